@@ -1,0 +1,1 @@
+"""Arguments, exit codes and everything that is printed."""

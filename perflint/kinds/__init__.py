@@ -1,0 +1,1 @@
+"""Abstract values: what an expression is, and where it lives."""

@@ -1,0 +1,1 @@
+"""The vocabulary of PyTorch, as tables. Knows no syntax and no rules."""
