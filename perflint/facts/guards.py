@@ -1,0 +1,212 @@
+"""What makes code rarer than the loop around it, told from the test alone. Pure functions over `ast`.
+
+`if rank == 0` and its kin make nothing rarer: one process still waits every step, and the others wait for it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+#: Once every N turns: `step % n == 0`, `should_log`, `time.time() - last > 5`.
+PERIODIC = "periodic"
+#: Once per optimizer step of an accumulating loop: `(step + 1) % accumulation == 0`.
+ACCUMULATION = "accumulation"
+#: Once per pass of the loop: `i == 0`, `step == last`.
+FIRST = "first"
+#: Once in the object's life: `if self._cache is None`.
+LAZY = "lazy"
+#: Only when something went wrong or got better, or under a debugging switch.
+RARE = "rare"
+
+_COUNTER = re.compile(
+    r"^(?:i|j|k|n|t|it|idx|ii|bi|ni|step|steps|iter|iters|iteration|iterations|batch|epoch|count|counter|num_updates|"
+    r"total_batch_idx|.*_(?:i|idx|index|step|steps|iter|iters|iteration|num|no|count|counter)|(?:step|iter|batch|global)_?\w*|"
+    r"\w*(?:_step|Step|Iter))$"
+)
+_SHOULD = re.compile(
+    r"(?:^|_)(?:should|needs?|want|time_to|do|must|is_time_to|if)_(?:\w+_)?"
+    r"(?:log|print|save|eval|evaluate|validate|checkpoint|ckpt|vis|visuali[sz]e|plot|report|dump|sample|record|profile)\w*$"
+    r"|^(?:is_)?(?:log|logging|save|eval|print|report|summary|checkpoint|vis|display|plot)_(?:step|iter|now|this_step|time|due)$"
+    r"|every_n\w*|_every_n_|^(?:log|save|print|eval)_(?:due|now)$"
+)
+_DEBUG = re.compile(r"^(?:debug|_debug|is_debug|debugging|debug_mode|dry_run|profile|profiling|do_profile|sanity_check|verbose_debug)$")
+_BEST = re.compile(r"best|(?:^|_)(?:is_|new_)best|improv", re.IGNORECASE)
+_EXPORTING = {"is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting", "is_compiling", "is_dynamo_compiling"}
+_BROKEN = {"isnan", "isinf"}
+_HEALTHY = {"isfinite"}
+
+
+def classify(test: ast.expr, body: list[ast.stmt] | None = None) -> str | None:
+    """The guard that code under `if test:` stands under, None when it is as hot as its surroundings."""
+    if isinstance(test, ast.BoolOp):
+        kinds = [classify(value, body) for value in test.values]
+        if isinstance(test.op, ast.And):
+            return _coldest(kinds)
+        return _hottest(kinds) if all(kinds) else None
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return classify_negated(test.operand, body)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        return _comparison(test.left, test.ops[0], test.comparators[0], body)
+    if isinstance(test, ast.Call):
+        name = _last_name(test.func)
+        if name in _EXPORTING or name in _BROKEN:
+            return RARE
+        if name in {"any", "all"} and isinstance(test.func, ast.Attribute):
+            return classify(test.func.value, body)
+        return PERIODIC if _SHOULD.search(name) else None
+    name = _last_name(test)
+    if _DEBUG.match(name):
+        return RARE
+    if _SHOULD.search(name):
+        return PERIODIC
+    if re.match(r"^(?:is_|new_|found_)?(?:new_)?best(?:_\w+)?$", name):
+        return PERIODIC
+    return None
+
+
+def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None) -> str | None:
+    """The guard of code that runs when `test` is false: the `else`, or what follows `if test: continue`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return classify(test.operand, body)
+    if isinstance(test, ast.BoolOp):
+        kinds = [classify_negated(value, body) for value in test.values]
+        if isinstance(test.op, ast.Or):
+            return _coldest(kinds)
+        return _hottest(kinds) if all(kinds) else None
+    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
+        return _modulo(test)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        left, op, right = test.left, test.ops[0], test.comparators[0]
+        if isinstance(op, ast.NotEq):
+            return _comparison(left, ast.Eq(), right, body)
+        if isinstance(op, ast.IsNot):
+            return _comparison(left, ast.Is(), right, body)
+        if isinstance(op, ast.Gt) and isinstance(left, ast.BinOp) and _is_zero(right):
+            return _modulo(left)
+        return None
+    if isinstance(test, ast.Call):
+        name = _last_name(test.func)
+        if name in _HEALTHY:
+            return RARE
+        if name == "all" and isinstance(test.func, ast.Attribute):
+            return classify_negated(test.func.value, body)
+        if name == "should_skip" or re.search(r"(?:^|_)skip_(?:log|save|eval)", name):
+            return PERIODIC
+    return None
+
+
+def ends_block(body: list[ast.stmt]) -> bool:
+    """Whether control never falls out of the end of `body`."""
+    return bool(body) and isinstance(body[-1], (ast.Continue, ast.Return, ast.Raise, ast.Break))
+
+
+def is_failure(body: list[ast.stmt]) -> bool:
+    """Whether `body` ends the run or the function with an error."""
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, ast.Raise):
+        return True
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        return _last_name(last.value.func) in {"exit", "_exit", "abort"}
+    return False
+
+
+def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
+    if isinstance(op, ast.Eq):
+        if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod):
+            return _modulo(left)
+        if isinstance(right, ast.BinOp) and isinstance(right.op, ast.Mod):
+            return _modulo(right)
+        if _is_counter(left) and (isinstance(right, ast.Constant) and isinstance(right.value, int) or _is_last(right)):
+            return FIRST
+        return None
+    if isinstance(op, ast.Is) and isinstance(right, ast.Constant) and right.value is None:
+        return LAZY if body is not None and _assigns(body, left) else None
+    if isinstance(op, (ast.Lt, ast.LtE)):
+        if _is_counter(left) and isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value <= 10:
+            return FIRST
+        return _comparison(right, ast.Gt(), left, body)
+    if isinstance(op, (ast.Gt, ast.GtE)):
+        if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub) and _mentions(left, {"time", "perf_counter", "monotonic", "now"}):
+            return PERIODIC
+        if _BEST.search(_last_name(right)) or _BEST.search(_last_name(left)):
+            return PERIODIC
+    return None
+
+
+def _modulo(node: ast.BinOp) -> str | None:
+    if not isinstance(node.op, ast.Mod):
+        return None
+    if isinstance(node.right, ast.Constant) and node.right.value in (1, 2) and not isinstance(node.right.value, bool):
+        return None
+    if isinstance(node.left, (ast.Constant, ast.JoinedStr)):
+        return None
+    if "accum" in _last_name(node.right).lower() or _mentions_text(node.right, "accum"):
+        return ACCUMULATION
+    return PERIODIC
+
+
+def _coldest(kinds: list[str | None]) -> str | None:
+    for kind in (RARE, LAZY, FIRST, PERIODIC, ACCUMULATION):
+        if kind in kinds:
+            return kind
+    return None
+
+
+def _hottest(kinds: list[str | None]) -> str | None:
+    for kind in (ACCUMULATION, PERIODIC, FIRST, LAZY, RARE):
+        if kind in kinds:
+            return kind
+    return None
+
+
+def _last_name(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Subscript):
+        return _last_name(node.value)
+    return ""
+
+
+def _is_counter(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        return _is_counter(node.left)
+    return bool(_COUNTER.match(_last_name(node)))
+
+
+def _is_last(node: ast.expr) -> bool:
+    """`len(loader) - 1`, `last_batch`, `num_steps - 1`, `total_iters`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        return isinstance(node.right, ast.Constant)
+    if isinstance(node, ast.Call):
+        return _last_name(node.func) == "len"
+    return bool(re.search(r"last|^max_|^num_|^total|^n_", _last_name(node)))
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0
+
+
+def _assigns(body: list[ast.stmt], target: ast.expr) -> bool:
+    """Whether `body` assigns the attribute, item or global that was found to be None: what follows runs once."""
+    if not isinstance(target, (ast.Attribute, ast.Subscript)):
+        return False
+    wanted = ast.dump(target).replace("Store()", "Load()")
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
+                if ast.dump(node).replace("Store()", "Load()") == wanted:
+                    return True
+    return False
+
+
+def _mentions(node: ast.expr, names: set[str]) -> bool:
+    return any(_last_name(part) in names for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute)))
+
+
+def _mentions_text(node: ast.expr, text: str) -> bool:
+    return any(text in _last_name(part).lower() for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute)))

@@ -1,0 +1,164 @@
+"""What one file says about itself, without trees and without rules.
+
+A `Summary` is all that linking, heat and routes ever see of a file, so it must be comparable and JSON-able. Line
+numbers in it are the file's own and are never copied into another file's summary.
+
+Values are written in a small notation (`Value`), just rich enough to follow names, constructors and wrappers:
+
+- `None`: not plain to see
+- `"a.b.c"`: a name with attributes
+- `("call", func, args, keywords)`: args is a tuple of values, keywords a tuple of (name, value)
+- `("item", base, index)`: index is an int, a str or None
+- `("attr", base, name)`: an attribute of something that is not a plain name
+- `("seq", values)`, `("map", ((key, value), ...))`: tuple or list, dict with string keys
+- `("const", type_name, value)`: value is given for str, int, bool
+- `("either", values)`: conditional expressions and `or`
+- `("each", element, iterable)`: comprehension or generator expression
+- `("lambda", qualname)`: a lambda, named by its place in `Summary.functions`
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+Value: TypeAlias = Any  # str | tuple | None, recursive; see the module docstring
+
+MODULE = "<module>"
+
+
+class Context(NamedTuple):
+    """One wrapping of code inside a function. `parent` indexes `FunctionFacts.contexts`, -1 is the function's body.
+
+    `kind` is "loop" (`detail` indexes `loops`), "guard" (`detail` is a guard's name from `facts.guards`) or
+    "no_grad" (`detail` is empty).
+    """
+
+    parent: int
+    kind: str
+    detail: int | str
+
+
+class LoopFacts(NamedTuple):
+    """A loop. `kind` is "for", "while" or "comprehension"; `text` is its header as written, cut to one line."""
+
+    line: int
+    column: int
+    kind: str
+    targets: tuple[str, ...]
+    iterable: Value
+    text: str
+    context: int
+
+
+class CallFacts(NamedTuple):
+    """A call as written. `context` indexes `FunctionFacts.contexts`, -1 is the function's body."""
+
+    func: Value
+    args: tuple[Value, ...]
+    keywords: tuple[tuple[str, Value], ...]
+    line: int
+    column: int
+    context: int
+
+
+class Param(NamedTuple):
+    name: str
+    annotation: str
+    default: Value
+
+
+@dataclass(slots=True)
+class FunctionFacts:
+    """A function, a lambda, or the module's own body (`MODULE`). `owner` is the qualname of the enclosing scope."""
+
+    qualname: str
+    line: int
+    end_line: int
+    owner: str
+    in_class: str
+    params: tuple[Param, ...] = ()
+    decorators: tuple[Value, ...] = ()
+    is_generator: bool = False
+    contexts: tuple[Context, ...] = ()
+    loops: tuple[LoopFacts, ...] = ()
+    calls: tuple[CallFacts, ...] = ()
+    binds: dict[str, tuple[Value, ...]] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+    returns: tuple[Value, ...] = ()
+    returns_annotation: str = ""
+    yields: tuple[tuple[Value, int], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.qualname.rpartition(".")[2]
+
+
+@dataclass(slots=True)
+class ClassFacts:
+    """A class. `attributes` are the values assigned to `self.x` in any method or to `x` in the body, each with the
+    qualname of the function whose scope the value is written in; `annotations` are `x: T` in the body or on `self.x`.
+    """
+
+    qualname: str
+    line: int
+    bases: tuple[Value, ...] = ()
+    keywords: tuple[tuple[str, Value], ...] = ()
+    decorators: tuple[Value, ...] = ()
+    methods: tuple[str, ...] = ()
+    attributes: dict[str, tuple[tuple[Value, str], ...]] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class StatementFacts:
+    """A top-level statement: lines `line` to `end_line` and the identifiers used in it, separated by blanks."""
+
+    line: int
+    end_line: int
+    identifiers: str
+
+
+@dataclass(slots=True)
+class Summary:
+    """All facts of one file. `imports` maps a bound name to what it stands for (`np` -> `numpy`); relative imports
+    keep their leading dots. `stars` are modules imported with `*`."""
+
+    imports: dict[str, str] = field(default_factory=dict)
+    stars: tuple[str, ...] = ()
+    functions: dict[str, FunctionFacts] = field(default_factory=dict)
+    classes: dict[str, ClassFacts] = field(default_factory=dict)
+    statements: tuple[StatementFacts, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Summary:
+        return cls(
+            imports=data["imports"],
+            stars=tuple(data["stars"]),
+            functions={name: _function(item) for name, item in data["functions"].items()},
+            classes={name: _class(item) for name, item in data["classes"].items()},
+            statements=tuple(StatementFacts(**item) for item in data["statements"]),
+        )
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+
+
+def _function(data: dict[str, Any]) -> FunctionFacts:
+    made = {key: _tuples(item) for key, item in data.items()}
+    made["binds"] = {key: _tuples(item) for key, item in data["binds"].items()}
+    made["params"] = tuple(Param(*item) for item in made["params"])
+    made["contexts"] = tuple(Context(*item) for item in made["contexts"])
+    made["loops"] = tuple(LoopFacts(*item) for item in made["loops"])
+    made["calls"] = tuple(CallFacts(*item) for item in made["calls"])
+    return FunctionFacts(**made)
+
+
+def _class(data: dict[str, Any]) -> ClassFacts:
+    made = {key: _tuples(item) for key, item in data.items()}
+    made["attributes"] = {key: _tuples(item) for key, item in data["attributes"].items()}
+    return ClassFacts(**made)

@@ -1,0 +1,128 @@
+"""The contract of a rule: what it says about itself, what it listens to, and how it makes findings.
+
+This is the stable, typed face for rule writers (`perflint.api` re-exports it). A rule is a subclass of `Rule` in a
+module of its own; it holds no state, and `check` is a pure generator, so rules run anywhere and in any order.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from perflint.errors import RuleError
+from perflint.finding import Confidence, Finding, Fix, Heat, Hop, Impact
+
+if TYPE_CHECKING:
+    from perflint.context import Context
+
+
+class Tier(enum.Enum):
+    """`CORE` rules are on by default; `EXTRA` rules run when selected or with `--extra`."""
+
+    CORE = "core"
+    EXTRA = "extra"
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """What a rule wants to see, as data, so that the engine dispatches once for all rules and skips cold code.
+
+    `nodes` are ast node types. `names` are identifiers: for calls, the last name of the callee (`deepcopy` for both
+    `copy.deepcopy(x)` and `from copy import deepcopy as dc; dc(x)`); for other nodes, one of them must occur in the
+    same top-level statement. Empty `names` means no such condition.
+    """
+
+    nodes: tuple[type[ast.AST], ...]
+    names: frozenset[str] = field(default_factory=frozenset)
+
+
+def Calls(*names: str) -> Listen:  # noqa: N802 - reads as the type of thing listened to
+    """Calls whose callee's last name is one of `names`; every call when none is given."""
+    return Listen((ast.Call,), frozenset(names))
+
+
+def Loops(*mentioning: str) -> Listen:  # noqa: N802
+    return Listen((ast.For, ast.AsyncFor, ast.While), frozenset(mentioning))
+
+
+def Functions(*mentioning: str) -> Listen:  # noqa: N802
+    return Listen((ast.FunctionDef, ast.AsyncFunctionDef), frozenset(mentioning))
+
+
+def Classes(*mentioning: str) -> Listen:  # noqa: N802
+    return Listen((ast.ClassDef,), frozenset(mentioning))
+
+
+def Nodes(*types: type[ast.AST], mentioning: tuple[str, ...] = ()) -> Listen:  # noqa: N802
+    return Listen(types, frozenset(mentioning))
+
+
+class Rule:
+    """One kind of waste.
+
+    The docstring is the rule's page. Its first line is the summary; then come the headings *Why it is slow*,
+    *What to write instead*, *When to leave it* and *Fix safety*, each on a line of its own, in this order.
+    `at_least` is the heat a node needs before `check` sees it.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    since: ClassVar[str] = "0.1"
+    tier: ClassVar[Tier] = Tier.CORE
+    impact: ClassVar[Impact]
+    confidence: ClassVar[Confidence] = Confidence.HIGH
+    listens: ClassVar[tuple[Listen, ...]]
+    at_least: ClassVar[Heat] = Heat.ONCE
+    #: Whether the effect can only be measured on an accelerator.
+    needs_accelerator: ClassVar[bool] = False
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        """Yield findings at `node`, a node of a type in `listens` whose heat is at least `at_least`."""
+        raise NotImplementedError  # a subclass without `check` is refused by the registry
+        yield
+
+    def finding(
+        self,
+        node: ast.AST,
+        ctx: Context,
+        message: str,
+        *,
+        advice: str = "",
+        fix: Fix | None = None,
+        confidence: Confidence | None = None,
+        impact: Impact | None = None,
+        related: tuple[Hop, ...] = (),
+    ) -> Finding:
+        """The one way to make a finding. Heat and route are those of `node`; the confidence is capped by the
+        route's own (a route through a guessed call is MEDIUM at most)."""
+        if not message.strip():
+            raise RuleError(f"rule {self.code} made a finding without a message")
+        heat, route, cap = ctx.heat_and_route(node)
+        return Finding(
+            code=self.code,
+            name=self.name,
+            path=ctx.path,
+            span=ctx.span(node),
+            message=message,
+            confidence=min(self.confidence if confidence is None else confidence, cap),
+            impact=self.impact if impact is None else impact,
+            heat=heat,
+            route=route,
+            fix=fix,
+            advice=advice,
+            related=related,
+        )
+
+    @classmethod
+    def page(cls) -> str:
+        """The rule's page: its docstring, dedented."""
+        return inspect.cleandoc(cls.__doc__ or "")
+
+    @classmethod
+    def summary(cls) -> str:
+        """The first line of the page."""
+        return cls.page().partition("\n")[0]

@@ -1,0 +1,1 @@
+"""Text, spans, syntax trees, scopes and suppression comments of one file. Knows neither PyTorch nor rules."""

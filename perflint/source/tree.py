@@ -1,0 +1,126 @@
+"""Syntax trees with parents: what encloses a node, and the exact text and span of it.
+
+Pure: no I/O, no knowledge of PyTorch or of rules. Trees are the standard library's `ast`, because it is an order of
+magnitude cheaper than a lossless parser; libcst reads only what is rewritten, and syntax newer than the interpreter.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from perflint.finding import Span
+from perflint.source.file import SourceFile
+
+FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+ScopeNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+LoopNode: TypeAlias = ast.For | ast.AsyncFor | ast.While
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+class Tree:
+    """The syntax tree of one file with parent links, made once per file that is inspected."""
+
+    def __init__(self, source: SourceFile, module: ast.Module) -> None:
+        self.source = source
+        self.module = module
+        self._linked: set[int] = set()
+
+    def link(self, statement: ast.stmt) -> None:
+        """Give every node below a top-level `statement` its parent. Cheap to call again."""
+        if id(statement) in self._linked:
+            return
+        self._linked.add(id(statement))
+        statement.parent = self.module  # type: ignore[attr-defined]
+        stack: list[ast.AST] = [statement]
+        while stack:
+            node = stack.pop()
+            for name in node._fields:
+                value = getattr(node, name, None)
+                if isinstance(value, ast.AST):
+                    value.parent = node  # type: ignore[attr-defined]
+                    stack.append(value)
+                elif isinstance(value, list):
+                    for item in value:
+                        if isinstance(item, ast.AST):
+                            item.parent = node  # type: ignore[attr-defined]
+                            stack.append(item)
+
+    def link_all(self) -> None:
+        for statement in self.module.body:
+            self.link(statement)
+
+    @staticmethod
+    def parent(node: ast.AST) -> ast.AST | None:
+        return getattr(node, "parent", None)
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """From the parent of `node` up to the module."""
+        current = self.parent(node)
+        while current is not None:
+            yield current
+            current = self.parent(current)
+
+    def statement_of(self, node: ast.AST) -> ast.stmt:
+        """The innermost statement that is or holds `node`."""
+        current: ast.AST | None = node
+        while current is not None and not isinstance(current, ast.stmt):
+            current = self.parent(current)
+        if current is None:
+            raise LookupError("the node belongs to no statement of this tree")
+        return current
+
+    def function_of(self, node: ast.AST) -> FunctionNode | None:
+        """The innermost `def` around `node` (lambdas belong to the function they stand in)."""
+        for outer in self.ancestors(node):
+            if isinstance(outer, _FUNCTIONS):
+                return outer
+        return None
+
+    def scope_of(self, node: ast.AST) -> ScopeNode | ast.Module:
+        for outer in self.ancestors(node):
+            if isinstance(outer, _SCOPES):
+                return outer
+        return self.module
+
+    def class_of(self, node: ast.AST) -> ast.ClassDef | None:
+        """The class whose body holds `node`, looked for through functions: `self` in a nested function is its."""
+        for outer in self.ancestors(node):
+            if isinstance(outer, ast.ClassDef):
+                return outer
+        return None
+
+    def loops_around(self, node: ast.AST) -> list[LoopNode]:
+        """Loops of the same function whose body (not header, not `else`) holds `node`, innermost first."""
+        found: list[LoopNode] = []
+        child: ast.AST = node
+        for outer in self.ancestors(node):
+            if isinstance(outer, _SCOPES):
+                break
+            # A `while` test is evaluated every turn; a `for` iterable only once.
+            if isinstance(outer, ast.While) and child is outer.test:
+                found.append(outer)
+            elif isinstance(outer, _LOOPS) and child in outer.body:
+                found.append(outer)
+            child = outer
+        return found
+
+    def qualname(self, node: FunctionNode | ast.ClassDef) -> str:
+        """`Class.method`, `function.<locals>.inner`: Python's own `__qualname__`."""
+        parts = [node.name]
+        for outer in self.ancestors(node):
+            if isinstance(outer, _FUNCTIONS):
+                parts += ["<locals>", outer.name]
+            elif isinstance(outer, ast.ClassDef):
+                parts.append(outer.name)
+        return ".".join(reversed(parts))
+
+    def span(self, node: ast.AST) -> Span:
+        return self.source.span_of(node)
+
+    def text(self, node: ast.AST) -> str:
+        return self.source.text_of(node)
