@@ -1,0 +1,161 @@
+"""The `text` format: for people at a terminal. Findings in reading order, errors after them, one summary line last."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.finding import Applicability, Finding, Fix, Problem, Report
+from perflint.report import excerpt, places
+from perflint.report.counts import Counts, by_rule
+from perflint.report.style import OF_IMPACT, Palette, Tint
+from perflint.report.visible import display_width, prose, visible
+
+if TYPE_CHECKING:
+    from perflint.report import Options
+
+_LABEL = 13  # columns of "  what to do:"
+
+
+def render(report: Report, options: Options) -> str:
+    paint = Palette(options.color)
+    width = max(options.width, 40)
+    blocks: list[str] = []
+    if options.statistics:
+        blocks += _table(report, paint)
+    else:
+        texts = places.Texts(report.texts)
+        blocks += ["\n".join(_finding(one, texts, paint, width)) for one in places.in_reading_order(report)]
+    if report.errors:
+        blocks.append("\n".join(_problem(one, paint) for one in report.errors))
+    blocks.append(_summary(report, paint))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _finding(finding: Finding, texts: places.Texts, paint: Palette, width: int) -> Iterator[str]:
+    rating = f"[{finding.impact.label} impact, {finding.confidence.label} confidence]"
+    code = paint(OF_IMPACT[finding.impact], visible(finding.code))
+    where = paint(Tint.PLACE, visible(places.place(finding)))
+    yield f"{where}  {code} {visible(finding.name)} {paint(Tint.QUIET, rating)}"
+    yield from _wrapped(prose(finding.message), width, "  ", "  ")
+    yield from _source(finding, texts, paint, width)
+    if why := places.why_hot(finding):
+        yield from _labelled("why hot:", prose(why), paint, width)
+    if finding.advice:
+        yield from _labelled("what to do:", prose(finding.advice), paint, width)
+    if finding.fix is not None:
+        yield from _labelled("fix:", _fix(finding.fix), paint, width)
+    for hop in finding.related:
+        yield from _labelled("see also:", prose(f"{hop.path}:{hop.line} {hop.text}"), paint, width)
+
+
+def _source(finding: Finding, texts: places.Texts, paint: Palette, width: int) -> Iterator[str]:
+    gutter = max(len(str(finding.span.end_line)), 4)
+    room = max(width - gutter - 5, 20)
+    for row in excerpt.rows(texts.lines(finding.path, finding.cell), finding.span, room):
+        number = "" if row.line is None else str(row.line)
+        yield f"  {paint(Tint.QUIET, f'{number:>{gutter}} |')} {row.text}"
+        if row.carets:
+            yield f"  {paint(Tint.QUIET, ' ' * gutter + ' |')} {_carets(row.carets, finding, paint)}"
+
+
+def _carets(carets: str, finding: Finding, paint: Palette) -> str:
+    marks = carets.lstrip(" ")
+    return " " * (len(carets) - len(marks)) + paint(OF_IMPACT[finding.impact], marks)
+
+
+def _fix(fix: Fix) -> str:
+    """How safe the fix is, why not safer, and how to get it."""
+    title = prose(fix.title)
+    reason = f": {prose(fix.reason)}" if fix.reason else ""
+    numerics = prose(fix.numerics)
+    if fix.applicability is Applicability.SAFE:
+        return f"{title} (safe, {numerics}; `perflint fix` makes it)"
+    if fix.applicability is Applicability.UNSAFE:
+        return f"{title} (unsafe{reason}; {numerics}; `perflint fix --unsafe` makes it)"
+    return f"{title} (to be made by hand{reason}; {numerics})"
+
+
+def _labelled(label: str, text: str, paint: Palette, width: int) -> Iterator[str]:
+    head = f"  {label:<{_LABEL - 2}} "
+    first, *rest = _wrapped(text, width, head, " " * (_LABEL + 1)) or [head]
+    yield f"  {paint(Tint.LABEL, label)}{first[2 + len(label) :]}"
+    yield from rest
+
+
+def _wrapped(text: str, width: int, first: str, then: str) -> list[str]:
+    if display_width(text) == len(text):
+        return textwrap.wrap(
+            text, width, initial_indent=first, subsequent_indent=then, break_long_words=False, break_on_hyphens=False
+        )
+    return _wrapped_wide(text.split(" "), width, first, then)
+
+
+def _wrapped_wide(words: list[str], width: int, first: str, then: str) -> list[str]:
+    """As `textwrap.wrap`, which counts characters, but by terminal columns."""
+    lines, line, empty = [], first, True
+    for word in words:
+        if not empty and display_width(line) + 1 + display_width(word) > width:
+            lines.append(line)
+            line, empty = then, True
+        line += word if empty else f" {word}"
+        empty = False
+    return [*lines, line]
+
+
+def _problem(problem: Problem, paint: Palette) -> str:
+    where = visible(places.problem_place(problem))
+    message = visible(problem.message) if "\n" not in problem.message else prose(problem.message)
+    return f"{paint(Tint.RED, 'error:')} {paint(Tint.PLACE, where) + ': ' if where else ''}{message}"
+
+
+def _summary(report: Report, paint: Palette) -> str:
+    counts = Counts.of(report)
+    parts: list[str] = []
+    if counts.findings:
+        where = f"{counts.files_hit} of {_many(report.files, 'file')}"
+        parts.append(f"{_many(counts.findings, 'finding')} in {where}")
+        parts.append(_fixable(counts))
+    elif report.files:
+        parts.append(f"{_many(report.files, 'file')} checked, nothing found")
+    else:
+        parts.append("no Python files to check")
+    if report.extra:
+        parts.append(f"{_many(report.extra, 'more finding')} with `--extra`")
+    if report.errors:
+        parts.append(_many(len(report.errors), "error"))
+    tint = Tint.RED if report.errors else Tint.PLACE if counts.findings else Tint.GREEN
+    return paint(tint, "; ".join(part for part in parts if part) + ".")
+
+
+def _fixable(counts: Counts) -> str:
+    if counts.safe and counts.unsafe:
+        return f"{counts.safe} fixable with `perflint fix`, {counts.unsafe} more with `--unsafe`"
+    if counts.safe:
+        return f"{counts.safe} fixable with `perflint fix`"
+    return f"{counts.unsafe} fixable with `perflint fix --unsafe`" if counts.unsafe else ""
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _table(report: Report, paint: Palette) -> list[str]:
+    """Counts per rule, most frequent first."""
+    rows = by_rule(report)
+    if not rows:
+        return []
+    wide = max(len(str(row.count)) for row in rows)
+    code = max(len(visible(row.code)) for row in rows)
+    name = max(len(visible(row.name)) for row in rows)
+    lines = []
+    for row in rows:
+        fixes = [f"{row.safe} safe" if row.safe else "", f"{row.unsafe} unsafe" if row.unsafe else ""]
+        fixable = ", ".join(part for part in fixes if part)
+        lines.append(
+            f"{row.count:>{wide}}  {paint(OF_IMPACT[row.impact], visible(row.code).ljust(code))}  "
+            f"{visible(row.name).ljust(name)}  {paint(Tint.QUIET, f'{row.impact.label} impact')}"
+            f"{f', fixes: {fixable}' if fixable else ''}"
+        )
+    return ["\n".join(lines)]

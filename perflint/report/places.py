@@ -1,0 +1,115 @@
+"""Where a finding stands: the lines of its file, its columns in other units, its path from the git root."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from perflint.finding import Finding, Heat, Hop, Problem, Report, Span
+from perflint.report import notebook
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines as Python splits source: `\\n`, `\\r\\n` and `\\r` end one, Unicode separators do not."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+@dataclass
+class Texts:
+    """The lines of every file a report may quote. A finding in a notebook sees the lines of its cell."""
+
+    texts: Mapping[str, str]
+    _lines: dict[tuple[str, int | None], list[str]] = field(default_factory=dict)
+    _cells: dict[str, list[notebook.Cell]] = field(default_factory=dict)
+
+    def lines(self, path: str, cell: int | None = None) -> list[str]:
+        """Lines of the file (or cell, counted from 1); empty where the text is not known."""
+        key = (path, cell)
+        if key not in self._lines:
+            found = None if cell is None else self._cell(path, cell)
+            text = self.texts.get(path, "") if found is None else found.text
+            self._lines[key] = split_lines(text) if text else []
+        return self._lines[key]
+
+    def raw_span(self, finding: Finding) -> tuple[Span, bool]:
+        """The span in the file as it lies on disk, and whether its columns can be trusted.
+
+        For a notebook it is the line of the JSON text where the cell's line stands: what viewers of the file open.
+        """
+        cell = None if finding.cell is None else self._cell(finding.path, finding.cell)
+        if cell is None:
+            return finding.span, finding.cell is None
+        first, last = cell.raw_line(finding.span.line), cell.raw_line(finding.span.end_line)
+        return Span(first, 1, last, 1), False
+
+    def _cell(self, path: str, number: int) -> notebook.Cell | None:
+        if path not in self._cells:
+            self._cells[path] = notebook.cells_of(self.texts.get(path, ""))
+        cells = self._cells[path]
+        return cells[number - 1] if 0 < number <= len(cells) else None
+
+
+def utf16_column(line: str, column: int) -> int:
+    """The 1-based character `column` of `line` in UTF-16 code units, as SARIF viewers and editors count."""
+    before = line[: column - 1]
+    if before.isascii():
+        return column
+    return column + sum(char > "\uffff" for char in before)
+
+
+def from_root(path: str, root: Path | None) -> str:
+    """`path` (relative to the working directory) relative to `root`, links resolved, with forward slashes.
+
+    A path outside `root` comes back absolute; without a root it is unchanged.
+    """
+    if root is None:
+        return path
+    resolved = _resolve(path)
+    try:
+        return resolved.relative_to(_resolve(str(root))).as_posix()
+    except ValueError:
+        return resolved.as_posix()
+
+
+@lru_cache(maxsize=4096)
+def _resolve(path: str) -> Path:
+    try:
+        return Path(path).resolve()
+    except (OSError, RuntimeError, ValueError):  # a loop of links, or a name the system refuses
+        return Path(path).absolute()
+
+
+def place(finding: Finding) -> str:
+    """`train.py:42:9`; in a notebook `train.ipynb:cell 3:2:1`."""
+    cell = "" if finding.cell is None else f"cell {finding.cell}:"
+    return f"{finding.path}:{cell}{finding.span.line}:{finding.span.column}"
+
+
+def problem_place(problem: Problem) -> str:
+    parts = [problem.path, problem.line, problem.column if problem.line is not None else None]
+    return ":".join(str(part) for part in parts if part is not None)
+
+
+def in_reading_order(report: Report) -> list[Finding]:
+    """By path and position, cells of a notebook in their order."""
+    return sorted(report.findings, key=lambda one: (one.path, one.cell or 0, one.span, one.code, one.message))
+
+
+def worst_first(findings: list[Finding]) -> list[Finding]:
+    """By impact, heat and confidence, worst first; ties stay in the order given."""
+    return sorted(findings, key=lambda one: (-one.impact, -one.heat, -one.confidence))
+
+
+def why_hot(finding: Finding) -> str:
+    """`runs every step: train.py:88 ... -> model.py:40 ...`; empty for code that is not hot."""
+    if not finding.route:
+        return "" if finding.heat is Heat.ONCE else finding.heat.phrase
+    return f"{finding.heat.phrase}: {' -> '.join(hop_text(hop) for hop in finding.route)}"
+
+
+def hop_text(hop: Hop) -> str:
+    """`train.py:88 `for batch in loader``. Text that brings its own backticks is words, not source."""
+    text = hop.text if "`" in hop.text or not hop.text else f"`{hop.text}`"
+    return f"{hop.path}:{hop.line} {text}".rstrip()
