@@ -1,0 +1,45 @@
+"""A rule's page (its docstring) taken apart: summary, sections, markdown."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from perflint.rule import Rule
+
+#: Headings of a page, in order; each stands on a line of its own.
+HEADINGS = ("Why it is slow", "What to write instead", "When to leave it", "Fix safety")
+_HEADING = re.compile(rf"(?:\*|#+ )?({'|'.join(HEADINGS)})\*?[.:]?\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """`sections` maps each heading the page has to the text below it, in the page's order."""
+
+    summary: str
+    sections: dict[str, str]
+
+
+def page_of(rule: type[Rule]) -> Page:
+    lines = rule.page().splitlines()
+    sections: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in lines[1:]:
+        heading = _HEADING.fullmatch(line)
+        if heading:
+            current = sections.setdefault(heading[1], [])
+        else:
+            current.append(line)
+    return Page(lines[0] if lines else "", {name: "\n".join(body).strip() for name, body in sections.items()})
+
+
+def markdown(rule: type[Rule]) -> str:
+    """The whole page as markdown with level-two headings."""
+    return "\n".join(_as_heading(line) for line in rule.page().splitlines())
+
+
+def _as_heading(line: str) -> str:
+    heading = _HEADING.fullmatch(line)
+    return f"## {heading[1]}" if heading else line

@@ -1,0 +1,116 @@
+"""One finding as a SARIF result: message with links, code flow of its route, fixes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from perflint.finding import Applicability, Finding, Fix, Heat, Hop, Impact
+from perflint.report.visible import prose, visible_lines
+
+if TYPE_CHECKING:
+    from perflint.report.sarif_location import Locator
+    from perflint.report.sarif_tool import Tool
+
+Json = dict[str, Any]
+
+# `error` fails a pull request's check by default; wasted time is no error.
+LEVELS = {Impact.HIGH: "warning", Impact.MEDIUM: "warning", Impact.LOW: "note"}
+#: More hops than this are of no use to a reader, and code scanning shows at most a thousand.
+_MOST_HOPS = 100
+_LINK_TEXT = re.compile(r"[\[\]\\]")
+_ACCIDENTAL_LINK = re.compile(r"\[(?=[^\]]*\]\()")
+
+
+def result_of(finding: Finding, tool: Tool, locator: Locator) -> Json:
+    """Everything but the fingerprints, which need all findings."""
+    route = _shortened(finding.route)
+    related = finding.related[:_MOST_HOPS]
+    result: Json = {
+        **tool.reference(finding.code),
+        "level": LEVELS[finding.impact],
+        "rank": rank(finding),
+        "message": {"text": _message(finding, route)},
+        "locations": [locator.finding(finding)],
+    }
+    linked = [locator.hop(hop, prose(hop.text) or "here", number) for number, hop in enumerate([*route, *related], 1)]
+    if linked:
+        result["relatedLocations"] = linked
+    if route:
+        result["codeFlows"] = [_code_flow(finding, route, locator)]
+    if finding.fix is not None and finding.fix.applicability is not Applicability.SHOWN and finding.cell is None:
+        result["fixes"] = [_fix(finding, finding.fix, locator)]
+    result["properties"] = {
+        "confidence": finding.confidence.label,
+        "impact": finding.impact.label,
+        "heat": finding.heat.label,
+    }
+    return result
+
+
+def rank(finding: Finding) -> float:
+    """0 to 100: impact first, then heat, then confidence."""
+    return float(finding.impact * 30 + finding.heat * 6 + finding.confidence * 5)
+
+
+def _shortened(route: tuple[Hop, ...]) -> tuple[Hop, ...]:
+    return route if len(route) <= _MOST_HOPS else (*route[: _MOST_HOPS // 2], *route[-_MOST_HOPS // 2 :])
+
+
+def _message(finding: Finding, route: tuple[Hop, ...]) -> str:
+    """The message (its first sentence becomes the alert's title), why it is hot with links to the hops, what to do."""
+    parts = [_ended(_unlinked(prose(finding.message)))]
+    if route:
+        chain = " -> ".join(f"[{_link_text(hop)}]({number})" for number, hop in enumerate(route, 1))
+        parts.append(f"It {finding.heat.phrase}: {chain}.")
+    elif finding.heat is not Heat.ONCE:
+        parts.append(f"It {finding.heat.phrase}.")
+    if finding.related:
+        first = len(route) + 1
+        places = ", ".join(f"[{_link_text(hop)}]({first + index})" for index, hop in enumerate(finding.related))
+        parts.append(f"See also {places}.")
+    if finding.advice:
+        parts.append(_ended(_unlinked(prose(finding.advice))))
+    return " ".join(parts)
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
+
+
+def _unlinked(text: str) -> str:
+    """Source such as `losses[i](1)` must not turn into a link."""
+    return _ACCIDENTAL_LINK.sub(r"\\[", text)
+
+
+def _link_text(hop: Hop) -> str:
+    return _LINK_TEXT.sub(lambda match: f"\\{match[0]}", prose(hop.text) or f"line {hop.line}")
+
+
+def _code_flow(finding: Finding, route: tuple[Hop, ...], locator: Locator) -> Json:
+    steps = [
+        {"location": locator.hop(hop, prose(hop.text) or "here"), "nestingLevel": level, "importance": "essential"}
+        for level, hop in enumerate(route)
+    ]
+    here = {**locator.finding(finding), "message": {"text": _ended(_unlinked(prose(finding.message)))}}
+    steps.append({"location": here, "nestingLevel": len(route), "importance": "essential"})
+    return {
+        "message": {"text": f"Why this {finding.heat.phrase}."},
+        "threadFlows": [{"locations": steps}],
+    }
+
+
+def _fix(finding: Finding, fix: Fix, locator: Locator) -> Json:
+    reason = f"; {prose(fix.reason)}" if fix.reason else ""
+    newline = locator.newline(finding.path)
+    replacements = [
+        {
+            "deletedRegion": locator.region(finding.path, edit.span),
+            "insertedContent": {"text": visible_lines(edit.text).replace("\n", newline)},
+        }
+        for edit in sorted(fix.edits, key=lambda edit: edit.span)
+    ]
+    return {
+        "description": {"text": f"{prose(fix.title)} ({fix.applicability.label}{reason}; {prose(fix.numerics)})"},
+        "artifactChanges": [{"artifactLocation": locator.artifact(finding.path), "replacements": replacements}],
+    }
