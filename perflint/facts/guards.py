@@ -122,6 +122,9 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
         if _is_counter(left) and (isinstance(right, ast.Constant) and isinstance(right.value, int) or _is_last(right)):
             return FIRST
         return None
+    if isinstance(op, ast.In):
+        # `if i in self.plot_steps`: a counter looked up in a collection of chosen steps.
+        return PERIODIC if _is_counter(left) and _last_name(left) not in ("n", "t") else None
     if isinstance(op, ast.Is) and isinstance(right, ast.Constant) and right.value is None:
         return LAZY if body is not None and _assigns(body, left) else None
     if isinstance(op, (ast.Lt, ast.LtE)):

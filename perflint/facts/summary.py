@@ -19,7 +19,7 @@ Values are written in a small notation (`Value`), just rich enough to follow nam
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 Value: TypeAlias = Any  # str | tuple | None, recursive; see the module docstring
@@ -31,12 +31,17 @@ class Context(NamedTuple):
     """One wrapping of code inside a function. `parent` indexes `FunctionFacts.contexts`, -1 is the function's body.
 
     `kind` is "loop" (`detail` indexes `loops`), "guard" (`detail` is a guard's name from `facts.guards`) or
-    "no_grad" (`detail` is empty).
+    "no_grad" (`detail` is empty). It covers the source from `line`, `column` to `end_line`, `end_column` (line from 1,
+    column in UTF-8 bytes from 0, as ast counts); contexts nest, and an outer one has the smaller index.
     """
 
     parent: int
     kind: str
     detail: int | str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
 
 
 class LoopFacts(NamedTuple):
@@ -91,7 +96,16 @@ class FunctionFacts:
 
     @property
     def name(self) -> str:
-        return self.qualname.rpartition(".")[2]
+        return self.qualname.rpartition(".")[2].partition("~")[0]
+
+    def context_at(self, line: int, column: int) -> int:
+        """The innermost context that covers a position, -1 for the function's body."""
+        place = (line, column)
+        for index in range(len(self.contexts) - 1, -1, -1):
+            item = self.contexts[index]
+            if (item.line, item.column) <= place < (item.end_line, item.end_column):
+                return index
+        return -1
 
 
 @dataclass(slots=True)
@@ -131,7 +145,14 @@ class Summary:
     statements: tuple[StatementFacts, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        # Tuples and named tuples are JSON arrays as they are; only the dataclasses need their fields spelled.
+        return {
+            "imports": self.imports,
+            "stars": self.stars,
+            "functions": {name: _fields(item) for name, item in self.functions.items()},
+            "classes": {name: _fields(item) for name, item in self.classes.items()},
+            "statements": [_fields(item) for item in self.statements],
+        }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Summary:
@@ -142,6 +163,10 @@ class Summary:
             classes={name: _class(item) for name, item in data["classes"].items()},
             statements=tuple(StatementFacts(**item) for item in data["statements"]),
         )
+
+
+def _fields(item: Any) -> dict[str, Any]:
+    return {name: getattr(item, name) for name in item.__slots__}
 
 
 def _tuples(value: Any) -> Any:

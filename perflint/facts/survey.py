@@ -89,8 +89,18 @@ class _Scope:
         self.yields: list[tuple[Value, int]] = []
         self.is_generator = False
 
-    def push(self, parent: int, kind: str, detail: int | str) -> int:
-        self.contexts.append(Context(parent, kind, detail))
+    def push(self, parent: int, kind: str, detail: int | str, first: ast.AST, last: ast.AST) -> int:
+        self.contexts.append(
+            Context(
+                parent,
+                kind,
+                detail,
+                first.lineno,  # type: ignore[attr-defined]
+                first.col_offset,  # type: ignore[attr-defined]
+                last.end_lineno,  # type: ignore[attr-defined]
+                last.end_col_offset,  # type: ignore[attr-defined]
+            )
+        )
         return len(self.contexts) - 1
 
     def bind(self, name: str, value: Value) -> None:
@@ -125,9 +135,11 @@ class _Surveyor:
         top = _Scope(FunctionFacts(MODULE, 1, max(1, len(self.lines)), "", ""))
         statements = []
         context = -1
-        for statement in module.body:
+        for index, statement in enumerate(module.body):
             self.identifiers = set()
-            context = self.statement(statement, top, context, "", "")
+            after = self.statement(statement, top, context, "", "")
+            if after is not None and index + 1 < len(module.body):
+                context = top.push(context, "guard", after, module.body[index + 1], module.body[-1])
             for alias in self.renamed.keys() & self.identifiers:
                 self.identifiers.add(self.renamed[alias])
             first = statement.lineno
@@ -139,13 +151,15 @@ class _Surveyor:
         self.summary.classes = self.classes
         return self.summary
 
-    # Statements. Each returns the context that the statements after it in the same block stand in.
+    # Statements. A handler returns the guard that the statements after it in the same block stand under, or None.
 
-    def block(self, body: Iterable[ast.stmt], scope: _Scope, context: int, owner: str, cls: str) -> None:
-        for statement in body:
-            context = self.statement(statement, scope, context, owner, cls)
+    def block(self, body: list[ast.stmt], scope: _Scope, context: int, owner: str, cls: str) -> None:
+        for index, statement in enumerate(body):
+            after = self.statement(statement, scope, context, owner, cls)
+            if after is not None and index + 1 < len(body):
+                context = scope.push(context, "guard", after, body[index + 1], body[-1])
 
-    def statement(self, node: ast.stmt, scope: _Scope, context: int, owner: str, cls: str) -> int:
+    def statement(self, node: ast.stmt, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
         handler = _STATEMENTS.get(type(node))
         if handler is not None:
             return handler(self, node, scope, context, owner, cls)
@@ -157,9 +171,9 @@ class _Surveyor:
                 for item in value:
                     if isinstance(item, ast.expr):
                         self.expression(item, scope, context, owner, cls)
-        return context
+        return None
 
-    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: _Scope, context: int, owner: str, cls: str) -> int:
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
         decorators = []
         for decorator in node.decorator_list:
             self.expression(decorator, scope, context, owner, cls)
@@ -168,7 +182,7 @@ class _Surveyor:
             if default is not None:
                 self.expression(default, scope, context, owner, cls)
         in_class_body = bool(cls) and owner == cls
-        qualname = self.fresh(f"{owner}.{node.name}" if in_class_body or not owner else f"{owner}.<locals>.{node.name}")
+        qualname = self.fresh(f"{owner}.{node.name}" if in_class_body else f"{owner}.<locals>.{node.name}" if owner else node.name)
         facts = FunctionFacts(
             qualname,
             node.lineno,
@@ -186,7 +200,7 @@ class _Surveyor:
             self.classes[cls].methods += (node.name,)
         self.block(node.body, inner, -1, qualname, cls)
         inner.finish()
-        return context
+        return None
 
     def identify_annotations(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
@@ -209,7 +223,7 @@ class _Surveyor:
             number += 1
         return intern(f"{qualname}~{number}")
 
-    def class_(self, node: ast.ClassDef, scope: _Scope, context: int, owner: str, cls: str) -> int:
+    def class_(self, node: ast.ClassDef, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
         inside_function = bool(owner) and owner != cls
         qualname = node.name if not owner else f"{owner}.<locals>.{node.name}" if inside_function else f"{owner}.{node.name}"
         for part in (*node.decorator_list, *node.bases, *(item.value for item in node.keywords)):
@@ -223,7 +237,7 @@ class _Surveyor:
         )
         self.classes[qualname] = facts
         for statement in node.body:
-            context = self.statement(statement, scope, context, qualname, qualname)
+            self.statement(statement, scope, context, qualname, qualname)
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
                 facts.annotations.setdefault(statement.target.id, _annotation(statement.annotation))
                 self.attribute(qualname, statement.target.id, statement.value, MODULE)
@@ -231,7 +245,7 @@ class _Surveyor:
                 for target in statement.targets:
                     if isinstance(target, ast.Name):
                         self.attribute(qualname, target.id, statement.value, MODULE)
-        return context
+        return None
 
     def attribute(self, cls: str, name: str, value: ast.expr | None, where: str) -> None:
         if value is None or cls not in self.classes:
@@ -242,32 +256,28 @@ class _Surveyor:
         if made is not None and len(entries) < _MOST_BINDS and (made, where) not in entries:
             known[name] = (*entries, (made, where))
 
-    def if_(self, node: ast.If, scope: _Scope, context: int, owner: str, cls: str) -> int:
-        outer = context
-        after: str | None = None
+    def if_(self, node: ast.If, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
         # An `elif` chain may be thousands long: walked in a loop, not by recursion.
         while True:
             self.expression(node.test, scope, context, owner, cls)
             kind = guards.RARE if guards.is_failure(node.body) else guards.classify(node.test, node.body)
-            self.block(node.body, scope, self.guarded(scope, context, kind), owner, cls)
+            self.block(node.body, scope, self.guarded(scope, context, kind, node.body), owner, cls)
             if not node.orelse:
                 if guards.ends_block(node.body) and not guards.is_failure(node.body):
-                    after = guards.classify_negated(node.test)
-                break
-            otherwise = guards.classify_negated(node.test, node.orelse)
-            context = self.guarded(scope, context, otherwise)
+                    return guards.classify_negated(node.test)
+                return None
+            context = self.guarded(scope, context, guards.classify_negated(node.test, node.orelse), node.orelse)
             if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
                 node = node.orelse[0]
                 continue
             self.block(node.orelse, scope, context, owner, cls)
-            break
-        return self.guarded(scope, outer, after)
+            return None
 
     @staticmethod
-    def guarded(scope: _Scope, context: int, kind: str | None) -> int:
-        return context if kind is None else scope.push(context, "guard", kind)
+    def guarded(scope: _Scope, context: int, kind: str | None, body: list[ast.stmt]) -> int:
+        return context if kind is None else scope.push(context, "guard", kind, body[0], body[-1])
 
-    def for_(self, node: ast.For | ast.AsyncFor, scope: _Scope, context: int, owner: str, cls: str) -> int:
+    def for_(self, node: ast.For | ast.AsyncFor, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
         self.expression(node.target, scope, context, owner, cls)
         self.expression(node.iter, scope, context, owner, cls)
         targets = tuple(part.id for part in ast.walk(node.target) if isinstance(part, ast.Name))
@@ -276,14 +286,14 @@ class _Surveyor:
         inner = self.loop(scope, node, "for", targets, iterable, context)
         self.block(node.body, scope, inner, owner, cls)
         self.block(node.orelse, scope, context, owner, cls)
-        return context
+        return None
 
-    def while_(self, node: ast.While, scope: _Scope, context: int, owner: str, cls: str) -> int:
+    def while_(self, node: ast.While, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
         inner = self.loop(scope, node, "while", (), None, context)
         self.expression(node.test, scope, inner, owner, cls)
         self.block(node.body, scope, inner, owner, cls)
         self.block(node.orelse, scope, context, owner, cls)
-        return context
+        return None
 
     def loop(
         self, scope: _Scope, node: ast.For | ast.AsyncFor | ast.While, kind: str, targets: tuple[str, ...], iterable: Value, context: int
@@ -291,9 +301,11 @@ class _Surveyor:
         text = self.lines[node.lineno - 1].strip() if node.lineno <= len(self.lines) else kind
         text = text.partition("#")[0].rstrip().rstrip(":")[:_HEADER_LENGTH]
         scope.loops.append(LoopFacts(node.lineno, node.col_offset, kind, targets, iterable, text, context))
-        return scope.push(context, "loop", len(scope.loops) - 1)
+        # A `while` test is evaluated every turn; a `for` iterable only once.
+        first = node.test if isinstance(node, ast.While) else node.body[0]
+        return scope.push(context, "loop", len(scope.loops) - 1, first, node.body[-1])
 
-    def with_(self, node: ast.With | ast.AsyncWith, scope: _Scope, context: int, owner: str, cls: str) -> int:
+    def with_(self, node: ast.With | ast.AsyncWith, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
         inner = context
         for item in node.items:
             self.expression(item.context_expr, scope, inner, owner, cls)
@@ -302,34 +314,34 @@ class _Surveyor:
                 if isinstance(item.optional_vars, ast.Name):
                     scope.bind(item.optional_vars.id, value_of(item.context_expr))
             if is_no_grad(item.context_expr):
-                inner = scope.push(inner, "no_grad", "")
+                inner = scope.push(inner, "no_grad", "", node.body[0], node.body[-1])
         self.block(node.body, scope, inner, owner, cls)
-        return context
+        return None
 
-    def try_(self, node: ast.Try, scope: _Scope, context: int, owner: str, cls: str) -> int:
+    def try_(self, node: ast.Try, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
         self.block(node.body, scope, context, owner, cls)
         for handler in node.handlers:
             if handler.type is not None:
                 self.expression(handler.type, scope, context, owner, cls)
-            self.block(handler.body, scope, scope.push(context, "guard", guards.RARE), owner, cls)
+            self.block(handler.body, scope, self.guarded(scope, context, guards.RARE, handler.body), owner, cls)
         self.block(node.orelse, scope, context, owner, cls)
         self.block(node.finalbody, scope, context, owner, cls)
-        return context
+        return None
 
-    def match_(self, node: ast.Match, scope: _Scope, context: int, owner: str, cls: str) -> int:
+    def match_(self, node: ast.Match, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
         self.expression(node.subject, scope, context, owner, cls)
         for case in node.cases:
             if case.guard is not None:
                 self.expression(case.guard, scope, context, owner, cls)
             self.block(case.body, scope, context, owner, cls)
-        return context
+        return None
 
-    def assign(self, node: ast.Assign, scope: _Scope, context: int, owner: str, cls: str) -> int:
+    def assign(self, node: ast.Assign, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
         self.expression(node.value, scope, context, owner, cls)
         for target in node.targets:
             self.expression(target, scope, context, owner, cls)
             self.bind_target(target, node.value, scope, owner, cls)
-        return context
+        return None
 
     def bind_target(self, target: ast.expr, value: ast.expr, scope: _Scope, owner: str, cls: str) -> None:
         if isinstance(target, ast.Name):
@@ -374,7 +386,7 @@ class _Surveyor:
             elif isinstance(part, (ast.Tuple, ast.List)):
                 self.bind_items(part, item, scope, owner, cls)
 
-    def annotated(self, node: ast.AnnAssign, scope: _Scope, context: int, owner: str, cls: str) -> int:
+    def annotated(self, node: ast.AnnAssign, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
         self.identify(node.annotation)
         self.expression(node.target, scope, context, owner, cls)
         annotation = _annotation(node.annotation)
@@ -386,17 +398,17 @@ class _Surveyor:
         if node.value is not None:
             self.expression(node.value, scope, context, owner, cls)
             self.bind_target(node.target, node.value, scope, owner, cls)
-        return context
+        return None
 
-    def return_(self, node: ast.Return, scope: _Scope, context: int, owner: str, cls: str) -> int:
+    def return_(self, node: ast.Return, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
         if node.value is not None:
             self.expression(node.value, scope, context, owner, cls)
             value = value_of(node.value)
             if len(scope.returns) < _MOST_BINDS and value not in scope.returns:
                 scope.returns.append(value)
-        return context
+        return None
 
-    def import_(self, node: ast.Import, scope: _Scope, context: int, owner: str, cls: str) -> int:
+    def import_(self, node: ast.Import, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
         for alias in node.names:
             if alias.asname:
                 self.imported(alias.asname, alias.name, scope)
@@ -405,9 +417,9 @@ class _Surveyor:
                 first = alias.name.partition(".")[0]
                 self.imported(first, first, scope)
             self.identifiers.update(alias.name.split("."))
-        return context
+        return None
 
-    def import_from(self, node: ast.ImportFrom, scope: _Scope, context: int, owner: str, cls: str) -> int:
+    def import_from(self, node: ast.ImportFrom, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
         module = "." * node.level + (node.module or "")
         self.identifiers.update((node.module or "").split("."))
         for alias in node.names:
@@ -420,7 +432,7 @@ class _Surveyor:
             self.identifiers.add(alias.name)
             if bound != alias.name:
                 self.renamed.setdefault(bound, alias.name)
-        return context
+        return None
 
     def imported(self, bound: str, target: str, scope: _Scope) -> None:
         # Function-level imports are taken for the whole file: a name rarely means two modules in one file.
@@ -500,7 +512,7 @@ class _Surveyor:
             header = _path(generator.iter)
             text = f"for {text} in {header}" if header else f"for {text} in ..."
             scope.loops.append(LoopFacts(node.lineno, node.col_offset, "comprehension", targets, iterable, text, context))
-            context = scope.push(context, "loop", len(scope.loops) - 1)
+            context = scope.push(context, "loop", len(scope.loops) - 1, node, node)
             for condition in generator.ifs:
                 self.expression(condition, scope, context, owner, cls)
         if isinstance(node, ast.DictComp):
@@ -519,7 +531,7 @@ class _Surveyor:
         inner.finish()
 
 
-_Handler = Callable[..., int]
+_Handler = Callable[..., "str | None"]
 _STATEMENTS: dict[type[ast.stmt], _Handler] = {
     ast.FunctionDef: _Surveyor.function,
     ast.AsyncFunctionDef: _Surveyor.function,

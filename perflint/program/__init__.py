@@ -1,1 +1,1 @@
-"""All summaries, linked: names across files, the call graph, heat and its routes."""
+"""All summaries of a project, linked: names across files, the call graph, heat and its routes. No syntax trees."""

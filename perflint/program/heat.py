@@ -1,0 +1,179 @@
+"""Heat flows from its roots down the call graph. It only rises, so cycles settle; every hot function keeps its route."""
+
+from __future__ import annotations
+
+import heapq
+from functools import lru_cache
+from typing import NamedTuple
+
+from perflint.facts import guards
+from perflint.facts.summary import FunctionFacts
+from perflint.finding import Confidence, Heat
+from perflint.program.callgraph import CallGraph, Edge
+from perflint.program.refs import Resolver, Scope
+from perflint.program.roots import FunctionRoot, RootFinder
+
+
+class Reason(NamedTuple):
+    """Why a function is as hot as it is: the call that runs it, or the framework that does."""
+
+    heat: Heat
+    confidence: Confidence
+    edge: Edge | None
+    root: FunctionRoot | None
+
+
+COLD = Reason(Heat.ONCE, Confidence.HIGH, None, None)
+
+
+class HeatMap:
+    """The heat of every function, and of every context inside it."""
+
+    def __init__(self, resolver: Resolver, graph: CallGraph, roots: RootFinder) -> None:
+        self.resolver = resolver
+        self.graph = graph
+        self.roots = roots
+        self.reasons: dict[Scope, Reason] = {}
+        self._no_grad: dict[Scope, bool] = {}
+
+    def flow(self) -> None:
+        """Settle functions from the hottest down: each is reached first by its hottest, surest, shortest way."""
+        queue: list[tuple[int, int, int, int, Scope, Reason]] = []
+        serial = 0
+        depth: dict[Scope, int] = {}
+        for scope, root in self.roots.functions.items():
+            serial += 1
+            heapq.heappush(queue, (-root.heat, -root.confidence, 0, serial, scope, Reason(root.heat, root.confidence, None, root)))
+        for path, summary in self.resolver.summaries.items():
+            for qualname, facts in summary.functions.items():
+                if facts.loops:
+                    scope = Scope(path, qualname)
+                    for edge, heat, confidence in self._hot_edges(scope, facts, COLD):
+                        serial += 1
+                        heapq.heappush(queue, (-heat, -confidence, 1, serial, edge.callee, Reason(heat, confidence, edge, None)))
+        while queue:
+            _, _, steps, _, scope, reason = heapq.heappop(queue)
+            if scope in self.reasons:
+                continue
+            self.reasons[scope] = reason
+            depth[scope] = steps
+            facts = self.resolver.summaries[scope.path].functions[scope.function]
+            for edge, heat, confidence in self._hot_edges(scope, facts, reason):
+                if edge.callee not in self.reasons:
+                    serial += 1
+                    heapq.heappush(queue, (-heat, -confidence, steps + 1, serial, edge.callee, Reason(heat, confidence, edge, None)))
+        self._settle_no_grad()
+
+    def reason(self, scope: Scope) -> Reason:
+        return self.reasons.get(scope, COLD)
+
+    def _hot_edges(self, scope: Scope, facts: FunctionFacts, reason: Reason) -> list[tuple[Edge, Heat, Confidence]]:
+        edges = self.graph.outgoing.get(scope)
+        if not edges:
+            return []
+        heats = self.contexts(scope, facts, reason.heat)
+        found = []
+        for edge in edges:
+            # What a test does often says nothing about what training does often.
+            if is_test(scope.path) and not is_test(edge.callee.path):
+                continue
+            heat = heats[edge.context] if edge.context >= 0 else reason.heat
+            if heat > Heat.ONCE:
+                confidence = min(reason.confidence, edge.confidence, self._loop_confidence(scope, facts, edge.context))
+                found.append((edge, heat, confidence))
+        return found
+
+    def _loop_confidence(self, scope: Scope, facts: FunctionFacts, context: int) -> Confidence:
+        while context >= 0:
+            item = facts.contexts[context]
+            if item.kind == "loop":
+                loop = self.roots.loops.get((scope, int(item.detail)))
+                if loop is not None and loop.heat >= Heat.STEP:
+                    return loop.confidence
+            context = item.parent
+        return Confidence.HIGH
+
+    def contexts(self, scope: Scope, facts: FunctionFacts, base: Heat) -> list[Heat]:
+        """The heat of each context of a function that runs at `base`."""
+        heats: list[Heat] = []
+        for context in facts.contexts:
+            outer = heats[context.parent] if context.parent >= 0 else base
+            if context.kind == "loop":
+                loop = self.roots.loops.get((scope, int(context.detail)))
+                heats.append(max(outer, loop.heat) if loop is not None else outer)
+            elif context.kind == "guard":
+                heats.append(cooled(outer, str(context.detail)))
+            else:
+                heats.append(outer)
+        return heats
+
+    def peak(self, scope: Scope, facts: FunctionFacts) -> Heat:
+        """The hottest any line of a function is."""
+        base = self.reason(scope).heat
+        return max([base, *self.contexts(scope, facts, base)])
+
+    # Gradients.
+
+    def without_grad(self, scope: Scope) -> bool:
+        """Whether every known way into a function runs with gradients off."""
+        return self._no_grad.get(scope, False)
+
+    def _settle_no_grad(self) -> None:
+        """Assume it of every function that is called, then take it back from those with a way in that has gradients."""
+        state: dict[Scope, bool] = {}
+        fixed: set[Scope] = set()
+        for path, summary in self.resolver.summaries.items():
+            for qualname, facts in summary.functions.items():
+                scope = Scope(path, qualname)
+                root = self.roots.functions.get(scope)
+                if _decorated(facts) or (root is not None and root.role == "eval"):
+                    state[scope] = True
+                    fixed.add(scope)
+                elif root is not None:
+                    state[scope] = root.role == "eval"
+                    fixed.add(scope)
+                else:
+                    state[scope] = bool(self.graph.incoming.get(scope))
+        waiting = [scope for scope, off in state.items() if not off]
+        while waiting:
+            caller = waiting.pop()
+            facts = self.resolver.summaries[caller.path].functions[caller.function]
+            for edge in self.graph.outgoing.get(caller, ()):
+                if state[edge.callee] and edge.callee not in fixed and not inside_no_grad(facts, edge.context):
+                    state[edge.callee] = False
+                    waiting.append(edge.callee)
+        self._no_grad = state
+
+
+@lru_cache(maxsize=65536)
+def is_test(path: str) -> bool:
+    """Whether a file holds tests, by the conventions of pytest and unittest."""
+    *folders, name = path.split("/")
+    return name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py" or bool({"tests", "test"} & set(folders))
+
+
+def cooled(heat: Heat, guard: str) -> Heat:
+    """The heat of code under a guard inside code of `heat`."""
+    if guard == guards.PERIODIC:
+        return min(heat, Heat.PERIODIC)
+    if guard == guards.ACCUMULATION:
+        return min(heat, Heat.STEP)
+    if guard == guards.FIRST:
+        return min(heat, Heat.EPOCH)
+    return Heat.ONCE
+
+
+def inside_no_grad(facts: FunctionFacts, context: int) -> bool:
+    while context >= 0:
+        if facts.contexts[context].kind == "no_grad":
+            return True
+        context = facts.contexts[context].parent
+    return False
+
+
+def _decorated(facts: FunctionFacts) -> bool:
+    for decorator in facts.decorators:
+        name = decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator
+        if isinstance(name, str) and name.rpartition(".")[2] in ("no_grad", "inference_mode"):
+            return True
+    return False

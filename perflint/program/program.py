@@ -1,0 +1,139 @@
+"""`Program`: the linked project, read-only. It answers what rules and kinds may ask across files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from perflint.facts.summary import MODULE, FunctionFacts, Summary, Value
+from perflint.finding import Confidence, Heat, Hop
+from perflint.program.callgraph import CallGraph, Edge
+from perflint.program.heat import HeatMap, inside_no_grad
+from perflint.program.names import ModuleTable
+from perflint.program.refs import BATCH, CLASS, EXTERNAL, INSTANCE, Ref, Refs, Resolver, Scope
+from perflint.program.roots import RootFinder, is_loader, looks_like_loader
+from perflint.program.routes import route_to
+
+
+class Program:
+    """All summaries of a project, linked. Paths are those of the summaries."""
+
+    def __init__(self, summaries: Mapping[str, Summary], torch_version: tuple[int, int] | None = None) -> None:
+        self.summaries = dict(sorted(summaries.items()))
+        self.torch_version = torch_version
+        self.modules = ModuleTable(self.summaries)
+        self.resolver = Resolver(self.summaries, self.modules, is_loader)
+        self.graph = CallGraph(self.resolver)
+        self.graph.build()
+        self.roots = RootFinder(self.resolver, self.graph)
+        self.roots.find()
+        self.heatmap = HeatMap(self.resolver, self.graph, self.roots)
+        self.heatmap.flow()
+
+    # Names and values.
+
+    def refs(self, value: Value, scope: Scope) -> Refs:
+        """What a value of the summary notation may be; empty where it is not plain to see."""
+        return self.resolver.refs(value, scope)
+
+    def elements(self, value: Value, scope: Scope, index: object = None) -> Refs:
+        """What iterating or indexing a value gives."""
+        return self.resolver.elements(value, scope, index)
+
+    def is_subclass(self, ref: Ref, *dotted: str) -> bool:
+        """Whether a class or instance derives from a library class, named in full or by its last name."""
+        for base in self.resolver.mro(Ref(CLASS, ref.path, ref.name)) if ref.path else (ref,):
+            if base.kind != CLASS or not base.path:
+                if base.name in dotted or base.name.rpartition(".")[2] in dotted:
+                    return True
+        return False
+
+    def is_loader(self, ref: Ref) -> bool:
+        return is_loader(self.resolver, ref)
+
+    def looks_like_loader(self, dotted: str) -> bool:
+        return looks_like_loader(dotted)
+
+    def function(self, scope: Scope) -> FunctionFacts:
+        return self.summaries[scope.path].functions[scope.function]
+
+    def callers(self, scope: Scope) -> list[Edge]:
+        return self.graph.incoming.get(scope, [])
+
+    def argument(self, edge: Edge, name: str) -> Value:
+        """What the call of `edge` passes for a parameter, in the notation of summaries, written in `edge.caller`."""
+        return self.graph.argument(edge, name)
+
+    # Heat.
+
+    def heat(self, scope: Scope) -> Heat:
+        """How often a function is called."""
+        return self.heatmap.reason(scope).heat
+
+    def peak(self, scope: Scope) -> Heat:
+        """The hottest any line of a function is."""
+        return self.heatmap.peak(scope, self.function(scope))
+
+    def heat_at(self, scope: Scope, context: int) -> Heat:
+        facts = self.function(scope)
+        base = self.heat(scope)
+        return self.heatmap.contexts(scope, facts, base)[context] if context >= 0 else base
+
+    def route(self, scope: Scope, context: int) -> tuple[Heat, tuple[Hop, ...], Confidence]:
+        return route_to(self.heatmap, scope, context)
+
+    def role(self, scope: Scope, context: int = -1) -> str:
+        """What the hot code a line belongs to is for: "train", "batches", "eval", "data", "decode", "hook", ""."""
+        for _ in range(40):
+            facts = self.function(scope)
+            reason = self.heatmap.reason(scope)
+            while context >= 0:
+                item = facts.contexts[context]
+                if item.kind == "loop":
+                    loop = self.roots.loops.get((scope, int(item.detail)))
+                    if loop is not None and loop.heat >= Heat.STEP:
+                        return loop.role
+                context = item.parent
+            if reason.root is not None:
+                return reason.root.role
+            if reason.edge is None:
+                return ""
+            scope, context = reason.edge.caller, reason.edge.context
+        return ""
+
+    def grad_off(self, scope: Scope, context: int = -1) -> bool:
+        """Whether gradients are certainly off: here, in the whole function, or on every known way into it."""
+        return inside_no_grad(self.function(scope), context) or self.heatmap.without_grad(scope)
+
+    def trains(self, scope: Scope) -> bool:
+        """Whether a function runs a backward pass or an optimizer step, itself or in what it calls."""
+        return scope in self._training
+
+    @cached_property
+    def _training(self) -> set[Scope]:
+        found: set[Scope] = set()
+        waiting: list[Scope] = []
+        for path, summary in self.summaries.items():
+            for qualname, facts in summary.functions.items():
+                scope = Scope(path, qualname)
+                if any(self.roots.is_training_call(call.func, call.args, scope) for call in facts.calls):
+                    found.add(scope)
+                    waiting.append(scope)
+        while waiting:
+            for edge in self.graph.incoming.get(waiting.pop(), ()):
+                if edge.caller not in found and edge.confidence == Confidence.HIGH:
+                    found.add(edge.caller)
+                    waiting.append(edge.caller)
+        return found
+
+    def mentions(self, names: Iterable[str], paths: Iterable[str] | None = None) -> bool:
+        """Whether any file of the program uses one of the identifiers."""
+        wanted = set(names)
+        for path in self.summaries if paths is None else paths:
+            for statement in self.summaries[path].statements:
+                if not wanted.isdisjoint(statement.identifiers.split()):
+                    return True
+        return False
+
+
+__all__ = ["BATCH", "CLASS", "EXTERNAL", "INSTANCE", "MODULE", "Edge", "Program", "Ref", "Scope"]

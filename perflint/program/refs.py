@@ -1,0 +1,632 @@
+"""What names and values refer to, across files: functions, classes, instances, library things.
+
+`Resolver.refs(value, scope)` is flow-insensitive and lazy; what is not plain to see is the empty tuple. It answers
+"which code runs" for calls and "is this a loader" for loops. Exact kinds of expressions are the business of `kinds`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from perflint.facts.summary import MODULE, ClassFacts, FunctionFacts, Summary, Value
+from perflint.program.names import ModuleTable, annotated_names
+from perflint.pytorch import loaders, wrappers
+from perflint.pytorch.names import canonical
+
+FUNCTION = "function"
+CLASS = "class"
+INSTANCE = "instance"
+MODULE_REF = "module"
+EXTERNAL = "external"
+EXTERNAL_INSTANCE = "external instance"
+BATCH = "batch"
+
+_DEPTH = 6
+_MOST = 6
+
+
+class Ref(NamedTuple):
+    """One thing a value may be. `path` is the defining file ("" for libraries), `name` the qualname in it, or the
+    dotted name of the library thing (for instances: of its class or of the function that made it)."""
+
+    kind: str
+    path: str
+    name: str
+
+
+class Scope(NamedTuple):
+    """Where a value is written: file and qualname of the function (`MODULE` for module level)."""
+
+    path: str
+    function: str
+
+
+Refs = tuple[Ref, ...]
+ParamRefs = Callable[[Scope, str], Refs]
+
+#: Calls that hand back one of their arguments (its index), wrapped or not.
+IDENTITY = {
+    **wrappers.IDENTITIES,
+    **{name: wrapper.argument for name, wrapper in loaders.WRAPPERS.items() if wrapper.shape == "same"},
+    "functools.partial": 0,
+    "functools.wraps": 0,
+}
+_IDENTITY_METHODS = wrappers.MODULE_CHAIN | wrappers.UNWRAP_METHODS | {"compile"}
+_WRAPPED_ATTRIBUTES = wrappers.WRAPPED_ATTRIBUTES
+_PREPARE = wrappers.PREPARE_METHODS
+_CONTAINERS = frozenset(
+    "torch.nn.ModuleList torch.nn.Sequential torch.nn.ModuleDict builtins.list builtins.tuple builtins.dict "
+    "builtins.set collections.OrderedDict builtins.zip builtins.enumerate".split()
+)
+_SEQUENTIAL = "torch.nn.Sequential"
+
+
+class Resolver:
+    """Evaluates values of linked summaries. `param_refs` says what callers pass, once the call graph is known."""
+
+    def __init__(self, summaries: Mapping[str, Summary], modules: ModuleTable, is_loader: Callable[[Resolver, Ref], bool]) -> None:
+        self.summaries = summaries
+        self.modules = modules
+        self.is_loader_ref = is_loader
+        self.param_refs: ParamRefs | None = None
+        self._memo: dict[tuple[Value, Scope], Refs] = {}
+        self._active: set[tuple[Value, Scope]] = set()
+        self._element_memo: dict[tuple[Value, Scope, object], Refs] = {}
+        self._iterating: set[tuple[Value, Scope, object]] = set()
+        self._mro: dict[Ref, tuple[Ref, ...]] = {}
+
+    def forget(self) -> None:
+        """Drop what was concluded before `param_refs` was known."""
+        self._memo.clear()
+        self._element_memo.clear()
+
+    # Values.
+
+    def refs(self, value: Value, scope: Scope) -> Refs:
+        if value is None:
+            return ()
+        key = (value, scope)
+        known = self._memo.get(key)
+        if known is not None:
+            return known
+        if key in self._active or len(self._active) > 200:
+            return ()
+        self._active.add(key)
+        try:
+            found = _few(self._evaluate(value, scope))
+        finally:
+            self._active.discard(key)
+        if not self._active:
+            self._memo[key] = found
+        elif found:
+            self._memo[key] = found
+        return found
+
+    def _evaluate(self, value: Value, scope: Scope) -> Iterator[Ref]:
+        if isinstance(value, str):
+            yield from self._path(value, scope)
+            return
+        form = value[0]
+        if form == "call":
+            yield from self._call(value, scope)
+        elif form == "attr":
+            yield from self._attribute_of(value, scope)
+        elif form == "item":
+            yield from self.elements(value[1], scope, value[2])
+        elif form == "either":
+            for part in value[1]:
+                yield from self.refs(part, scope)
+        elif form == "lambda":
+            yield Ref(FUNCTION, scope.path, value[1])
+
+    def _path(self, dotted: str, scope: Scope) -> Iterator[Ref]:
+        first, *rest = dotted.split(".")
+        binds = self._function(scope).binds
+        for size in range(len(rest), 0, -1):
+            # `args.loader = DataLoader(...)` binds a dotted name of its own.
+            values = binds.get(".".join([first, *rest[:size]]))
+            if values:
+                current: Refs = _few(ref for value in values for ref in self.refs(value, scope))
+                yield from self._attributes(current, rest[size:])
+                return
+        yield from self._attributes(self.name(first, scope), rest)
+
+    def _attributes(self, refs: Refs, names: list[str]) -> Refs:
+        for name in names:
+            refs = _few(found for ref in refs for found in self.attribute(ref, name))
+        return refs
+
+    def _attribute_of(self, value: Value, scope: Scope) -> Iterator[Ref]:
+        base, name = value[1], value[2]
+        if isinstance(base, tuple) and base[0] == "call" and base[1] == "super":
+            for cls in self.mro(self.enclosing_class(scope))[1:]:
+                found = self._own_attribute(cls, name)
+                if found:
+                    yield from found
+                    return
+            return
+        for ref in self.refs(base, scope):
+            yield from self.attribute(ref, name)
+
+    def _call(self, value: Value, scope: Scope) -> Iterator[Ref]:
+        func, args = value[1], value[2]
+        last = func.rpartition(".")[2] if isinstance(func, str) else func[2] if func[0] == "attr" else ""
+        if last in _PREPARE and args:
+            yield from self.refs(args[0], scope)
+            return
+        callees = self.refs(func, scope)
+        if not callees and last in _IDENTITY_METHODS:
+            base = func.rpartition(".")[0] if isinstance(func, str) else func[1]
+            yield from self.refs(base or None, scope)
+            return
+        for callee in callees:
+            yield from self._result(callee, value, scope)
+        if not callees and func == "getattr" and len(args) > 1 and args[1] and args[1][0] == "const" and args[1][1] == "str":
+            yield from self.refs(("attr", args[0], args[1][2]), scope)
+
+    def _result(self, callee: Ref, value: Value, scope: Scope) -> Iterator[Ref]:
+        args = value[2]
+        if callee.kind == CLASS:
+            yield Ref(INSTANCE, callee.path, callee.name)
+        elif callee.kind == FUNCTION:
+            yield from self.returned(callee)
+        elif callee.kind == INSTANCE:
+            for method in ("forward", "__call__"):
+                found = self.method(callee, method)
+                if found:
+                    yield from self.returned(found)
+                    return
+        elif callee.kind == EXTERNAL:
+            index = IDENTITY.get(canonical(callee.name))
+            if index is not None and len(args) > index:
+                yield from self.refs(args[index], scope)
+                if callee.name.startswith("functools"):
+                    return
+            elif callee.name == "builtins.getattr" and len(args) > 1 and args[1] and args[1][0] == "const":
+                yield from self.refs(("attr", args[0], args[1][2]), scope)
+            elif callee.name == "builtins.next" and args:
+                yield from self.elements(args[0], scope, None)
+            else:
+                yield Ref(EXTERNAL_INSTANCE, "", callee.name)
+        elif callee.kind == EXTERNAL_INSTANCE:
+            owner, _, last = callee.name.rpartition(".")
+            if last in _IDENTITY_METHODS:
+                yield Ref(EXTERNAL_INSTANCE, "", owner)
+
+    def returned(self, function: Ref) -> Refs:
+        """What calling a project function gives back."""
+        facts = self.summaries[function.path].functions[function.name]
+        scope = Scope(function.path, function.name)
+        if facts.is_generator:
+            return ()
+        found = _few(ref for value in facts.returns for ref in self.refs(value, scope))
+        if not found and facts.returns_annotation:
+            found = self.annotated(facts.returns_annotation, scope)
+        return found
+
+    # Elements of containers, loaders and generators.
+
+    def elements(self, value: Value, scope: Scope, index: object = None) -> Refs:
+        """What iterating `value` gives, or indexing it with `index`."""
+        key = (value, scope, index)
+        known = self._element_memo.get(key)
+        if known is not None:
+            return known
+        if key in self._iterating or len(self._iterating) > 20:
+            return ()
+        self._iterating.add(key)
+        found = _few(self._elements(value, scope, index, _DEPTH))
+        self._iterating.discard(key)
+        if not self._iterating or found:
+            self._element_memo[key] = found
+        return found
+
+    def _elements(self, value: Value, scope: Scope, index: object, depth: int) -> Iterator[Ref]:
+        if value is None or depth <= 0:
+            return
+        if isinstance(value, str):
+            for inner, where in self.definitions(value, scope):
+                if inner != value or where != scope:
+                    yield from self._elements(inner, where, index, depth - 1)
+            yield from self._annotated_elements(value, scope)
+            if any(self.is_loader_ref(self, ref) for ref in self.refs(value, scope)):
+                yield Ref(BATCH, "", "")
+            return
+        form = value[0]
+        if form == "seq":
+            items = value[1]
+            if isinstance(index, int) and not isinstance(index, bool) and -len(items) <= index < len(items):
+                yield from self.refs(items[index], scope)
+            else:
+                for item in items:
+                    yield from self.refs(item, scope)
+        elif form == "map":
+            for key, item in value[1]:
+                if index is None or key == index:
+                    yield from self.refs(item, scope)
+        elif form == "each":
+            yield from self.refs(value[1], scope)
+        elif form == "either":
+            for part in value[1]:
+                yield from self._elements(part, scope, index, depth - 1)
+        elif form == "call":
+            yield from self._call_elements(value, scope, index, depth)
+        elif form == "item":
+            yield from self._nested_elements(value, scope, index, depth)
+        elif form == "attr" and index is None:
+            for ref in self.refs(value, scope):
+                if self.is_loader_ref(self, ref):
+                    yield Ref(BATCH, "", "")
+
+    def _nested_elements(self, value: Value, scope: Scope, index: object, depth: int) -> Iterator[Ref]:
+        """`for i, x in enumerate(xs)`, `zip(a, b)`, `d.items()`: the element's own element `index`."""
+        if depth <= 0:
+            return
+        source = value[1]
+        if isinstance(source, tuple) and source[0] == "call" and isinstance(index, int):
+            name = source[1] if isinstance(source[1], str) else ""
+            args = source[2]
+            if name == "enumerate" and args and index == 1:
+                yield from self._elements(args[0], scope, None, depth - 1)
+            elif name == "zip" and index < len(args):
+                yield from self._elements(args[index], scope, None, depth - 1)
+            elif name.endswith((".items", ".named_children", ".named_modules")) and index == 1:
+                yield from self._elements(name.rpartition(".")[0], scope, None, depth - 1)
+            elif name.rpartition(".")[2] in {"tqdm", "track", "list", "iter"} and args:
+                yield from self._nested_elements(("item", args[0], None), scope, index, depth - 1)
+            elif name.rpartition(".")[2] in _PREPARE and index < len(args):
+                yield from self._elements(args[index], scope, None, depth - 1)
+            return
+        for inner, where in self.definitions(source, scope) if isinstance(source, str) else ():
+            yield from self._nested_elements(("item", inner, None), where, index, depth - 1)
+
+    def _call_elements(self, value: Value, scope: Scope, index: object, depth: int) -> Iterator[Ref]:
+        func, args = value[1], value[2]
+        name = func if isinstance(func, str) else ""
+        last = name.rpartition(".")[2]
+        if last in _PREPARE and args:
+            if isinstance(index, int) and len(args) > 1:
+                if index < len(args):
+                    yield from self.refs(args[index], scope)
+                return
+            if len(args) == 1:
+                yield from self._elements(args[0], scope, index, depth - 1)
+            return
+        if last in {"values", "children", "modules", "parameters"} and "." in name:
+            yield from self._elements(name.rpartition(".")[0], scope, None, depth - 1)
+            return
+        for callee in self.refs(func, scope):
+            if callee.kind == EXTERNAL and (canonical(callee.name) in _CONTAINERS or canonical(callee.name) in IDENTITY):
+                for argument in args:
+                    yield from self._elements(argument, scope, index, depth - 1)
+                    if canonical(callee.name) == _SEQUENTIAL:
+                        yield from self.refs(argument, scope)
+            elif callee.kind == FUNCTION:
+                yield from self._generated(callee, index, depth)
+            elif callee.kind in (CLASS, EXTERNAL) and self.is_loader_ref(self, _instance(callee)):
+                yield Ref(BATCH, "", "")
+            elif callee.kind == CLASS:
+                yield from self._iterated(Ref(INSTANCE, callee.path, callee.name))
+
+    def _iterated(self, instance: Ref) -> Iterator[Ref]:
+        found = self.method(instance, "__iter__")
+        if found:
+            yield from self._generated(found, None, _DEPTH // 2)
+
+    def _generated(self, function: Ref, index: object, depth: int) -> Iterator[Ref]:
+        facts = self.summaries[function.path].functions[function.name]
+        scope = Scope(function.path, function.name)
+        for value, _ in facts.yields:
+            if isinstance(value, tuple) and value[0] == "each" and value[1] is None:
+                yield from self._elements(value[2], scope, None, depth - 1)
+            else:
+                yield from self.refs(value, scope)
+        for value in facts.returns if not facts.is_generator else ():
+            if isinstance(value, tuple) and value[0] == "seq" and isinstance(index, int):
+                yield from self._elements(value, scope, index, depth - 1)
+            else:
+                yield from self._elements(value, scope, index, depth - 1)
+        names = annotated_names(facts.returns_annotation)[1] if facts.returns_annotation else ()
+        for name in names:
+            for ref in self.refs(name, Scope(function.path, facts.owner or MODULE)):
+                yield _instance(ref)
+
+    def _annotated_elements(self, dotted: str, scope: Scope) -> Iterator[Ref]:
+        for annotation, where in self._annotations(dotted, scope):
+            for name in annotated_names(annotation)[1]:
+                for ref in self.refs(name, where):
+                    yield _instance(ref)
+
+    def definitions(self, dotted: str, scope: Scope) -> list[tuple[Value, Scope]]:
+        """The values assigned to a name or to `object.attribute`, each with the scope it is written in."""
+        first, _, rest = dotted.partition(".")
+        if not rest:
+            return self._definitions_of_name(first, scope)
+        facts = self._function(scope)
+        if dotted in facts.binds:
+            return [(value, scope) for value in facts.binds[dotted]]
+        base, _, attribute = dotted.rpartition(".")
+        found: list[tuple[Value, Scope]] = []
+        for ref in self.refs(base, scope):
+            if ref.kind in (INSTANCE, CLASS):
+                for cls in self.mro(Ref(CLASS, ref.path, ref.name)):
+                    facts_of = self.class_facts(cls)
+                    if facts_of and attribute in facts_of.attributes:
+                        found += [(value, Scope(cls.path, where)) for value, where in facts_of.attributes[attribute]]
+                        break
+            elif ref.kind == MODULE_REF:
+                found += self._definitions_of_name(attribute, Scope(ref.path, MODULE))
+        return found
+
+    def _definitions_of_name(self, name: str, scope: Scope) -> list[tuple[Value, Scope]]:
+        for where in self.scopes(scope):
+            facts = self._function(where)
+            if name in facts.binds:
+                return [(value, where) for value in facts.binds[name]]
+            if any(param.name.lstrip("=") == name for param in facts.params):
+                return []
+        target = self.summaries[scope.path].imports.get(name)
+        if target:
+            module, _, last = self.modules.absolute(target, scope.path).rpartition(".")
+            path = self.modules.find(module, scope.path) if module else None
+            if path and path != scope.path:
+                return self._definitions_of_name(last, Scope(path, MODULE))
+        return []
+
+    # Names.
+
+    def scopes(self, scope: Scope) -> Iterator[Scope]:
+        """The function scopes a name is looked up in, innermost first, the module last. Class bodies do not count."""
+        functions = self.summaries[scope.path].functions
+        current = scope.function
+        while current and current != MODULE:
+            facts = functions.get(current)
+            if facts is None:  # a class body
+                current = current.rpartition(".")[0].removesuffix(".<locals>")
+                continue
+            yield Scope(scope.path, current)
+            current = facts.owner
+        yield Scope(scope.path, MODULE)
+
+    def name(self, name: str, scope: Scope) -> Refs:
+        """What a plain name refers to."""
+        key = (name, scope)
+        known = self._memo.get(key)
+        if known is None:
+            known = self._look_up(name, scope)
+            if known or not self._active:
+                self._memo[key] = known
+        return known
+
+    def _look_up(self, name: str, scope: Scope) -> Refs:
+        summary = self.summaries[scope.path]
+        for where in self.scopes(scope):
+            facts = self._function(where)
+            inner = name if where.function == MODULE else f"{where.function}.<locals>.{name}"
+            found = self._defined(summary, where.path, inner)
+            if found:
+                return found
+            if name in facts.annotations:
+                annotated = self.annotated(facts.annotations[name], where)
+                if annotated:
+                    return annotated
+            if name in facts.binds:
+                return _few(ref for value in facts.binds[name] for ref in self.refs(value, where))
+            for index, param in enumerate(facts.params):
+                if param.name.lstrip("=") == name:
+                    return self._param(facts, index, where)
+            if where.function == MODULE and name in summary.imports:
+                return self.imported(summary.imports[name], scope.path)
+        for star in summary.stars:
+            path = self.modules.find(self.modules.absolute(star, scope.path), scope.path)
+            if path and path != scope.path:
+                found = self.exported(path, name)
+                if found:
+                    return found
+        return (Ref(EXTERNAL, "", f"builtins.{name}"),)
+
+    def _defined(self, summary: Summary, path: str, qualname: str) -> Refs:
+        if qualname in summary.classes:
+            return (Ref(CLASS, path, qualname),)
+        if qualname in summary.functions and qualname != MODULE:
+            return (Ref(FUNCTION, path, qualname),)
+        return ()
+
+    def _param(self, facts: FunctionFacts, index: int, scope: Scope) -> Refs:
+        param = facts.params[index]
+        if index == 0 and facts.in_class:
+            decorators = {item for item in facts.decorators if isinstance(item, str)}
+            if "staticmethod" not in decorators:
+                return (Ref(CLASS if "classmethod" in decorators else INSTANCE, scope.path, facts.in_class),)
+        if param.annotation:
+            found = self.annotated(param.annotation, scope)
+            if found:
+                return found
+        name = param.name.lstrip("=")
+        if self.param_refs is not None and not name.startswith("*"):
+            found = self.param_refs(scope, name)
+            if found:
+                return found
+        return self.refs(param.default, Scope(scope.path, facts.owner or MODULE))
+
+    def annotated(self, annotation: str, scope: Scope) -> Refs:
+        """Instances of the classes an annotation names."""
+        owner = Scope(scope.path, MODULE)
+        found = []
+        for name in annotated_names(annotation)[0]:
+            for ref in self.refs(name, owner):
+                if ref.kind == CLASS or (ref.kind == EXTERNAL and not ref.name.startswith("builtins.")):
+                    found.append(_instance(ref))
+        return tuple(found)
+
+    def _annotations(self, dotted: str, scope: Scope) -> Iterator[tuple[str, Scope]]:
+        base, _, attribute = dotted.rpartition(".")
+        if not base:
+            for where in self.scopes(scope):
+                facts = self._function(where)
+                if dotted in facts.annotations:
+                    yield facts.annotations[dotted], Scope(where.path, MODULE)
+                    return
+                for param in facts.params:
+                    if param.name.lstrip("=") == dotted:
+                        if param.annotation:
+                            yield param.annotation, Scope(where.path, MODULE)
+                        return
+            return
+        for ref in self.refs(base, scope):
+            for cls in self.mro(Ref(CLASS, ref.path, ref.name)) if ref.kind in (INSTANCE, CLASS) else ():
+                facts_of = self.class_facts(cls)
+                if facts_of and attribute in facts_of.annotations:
+                    yield facts_of.annotations[attribute], Scope(cls.path, MODULE)
+                    return
+
+    def imported(self, target: str, importer: str) -> Refs:
+        """What `import target` or `from module import name` (given as `module.name`) binds in `importer`."""
+        dotted = self.modules.absolute(target, importer)
+        path = self.modules.find(dotted, importer)
+        if path:
+            return (Ref(MODULE_REF, path, ""),)
+        module, _, name = dotted.rpartition(".")
+        path = self.modules.find(module, importer) if module else None
+        if path:
+            return self.exported(path, name)
+        return (Ref(EXTERNAL, "", dotted),)
+
+    def exported(self, path: str, name: str, depth: int = _DEPTH) -> Refs:
+        """A module's attribute, through re-exports and star imports."""
+        summary = self.summaries[path]
+        found = self._defined(summary, path, name)
+        if found or depth <= 0:
+            return found
+        binds = summary.functions[MODULE].binds.get(name)
+        if binds:
+            return _few(ref for value in binds for ref in self.refs(value, Scope(path, MODULE)))
+        if name in summary.imports:
+            target = self.modules.absolute(summary.imports[name], path)
+            if self.modules.find(target, path) == path:
+                return ()
+            module, _, last = target.rpartition(".")
+            direct = self.modules.find(target, path)
+            if direct:
+                return (Ref(MODULE_REF, direct, ""),)
+            through = self.modules.find(module, path) if module else None
+            if through and through != path:
+                return self.exported(through, last, depth - 1)
+            return (Ref(EXTERNAL, "", target),)
+        for star in summary.stars:
+            inner = self.modules.find(self.modules.absolute(star, path), path)
+            if inner and inner != path:
+                found = self.exported(inner, name, depth - 1)
+                if found:
+                    return found
+        submodule = self.modules.find(f"{self.modules.name_of(path)}.{name}", path)
+        return (Ref(MODULE_REF, submodule, ""),) if submodule and submodule != path else ()
+
+    # Attributes and classes.
+
+    def attribute(self, ref: Ref, name: str) -> Refs:
+        if ref.kind == MODULE_REF:
+            return self.exported(ref.path, name)
+        if ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):
+            if ref.kind == EXTERNAL_INSTANCE and name in _WRAPPED_ATTRIBUTES:
+                return (ref,)
+            return (Ref(ref.kind, "", f"{ref.name}.{name}"),)
+        if ref.kind in (INSTANCE, CLASS):
+            for cls in self.mro(Ref(CLASS, ref.path, ref.name)):
+                found = self._own_attribute(cls, name)
+                if found:
+                    return self._as_property(found)
+            if name in _WRAPPED_ATTRIBUTES:
+                return (ref,)
+        return ()
+
+    def _as_property(self, refs: Refs) -> Refs:
+        first = refs[0]
+        if first.kind == FUNCTION:
+            facts = self.summaries[first.path].functions[first.name]
+            if any(item in ("property", "cached_property", "functools.cached_property") for item in facts.decorators):
+                return self.returned(first)
+        return refs
+
+    def _own_attribute(self, cls: Ref, name: str) -> Refs:
+        if cls.kind == EXTERNAL:
+            return ()
+        summary = self.summaries[cls.path]
+        qualname = f"{cls.name}.{name}"
+        found = self._defined(summary, cls.path, qualname)
+        if found:
+            return found
+        facts = summary.classes[cls.name]
+        if name in facts.attributes:
+            found = _few(ref for value, where in facts.attributes[name] for ref in self.refs(value, Scope(cls.path, where)))
+            if found:
+                return found
+        if name in facts.annotations:
+            return self.annotated(facts.annotations[name], Scope(cls.path, MODULE))
+        return ()
+
+    def method(self, instance: Ref, name: str) -> Ref | None:
+        """The project's own definition of a method, through base classes."""
+        for cls in self.mro(Ref(CLASS, instance.path, instance.name)):
+            if cls.kind == CLASS and f"{cls.name}.{name}" in self.summaries[cls.path].functions:
+                return Ref(FUNCTION, cls.path, f"{cls.name}.{name}")
+        return None
+
+    def class_facts(self, cls: Ref) -> ClassFacts | None:
+        return self.summaries[cls.path].classes.get(cls.name) if cls.kind == CLASS else None
+
+    def enclosing_class(self, scope: Scope) -> Ref:
+        functions = self.summaries[scope.path].functions
+        for where in self.scopes(scope):
+            facts = functions[where.function]
+            if facts.in_class:
+                return Ref(CLASS, scope.path, facts.in_class)
+        return Ref(CLASS, scope.path, "")
+
+    def mro(self, cls: Ref) -> tuple[Ref, ...]:
+        """The class and its bases, depth first, library bases as `EXTERNAL`."""
+        known = self._mro.get(cls)
+        if known is not None:
+            return known
+        self._mro[cls] = (cls,)  # cuts inheritance cycles
+        found = [cls]
+        facts = self.class_facts(cls)
+        if facts is not None:
+            owner = Scope(cls.path, MODULE)
+            for base in facts.bases:
+                if isinstance(base, tuple) and base[0] == "item":
+                    base = base[1]  # `Dataset[int]`, `Generic[T]`
+                for ref in self.refs(base, owner):
+                    if ref.kind == CLASS:
+                        found += self.mro(ref)
+                    elif ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):
+                        found.append(Ref(EXTERNAL, "", ref.name))
+        self._mro[cls] = tuple(dict.fromkeys(found))
+        return self._mro[cls]
+
+    def base_names(self, cls: Ref) -> tuple[str, ...]:
+        """Dotted names of all library bases; for project classes their own last names too."""
+        return tuple(ref.name for ref in self.mro(cls))
+
+    def _function(self, scope: Scope) -> FunctionFacts:
+        functions = self.summaries[scope.path].functions
+        return functions.get(scope.function) or functions[MODULE]
+
+
+def _instance(ref: Ref) -> Ref:
+    if ref.kind == CLASS:
+        return Ref(INSTANCE, ref.path, ref.name)
+    if ref.kind == EXTERNAL:
+        return Ref(EXTERNAL_INSTANCE, "", ref.name)
+    return ref
+
+
+def _few(refs: Iterator[Ref] | Refs) -> Refs:
+    """At most a handful of distinct refs: a value that may be anything is nothing to build on."""
+    found: dict[Ref, None] = {}
+    for ref in refs:
+        found[ref] = None
+        if len(found) > _MOST:
+            break
+    return tuple(found)

@@ -1,0 +1,428 @@
+"""Roots of heat: the loops and functions that make code hot. A loop is not hot for being a loop."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from perflint.facts import guards
+from perflint.facts.summary import CallFacts, FunctionFacts, LoopFacts, Value
+from perflint.finding import Confidence, Heat
+from perflint.program.callgraph import CallGraph
+from perflint.program.refs import BATCH, CLASS, EXTERNAL, EXTERNAL_INSTANCE, INSTANCE, Ref, Resolver, Scope
+from perflint.pytorch import frameworks, loaders
+from perflint.pytorch.names import canonical
+
+
+class LoopHeat(NamedTuple):
+    """What a loop's body is at least: its heat, what it is for ("train", "eval", "data", "decode", "epoch")."""
+
+    heat: Heat
+    role: str
+    confidence: Confidence
+
+
+class FunctionRoot(NamedTuple):
+    """A function a framework calls often, with the words that say so."""
+
+    heat: Heat
+    role: str
+    text: str
+    confidence: Confidence
+
+
+_LOADER_NAME = re.compile(
+    r"(?:^|_)(?:data_?loader|dataloader|loader|train_?dl|val(?:id)?_?dl|test_?dl|train_?iter|data_?iter|dl)s?(?:_\w+)?$"
+    r"|(?:train|val|valid|test|eval|data)_?(?:loader|iterator|batches)$|^(?:train|val|valid|test|eval)_?gen(?:erator)?$",
+    re.IGNORECASE,
+)
+_NO_LOADER = re.compile(r"(?:module|class|template|plugin|image|img|file|config|model|weight|yaml|checkpoint|lazy)_?loaders?$|loader_(?:names?|types?|cls|kwargs|args)", re.IGNORECASE)
+_LOADERS_NAME = re.compile(r"loaders$|dls$", re.IGNORECASE)
+_ITERATOR_NAME = re.compile(r"(?:data|loader|train|batch|val|eval|dl)\w*_?iter(?:ator)?$|^(?:it|iterator|train_gen|data_gen\w*)$", re.IGNORECASE)
+_OPTIMIZER_NAME = re.compile(r"optim|(?:^|_|\.)opt(?:_\w+)?$|(?:^|_)(?:adam|sgd|muon|optim)\w*$", re.IGNORECASE)
+_EPOCH_NAME = re.compile(r"^_?(?:epoch|ep|fold|seed|trial|run|round|restart|cv|stage|phase|experiment|task)(?:s|_?\w{0,5})?$", re.IGNORECASE)
+_DECODE_LIMIT = re.compile(r"max_(?:new_)?(?:tokens?|length|len|gen\w*|decod\w*|steps?_gen)|num_(?:new_)?tokens|gen(?:eration)?_len\w*", re.IGNORECASE)
+_STEP_NAME = re.compile(r"^(?:global_|train(?:ing)?_|cur(?:rent)?_)?(?:step|iteration|iter|update)(?:_?(?:idx|i|num|no))?$", re.IGNORECASE)
+_BACKWARD_CALLERS = frozenset({"accelerator", "fabric", "model_engine", "engine", "scaler", "amp", "optimizer", "self"})
+#: Position of the wrapped iterable by the wrapper's last name: `tqdm` may come from anywhere.
+_WRAPPER_POSITION = {
+    **{name.rpartition(".")[2]: wrapper.argument for name, wrapper in loaders.WRAPPERS.items()},
+    **dict.fromkeys(loaders.WRAPPER_METHODS, 0),
+    **dict.fromkeys(frameworks.PREPARE_METHODS, 0),
+}
+_HOOKS = frameworks.FORWARD_HOOKS | frameworks.BACKWARD_HOOKS | frameworks.OPTIMIZER_HOOKS
+_IGNITE_ENGINES = {name.rpartition(".")[2] for name in frameworks.IGNITE_ENGINES}
+_SAMPLING = frozenset({"multinomial", "argmax", "cat", "topk", "sample", "gumbel_softmax", "concat"})
+
+
+def is_loader(resolver: Resolver, ref: Ref) -> bool:
+    """Whether a ref is a `DataLoader` or something that yields batches as one does."""
+    if ref.kind == BATCH:
+        return False
+    if ref.kind == EXTERNAL_INSTANCE:
+        return loaders.is_loader(ref.name)
+    if ref.kind == INSTANCE:
+        bases = resolver.mro(Ref(CLASS, ref.path, ref.name))
+        return any(base.kind == EXTERNAL and loaders.is_loader(base.name) for base in bases)
+    return False
+
+
+def looks_like_loader(dotted: str) -> bool:
+    """The field's own convention: `train_loader`, `self.val_dataloader`, `dl`."""
+    last = dotted.rpartition(".")[2]
+    return bool(_LOADER_NAME.search(last)) and not _NO_LOADER.search(last)
+
+
+def is_backward(func: Value, args: tuple[Value, ...]) -> bool:
+    """`loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`, `self.manual_backward(loss)`."""
+    name, base = _callee(func)
+    if name == "manual_backward":
+        return True
+    if name != "backward":
+        return False
+    if base in ("super", "ctx"):
+        return False
+    return not (base == "self" and not args) or base.rpartition(".")[2] in _BACKWARD_CALLERS
+
+
+def is_optimizer_step(func: Value, args: tuple[Value, ...], resolver: Resolver, scope: Scope) -> bool:
+    """`optimizer.step()`, `scaler.step(optimizer)`, `model_engine.step()`, `xm.optimizer_step(optimizer)`."""
+    name, base = _callee(func)
+    if name in ("optimizer_step", "step_optimizer"):
+        return True
+    if name != "step":
+        return False
+    last = base.rpartition(".")[2]
+    if _OPTIMIZER_NAME.search(last):
+        return True
+    if last in ("scaler", "grad_scaler", "gradscaler") or last.endswith("scaler"):
+        return bool(args)
+    if last in ("model_engine", "engine") and not args:
+        return True
+    refs = resolver.refs(base, scope) if base and isinstance(func, str) else ()
+    return any(ref.kind == EXTERNAL_INSTANCE and ref.name.startswith("torch.optim.") and "lr_scheduler" not in ref.name for ref in refs)
+
+
+def _callee(func: Value) -> tuple[str, str]:
+    """The last name of a callee and its receiver as text ("" where the receiver is not plain)."""
+    if isinstance(func, str):
+        base, _, name = func.rpartition(".")
+        return name, base
+    if isinstance(func, tuple) and func[0] == "attr":
+        inner = func[1]
+        if isinstance(inner, tuple) and inner[0] == "item" and isinstance(inner[1], str):
+            return func[2], inner[1]
+        if isinstance(inner, tuple) and inner[0] == "call" and isinstance(inner[1], str):
+            return func[2], inner[1]
+        return func[2], ""
+    return "", ""
+
+
+class RootFinder:
+    """Finds the hot loops and hot functions of a linked program."""
+
+    def __init__(self, resolver: Resolver, graph: CallGraph) -> None:
+        self.resolver = resolver
+        self.graph = graph
+        self._steps_inside: set[Scope] = set()
+        self.loops: dict[tuple[Scope, int], LoopHeat] = {}
+        self.functions: dict[Scope, FunctionRoot] = {}
+        self._contains: set[Scope] = set()
+
+    def find(self) -> None:
+        training = self._training_functions()
+        for path, summary in self.resolver.summaries.items():
+            for qualname, facts in summary.functions.items():
+                if facts.loops:
+                    self._classify_loops(Scope(path, qualname), facts, training)
+                self._framework_function(Scope(path, qualname), facts)
+        self._registered_functions()
+        self._epoch_loops()
+
+    # Loops.
+
+    def _training_functions(self) -> set[Scope]:
+        """Functions that run a backward or an optimizer step outside any loop of their own."""
+        found: set[Scope] = set()
+        waiting: list[Scope] = []
+        for path, summary in self.resolver.summaries.items():
+            for qualname, facts in summary.functions.items():
+                scope = Scope(path, qualname)
+                for call in facts.calls:
+                    if innermost_loop(facts, call.context) is None and self.is_training_call(call.func, call.args, scope):
+                        found.add(scope)
+                        waiting.append(scope)
+                        break
+        while waiting:
+            callee = waiting.pop()
+            for edge in self.graph.incoming.get(callee, ()):
+                facts = self._facts(edge.caller)
+                # A custom autograd function's `backward` or a wrapper of an optimizer is no training step.
+                if edge.caller not in found and edge.confidence == Confidence.HIGH and innermost_loop(facts, edge.context) is None:
+                    found.add(edge.caller)
+                    waiting.append(edge.caller)
+        return found
+
+    def is_training_call(self, func: Value, args: tuple[Value, ...], scope: Scope) -> bool:
+        return is_backward(func, args) or is_optimizer_step(func, args, self.resolver, scope)
+
+    def _classify_loops(self, scope: Scope, facts: FunctionFacts, training: set[Scope]) -> None:
+        backward: set[int] = set()
+        steps: set[int] = set()
+        advances: set[int] = set()
+        samples: set[int] = set()
+        accumulates = {outer for index, context in enumerate(facts.contexts) if context.detail == guards.ACCUMULATION for outer in loops_around(facts, index)[:1]}
+        for call in facts.calls:
+            inner = innermost_loop(facts, call.context)
+            if inner is None:
+                continue
+            if is_backward(call.func, call.args):
+                backward.add(inner)
+            elif is_optimizer_step(call.func, call.args, self.resolver, scope):
+                steps.add(inner)
+            name = call.func if isinstance(call.func, str) else call.func[2] if call.func and call.func[0] == "attr" else ""
+            if name in ("next", "__next__") or name.endswith(".__next__") and not call.args:
+                if self._takes_batch(call.args[0] if call.args else name.removesuffix(".__next__"), scope):
+                    advances.add(inner)
+            if name.rpartition(".")[2] in _SAMPLING:
+                samples.add(inner)
+        for edge in self.graph.outgoing.get(scope, ()):
+            inner = innermost_loop(facts, edge.context)
+            if inner is not None and edge.callee in training and edge.confidence == Confidence.HIGH:
+                (steps if _is_plain_call(facts, edge.index) else backward).add(inner)
+        for index, loop in enumerate(facts.loops):
+            found = self._loop_heat(scope, facts, index, loop, backward, steps, advances, samples, accumulates)
+            if found is not None:
+                self.loops[scope, index] = found
+
+    def _loop_heat(
+        self, scope: Scope, facts: FunctionFacts, index: int, loop: LoopFacts,
+        backward: set[int], steps: set[int], advances: set[int], samples: set[int], accumulates: set[int],
+    ) -> LoopHeat | None:  # fmt: skip
+        confidence = self._loader_confidence(loop, scope)
+        trains = index in backward or index in steps
+        outer = loops_around(facts, loop.context)
+        if confidence is None and index in advances:
+            confidence = Confidence.HIGH
+        if confidence is not None:
+            heat = Heat.MICROBATCH if index in accumulates else Heat.STEP
+            return LoopHeat(heat, "train" if trains else "batches", confidence)
+        if trains and _is_literal(loop.iterable):
+            return LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
+        if trains:
+            inner_of_step = any(item in steps or item in advances or self._loader_confidence(facts.loops[item], scope) is not None for item in outer)
+            heat = Heat.MICROBATCH if inner_of_step and index not in steps else Heat.STEP
+            if index in accumulates:
+                heat = Heat.MICROBATCH
+            return LoopHeat(heat, "train", Confidence.HIGH)
+        if index in samples and loop.kind != "comprehension" and self._is_decoding(loop):
+            return LoopHeat(Heat.STEP, "decode", Confidence.MEDIUM)
+        if loop.targets and _EPOCH_NAME.match(loop.targets[0]):
+            return LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
+        return None
+
+    def _loader_confidence(self, loop: LoopFacts, scope: Scope) -> Confidence | None:
+        if loop.iterable is None:
+            return None
+        if any(ref.kind == BATCH for ref in self.resolver.elements(loop.iterable, scope)):
+            return Confidence.HIGH
+        name = self._unwrapped(loop.iterable, scope)
+        if name is None or not looks_like_loader(name) or _LOADERS_NAME.search(name.rpartition(".")[2]):
+            return None
+        refs = self.resolver.refs(name, scope)
+        if not refs:
+            return Confidence.HIGH if re.search(r"data_?loader|train_?loader|val\w*_?loader|test_?loader", name, re.IGNORECASE) else Confidence.MEDIUM
+        # Something else is known to be behind the name: a list of configurations is no loader.
+        return Confidence.MEDIUM if all(ref.kind == EXTERNAL_INSTANCE for ref in refs) else None
+
+    def _unwrapped(self, value: Value, scope: Scope) -> str | None:
+        """The plain name inside `enumerate(tqdm(loader))`, through local names bound to such wrappers."""
+        for _ in range(8):
+            if isinstance(value, str):
+                if looks_like_loader(value):
+                    return value
+                definitions = self.resolver.definitions(value, scope)
+                if len(definitions) != 1 or definitions[0][1] != scope:
+                    return value
+                value = definitions[0][0]
+                if not isinstance(value, tuple) or value[0] != "call":
+                    return None
+            elif isinstance(value, tuple) and value[0] == "call":
+                name = value[1] if isinstance(value[1], str) else value[1][2] if value[1] and value[1][0] == "attr" else ""
+                last = name.rpartition(".")[2]
+                position = _WRAPPER_POSITION.get(last)
+                if position is not None and len(value[2]) > position:
+                    if last in ("zip", "zip_longest"):
+                        names = [item for item in value[2] if isinstance(item, str) and looks_like_loader(item)]
+                        return names[0] if names else None
+                    value = value[2][position]
+                else:
+                    # `self.train_dataloader()`, `get_loader(...)`: the name of a factory is a convention as well.
+                    return name if looks_like_loader(name) else None
+            elif isinstance(value, tuple) and value[0] == "item":
+                return f"{value[1]}_loader" if isinstance(value[1], str) and _LOADERS_NAME.search(value[1]) else value[2] if isinstance(value[2], str) else None
+            else:
+                return None
+        return None
+
+    def _takes_batch(self, value: Value, scope: Scope) -> bool:
+        if any(ref.kind == BATCH for ref in self.resolver.elements(value, scope)):
+            return True
+        if isinstance(value, str):
+            if _ITERATOR_NAME.search(value.rpartition(".")[2]):
+                return True
+            name = self._unwrapped(value, scope)
+            return name is not None and looks_like_loader(name)
+        if isinstance(value, tuple) and value[0] == "call" and value[1] == "iter" and value[2]:
+            name = self._unwrapped(value[2][0], scope)
+            return name is not None and looks_like_loader(name)
+        return False
+
+    def _is_decoding(self, loop: LoopFacts) -> bool:
+        if loop.kind == "while":
+            return bool(_DECODE_LIMIT.search(loop.text))
+        value = loop.iterable
+        return isinstance(value, tuple) and value[0] == "call" and bool(_DECODE_LIMIT.search(loop.text))
+
+    def _epoch_loops(self) -> None:
+        """Loops around hot loops are `epoch`: directly, or through the functions they call."""
+        holders: set[Scope] = set()
+        waiting: list[Scope] = []
+        for (scope, index), heat in list(self.loops.items()):
+            if heat.role in ("train", "batches"):
+                facts = self._facts(scope)
+                for outer in loops_around(facts, facts.loops[index].context):
+                    self.loops.setdefault((scope, outer), LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH))
+                if scope not in holders:
+                    holders.add(scope)
+                    waiting.append(scope)
+        while waiting:
+            callee = waiting.pop()
+            for edge in self.graph.incoming.get(callee, ()):
+                if edge.confidence != Confidence.HIGH:
+                    continue
+                facts = self._facts(edge.caller)
+                for outer in loops_around(facts, edge.context):
+                    self.loops.setdefault((edge.caller, outer), LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH))
+                if edge.caller not in holders:
+                    holders.add(edge.caller)
+                    waiting.append(edge.caller)
+
+    # Functions.
+
+    def _framework_function(self, scope: Scope, facts: FunctionFacts) -> None:
+        if not facts.in_class:
+            return
+        name = facts.name
+        owner = facts.in_class.rpartition(".")[2]
+        bases = [base.name for base in self.resolver.mro(Ref(CLASS, scope.path, facts.in_class)) if base.kind == EXTERNAL]
+        for base in bases:
+            hook = frameworks.hooks_of(base).get(name)
+            if hook is not None:
+                if hook.heat > Heat.ONCE:
+                    text = f"{owner}.{name} (a {base.rpartition('.')[2]}'s {name})"
+                    self.functions[scope] = FunctionRoot(hook.heat, _role(hook), text, Confidence.HIGH)
+                return
+        if name == "forward" and any(canonical(base) in frameworks.MODULE_BASES for base in bases):
+            # Nothing of the project may call it (a library of models), yet its users do, every step.
+            self.functions[scope] = FunctionRoot(Heat.STEP, "forward", f"{owner}.forward (an nn.Module's forward)", Confidence.MEDIUM)
+        elif name in ("forward", "backward") and any(canonical(base) == frameworks.AUTOGRAD_FUNCTION for base in bases):
+            self.functions[scope] = FunctionRoot(Heat.STEP, "autograd", f"{owner}.{name} (an autograd function's {name})", Confidence.MEDIUM)
+
+    def _registered_functions(self) -> None:
+        """Hooks, collate functions, event handlers and step functions handed to PyTorch and ignite."""
+        for path, summary in self.resolver.summaries.items():
+            for qualname, facts in summary.functions.items():
+                scope = Scope(path, qualname)
+                for call in facts.calls:
+                    self._registered(call, scope)
+                self._decorated_handler(scope, facts)
+
+    def _registered(self, call: CallFacts, scope: Scope) -> None:
+        last, _ = _callee(call.func)
+        if last in _HOOKS:
+            text = f"{last}(...): runs in every forward or backward"
+            self._mark(call.args[:1], scope, FunctionRoot(Heat.STEP, "hook", text, Confidence.HIGH))
+        elif last == "add_event_handler" and len(call.args) > 1:
+            self._mark(call.args[1:2], scope, _ignite_root(call.args[0]))
+        elif last in _IGNITE_ENGINES and call.args:
+            root = FunctionRoot(Heat.STEP, "train", f"{last}(...) calls it with every batch", Confidence.HIGH)
+            self._mark(call.args[:1], scope, root)
+        for key, value in call.keywords:
+            if key in frameworks.COLLATE_KEYWORDS:
+                root = FunctionRoot(Heat.SAMPLE, "data", f"{key} of a DataLoader", Confidence.HIGH)
+                self._mark((value,), scope, root)
+
+    def _decorated_handler(self, scope: Scope, facts: FunctionFacts) -> None:
+        for decorator in facts.decorators:
+            if isinstance(decorator, tuple) and decorator[0] == "call" and str(decorator[1]).endswith(".on") and decorator[2]:
+                root = _ignite_root(decorator[2][0])
+                if root is not None:
+                    self.functions.setdefault(scope, root)
+
+    def _mark(self, values: tuple[Value, ...], scope: Scope, root: FunctionRoot | None) -> None:
+        if root is None or root.heat == Heat.ONCE:
+            return
+        for value in values:
+            for ref in self.resolver.refs(value, scope):
+                target: Ref | None = ref if ref.kind == "function" else None
+                if ref.kind == INSTANCE:
+                    target = self.resolver.method(ref, "__call__")
+                elif ref.kind == CLASS:
+                    target = None
+                if target is not None:
+                    self.functions.setdefault(Scope(target.path, target.name), root)
+
+    def _facts(self, scope: Scope) -> FunctionFacts:
+        return self.resolver.summaries[scope.path].functions[scope.function]
+
+
+def _role(hook: frameworks.Hook) -> str:
+    """What the hook is for; evaluation that runs with gradients on is told from one that has them off."""
+    if hook.role in (frameworks.Role.EVAL, frameworks.Role.INFER):
+        return "infer" if hook.grad else "eval"
+    return hook.role.value
+
+
+def _ignite_root(event: Value) -> FunctionRoot | None:
+    """The heat of a handler of `Events.ITERATION_COMPLETED` and its kin; `Events.X(every=100)` is periodic."""
+    periodic = False
+    if isinstance(event, tuple) and event[0] == "call":
+        periodic = any(key in ("every", "once", "event_filter") for key, _ in event[3])
+        event = event[1]
+    if not isinstance(event, str):
+        return None
+    heat = frameworks.IGNITE_EVENTS.get(event.rpartition(".")[2])
+    if heat is None:
+        return None
+    return FunctionRoot(min(heat, Heat.PERIODIC) if periodic else heat, "handler", f"handler of {event}", Confidence.HIGH)
+
+
+def innermost_loop(facts: FunctionFacts, context: int) -> int | None:
+    """The index of the innermost loop around a context, None outside loops."""
+    while context >= 0:
+        item = facts.contexts[context]
+        if item.kind == "loop":
+            return int(item.detail)
+        context = item.parent
+    return None
+
+
+def loops_around(facts: FunctionFacts, context: int) -> list[int]:
+    """Indices of all loops around a context, innermost first."""
+    found = []
+    while context >= 0:
+        item = facts.contexts[context]
+        if item.kind == "loop":
+            found.append(int(item.detail))
+        context = item.parent
+    return found
+
+
+def _is_literal(value: Value) -> bool:
+    """`for flag in (False, True)`: the turns of such a loop are configurations, not steps."""
+    return isinstance(value, tuple) and value[0] in ("seq", "map")
+
+
+def _is_plain_call(facts: FunctionFacts, index: int) -> bool:
+    return facts.calls[index].func is not None

@@ -1,0 +1,72 @@
+"""Routes: the chain of calls from a root of heat to a line, as findings print it."""
+
+from __future__ import annotations
+
+from perflint.facts.summary import MODULE, FunctionFacts
+from perflint.finding import Confidence, Heat, Hop
+from perflint.program.heat import HeatMap
+from perflint.program.refs import Scope
+
+_LONGEST = 40
+
+
+def route_to(heat: HeatMap, scope: Scope, context: int) -> tuple[Heat, tuple[Hop, ...], Confidence]:
+    """How hot code in `context` of `scope` is, by which way, and how sure every step of the way is."""
+    hops: list[Hop] = []
+    confidence = Confidence.HIGH
+    facts = _facts(heat, scope)
+    base = heat.reason(scope)
+    heats = heat.contexts(scope, facts, base.heat)
+    result = heats[context] if context >= 0 else base.heat
+    if result == Heat.ONCE:
+        return Heat.ONCE, (), Confidence.HIGH
+    for _ in range(_LONGEST):
+        reason = heat.reason(scope)
+        here = heat.contexts(scope, facts, reason.heat)
+        loop = _decisive_loop(heat, scope, facts, context, here, reason.heat)
+        if loop is not None:
+            found = heat.roots.loops[scope, loop]
+            confidence = min(confidence, found.confidence)
+            hops.append(Hop(scope.path, facts.loops[loop].line, facts.loops[loop].text))
+            break
+        if reason.root is not None:
+            confidence = min(confidence, reason.root.confidence)
+            hops.append(Hop(scope.path, facts.line, reason.root.text))
+            break
+        if reason.edge is None:
+            break
+        edge = reason.edge
+        confidence = min(confidence, edge.confidence)
+        hops.append(Hop(edge.caller.path, edge.line, display_name(scope.function)))
+        scope, context = edge.caller, edge.context
+        facts = _facts(heat, scope)
+    return result, tuple(reversed(hops)), confidence
+
+
+def display_name(qualname: str) -> str:
+    """`Net.forward`, `train.step`: a qualname without Python's `<locals>`."""
+    if qualname == MODULE:
+        return "module level"
+    name = qualname.partition("~")[0].replace(".<locals>", "")
+    return "lambda" if name.startswith("<lambda:") else name
+
+
+def _decisive_loop(heat: HeatMap, scope: Scope, facts: FunctionFacts, context: int, heats: list[Heat], base: Heat) -> int | None:
+    """The loop of this function that makes `context` hotter than the function itself, outermost of equals."""
+    target = heats[context] if context >= 0 else base
+    found = None
+    while context >= 0:
+        item = facts.contexts[context]
+        if item.kind == "loop":
+            loop = heat.roots.loops.get((scope, int(item.detail)))
+            outer = heats[item.parent] if item.parent >= 0 else base
+            if loop is not None and heats[context] > outer and (found is None or heats[context] >= target):
+                found = int(item.detail)
+                if loop.heat >= target:
+                    return found
+        context = item.parent
+    return found
+
+
+def _facts(heat: HeatMap, scope: Scope) -> FunctionFacts:
+    return heat.resolver.summaries[scope.path].functions[scope.function]
