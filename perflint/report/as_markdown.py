@@ -1,0 +1,148 @@
+"""The `markdown` format: a comment on a pull request. Counts first, then one folded part a file, the worst first."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.finding import Applicability, Finding, Fix, Problem, Report
+from perflint.report import excerpt, places, prose
+from perflint.report.counts import Counts, by_rule
+from perflint.report.visible import visible
+
+if TYPE_CHECKING:
+    from perflint.report import Options
+
+#: GitHub refuses a comment of more than 65,536 characters; a template around it needs some.
+MOST_CHARACTERS = 60_000
+_SPECIAL = re.compile(r"[\\`*_\[\]<>#|~$&!]")
+_BREAK = "\u200b"
+
+
+def render(report: Report, options: Options) -> str:
+    texts = places.Texts(report.texts)
+    parts = [f"### perflint: {_headline(report)}", *_table(report), *_errors(report)]
+    room = MOST_CHARACTERS - sum(len(part) + 2 for part in parts)
+    sections = _by_file(report)
+    for number, findings in enumerate(sections):
+        section = _section(findings, texts, options)
+        room -= len(section) + 2
+        if room < 0:
+            left = sum(len(rest) for rest in sections[number:])
+            parts.append(f"*{left} findings more, in {len(sections) - number} files, are too many for one comment.*")
+            break
+        parts.append(section)
+    return "\n\n".join(parts) + "\n"
+
+
+def _headline(report: Report) -> str:
+    counts = Counts.of(report)
+    errors = f", {len(report.errors)} errors" if len(report.errors) > 1 else ", 1 error" if report.errors else ""
+    if not counts.findings:
+        return f"nothing found in {_many(report.files, 'file')}{errors}"
+    return f"{_many(counts.findings, 'finding')} in {counts.files_hit} of {_many(report.files, 'file')}{errors}"
+
+
+def _table(report: Report) -> Iterator[str]:
+    rows = by_rule(report)
+    if not rows:
+        return
+    lines = ["| findings | rule | impact | fixes |", "| ---: | :--- | :--- | :--- |"]
+    for row in rows:
+        fixes = [f"{row.safe} safe" if row.safe else "", f"{row.unsafe} unsafe" if row.unsafe else ""]
+        listed = ", ".join(fix for fix in fixes if fix)
+        lines.append(f"| {row.count} | {text(row.code)} {text(row.name)} | {row.impact.label} | {listed} |")
+    yield "\n".join(lines)
+    if report.extra:
+        yield f"{_many(report.extra, 'more finding')} with `--extra`."
+
+
+def _errors(report: Report) -> Iterator[str]:
+    if report.errors:
+        yield "\n".join(f"- **error** {_error(problem)}" for problem in report.errors[:20])
+    if len(report.errors) > 20:
+        yield f"{len(report.errors) - 20} more errors."
+
+
+def _error(problem: Problem) -> str:
+    where = places.problem_place(problem)
+    return f"{code(where)}: {inline(problem.message)}" if where else inline(problem.message)
+
+
+def _by_file(report: Report) -> list[list[Finding]]:
+    """The findings of each file in reading order; the file with the worst finding first."""
+    files: dict[str, list[Finding]] = {}
+    for one in places.worst_first(places.in_reading_order(report)):
+        files.setdefault(one.path, []).append(one)
+    return [sorted(same, key=lambda one: (one.cell or 0, one.span)) for same in files.values()]
+
+
+def _section(findings: list[Finding], texts: places.Texts, options: Options) -> str:
+    path = html.escape(visible(findings[0].path))
+    head = f"<details><summary><code>{path}</code>: {_many(len(findings), 'finding')}</summary>"
+    return "\n\n".join([head, *(_finding(one, texts, options) for one in findings), "</details>"])
+
+
+def _finding(finding: Finding, texts: places.Texts, options: Options) -> str:
+    cell = "" if finding.cell is None else f"cell {finding.cell}, "
+    where = f"{cell}{finding.span.line}:{finding.span.column}"
+    rating = f"{finding.impact.label} impact, {finding.confidence.label} confidence"
+    parts = [f"**{where} {text(finding.code)} {text(finding.name)}** ({rating})\\\n{inline(finding.message)}"]
+    parts += _source(finding, texts, options.width)
+    notes = [f"*{label}:* {said}" for label, said in _notes(finding)]
+    if notes:
+        parts.append("\\\n".join(notes))
+    return "\n\n".join(parts)
+
+
+def _notes(finding: Finding) -> Iterator[tuple[str, str]]:
+    if why := places.why_hot(finding):
+        yield "why hot", inline(why)
+    if finding.advice:
+        yield "what to do", inline(finding.advice)
+    if finding.fix is not None:
+        yield "fix", f"{inline(finding.fix.title)} ({_safety(finding.fix)})"
+    for hop in finding.related:
+        yield "see also", inline(places.hop_text(hop))
+
+
+def _safety(fix: Fix) -> str:
+    label = "by hand" if fix.applicability is Applicability.SHOWN else fix.applicability.label
+    return f"{label}: {inline(fix.reason)}" if fix.reason else label
+
+
+def _source(finding: Finding, texts: places.Texts, width: int) -> Iterator[str]:
+    lines: list[str] = []
+    for row in excerpt.rows(texts.lines(finding.path, finding.cell), finding.span, max(width, 40)):
+        lines += [row.text, row.carets] if row.carets else [row.text]
+    if lines:
+        # Longer than every run of backticks inside, so that nothing in the source ends the block.
+        fence = "`" * (max((len(run) for line in lines for run in re.findall("`+", line)), default=2) + 1)
+        fence = max(fence, "```", key=len)
+        yield "\n".join([f"{fence}python", *lines, fence])
+
+
+def inline(message: str) -> str:
+    return "".join(code(piece.text) if piece.is_code else text(piece.text) for piece in prose.pieces(message))
+
+
+def code(source: str) -> str:
+    """A code span that ends where it should whatever `source` holds."""
+    shown = visible(source)
+    fence = "`" * (max((len(run) for run in re.findall("`+", shown)), default=0) + 1)
+    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def text(words: str) -> str:
+    """Plain words: no markup, no link, and nobody gets mentioned."""
+    escaped = _SPECIAL.sub(r"\\\g<0>", visible(words))
+    # A backslash keeps `#` and `!` from being markup but not from being a reference; "@" has no escape at all.
+    escaped = escaped.replace("@", f"@{_BREAK}").replace("\\#", f"\\#{_BREAK}")
+    return escaped.replace("://", "&#58;//").replace("www.", "www&#46;")
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,155 @@
+import re
+import subprocess
+import sys
+
+import pytest
+from report_samples import EMPTY, ERRORS_ONLY, HOSTILE, REPORT, one, shown
+
+from perflint.errors import PerflintError
+from perflint.finding import Heat, Report, Span
+from perflint.report import FORMATS, render
+
+
+def test_whole_output() -> None:
+    assert shown(REPORT, "text") == (
+        'train.py:4:24  TPL101 blocking-transfer [medium impact, high confidence]\n'
+        '  `batch["image"].to(device)` makes the host wait for the copy.\n'
+        '     4 |     images = "🔥🔥"; x = batch["image"].to(device)\n'
+        '       |                          ^^^^^^^^^^^^^^^^^^^^^^^^^\n'
+        '  why hot:    runs every step: train.py:3 `for step, batch in enumerate(loader)`\n'
+        '  what to do: Copy asynchronously: `batch["image"].to(device, non_blocking=True)`.\n'
+        '  fix:        pass `non_blocking=True` (safe, same bits; `perflint fix` makes it)\n'
+        '\n'
+        'train.py:5:11  TPL201 sync-in-hot-loop [high impact, medium confidence]\n'
+        '  `loss.item()` makes the host wait for the device\n'
+        '     5 |     print(loss.item())\n'
+        '       |           ^^^^^^^^^^^\n'
+        '  why hot:    runs every step: train.py:3 `for step, batch in enumerate(loader)`\n'
+        '  fix:        log every 100 steps (unsafe: fewer lines are printed; same bits; `perflint fix\n'
+        '              --unsafe` makes it)\n'
+        '  see also:   train.py:5 print(loss.item())\n'
+        '\n'
+        'error: pkg/broken.py:7:3: invalid syntax\n'
+        '\n'
+        '2 findings in 1 of 17 files; 1 fixable with `perflint fix`, 1 more with `--unsafe`; '
+        '3 more findings with `--extra`; 1 error.\n'
+    )  # fmt: skip
+
+
+def test_clean_is_one_line() -> None:
+    assert shown(EMPTY, "text") == "4 files checked, nothing found.\n"
+    assert shown(Report((), (), 0), "text") == "no Python files to check.\n"
+    assert shown(Report((), (), 1, extra=2), "text") == (
+        "1 file checked, nothing found; 2 more findings with `--extra`.\n"
+    )
+
+
+def test_errors_only() -> None:
+    assert shown(ERRORS_ONLY, "text") == (
+        "error: pkg/broken.py:7:3: invalid syntax\n"
+        "error: gone.py: no such file\n"
+        "\n"
+        "1 file checked, nothing found; 2 errors.\n"
+    )
+
+
+def test_statistics_counts_rules() -> None:
+    assert shown(Report((*REPORT.findings, REPORT.findings[1]), (), 17), "text", statistics=True) == (
+        "2  TPL101  blocking-transfer  medium impact, fixes: 2 safe\n"
+        "1  TPL201  sync-in-hot-loop   high impact, fixes: 1 unsafe\n"
+        "\n"
+        "3 findings in 1 of 17 files; 2 fixable with `perflint fix`, 1 more with `--unsafe`.\n"
+    )
+    assert shown(EMPTY, "text", statistics=True) == "4 files checked, nothing found.\n"
+
+
+def excerpt(text: str, span: Span, width: int = 100) -> list[str]:
+    """Source and caret lines without their gutters."""
+    lines = shown(one(text, span), "text", width=width).splitlines()
+    return [line.partition("| ")[2] for line in lines if re.match(r" +\d* \| ", line)]
+
+
+@pytest.mark.parametrize(
+    ("text", "span", "source", "carets"),
+    [
+        ("\tf(x)\n", Span(1, 2, 1, 6), "    f(x)", "    ^^^^"),
+        ("ab\tf(x)\n", Span(1, 4, 1, 8), "ab  f(x)", "    ^^^^"),
+        ("s = '日本'; f(x)\r\nnext\r\n", Span(1, 11, 1, 15), "s = '日本'; f(x)", " " * 12 + "^^^^"),
+        ("e\u0301\u0302 = f(x)", Span(1, 7, 1, 11), "e\u0301\u0302 = f(x)", "    ^^^^"),
+        ("👩\u200d👩 = f", Span(1, 7, 1, 8), "👩\u200d👩 = f", "     ^"),
+        ("a\x1b[1m\u202e = f(x)", Span(1, 10, 1, 14), "a\\x1b[1m\\u202e = f(x)", " " * 17 + "^^^^"),
+        ("f(x)", Span(1, 3, 1, 3), "f(x)", "  ^"),
+        ("f(x)", Span(1, 40, 1, 50), "f(x)", "    ^"),
+    ],
+)
+def test_carets_stand_under_the_span(text: str, span: Span, source: str, carets: str) -> None:
+    assert excerpt(text, span) == [source, carets]
+
+
+def test_long_lines_are_cut_around_the_span() -> None:
+    text = "a" * 5000 + "(target)" + "b" * 5000
+    source, carets = excerpt(text, Span(1, 5002, 1, 5008), width=80)
+    assert len(source) <= 71
+    assert source.startswith("...aaa")
+    assert source.endswith("bbb...")
+    assert source[carets.index("^") : len(carets)] == "target"
+
+
+def test_a_span_longer_than_the_line_shows_its_beginning() -> None:
+    source, carets = excerpt("x" * 50 + "START" + "y" * 3000, Span(1, 51, 1, 3056), width=80)
+    assert len(source) <= 71
+    assert source[carets.index("^") :].startswith("STARTyyy")
+    assert len(carets) <= len(source)
+
+
+def test_spans_of_many_lines_keep_first_and_last() -> None:
+    text = "    f(\n" + "        a,\n" * 9 + "    )\n"
+    assert excerpt(text, Span(1, 5, 11, 6)) == ["f(", "^^", "    a,", "    ^^", "...", ")", "^"]
+
+
+def test_a_line_beyond_the_text_prints_no_excerpt() -> None:
+    assert excerpt("x\n", Span(9, 1, 9, 2)) == []
+
+
+@pytest.mark.parametrize("color", [False, True])
+def test_hostile_text_is_shown_harmless(color: bool) -> None:
+    text = shown(HOSTILE, "text", color=color)
+    plain = re.sub("\x1b\\[[0-9;]*m", "", text) if color else text
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\ud800-\udfff]", plain)
+    assert "a\\n::error::x%0A,b:c\\x1b[31m\\u202e</script>\\u2028|`*.py:1:1  TPL101" in plain
+
+
+def test_colour_only_when_asked() -> None:
+    plain, coloured = shown(REPORT, "text"), shown(REPORT, "text", color=True)
+    assert "\x1b" not in plain
+    assert "\x1b[33mTPL101\x1b[0m" in coloured
+    assert re.sub("\x1b\\[[0-9;]*m", "", coloured) == plain
+
+
+def test_heat_without_a_route_is_still_said() -> None:
+    finding = one("f(x)", Span(1, 1, 1, 5)).findings[0]
+    hot = type(finding)(**{name: getattr(finding, name) for name in finding.__slots__} | {"heat": Heat.SAMPLE})
+    assert "why hot:    runs for every sample" in shown(Report((hot,), (), 1), "text")
+
+
+def test_unknown_format() -> None:
+    with pytest.raises(PerflintError, match="'yaml'; known: text, json"):
+        render(EMPTY, "yaml", (), version="1")
+
+
+def test_only_the_format_asked_for_is_loaded() -> None:
+    code = (
+        "import sys; from perflint.report import render; from perflint.finding import Report;"
+        "render(Report((), (), 0), 'json', [], version='1');"
+        "sys.exit(any(name in sys.modules for name in ('rich', 'perflint.report.as_text', 'perflint.report.as_html')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("output_format", FORMATS)
+@pytest.mark.parametrize("report", [REPORT, EMPTY, ERRORS_ONLY, HOSTILE])
+def test_every_format_prints_every_report_as_utf8(output_format: str, report: Report) -> None:
+    text = shown(report, output_format)
+    text.encode("utf-8")
+    assert text == "" or (text.endswith("\n") and not text.endswith("\n\n"))
+    assert shown(report, output_format) == text
