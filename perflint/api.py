@@ -1,0 +1,38 @@
+"""The stable face for rule writers: everything a rule imports, and nothing else of perflint."""
+
+from __future__ import annotations
+
+from perflint.context import Context, argument, callee_name, has_unpacking, is_constant, keyword
+from perflint.facts import guards
+from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
+from perflint.pytorch import frameworks, loaders
+from perflint.rule import Calls, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
+
+__all__ = [
+    "Applicability",
+    "Calls",
+    "Classes",
+    "Confidence",
+    "Context",
+    "Edit",
+    "Finding",
+    "Fix",
+    "Functions",
+    "Heat",
+    "Hop",
+    "Impact",
+    "Listen",
+    "Loops",
+    "Nodes",
+    "Rule",
+    "Span",
+    "Tier",
+    "argument",
+    "callee_name",
+    "frameworks",
+    "guards",
+    "has_unpacking",
+    "is_constant",
+    "keyword",
+    "loaders",
+]
