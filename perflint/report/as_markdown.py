@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from perflint.finding import Applicability, Finding, Fix, Problem, Report
 from perflint.report import excerpt, places, prose
-from perflint.report.counts import Counts, by_rule
+from perflint.report.counts import Counts, by_rule, many
 from perflint.report.visible import visible
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ def render(report: Report, options: Options) -> str:
 
 def _headline(report: Report) -> str:
     counts = Counts.of(report)
-    errors = f", {len(report.errors)} errors" if len(report.errors) > 1 else ", 1 error" if report.errors else ""
+    errors = f", {many(len(report.errors), 'error')}" if report.errors else ""
     if not counts.findings:
-        return f"nothing found in {_many(report.files, 'file')}{errors}"
-    return f"{_many(counts.findings, 'finding')} in {counts.files_hit} of {_many(report.files, 'file')}{errors}"
+        return f"nothing found in {many(report.files, 'file')}{errors}"
+    return f"{many(counts.findings, 'finding')} in {counts.files_hit} of {many(report.files, 'file')}{errors}"
 
 
 def _table(report: Report) -> Iterator[str]:
@@ -56,7 +56,7 @@ def _table(report: Report) -> Iterator[str]:
         lines.append(f"| {row.count} | {text(row.code)} {text(row.name)} | {row.impact.label} | {listed} |")
     yield "\n".join(lines)
     if report.extra:
-        yield f"{_many(report.extra, 'more finding')} with `--extra`."
+        yield f"{many(report.extra, 'more finding')} with `--extra`."
 
 
 def _errors(report: Report) -> Iterator[str]:
@@ -81,7 +81,7 @@ def _by_file(report: Report) -> list[list[Finding]]:
 
 def _section(findings: list[Finding], texts: places.Texts, options: Options) -> str:
     path = html.escape(visible(findings[0].path))
-    head = f"<details><summary><code>{path}</code>: {_many(len(findings), 'finding')}</summary>"
+    head = f"<details><summary><code>{path}</code>: {many(len(findings), 'finding')}</summary>"
     return "\n\n".join([head, *(_finding(one, texts, options) for one in findings), "</details>"])
 
 
@@ -89,7 +89,9 @@ def _finding(finding: Finding, texts: places.Texts, options: Options) -> str:
     cell = "" if finding.cell is None else f"cell {finding.cell}, "
     where = f"{cell}{finding.span.line}:{finding.span.column}"
     rating = f"{finding.impact.label} impact, {finding.confidence.label} confidence"
-    parts = [f"**{where} {text(finding.code)} {text(finding.name)}** ({rating})\\\n{inline(finding.message)}"]
+    parts = [
+        f"**{where} {text(finding.code)} {text(finding.name)}** ({rating})\\\n{_line_start(inline(finding.message))}"
+    ]
     parts += _source(finding, texts, options.width)
     notes = [f"*{label}:* {said}" for label, said in _notes(finding)]
     if notes:
@@ -144,5 +146,6 @@ def text(words: str) -> str:
     return escaped.replace("://", "&#58;//").replace("www.", "www&#46;")
 
 
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def _line_start(markup: str) -> str:
+    """Escaped where it would begin a list or underline a heading."""
+    return re.sub(r"^(\d*)([-+=.)])", r"\1\\\2", markup)

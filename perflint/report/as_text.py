@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perflint.finding import Applicability, Finding, Fix, Problem, Report
 from perflint.report import excerpt, places
-from perflint.report.counts import Counts, by_rule
+from perflint.report.counts import Counts, by_rule, many
 from perflint.report.style import OF_IMPACT, Palette, Tint
 from perflint.report.visible import display_width, prose, visible
 
@@ -114,17 +114,17 @@ def _summary(report: Report, paint: Palette) -> str:
     counts = Counts.of(report)
     parts: list[str] = []
     if counts.findings:
-        where = f"{counts.files_hit} of {_many(report.files, 'file')}"
-        parts.append(f"{_many(counts.findings, 'finding')} in {where}")
+        where = f"{counts.files_hit} of {many(report.files, 'file')}"
+        parts.append(f"{many(counts.findings, 'finding')} in {where}")
         parts.append(_fixable(counts))
     elif report.files:
-        parts.append(f"{_many(report.files, 'file')} checked, nothing found")
+        parts.append(f"{many(report.files, 'file')} checked, nothing found")
     else:
         parts.append("no Python files to check")
     if report.extra:
-        parts.append(f"{_many(report.extra, 'more finding')} with `--extra`")
+        parts.append(f"{many(report.extra, 'more finding')} with `--extra`")
     if report.errors:
-        parts.append(_many(len(report.errors), "error"))
+        parts.append(many(len(report.errors), "error"))
     tint = Tint.RED if report.errors else Tint.PLACE if counts.findings else Tint.GREEN
     return paint(tint, "; ".join(part for part in parts if part) + ".")
 
@@ -135,10 +135,6 @@ def _fixable(counts: Counts) -> str:
     if counts.safe:
         return f"{counts.safe} fixable with `perflint fix`"
     return f"{counts.unsafe} fixable with `perflint fix --unsafe`" if counts.unsafe else ""
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _table(report: Report, paint: Palette) -> list[str]:

@@ -63,3 +63,8 @@ def by_rule(report: Report) -> list[RuleCount]:
 
 def with_fix(findings: Iterable[Finding], applicability: Applicability) -> int:
     return sum(one.fix is not None and one.fix.applicability is applicability for one in findings)
+
+
+def many(count: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
