@@ -1,0 +1,196 @@
+"""Inspection: shows the nodes of suspect statements to the rules that listen for them.
+
+What the summary rules out is never looked at: a statement without the identifiers a rule names, or colder than the
+rule asks for.
+"""
+
+from __future__ import annotations
+
+import ast
+import traceback
+from collections import defaultdict
+from collections.abc import Sequence
+
+from perflint.context import Context, callee_name
+from perflint.errors import SourceError
+from perflint.facts.summary import MODULE, StatementFacts, Summary
+from perflint.finding import Finding, Heat, Problem
+from perflint.program.program import Program, Scope
+from perflint.rule import Listen, Rule
+from perflint.source.file import SourceFile
+from perflint.source.parse import parse
+from perflint.source.tree import Tree
+
+
+class Inspector:
+    """Runs a set of rules over the files of a program."""
+
+    def __init__(self, program: Program, rules: Sequence[Rule]) -> None:
+        self.program = program
+        self.rules = rules
+        self._triggers = [(rule, _triggers(rule)) for rule in rules]
+        self._table = _Table(rules)
+
+    def inspect(self, source: SourceFile) -> tuple[list[Finding], list[Problem]]:
+        """Findings of all rules in one file, and the rules that failed on it."""
+        summary = self.program.summaries.get(source.path)
+        if summary is None:
+            return [], []
+        suspects = self.suspects(source.path, summary)
+        if not suspects:
+            return [], []
+        try:
+            tree = Tree(source, parse(source))
+        except SourceError as error:
+            return [], [Problem(source.path, error.message, error.line)]
+        context = Context(tree, self.program)
+        findings: dict[Finding, None] = {}
+        problems: list[Problem] = []
+        for statement in tree.module.body:
+            rules = suspects.get(_first_line(statement))
+            if rules:
+                tree.link(statement)
+                for finding, problem in self._visit(statement, rules, context):
+                    if finding is not None:
+                        findings[finding] = None
+                    if problem is not None:
+                        problems.append(problem)
+        return list(findings), problems
+
+    def suspects(self, path: str, summary: Summary) -> dict[int, frozenset[Rule]]:
+        """By first line of each top-level statement, the rules that may find something in it."""
+        found: dict[int, frozenset[Rule]] = {}
+        peaks = self._peaks(path, summary)
+        for statement in summary.statements:
+            peak = peaks.get(statement.line, Heat.ONCE)
+            words = set(statement.identifiers.split())
+            rules = frozenset(
+                rule
+                for rule, triggers in self._triggers
+                if rule.at_least <= peak and (triggers is None or not triggers.isdisjoint(words))
+            )
+            if rules:
+                found[statement.line] = found.get(statement.line, frozenset()) | rules
+        return found
+
+    def _peaks(self, path: str, summary: Summary) -> dict[int, Heat]:
+        """The hottest any line of each top-level statement is."""
+        peaks: dict[int, Heat] = {}
+        statements = summary.statements
+        for qualname, facts in summary.functions.items():
+            scope = Scope(path, qualname)
+            if qualname == MODULE:
+                for index, context in enumerate(facts.contexts):
+                    _raise(peaks, _holder(statements, context.line), self.program.heat_at(scope, index))
+            else:
+                _raise(peaks, _holder(statements, facts.line), self.program.peak(scope))
+        return peaks
+
+    def _visit(
+        self, statement: ast.stmt, rules: frozenset[Rule], context: Context
+    ) -> list[tuple[Finding | None, Problem | None]]:
+        found: list[tuple[Finding | None, Problem | None]] = []
+        stack: list[ast.AST] = [statement]
+        while stack:
+            node = stack.pop()
+            listeners = self._table.listeners(node, context)
+            if listeners:
+                self._show(node, listeners, rules, context, found)
+            stack.extend(ast.iter_child_nodes(node))
+        return found
+
+    def _show(
+        self,
+        node: ast.AST,
+        listeners: Sequence[Rule],
+        rules: frozenset[Rule],
+        context: Context,
+        found: list[tuple[Finding | None, Problem | None]],
+    ) -> None:
+        heat: Heat | None = None
+        for rule in listeners:
+            if rule not in rules:
+                continue
+            if rule.at_least > Heat.ONCE:
+                heat = context.heat(node) if heat is None else heat
+                if heat < rule.at_least:
+                    continue
+            try:
+                for finding in rule.check(node, context):
+                    found.append((finding, None))
+            except RecursionError:
+                raise
+            except Exception as error:  # a broken rule must not hide what the others find
+                line = getattr(node, "lineno", None)
+                words = f"rule {rule.code} failed: {type(error).__name__}: {error}"
+                found.append((None, Problem(context.path, words, line, detail=traceback.format_exc())))
+
+
+class _Table:
+    """Which rules listen to which nodes, so that each node is looked up once for all rules."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._by_type: dict[type[ast.AST], list[Rule]] = defaultdict(list)
+        self._by_callee: dict[str, list[Rule]] = defaultdict(list)
+        for rule in rules:
+            for listen in rule.listens:
+                if listen.nodes == (ast.Call,) and listen.names:
+                    for name in listen.names:
+                        _add(self._by_callee[name], rule)
+                else:
+                    for kind in listen.nodes:
+                        _add(self._by_type[kind], rule)
+
+    def listeners(self, node: ast.AST, context: Context) -> Sequence[Rule]:
+        general = self._by_type.get(type(node), ())
+        if not isinstance(node, ast.Call):
+            return general
+        name = callee_name(node)
+        named = self._by_callee.get(name, ())
+        imported = context.summary.imports.get(name, "") if isinstance(node.func, ast.Name) else ""
+        original = imported.rpartition(".")[2]
+        if original and original != name:
+            named = [*named, *(rule for rule in self._by_callee.get(original, ()) if rule not in named)]
+        if not general:
+            return named
+        return [*general, *(rule for rule in named if rule not in general)]
+
+
+def _add(rules: list[Rule], rule: Rule) -> None:
+    if rule not in rules:
+        rules.append(rule)
+
+
+def _triggers(rule: Rule) -> frozenset[str] | None:
+    """Identifiers one of which must occur for the rule to find anything; None when it may anywhere."""
+    found: set[str] = set()
+    for listen in rule.listens:
+        if not _narrow(listen):
+            return None
+        found |= listen.names
+    return frozenset(found)
+
+
+def _narrow(listen: Listen) -> bool:
+    return bool(listen.names)
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators = getattr(statement, "decorator_list", None)
+    return min(statement.lineno, decorators[0].lineno) if decorators else statement.lineno
+
+
+def _holder(statements: Sequence[StatementFacts], line: int) -> int:
+    low, high = 0, len(statements) - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if statements[middle].line <= line:
+            low = middle
+        else:
+            high = middle - 1
+    return statements[low].line if statements else 0
+
+
+def _raise(peaks: dict[int, Heat], line: int, heat: Heat) -> None:
+    if heat > peaks.get(line, Heat.ONCE):
+        peaks[line] = heat

@@ -1,0 +1,25 @@
+"""What the rules about freeing memory share."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.api import Context
+
+_PRESSURE = frozenset(
+    "memory_allocated memory_reserved max_memory_allocated mem_get_info virtual_memory memory_percent memory_usage "
+    "get_memory free_memory used_memory memory_summary memory_stats is_oom oom low_memory".split()
+)
+
+
+def is_load_shedding(node: ast.AST, ctx: Context) -> bool:
+    """Whether `node` runs only when memory is short: under a test of it, or where a colocated engine is put to sleep."""
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        if isinstance(outer, ast.If):
+            for part in ast.walk(outer.test):
+                name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""
+                if name in _PRESSURE or "memory" in name and "pin" not in name:
+                    return True
+    return False

@@ -1,0 +1,75 @@
+"""TPL305: the cache emptied before the garbage that fills it is collected."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Impact, Rule
+
+
+class EmptyCacheBeforeGc(Rule):
+    """Emptying the cache before collecting garbage keeps the memory that the collection frees.
+
+    Why it is slow
+    `gc.collect()` frees tensors held by reference cycles, and their blocks go back to PyTorch's cache. A
+    `torch.cuda.empty_cache()` that ran just before has already passed: what the collection freed stays reserved, and
+    the pair does half of what it is there for.
+
+    What to write instead
+    `gc.collect()` first, `torch.cuda.empty_cache()` second.
+
+    When to leave it
+    Where the order has another reason; none is known. In a hot loop both calls should go (see gc-in-hot-loop and
+    empty-cache-in-hot-loop).
+
+    Fix safety
+    Safe: the two are adjacent statements whose results nobody uses. Same bits.
+    """
+
+    code, name = "TPL305", "empty-cache-before-gc"
+    impact = Impact.LOW
+    listens = (Calls("empty_cache"),)
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if not ctx.is_call_of(node, "torch.cuda.empty_cache", "torch.xpu.empty_cache"):
+            return
+        statement = ctx.tree.statement_of(node)
+        if not (isinstance(statement, ast.Expr) and statement.value is node):
+            return
+        after = _next_statement(statement, ctx)
+        if not (isinstance(after, ast.Expr) and ctx.is_call_of(after.value, "gc.collect")):
+            return
+        if isinstance(before := _previous_statement(statement, ctx), ast.Expr) and ctx.is_call_of(
+            before.value, "gc.collect"
+        ):
+            return  # collected before as well
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node)}` runs before `{ctx.text(after)}`, so the memory that the collection frees stays reserved.",
+            advice=f"Put `{ctx.text(after)}` first.",
+            fix=Fix("Collect first, then empty the cache", Applicability.SAFE, ctx.edit.swap_statements(statement, after)),
+        )
+
+
+def _siblings(statement: ast.stmt, ctx: Context) -> list[ast.stmt]:
+    parent = ctx.tree.parent(statement)
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(parent, name, None)
+        if isinstance(block, list) and statement in block:
+            return block
+    return [statement]
+
+
+def _next_statement(statement: ast.stmt, ctx: Context) -> ast.stmt | None:
+    block = _siblings(statement, ctx)
+    index = block.index(statement) + 1
+    return block[index] if index < len(block) else None
+
+
+def _previous_statement(statement: ast.stmt, ctx: Context) -> ast.stmt | None:
+    block = _siblings(statement, ctx)
+    index = block.index(statement) - 1
+    return block[index] if index >= 0 else None

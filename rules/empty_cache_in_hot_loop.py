@@ -1,0 +1,60 @@
+"""TPL304: the caching allocator emptied on every step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
+
+from ._memory import is_load_shedding
+
+_TARGETS = ("torch.cuda.empty_cache", "torch.xpu.empty_cache", "torch.mps.empty_cache", "torch.accelerator.empty_cache")
+
+
+class EmptyCacheInHotLoop(Rule):
+    """Emptying the allocator's cache on every step makes the next step ask the driver for its memory again.
+
+    Why it is slow
+    `torch.cuda.empty_cache()` returns cached blocks to the driver. The next step pays `cudaMalloc` for each of them,
+    and freeing waits for the device. It gives PyTorch itself no memory: cached blocks are reused anyway. Hugging Face
+    documents about 10 % slower steps for its `torch_empty_cache_steps` option.
+
+    What to write instead
+    Delete the call. Against fragmentation set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`; to hand memory to
+    another process, empty the cache at the border between phases.
+
+    When to leave it
+    In an out-of-memory handler, under an every-N guard or a memory threshold, between phases, after deleting a model,
+    or where an inference engine shares the device: perflint is silent where it can see that.
+
+    Fix safety
+    Unsafe: a step that only just fits may run out of memory without it. Results stay the same bits.
+    """
+
+    code, name = "TPL304", "empty-cache-in-hot-loop"
+    impact = Impact.HIGH
+    listens = (Calls("empty_cache"),)
+    at_least = Heat.STEP
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if not ctx.is_call_of(node, *_TARGETS) or is_load_shedding(node, ctx):
+            return
+        statement = ctx.tree.statement_of(node)
+        fix = None
+        if isinstance(statement, ast.Expr) and statement.value is node:
+            fix = Fix(
+                "Delete the call",
+                Applicability.UNSAFE,
+                ctx.edit.delete_statement(statement),
+                reason="a step that only just fits may run out of memory",
+            )
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node)}` {ctx.heat(node).phrase}: the next step has to ask the driver for its memory again.",
+            advice="Delete it; PyTorch reuses cached blocks by itself.",
+            fix=fix,
+        )
