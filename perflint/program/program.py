@@ -110,6 +110,18 @@ class Program:
         return scope in self._training
 
     @cached_property
+    def has_training(self) -> bool:
+        """Whether the program trains anything: a loop with a backward pass, or a framework's training step."""
+        return any(loop.role == "train" for loop in self.roots.loops.values()) or any(
+            root.role == "train" for root in self.roots.functions.values()
+        )
+
+    @cached_property
+    def has_hot_loops(self) -> bool:
+        """Whether anything in the program runs per step."""
+        return self.has_training or any(loop.heat >= Heat.STEP for loop in self.roots.loops.values())
+
+    @cached_property
     def _training(self) -> set[Scope]:
         found: set[Scope] = set()
         waiting: list[Scope] = []

@@ -1,0 +1,199 @@
+"""TPL501: patterns built again and again."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import (
+    Applicability,
+    Calls,
+    Context,
+    Finding,
+    Fix,
+    Heat,
+    Impact,
+    Rule,
+    argument,
+    is_constant,
+)
+
+_FUNCTIONS = ("compile", "search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn")
+_TARGETS = tuple(f"{module}.{name}" for module in ("re", "regex") for name in _FUNCTIONS)
+
+
+class RegexCompileInLoop(Rule):
+    """A regular expression compiled, or looked up by its text, again on every turn.
+
+    Why it is slow
+    `re` keeps the last 512 patterns, so a literal pattern costs a look-up and no compilation: 0.3 us a call (0.62 us
+    against 0.30 us for a compiled pattern). That is worth mending only in code that runs per step or per sample, and
+    the impact says low. A pattern put together from data costs the formatting each time, and once more than 512
+    different ones are in use every call compiles: 50 us, 156 times the cost of a compiled pattern (measured on CPython
+    3.11).
+
+    What to write instead
+    A literal pattern: compile it once at module level. A pattern whose parts do not change in the loop: compile it
+    before the loop. A pattern that really changes each turn: match with string methods, or build one pattern of all
+    alternatives before the loop.
+
+    When to leave it
+    A literal pattern in code that runs once, as in set-up or checkpoint conversion: `re` caches it and the loop
+    ends soon. perflint is silent there, and where the compiled objects are collected for later use.
+
+    Fix safety
+    Safe for a literal `re.compile` moved to module level under a free name (a bad pattern then fails at import, not
+    at the call). Unsafe for moving a pattern in front of its loop. Same bits.
+    """
+
+    code, name = "TPL501", "regex-compile-in-loop"
+    impact = Impact.LOW
+    listens = (Calls(*_FUNCTIONS),)
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        function = ctx.target(node.func)
+        pattern = argument(node, 0, "pattern")
+        if function not in _TARGETS or pattern is None:
+            return
+        loops = _turns(node, ctx)
+        if isinstance(pattern, ast.Constant):
+            if ctx.heat(node) >= Heat.STEP:
+                yield self._literal(node, function, ctx)
+            return
+        built = _built(pattern, node, ctx)
+        if built is None or not (loops or ctx.heat(node) >= Heat.STEP) or _is_kept(node, ctx):
+            return
+        yield self._varying(node, built, loops, ctx)
+
+    def _literal(self, node: ast.Call, function: str, ctx: Context) -> Finding:
+        often = ctx.heat(node).phrase
+        fix = None
+        if function == "re.compile" and all(_is_flag(item, ctx) for item in _flags(node)):
+            text = ctx.tree.text(node)
+            hoisted, edits = ctx.edit.hoist_to_module(text, "_PATTERN")
+            fix = Fix(
+                "Compile the pattern once at module level",
+                Applicability.SAFE,
+                (*edits, ctx.edit.replace(node, hoisted)),
+            )
+        return self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node)}` {often} and looks its literal pattern up by text each time (about 0.3 us).",
+            advice="Compile it once at module level and call the compiled pattern's method.",
+            fix=fix,
+        )
+
+    def _varying(self, node: ast.Call, built: ast.expr, loops: list[ast.AST], ctx: Context) -> Finding:
+        names = {part.id for part in ast.walk(built) if isinstance(part, ast.Name)}
+        if loops and not _changes(names, loops[0], ctx) and not _has_calls_with_effects(built, ctx):
+            return self.finding(
+                node,
+                ctx,
+                f"`{ctx.text(node)}` builds the same pattern on every turn of the loop.",
+                advice="Build and compile it once before the loop.",
+                impact=Impact.MEDIUM,
+            )
+        where = "on every turn of the loop" if loops else f"each time ({ctx.heat(node).phrase})"
+        return self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node)}` builds its pattern anew {where}, and past 512 different patterns every call compiles.",
+            advice="Match with string methods, or build one pattern of all alternatives beforehand.",
+            impact=Impact.MEDIUM,
+        )
+
+
+def _turns(node: ast.AST, ctx: Context) -> list[ast.AST]:
+    """Loops and comprehensions of the same function that run `node` once a turn, innermost first."""
+    found: list[ast.AST] = []
+    child = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            break
+        if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)) and child in outer.body:
+            found.append(outer)
+        if isinstance(outer, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+            first = outer.generators[0]
+            if child is not first:
+                found.append(outer)
+        child = outer
+    return found
+
+
+def _built(pattern: ast.expr, node: ast.Call, ctx: Context) -> ast.expr | None:
+    """The expression that puts the pattern together from data, None when it is not plain to see that one does."""
+    if isinstance(pattern, ast.Name):
+        assigned = _assigned_in_loop(pattern.id, node, ctx)
+        return _built(assigned, node, ctx) if assigned is not None and not isinstance(assigned, ast.Name) else None
+    if isinstance(pattern, ast.JoinedStr):
+        return pattern if any(isinstance(part, ast.FormattedValue) for part in pattern.values) else None
+    if isinstance(pattern, ast.BinOp) and isinstance(pattern.op, (ast.Add, ast.Mod)):
+        texts = [pattern.left, pattern.right]
+        if any(isinstance(part, (ast.JoinedStr, ast.BinOp)) or _is_text(part) for part in texts):
+            return pattern if any(isinstance(part, ast.Name) for part in ast.walk(pattern)) else None
+        return None
+    if isinstance(pattern, ast.Call) and isinstance(pattern.func, ast.Attribute):
+        if pattern.func.attr in ("format", "join", "replace") or ctx.target(pattern.func) == "re.escape":
+            return pattern if any(isinstance(part, ast.Name) for part in ast.walk(pattern)) else None
+    return None
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _assigned_in_loop(name: str, node: ast.AST, ctx: Context) -> ast.expr | None:
+    """What a name is assigned in the innermost loop around `node`, when that is its only assignment there."""
+    for loop in ctx.loops(node)[:3]:
+        found = [
+            statement.value
+            for part in loop.body
+            for statement in ast.walk(part)
+            if isinstance(statement, ast.Assign)
+            and any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
+        ]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def _changes(names: set[str], loop: ast.AST, ctx: Context) -> bool:
+    """Whether one of the names is bound in the loop."""
+    return any(isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id in names for part in ast.walk(loop))
+
+
+def _has_calls_with_effects(node: ast.expr, ctx: Context) -> bool:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call):
+            method = part.func.attr if isinstance(part.func, ast.Attribute) else ""
+            if method not in ("escape", "format", "join", "replace", "lower", "upper", "strip"):
+                return True
+    return False
+
+
+def _is_kept(node: ast.Call, ctx: Context) -> bool:
+    """Whether the compiled patterns are collected: `[re.compile(p) for p in patterns]`, `patterns.append(...)`."""
+    parent = ctx.tree.parent(node)
+    if isinstance(parent, (ast.ListComp, ast.SetComp, ast.DictComp, ast.Tuple, ast.List, ast.Dict)):
+        return True
+    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute):
+        return parent.func.attr in ("append", "add", "setdefault", "insert")
+    statement = ctx.tree.statement_of(node)
+    return isinstance(statement, ast.Assign) and any(
+        isinstance(target, (ast.Subscript, ast.Attribute)) for target in statement.targets
+    )
+
+
+def _flags(node: ast.Call) -> list[ast.expr]:
+    return [*node.args[1:], *(item.value for item in node.keywords if item.arg != "pattern")]
+
+
+def _is_flag(node: ast.expr, ctx: Context) -> bool:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _is_flag(node.left, ctx) and _is_flag(node.right, ctx)
+    if is_constant(node, 0):
+        return True
+    target = ctx.target(node)
+    return target is not None and target.startswith("re.") and target[3:].isupper()
