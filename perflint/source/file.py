@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cached_property
 
+from perflint.errors import SourceError
 from perflint.finding import Span
+
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+_BOM = b"\xef\xbb\xbf"
 
 
 class SourceFile:
@@ -24,6 +29,28 @@ class SourceFile:
     @cached_property
     def lines(self) -> list[str]:
         return self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+    @cached_property
+    def newline(self) -> str:
+        """The ending most lines have; `\\n` for a file of one line."""
+        counts = dict.fromkeys(("\n", "\r\n", "\r"), 0)
+        for ending in _NEWLINE.findall(self.text):
+            counts[ending] += 1
+        return max(counts, key=lambda ending: counts[ending])
+
+    def encode(self, text: str) -> bytes:
+        """`text`, an edited form of this file's text, as the bytes to write: same encoding, mark and line endings.
+
+        Line endings are made the file's own where it has one kind; a file that mixes them keeps what `text` has.
+        Raises SourceError for a character that the file's encoding lacks.
+        """
+        if self.newline != "\n" and set(_NEWLINE.findall(self.text)) == {self.newline}:
+            text = _NEWLINE.sub(lambda _: self.newline, text)
+        try:
+            data = text.encode(self.encoding)
+        except UnicodeError as error:
+            raise SourceError(f"cannot be written as {self.encoding}: {error}") from error
+        return _BOM + data if self.bom else data
 
     def column(self, line: int, byte_offset: int) -> int:
         """Character column (from 1) of ast's UTF-8 byte offset in `line`."""

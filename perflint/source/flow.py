@@ -1,0 +1,693 @@
+"""Which definitions reach a use, which uses a definition has, and what a region of code changes.
+
+Everything is asked on demand: a scope's bindings are collected when one of its names is first looked up. Branches
+are joined, mutually exclusive arms excluded, loops may run any number of times, and a definition hides the ones
+that come before it on every path. Knows Python only: nothing of PyTorch, nothing of other files.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from perflint.source.bindings import (
+    Binding,
+    Definition,
+    ScopeBindings,
+    ScopeLike,
+    collect,
+    key_of,
+    prefixes,
+)
+from perflint.source.tree import LoopNode, Tree
+
+__all__ = ["Binding", "Definition", "Flow", "key_of"]
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+_FOR = (ast.For, ast.AsyncFor)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_JUMPS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_TRIES: tuple[type[ast.AST], ...] = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else (ast.Try,)
+
+#: Methods of the standard containers that change their receiver.
+MUTATING_METHODS = frozenset(
+    "append appendleft extend extendleft insert add update pop popleft popitem remove discard clear setdefault sort "
+    "reverse write rotate intersection_update difference_update symmetric_difference_update __setitem__".split()
+)
+
+
+@dataclass(slots=True)
+class _Query:
+    """One search: the keys that count, and the statements that hold a definition of one of them."""
+
+    keys: frozenset[str]
+    scope: ScopeBindings
+    holders: set[int]
+    found: dict[int, Definition] = field(default_factory=dict)
+
+    def direct(self, node: ast.AST) -> list[Definition]:
+        return [item for item in self.scope.direct.get(id(node), ()) if item.name in self.keys]
+
+    def add(self, definitions: Iterable[Definition]) -> None:
+        for item in definitions:
+            self.found[id(item)] = item
+
+
+_Found = tuple[list[Definition], bool]
+
+
+class Flow:
+    """Definitions and uses of one file. The tree must be linked where it is asked about."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self._walrus = ":=" in tree.source.text
+        self._scopes: dict[int, ScopeBindings] = {}
+        self._known: dict[int, tuple[Definition, ...]] = {}
+        self._loads: dict[int, dict[str, list[ast.Name]]] = {}
+        self._written: dict[int, tuple[frozenset[str], frozenset[str]]] = {}
+        self._jumps: dict[int, list[ast.stmt]] = {}
+
+    # Definitions that reach a use.
+
+    def definitions(self, use: ast.Name) -> tuple[Definition, ...]:
+        """The definitions that may give the name its value here; empty for builtins and names of star imports."""
+        known = self._known.get(id(use))
+        if known is None:
+            known = self._known[id(use)] = self._definitions(use)
+        return known
+
+    def definitions_of(self, use: ast.expr) -> tuple[tuple[Definition, ...], bool]:
+        """The stores that may give a path (`self.h`, `batch["x"]`) its value here, in the same function, and whether
+        it may also have the value it had before the function or before its base was last bound.
+        """
+        key = key_of(use)
+        root = use
+        while isinstance(root, (ast.Attribute, ast.Subscript)):
+            root = root.value
+        if key is None or not isinstance(root, ast.Name):
+            return (), True
+        scope = self._scope_binding(root, any_scope=True)
+        wild = _wildcards(key)
+        if scope is None or not any(name in scope.by_key for name in (key, *wild)):
+            return (), True
+        query = self._query(scope, (key, *prefixes(key), *wild))
+        through = self._from_use(root, query)
+        stores = tuple(item for item in query.found.values() if item.name == key or item.name in wild)
+        return stores, through or len(stores) < len(query.found)
+
+    def definitions_before(self, key: str, statement: ast.stmt) -> tuple[tuple[Definition, ...], bool]:
+        """The definitions of a key that reach the start of `statement`, and whether none of them may have run."""
+        scope = self.bindings(self._scope_node(statement))
+        query = self._query(scope, (key,))
+        through = self._before(statement, query, None)
+        if through and key in scope.params:
+            query.add([scope.params[key]])
+            through = False
+        return tuple(query.found.values()), through
+
+    def bindings(self, node: ScopeLike) -> ScopeBindings:
+        known = self._scopes.get(id(node))
+        if known is None:
+            known = self._scopes[id(node)] = collect(node, walrus=self._walrus)
+            if isinstance(node, ast.Module) and "global " in self.tree.source.text:
+                self._globals(known)
+        return known
+
+    def module_definitions(self, name: str) -> tuple[Definition, ...]:
+        """Every definition of a module-level name, wherever it stands."""
+        scope = self.bindings(self.tree.module)
+        found = scope.all_of(name)
+        for item in found:
+            self._link(scope, item)
+        return found
+
+    def _globals(self, module: ScopeBindings) -> None:
+        """Functions that declare `global x` define x of the module."""
+        for top in module.node.body if isinstance(module.node, ast.Module) else ():
+            for node in ast.walk(top):
+                if isinstance(node, _FUNCTIONS) and any(isinstance(part, ast.Global) for part in node.body):
+                    inner = self.bindings(node)
+                    for name in inner.outer:
+                        for item in inner.by_key.get(name, ()):
+                            module.by_key[name].append(item)
+                            module.top[id(item)] = top
+
+    def _definitions(self, use: ast.Name) -> tuple[Definition, ...]:
+        found = self._comprehension_target(use)
+        if found is not None:
+            return (found,)
+        scope = self._scope_binding(use)
+        if scope is None:
+            return ()
+        if scope.node is not self._scope_node(use):
+            # Seen from a nested function, or a module name from a function: it may run at any time.
+            definitions = scope.all_of(use.id)
+        elif isinstance(scope.node, ast.Lambda):
+            definitions = (scope.params[use.id],)
+        else:
+            query = self._query(scope, (use.id,))
+            if self._from_use(use, query) and use.id in scope.params:
+                query.add([scope.params[use.id]])
+            definitions = tuple(query.found.values())
+        if isinstance(scope.node, ast.Module):
+            for item in definitions:
+                self._link(scope, item)
+        return definitions
+
+    def _link(self, scope: ScopeBindings, definition: Definition) -> None:
+        top = scope.top.get(id(definition))
+        if top is not None:
+            self.tree.link(top)
+
+    def _scope_node(self, node: ast.AST) -> ScopeLike:
+        """The innermost scope whose names a node sees directly, a class body included."""
+        child = node
+        for outer in self.tree.ancestors(node):
+            if isinstance(outer, _SCOPES) and _inside(outer, child):
+                return outer
+            if isinstance(outer, ast.ClassDef) and child in outer.body:
+                return outer
+            child = outer
+        return self.tree.module
+
+    def _scope_binding(self, use: ast.Name, *, any_scope: bool = False) -> ScopeBindings | None:
+        """The scope that binds a name, looked for as Python does. With `any_scope`, the one a use stands in."""
+        node: ast.AST = use
+        innermost = True
+        child: ast.AST = use
+        for outer in self.tree.ancestors(node):
+            scoped = isinstance(outer, _SCOPES) and _inside(outer, child)
+            if scoped or (innermost and isinstance(outer, ast.ClassDef) and child in outer.body):
+                scope = self.bindings(outer)  # type: ignore[arg-type]
+                if any_scope and not isinstance(outer, ast.Lambda):
+                    return scope
+                if use.id in scope.outer:
+                    if any(isinstance(part, ast.Global) and use.id in part.names for part in ast.walk(outer)):
+                        break
+                elif scope.binds(use.id):
+                    return scope
+                innermost = False
+            child = outer
+        module = self.bindings(self.tree.module)
+        return module if any_scope or module.binds(use.id) else None
+
+    def _comprehension_target(self, use: ast.Name) -> Definition | None:
+        child: ast.AST = use
+        for outer in self.tree.ancestors(use):
+            if isinstance(outer, _COMPREHENSIONS):
+                found = _target_of(outer, child, use)
+                if found is not None:
+                    return found
+            elif isinstance(outer, ast.comprehension):
+                # The step from a generator to its comprehension is judged with the generator as the child.
+                if child is outer.iter:
+                    child = outer
+                    comp = self.tree.parent(outer)
+                    index = comp.generators.index(outer) if isinstance(comp, _COMPREHENSIONS) else 0
+                    found = (
+                        _first_binding(comp, comp.generators[:index], use)
+                        if isinstance(comp, _COMPREHENSIONS)
+                        else None
+                    )
+                    if found is not None:
+                        return found
+                    continue
+            elif isinstance(outer, ast.stmt):
+                return None
+            elif isinstance(outer, ast.Lambda) and use.id in self.bindings(outer).params:
+                return None
+            child = outer
+        return None
+
+    def _query(self, scope: ScopeBindings, keys: Iterable[str]) -> _Query:
+        wanted = frozenset(keys)
+        holders: set[int] = set()
+        for key in wanted:
+            holders |= scope.holders.get(key, set())
+        return _Query(wanted, scope, holders)
+
+    def _from_use(self, use: ast.expr, query: _Query) -> bool:
+        """Collect what reaches the statement of `use`; whether the scope's start is reached as well."""
+        statement = self._statement_in(use, query.scope.node)
+        if statement is None:
+            return True
+        if id(statement) in query.holders:
+            here = (use.lineno, use.col_offset)
+            for item in query.direct(statement):
+                early = item.binding is Binding.WALRUS or (
+                    item.binding is Binding.WITH and not isinstance(self.tree.parent(use), ast.withitem)
+                )
+                if early and item.target is not None and (item.target.lineno, item.target.col_offset) < here:
+                    query.add([item])
+                    return False
+        if isinstance(statement, ast.While):
+            through = self._loop_start(statement, query, header=True)
+            return through and self._before(statement, query, None)
+        return self._before(statement, query, None)
+
+    def _statement_in(self, use: ast.AST, scope: ScopeLike) -> ast.stmt | None:
+        """The statement of `scope` itself that holds `use`: a nested function counts as one statement."""
+        found: ast.stmt | None = None
+        for node in (use, *self.tree.ancestors(use)):
+            if node is scope:
+                return found
+            if isinstance(node, ast.stmt) and (found is None or isinstance(node, (*_FUNCTIONS, ast.ClassDef))):
+                found = node
+        return found
+
+    def _before(self, statement: ast.AST, query: _Query, limit: ast.AST | None) -> bool:
+        """Collect definitions on the way back from `statement` to the start of its scope, or of the body of `limit`.
+        Whether a path without any gets there.
+        """
+        child: ast.AST = statement
+        while True:
+            parent = self.tree.parent(child)
+            if parent is None:
+                return True
+            block = _block_of(parent, child)
+            for earlier in reversed(block[: block.index(child)] if block else []):  # type: ignore[arg-type]
+                found, through = self._scan(earlier, query)
+                query.add(found)
+                if not through:
+                    return False
+            if parent is limit or parent is query.scope.node:
+                return True
+            if not self._enter(parent, child, query):
+                return False
+            child = parent
+
+    def _enter(self, parent: ast.AST, child: ast.AST, query: _Query) -> bool:
+        """Collect what may happen between the start of `parent` and the start of the block that holds `child`."""
+        if isinstance(parent, _LOOPS):
+            if child in parent.body:
+                return self._loop_start(parent, query, header=False)
+            if id(parent) in query.holders:
+                query.add(self._loop_end(parent, query)[0])
+            return True
+        if isinstance(parent, ast.ExceptHandler):
+            query.add(query.direct(parent))
+            return not query.direct(parent)
+        if isinstance(parent, _TRIES) and id(parent) in query.holders:
+            if isinstance(child, ast.ExceptHandler):
+                query.add(self._every(parent.body, query))  # type: ignore[attr-defined]
+            elif child in parent.orelse:  # type: ignore[attr-defined]
+                found, through = self._block(parent.body, query)  # type: ignore[attr-defined]
+                query.add(found)
+                return through
+            elif child in parent.finalbody:  # type: ignore[attr-defined]
+                query.add(self._every([parent], query))
+            return True
+        own = query.direct(parent)
+        if isinstance(parent, ast.match_case):
+            own = [item for item in self._match_targets(parent, query) if item.node is parent]
+        query.add(own)
+        return not own
+
+    def _match_targets(self, case: ast.match_case, query: _Query) -> list[Definition]:
+        match = self.tree.parent(case)
+        return query.direct(match) if match is not None else []
+
+    def _loop_start(self, loop: LoopNode, query: _Query, *, header: bool) -> bool:
+        """Collect what reaches the top of a loop's body on a later turn; whether the first turn's past matters."""
+        if id(loop) not in query.holders:
+            return True
+        own = query.direct(loop)
+        if own and not header:
+            query.add(own)
+            return False
+        found, _ = self._block(loop.body, query)
+        query.add(found)
+        for jump in self._jumps_of(loop):
+            if isinstance(jump, ast.Continue):
+                self._jump(jump, loop, query)
+        return True
+
+    def _jump(self, jump: ast.stmt, loop: LoopNode, query: _Query) -> bool:
+        inner = _Query(query.keys, query.scope, query.holders)
+        through = self._before(jump, inner, loop)
+        query.add(inner.found.values())
+        return through
+
+    def _scan(self, node: ast.stmt, query: _Query) -> _Found:
+        """The definitions in a statement that may hold after it, and whether earlier ones may still hold too."""
+        if id(node) not in query.holders:
+            return [], True
+        own = query.direct(node)
+        if isinstance(node, ast.If):
+            arms = [self._arm(node.body, query), self._arm(node.orelse, query)]
+            found = [item for arm in arms if arm for item in arm[0]]
+            through = any(arm[1] for arm in arms if arm)
+            return (found + own, False) if through and own else (found, through)
+        if isinstance(node, _LOOPS):
+            return self._loop_end(node, query)
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            found, through = self._block(node.body, query)
+            return (found + own, False) if through and own else (found, through)
+        if isinstance(node, _TRIES):
+            return self._try_end(node, query)
+        if isinstance(node, ast.Match):
+            arms = [self._arm(case.body, query) for case in node.cases]
+            found = own + [item for arm in arms if arm for item in arm[0]]
+            return found, True
+        return own, not own
+
+    def _arm(self, body: list[ast.stmt], query: _Query) -> _Found | None:
+        return self._block(body, query) if _falls_through(body) else None
+
+    def _block(self, body: list[ast.stmt], query: _Query) -> _Found:
+        found: list[Definition] = []
+        if body and not _falls_through(body):
+            return found, False
+        for statement in reversed(body):
+            inner, through = self._scan(statement, query)
+            found += inner
+            if not through:
+                return found, False
+        return found, True
+
+    def _loop_end(self, loop: LoopNode, query: _Query) -> _Found:
+        own = query.direct(loop)
+        found, _ = self._block(loop.body, query)
+        inner = _Query(query.keys, query.scope, query.holders)
+        endless = isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant) and bool(loop.test.value)
+        through = not endless
+        for jump in self._jumps_of(loop):
+            passed = self._jump(jump, loop, inner)
+            through = through or (passed and isinstance(jump, ast.Break))
+        found += [*inner.found.values(), *own]
+        # `for k in batch: batch[k] = ...` gives every item a new value, however many there are.
+        if isinstance(loop, _FOR) and any(item.name.endswith("[*]") for item in found):
+            source = _iterated(loop.iter)
+            if source is not None and f"{source}[*]" in query.keys and not self._jumps_of(loop):
+                through = not all(_unconditional(item, loop) for item in found if item.name == f"{source}[*]")
+        if loop.orelse:
+            extra, _ = self._block(loop.orelse, query)
+            found += extra
+        return found, through
+
+    def _jumps_of(self, loop: LoopNode) -> list[ast.stmt]:
+        """`break` and `continue` statements that belong to this loop."""
+        known = self._jumps.get(id(loop))
+        if known is None:
+            known = []
+            stack: list[ast.AST] = list(loop.body)
+            while stack:
+                node = stack.pop()
+                if isinstance(node, (ast.Break, ast.Continue)):
+                    known.append(node)
+                elif isinstance(node, _LOOPS):
+                    stack.extend(node.orelse)
+                elif isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.expr)):
+                    continue
+                else:
+                    stack.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
+            self._jumps[id(loop)] = known
+        return known
+
+    def _try_end(self, node: ast.AST, query: _Query) -> _Found:
+        body: list[ast.stmt] = node.body  # type: ignore[attr-defined]
+        found: list[Definition] = []
+        through = False
+        main = self._block([*body, *node.orelse], query) if _falls_through([*body, *node.orelse]) else None  # type: ignore[attr-defined]
+        if main is not None:
+            found += main[0]
+            through = main[1]
+        for handler in node.handlers:  # type: ignore[attr-defined]
+            arm = self._arm(handler.body, query)
+            if arm is not None:
+                found += arm[0]
+                if arm[1]:
+                    # The failing statement may stand before or after a definition of the body.
+                    found += self._every(body, query)
+                    through = True
+        last, passed = self._block(node.finalbody, query)  # type: ignore[attr-defined]
+        return (found + last, through) if passed else (last, False)
+
+    def _every(self, body: Iterable[ast.AST], query: _Query) -> list[Definition]:
+        """All definitions in some statements, in whatever order they run."""
+        found: list[Definition] = []
+        stack = list(body)
+        while stack:
+            node = stack.pop()
+            if id(node) in query.holders:
+                found += query.direct(node)
+                stack.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
+        return found
+
+    # Uses.
+
+    def uses(self, scope: ScopeLike) -> dict[str, list[ast.Name]]:
+        """Loads of names in a scope and in the scopes inside it, in source order."""
+        known = self._loads.get(id(scope))
+        if known is None:
+            known = defaultdict(list)
+            for node in ast.walk(scope):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                    known[node.id].append(node)
+            for names in known.values():
+                names.sort(key=lambda name: (name.lineno, name.col_offset))
+            self._loads[id(scope)] = known
+        return known
+
+    def uses_of(self, definition: Definition) -> list[ast.Name]:
+        """The loads that may see this definition. `definition` binds a name, not a path."""
+        scope = self._scope_node(definition.node)
+        names = self.uses(scope).get(definition.name, ())
+        return [name for name in names if any(item is definition for item in self.definitions(name))]
+
+    def uses_after(self, node: ast.AST, name: str) -> list[ast.Name]:
+        """Loads of `name` in the same scope that may run after `node`: those that stand after it, and those of a
+        loop around it, which come round again.
+        """
+        scope = self._scope_node(node)
+        end = (node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+        loops = self.tree.loops_around(node)
+        start = (loops[-1].lineno, loops[-1].col_offset) if loops else end
+        stop = (loops[-1].end_lineno, loops[-1].end_col_offset) if loops else end
+        inside = {id(part) for part in ast.walk(node)}
+        found = []
+        for use in self.uses(scope).get(name, ()):
+            place = (use.lineno, use.col_offset)
+            if place >= end or (start <= place < stop and id(use) not in inside):
+                found.append(use)
+        return found
+
+    def escapes(self, definition: Definition) -> bool:
+        """Whether the value may be seen after the statements that use it: returned, yielded, stored in an attribute,
+        item or container, captured by a nested function, or handed to a call other than as a receiver.
+        """
+        scope = self._scope_node(definition.node)
+        if isinstance(scope, (ast.Module, ast.ClassDef)):
+            return True
+        return any(self.escapes_by(use) for use in self.uses_of(definition))
+
+    def escapes_by(self, use: ast.expr) -> bool:
+        """Whether this one use lets the value out of the function, or gives it another name."""
+        child: ast.AST = use
+        for outer in self.tree.ancestors(use):
+            if isinstance(outer, (ast.Return, ast.Yield, ast.YieldFrom, ast.Lambda, *_FUNCTIONS)):
+                return True
+            if isinstance(outer, ast.Call):
+                return child is not outer.func
+            if isinstance(outer, (ast.Attribute, ast.Subscript, ast.Compare, ast.BinOp, ast.UnaryOp, ast.JoinedStr)):
+                return isinstance(outer, ast.Subscript) and child is outer.slice
+            if isinstance(outer, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
+                return child is outer.value
+            if isinstance(outer, (ast.List, ast.Tuple, ast.Set, ast.Dict)):
+                return True
+            if isinstance(outer, ast.stmt):
+                return False
+            child = outer
+        return False
+
+    # Regions.
+
+    def names_written(self, region: ast.AST) -> frozenset[str]:
+        """Names bound anywhere in a region (its own loop target included), and keys of paths stored to."""
+        return self._writes(region)[0]
+
+    def names_mutated(self, region: ast.AST) -> frozenset[str]:
+        """Names whose object a region may change: items or attributes stored to, `+=`, mutating methods."""
+        return self._writes(region)[1]
+
+    def is_rebound(self, name: str, region: ast.AST) -> bool:
+        return name in self.names_written(region)
+
+    def is_mutated(self, name: str, region: ast.AST) -> bool:
+        return name in self.names_mutated(region)
+
+    def is_invariant(
+        self, node: ast.expr, loop: ast.AST, pure: Callable[[ast.Call], bool] = lambda call: False
+    ) -> bool:
+        """Whether an expression has the same value on every turn of `loop`: no name in it is bound or mutated there,
+        and every call in it is `pure`. Attributes are taken to change only where the loop stores to them.
+        """
+        written, mutated = self._writes(loop)
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and (part.id in written or part.id in mutated):
+                return False
+            if isinstance(part, ast.Attribute):
+                key = key_of(part)
+                if key is None or key in written:
+                    # Attributes of what is not a name are judged by their own base.
+                    if key is not None:
+                        return False
+            elif isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
+                return False
+            elif isinstance(part, ast.Call) and not pure(part):
+                return False
+        return True
+
+    def _writes(self, region: ast.AST) -> tuple[frozenset[str], frozenset[str]]:
+        known = self._written.get(id(region))
+        if known is not None:
+            return known
+        written: set[str] = set()
+        mutated: set[str] = set()
+        for node in ast.walk(region):
+            if isinstance(node, ast.Name):
+                if not isinstance(node.ctx, ast.Load):
+                    written.add(node.id)
+            elif isinstance(node, (ast.Attribute, ast.Subscript)):
+                if not isinstance(node.ctx, ast.Load):
+                    _store(node, written, mutated)
+            elif isinstance(node, ast.AugAssign):
+                root = _root(node.target)
+                if root is not None:
+                    mutated.add(root)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                root = _root(node.func.value)
+                if root is not None and _mutates(node.func.attr):
+                    mutated.add(root)
+            elif isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+                written.add(node.name)
+            elif isinstance(node, ast.alias):
+                written.add((node.asname or node.name).partition(".")[0])
+            elif isinstance(node, ast.ExceptHandler) and node.name:
+                written.add(node.name)
+        self._written[id(region)] = (frozenset(written), frozenset(mutated))
+        return self._written[id(region)]
+
+
+def _store(node: ast.Attribute | ast.Subscript, written: set[str], mutated: set[str]) -> None:
+    key = key_of(node)
+    if key is not None:
+        written.add(key)
+    root = _root(node)
+    # `self.x = ...` changes `self`, but every method stores to it: only the path counts.
+    if root is not None and not (root in ("self", "cls") and isinstance(node, ast.Attribute)):
+        mutated.add(root)
+
+
+def _mutates(method: str) -> bool:
+    return method in MUTATING_METHODS or (method.endswith("_") and not method.endswith("__"))
+
+
+def _root(node: ast.expr) -> str | None:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _wildcards(key: str) -> tuple[str, ...]:
+    """`batch['x']` may be given its value by a store to `batch[*]`."""
+    base, bracket, _ = key.rpartition("[")
+    return (f"{base}[*]",) if bracket and key.endswith("]") and not key.endswith("[*]") else ()
+
+
+def _inside(scope: ast.AST, child: ast.AST) -> bool:
+    """Whether `child`, a direct child of a function, is evaluated in its scope: defaults and decorators are not."""
+    if isinstance(scope, ast.Lambda):
+        return child is scope.body
+    return child in scope.body  # type: ignore[attr-defined, no-any-return]
+
+
+def _target_of(
+    comp: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, child: ast.AST, use: ast.Name
+) -> Definition | None:
+    """The generator of `comp` that binds `use`, when `use` stands in `child` of it."""
+    generators = comp.generators
+    if isinstance(child, ast.comprehension):
+        generators = generators[: generators.index(child) + 1]
+    return _first_binding(comp, generators, use)
+
+
+def _first_binding(
+    comp: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
+    generators: list[ast.comprehension],
+    use: ast.Name,
+) -> Definition | None:
+    for generator in reversed(generators):
+        for path, name in _names(generator.target, ()):
+            if name.id == use.id:
+                return Definition(use.id, Binding.COMPREHENSION, generator, generator.iter, path, name)
+    return None
+
+
+def _names(target: ast.expr, path: tuple[int | str, ...]) -> Iterator[tuple[tuple[int | str, ...], ast.Name]]:
+    if isinstance(target, ast.Name):
+        yield path, target
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        starred = False
+        for index, part in enumerate(target.elts):
+            if isinstance(part, ast.Starred):
+                starred = True
+                yield from _names(part.value, (*path, "*"))
+            else:
+                yield from _names(part, (*path, index - len(target.elts) if starred else index))
+
+
+def _block_of(parent: ast.AST, child: ast.AST) -> list[ast.stmt]:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(parent, name, None)
+        if isinstance(block, list) and child in block:
+            return block
+    return []
+
+
+def _falls_through(body: list[ast.stmt]) -> bool:
+    """Whether control can reach the end of a block."""
+    if not body:
+        return True
+    last = body[-1]
+    if isinstance(last, _JUMPS):
+        return False
+    if isinstance(last, ast.If):
+        return _falls_through(last.body) or not last.orelse or _falls_through(last.orelse)
+    if isinstance(last, (ast.With, ast.AsyncWith)):
+        return _falls_through(last.body)
+    return True
+
+
+def _iterated(node: ast.expr) -> str | None:
+    """The key of what a loop runs over: `batch` in `for k in batch`, `batch.items()`, `range(len(batch))`."""
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("keys", "items"):
+            return key_of(node.func.value)
+        if isinstance(node.func, ast.Name) and node.args:
+            return _iterated(node.args[0]) if node.func.id in ("list", "range", "len", "enumerate", "tuple") else None
+        return None
+    return key_of(node)
+
+
+def _unconditional(definition: Definition, loop: LoopNode) -> bool:
+    """Whether a store runs on every turn, or is left out only for what is no tensor."""
+    node = definition.node
+    if node in loop.body:
+        return True
+    for statement in loop.body:
+        if isinstance(statement, ast.If) and node in statement.body and _asks_for_tensors(statement.test):
+            return True
+    return False
+
+
+def _asks_for_tensors(test: ast.expr) -> bool:
+    if not isinstance(test, ast.Call):
+        return False
+    name = test.func.attr if isinstance(test.func, ast.Attribute) else getattr(test.func, "id", "")
+    return name in ("isinstance", "is_tensor", "hasattr", "torch_is_tensor")

@@ -1,0 +1,84 @@
+"""Bytes to text, as Python itself reads source: byte order marks, PEP 263 cookies, UTF-8 otherwise."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+import tokenize
+from pathlib import Path
+
+from perflint.errors import SourceError
+from perflint.source.file import SourceFile
+
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_OTHER_MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
+
+
+def read_source(file: Path, display_path: str) -> SourceFile:
+    """Read one file. Raises SourceError when it cannot be read or decoded."""
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror or error}") from error
+    except ValueError as error:  # a name with a null character
+        raise SourceError(f"cannot be read: {error}") from error
+    return decode_source(data, display_path)
+
+
+def decode_source(data: bytes, path: str) -> SourceFile:
+    """Decode the bytes of one file; `path` is how findings name it.
+
+    Raises SourceError, with the line where there is one, for what Python would refuse: bytes that are not of the
+    file's encoding, an encoding nobody knows, null bytes.
+    """
+    for mark, encoding_name in _OTHER_MARKS.items():
+        if data.startswith(mark):
+            raise SourceError(f"not UTF-8: the byte order mark says {encoding_name}", 1)
+    encoding, bom = _encoding_of(data)
+    body = data[len(codecs.BOM_UTF8) :] if bom else data
+    if b"\0" in body:
+        raise SourceError("null byte in source", _line_of(body, body.index(b"\0")))
+    return SourceFile(path, _decode(body, encoding), encoding=encoding, bom=bom)
+
+
+def _encoding_of(data: bytes) -> tuple[str, bool]:
+    """The encoding and whether the file begins with the UTF-8 mark."""
+    head = b"\n".join(_first_lines(data))
+    bom = head.startswith(codecs.BOM_UTF8)
+    if b"coding" not in head:
+        return "utf-8", bom
+    try:
+        # `detect_encoding` splits at `\n` only, so the two lines are handed over that way.
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(head + b"\n").readline)
+    except SyntaxError as error:
+        line = next((number for number, text in enumerate(head.split(b"\n"), 1) if b"coding" in text), 1)
+        raise SourceError(str(error.msg), line) from error
+    return ("utf-8" if encoding == "utf-8-sig" else encoding), bom
+
+
+def _first_lines(data: bytes) -> list[bytes]:
+    lines: list[bytes] = []
+    start = 0
+    while len(lines) < 2:
+        end = _LINE_END.search(data, start)
+        lines.append(data[start : end.start() if end else len(data)])
+        if end is None:
+            break
+        start = end.end()
+    return lines
+
+
+def _decode(data: bytes, encoding: str) -> str:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        name = "UTF-8" if encoding == "utf-8" else encoding
+        line = _line_of(data, error.start)
+        raise SourceError(f"not {name}: byte 0x{data[error.start]:02x} cannot be decoded", line) from error
+    except (LookupError, UnicodeError) as error:  # `rot13` is an encoding, but none of text
+        raise SourceError(f"cannot be decoded as {encoding}: {error}", 1) from error
+
+
+def _line_of(data: bytes, offset: int) -> int:
+    return len(_LINE_END.findall(data, 0, offset)) + 1
