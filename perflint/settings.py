@@ -1,0 +1,384 @@
+"""What the user asked for: `[tool.perflint]` of a configuration file, checked, and which rules that selects.
+
+Reads configuration files; runs nothing. Every message names the file, the key and the nearest valid one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from perflint.errors import SettingsError
+from perflint.finding import Confidence, Finding, Impact
+
+if TYPE_CHECKING:
+    from perflint.rule import Rule
+
+T = TypeVar("T")
+
+_VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
+_OUTPUT_FORMATS = ("text", "json", "sarif", "github", "markdown", "html")
+
+
+@dataclass(frozen=True, slots=True)
+class FailOn:
+    """What a finding needs to count for exit code 1: at least this impact and at least this confidence."""
+
+    impact: Impact = Impact.LOW
+    confidence: Confidence = Confidence.LOW
+
+    def counts(self, finding: Finding) -> bool:
+        return finding.impact >= self.impact and finding.confidence >= self.confidence
+
+    @classmethod
+    def parse(cls, text: str) -> FailOn:
+        """`high` (the impact), `impact=high`, `confidence=medium`, or several of them joined by commas.
+
+        Raises SettingsError.
+        """
+        impact, confidence = Impact.LOW, Confidence.LOW
+        for part in text.split(","):
+            axis, separator, level = part.strip().replace(":", "=").rpartition("=")
+            if axis.strip() in {"", "impact"} and (separator == "" or axis.strip()):
+                impact = level_of(Impact, level.strip(), "fail-on")
+            elif axis.strip() == "confidence":
+                confidence = level_of(Confidence, level.strip(), "fail-on")
+            else:
+                raise SettingsError(f"fail-on: {part.strip()!r} is neither impact=LEVEL nor confidence=LEVEL")
+        return cls(impact, confidence)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The configuration of one run. `file` is where it was read, None for the defaults.
+
+    Paths (`exclude`, `per_file_ignores`, `cache_dir`, `baseline`) are relative to `root`, the folder of `file`.
+    """
+
+    file: Path | None = None
+    select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    extra: bool = False
+    confidence: Confidence = Confidence.LOW
+    fail_on: FailOn = FailOn()
+    exclude: tuple[str, ...] = ()
+    per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    target_torch: str | None = None
+    output_format: str = "text"
+    cache_dir: Path | None = None
+    jobs: int | None = None
+    baseline: Path | None = None
+    #: The table `[tool.perflint.verify]`, checked by `perflint verify`, which alone knows its keys.
+    verify: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def root(self) -> Path | None:
+        return self.file.parent if self.file else None
+
+    @cached_property
+    def _per_file(self) -> list[tuple[Callable[[str], bool], tuple[str, ...]]]:
+        return [(_matcher(pattern), selectors) for pattern, selectors in self.per_file_ignores.items()]
+
+    def ignored_in(self, file: Path) -> tuple[str, ...]:
+        """Selectors of the rules that `per-file-ignores` switches off in `file`."""
+        if not self.per_file_ignores or self.root is None:
+            return ()
+        try:
+            relative = file.absolute().relative_to(self.root).as_posix()
+        except ValueError:
+            return ()
+        return tuple(one for matches, selectors in self._per_file if matches(relative) for one in selectors)
+
+
+def _matcher(pattern: str) -> Callable[[str], bool]:
+    import pathspec
+
+    try:
+        spec = pathspec.GitIgnoreSpec.from_lines([pattern])
+    except ValueError as error:
+        raise SettingsError(f"bad pattern {pattern!r}: {error}") from error
+    return spec.match_file
+
+
+# Reading
+
+
+def load_settings(start: Path, config: Path | None = None) -> Settings:
+    """Settings from `config`, or from the nearest configuration at or above the folder `start`.
+
+    In each folder `perflint.toml` goes before a `pyproject.toml` with `[tool.perflint]`; the search ends at the git
+    root. Raises SettingsError.
+    """
+    if config is not None:
+        return _read(config.absolute(), required=True) or Settings(config.absolute())
+    folder = start.absolute()
+    for parent in (folder, *folder.parents):
+        for name in ("perflint.toml", "pyproject.toml"):
+            file = parent / name
+            if file.is_file():
+                found = _read(file, required=False)
+                if found is not None:
+                    return found
+        if (parent / ".git").exists():
+            break
+    return Settings()
+
+
+def _read(file: Path, *, required: bool) -> Settings | None:
+    """None for a `pyproject.toml` without our table, which is an error when the file was asked for by name."""
+    table = _toml(file)
+    if file.name == "pyproject.toml":
+        tool = table.get("tool", {})
+        ours = tool.get("perflint") if isinstance(tool, dict) else None
+        if ours is None:
+            if required:
+                raise SettingsError(f"{file}: has no table [tool.perflint]")
+            return None
+        if not isinstance(ours, dict):
+            raise SettingsError(f"{file}: tool.perflint must be a table")
+        table = ours
+    return settings_of(table, file)
+
+
+def _toml(file: Path) -> dict[str, object]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        parsed: dict[str, object] = tomllib.loads(text)
+    except OSError as error:
+        raise SettingsError(f"{file}: cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{file}: not UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{file}: not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise SettingsError(f"{file}: nested too deep") from error
+    return parsed
+
+
+def settings_of(table: Mapping[str, object], file: Path) -> Settings:
+    """Settings from the keys of `[tool.perflint]`. Raises SettingsError for an unknown key or a wrong type."""
+    values: dict[str, object] = {}
+    for key, value in table.items():
+        reader = _READERS.get(key)
+        if reader is None:
+            raise SettingsError(f"{file}: unknown key {key!r} in tool.perflint{nearest(key, _READERS)}")
+        try:
+            values[key.replace("-", "_")] = reader(value, key, file)
+        except SettingsError as error:
+            raise SettingsError(f"{file}: {error}") from error
+    return dataclasses.replace(Settings(file), **values)  # type: ignore[arg-type]
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?`, naming the nearest of `known` however far it is; empty when nothing is known."""
+    options = list(known)
+    lowered = {option.lower(): option for option in options}
+    close = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=0.0)
+    return f"; did you mean {lowered[close[0]]!r}?" if close else ""
+
+
+Level = TypeVar("Level", Confidence, Impact)
+
+
+def level_of(levels: type[Level], word: str, key: str) -> Level:
+    """The level named `word`. Raises SettingsError naming `key`."""
+    known = {level.label: level for level in levels}
+    if word.lower() not in known:
+        raise SettingsError(f"{key}: {word!r} is not one of {', '.join(known)}{nearest(word, known)}")
+    return known[word.lower()]
+
+
+def _strings(value: object, key: str, _file: Path) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise SettingsError(f"{key} must be a list of strings, not {_shown(value)}")
+    return tuple(value)
+
+
+def _string(value: object, key: str) -> str:
+    if not isinstance(value, str):
+        raise SettingsError(f"{key} must be a string, not {_shown(value)}")
+    return value
+
+
+def _boolean(value: object, key: str, _file: Path) -> bool:
+    if not isinstance(value, bool):
+        raise SettingsError(f"{key} must be true or false, not {_shown(value)}")
+    return value
+
+
+def _jobs(value: object, key: str, _file: Path) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise SettingsError(f"{key} must be a whole number from 1, not {_shown(value)}")
+    return value
+
+
+def _confidence(value: object, key: str, _file: Path) -> Confidence:
+    return level_of(Confidence, _string(value, key), key)
+
+
+def _fail_on(value: object, key: str, _file: Path) -> FailOn:
+    return FailOn.parse(_string(value, key))
+
+
+def _exclude(value: object, key: str, file: Path) -> tuple[str, ...]:
+    patterns = _strings(value, key, file)
+    for pattern in patterns:
+        _matcher(pattern)
+    return patterns
+
+
+def _per_file_ignores(value: object, key: str, file: Path) -> dict[str, tuple[str, ...]]:
+    if not isinstance(value, dict):
+        raise SettingsError(f"{key} must be a table of patterns, each with a list of rules, not {_shown(value)}")
+    for pattern in value:
+        _matcher(pattern)
+    return {pattern: _strings(selectors, f"{key}.{pattern}", file) for pattern, selectors in value.items()}
+
+
+def _target_torch(value: object, key: str, _file: Path) -> str:
+    text = _string(value, key)
+    if not _VERSION.fullmatch(text):
+        raise SettingsError(f'{key} must be a version such as "2.4", not {_shown(value)}')
+    return text
+
+
+def _output_format(value: object, key: str, _file: Path) -> str:
+    text = _string(value, key)
+    if text not in _OUTPUT_FORMATS:
+        known = ", ".join(_OUTPUT_FORMATS)
+        raise SettingsError(f"{key}: {text!r} is not one of {known}{nearest(text, _OUTPUT_FORMATS)}")
+    return text
+
+
+def _path(value: object, key: str, file: Path) -> Path:
+    text = _string(value, key)
+    if not text or "\0" in text:
+        raise SettingsError(f"{key} must name a path, not {_shown(value)}")
+    return file.parent / text
+
+
+def _table(value: object, key: str, _file: Path) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise SettingsError(f"{key} must be a table, not {_shown(value)}")
+    return value
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+_READERS: dict[str, Callable[[object, str, Path], object]] = {
+    "select": _strings,
+    "ignore": _strings,
+    "extend-select": _strings,
+    "extra": _boolean,
+    "confidence": _confidence,
+    "fail-on": _fail_on,
+    "exclude": _exclude,
+    "per-file-ignores": _per_file_ignores,
+    "target-torch": _target_torch,
+    "output-format": _output_format,
+    "cache-dir": _path,
+    "jobs": _jobs,
+    "baseline": _path,
+    "verify": _table,
+}
+
+
+# Selecting
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which rules run: what the file says, and above it what the command line says.
+
+    Selectors are a code (`TPL101`), the beginning of one (`TPL3`), a rule's name, or `ALL`. The most specific one
+    that matches a rule decides; between equals the command line goes before the file, and ignoring before selecting.
+    A `select` of the command line replaces the file's.
+    """
+
+    settings: Settings = Settings()
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    extra: bool = False
+
+    def resolve(self, rules: Sequence[type[Rule]]) -> list[type[Rule]]:
+        """The rules to run, by code. Raises SettingsError for a selector that names no rule."""
+        for where, selectors in self._sources():
+            for selector in selectors:
+                check_selector(selector, rules, where)
+        return sorted((rule for rule in rules if self._runs(rule)), key=lambda rule: rule.code)
+
+    def _sources(self) -> list[tuple[str, tuple[str, ...]]]:
+        settings = self.settings
+        ours = [
+            ("--select", self.select),
+            ("--ignore", self.ignore),
+            (f"{settings.file}: select", settings.select or ()),
+            (f"{settings.file}: ignore", settings.ignore),
+            (f"{settings.file}: extend-select", settings.extend_select),
+        ]
+        per_file = settings.per_file_ignores.items()
+        return ours + [(f"{settings.file}: per-file-ignores.{pattern}", names) for pattern, names in per_file]
+
+    def _runs(self, rule: type[Rule]) -> bool:
+        settings = self.settings
+        extra = self.extra or settings.extra
+        chosen = self.select or settings.select
+        # (specificity, layer, ignoring): the greatest that matches decides.
+        votes: list[tuple[int, int, bool]] = []
+        if chosen is None:
+            if extra or rule.tier.value == "core":
+                votes.append((0, 0, False))
+        else:
+            layer = 1 if self.select else 0
+            votes += [(rank, layer, False) for rank in _ranks(chosen, rule, extra=extra)]
+        votes += [(rank, 0, False) for rank in _ranks(settings.extend_select, rule, extra=extra)]
+        votes += [(rank, 0, True) for rank in _ranks(settings.ignore, rule, extra=True)]
+        votes += [(rank, 1, True) for rank in _ranks(self.ignore, rule, extra=True)]
+        return bool(votes) and not max(votes)[2]
+
+
+_EXACT = 1000
+
+
+def _ranks(selectors: Iterable[str], rule: type[Rule], *, extra: bool) -> list[int]:
+    """How specific each selector is that matches `rule`. A prefix reaches an extra rule only when `extra`."""
+    ranks = [rank_of(selector, rule) for selector in selectors]
+    reached = extra or rule.tier.value == "core"
+    return [rank for rank in ranks if rank is not None and (reached or rank in {0, _EXACT})]
+
+
+def rank_of(selector: str, rule: type[Rule]) -> int | None:
+    """How specific `selector` is about `rule`: 0 for `ALL`, more for longer prefixes; None when it does not match."""
+    word = selector.strip()
+    if word.upper() == rule.code or word.lower() == rule.name:
+        return _EXACT
+    if word == "ALL":
+        return 0
+    if word and rule.code.startswith(word.upper()):
+        return len(word)
+    return None
+
+
+def check_selector(selector: str, rules: Sequence[type[Rule]], where: str) -> None:
+    """Raises SettingsError naming `where` and the nearest valid selector when `selector` matches no rule."""
+    if selector == "ALL" or any(rank_of(selector, rule) is not None for rule in rules):
+        return
+    codes = [rule.code for rule in rules]
+    prefixes = {code[:length] for code in codes for length in range(3, len(code))}
+    hint = nearest(selector, [*codes, *(rule.name for rule in rules), *sorted(prefixes)])
+    raise SettingsError(f"{where}: no rule matches {selector!r}{hint}")
