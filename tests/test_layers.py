@@ -1,0 +1,125 @@
+"""Arrows point down: what each room of the engine may import, held against every import statement."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+_WORDS = {"errors", "finding"}
+_ANALYSIS = _WORDS | {"source", "facts", "pytorch", "program"}
+_CONTRACT = _ANALYSIS | {"kinds", "rule", "context"}
+_FLOW = _CONTRACT | {"inspection", "settings", "registry", "discovery", "run"}
+
+# Room -> the rooms it may import, besides itself. A room is a module or a package directly below `perflint/`.
+MAY_IMPORT = {
+    "errors": set(),
+    "finding": set(),
+    "source": _WORDS,
+    "facts": _WORDS | {"source"},
+    "pytorch": _WORDS,
+    "program": _WORDS | {"source", "facts", "pytorch"},
+    "kinds": _ANALYSIS,
+    "fixes": _WORDS | {"source"},
+    # A rule's metadata is handed to the reports; they never see the engine that found something.
+    "report": _WORDS | {"rule"},
+    # The two halves of one contract. `fixes` builds the edits a rule asks its context for.
+    "rule": _ANALYSIS | {"kinds", "context"},
+    "context": _ANALYSIS | {"kinds", "rule", "fixes"},
+    "api": _CONTRACT | {"fixes"},
+    "inspection": _CONTRACT,
+    "settings": _WORDS | {"rule"},
+    "registry": _WORDS | {"rule"},
+    "discovery": _WORDS | {"source", "settings"},
+    "run": _FLOW | {"fixes"},
+    "verify": _FLOW | {"fixes"},
+    "testing": _FLOW | {"fixes"},
+}
+#: Rooms at the top: they may use everything below, and nothing below uses them.
+TOP = {"cli", "__main__", "lsp"}
+
+HEAVY = {"click", "libcst", "numpy", "pathspec", "rich", "scipy", "torch"}
+
+
+def imports(file: Path, *, top_level_only: bool = False) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of everything `file` imports, relative imports resolved."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    nodes = _loaded_at_once(tree.body) if top_level_only else ast.walk(tree)
+    package = file.relative_to(ROOT).with_suffix("").parts[:-1]
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) + 1 - node.level]) if node.level else ""
+            module = ".".join(part for part in (base, node.module) if part)
+            # `from perflint import finding` names a room; `from perflint.finding import Fix` does not name another.
+            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+
+
+def _loaded_at_once(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        if isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test):
+            yield from _loaded_at_once(statement.orelse)
+            continue
+        yield statement
+        if isinstance(statement, (ast.If, ast.Try)):
+            yield from _loaded_at_once([*statement.body, *statement.orelse])
+
+
+def room_of(file: Path) -> str:
+    return file.relative_to(ROOT / "perflint").with_suffix("").parts[0]
+
+
+ENGINE = sorted(file for file in (ROOT / "perflint").rglob("*.py") if file != ROOT / "perflint" / "__init__.py")
+RULES = sorted((ROOT / "rules").glob("*.py"))
+
+
+@pytest.mark.parametrize("file", ENGINE, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_a_room_imports_only_what_lies_below_it(file: Path) -> None:
+    room = room_of(file)
+    assert room in MAY_IMPORT or room in TOP, f"tests/test_layers.py says nothing about perflint/{room}: where is it?"
+    wrong = []
+    for line, name in imports(file):
+        parts = name.split(".")
+        if parts[0] in {"rules", "fixtures"} or parts[:2] == ["perflint", "rules"]:
+            wrong.append(f"line {line}: the engine names the rules ({name})")
+        if parts[0] != "perflint" or len(parts) == 1 or parts[1] in {room, "__version__", "fixtures"}:
+            continue
+        if parts[1] in TOP - {room} and room != "__main__":
+            wrong.append(f"line {line}: nothing imports {name}")
+        elif room not in TOP and parts[1] not in MAY_IMPORT[room]:
+            wrong.append(f"line {line}: {room} may not know {name}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("file", RULES, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_a_rule_imports_the_stable_face_and_its_helpers(file: Path) -> None:
+    wrong = []
+    for line, name in imports(file):
+        parts = name.split(".")
+        if parts[0] == "perflint" and parts[:2] != ["perflint", "api"]:
+            wrong.append(f"line {line}: {name} is no part of perflint.api")
+        if parts[0] == "rules" and not parts[1].startswith("_"):
+            wrong.append(f"line {line}: a rule builds on helpers, not on another rule ({name})")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("file", [*ENGINE, *RULES], ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_nothing_heavy_is_imported_before_it_is_needed(file: Path) -> None:
+    # click is what the command line is made of, and loads fast.
+    allowed = {"click"} if file in ENGINE and room_of(file) == "cli" else set()
+    found = {name.split(".")[0] for _, name in imports(file, top_level_only=True)} & HEAVY
+    assert not found - allowed
+
+
+def test_the_check_sees_an_upward_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "perflint" / "source" / "sample.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("def late():\n    from perflint import run\n    from ..cli import main\n")
+    monkeypatch.setattr("test_layers.ROOT", tmp_path)
+    with pytest.raises(AssertionError, match=r"may not know perflint\.run(.|\n)*nothing imports perflint\.cli\.main"):
+        test_a_room_imports_only_what_lies_below_it(file)
