@@ -5,6 +5,7 @@ from __future__ import annotations
 from perflint.context import Context, argument, callee_name, has_unpacking, is_constant, keyword
 from perflint.facts import guards
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
+from perflint.kinds.kind import Device, Kind, Place, Tag
 from perflint.pytorch import frameworks, loaders
 from perflint.rule import Calls, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
 
@@ -14,6 +15,7 @@ __all__ = [
     "Classes",
     "Confidence",
     "Context",
+    "Device",
     "Edit",
     "Finding",
     "Fix",
@@ -21,11 +23,14 @@ __all__ = [
     "Heat",
     "Hop",
     "Impact",
+    "Kind",
     "Listen",
     "Loops",
     "Nodes",
+    "Place",
     "Rule",
     "Span",
+    "Tag",
     "Tier",
     "argument",
     "callee_name",

@@ -1,0 +1,142 @@
+"""TPL101: host batches moved to the device with a copy that waits."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import (
+    Applicability,
+    Calls,
+    Confidence,
+    Context,
+    Device,
+    Finding,
+    Fix,
+    Heat,
+    Impact,
+    Kind,
+    Place,
+    Rule,
+    Tag,
+    has_unpacking,
+    is_constant,
+    keyword,
+)
+
+
+class BlockingTransfer(Rule):
+    """A blocking copy of a host batch makes the host wait for everything the device has queued.
+
+    Why it is slow
+    `.to(device)` and `.cuda()` of a host tensor copy and then synchronise the current stream: the host stops until all
+    work queued before has finished, and cannot queue the next step meanwhile. With `non_blocking=True` the copy is
+    queued like a kernel. It is truly asynchronous only from pinned memory; from pageable memory the driver stages the
+    bytes and may still wait. With a dtype in the same call a blocking copy also converts on the CPU first.
+
+    What to write instead
+    `batch.to(device, non_blocking=True)`, together with `pin_memory=True` on the loader (unpinned-loader).
+
+    When to leave it
+    Copies from the device to the host: they need the wait, or the host reads garbage. Modules, one-off moves, dtype
+    conversions and tensors that are on the device already. Batches that Lightning, Trainer or accelerate move for
+    you. On MPS an asynchronous copy can corrupt data when the source is rebound (pytorch#189690): there the blocking
+    copy is right. Little is gained where the same loop reads a value back (`.item()`) on every step.
+
+    Fix safety
+    Safe where the destination is certainly CUDA (`.cuda()`, a literal "cuda") or the CPU, the value certainly is a
+    tensor of a loader's batch, and nothing writes into it afterwards: same bits. Where the device is chosen at run
+    time it may be MPS, so the fix is unsafe.
+    """
+
+    code, name = "TPL101", "blocking-transfer"
+    impact = Impact.MEDIUM
+    listens = (Calls("to", "cuda"),)
+    at_least = Heat.STEP
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or _asks_not_to_block(node):
+            return
+        destination = _destination(node, ctx)
+        if destination is None or destination is Device.CPU or destination is Device.MPS:
+            return
+        value = ctx.kind(node.func.value)
+        if not value.holds_tensors or value.place is not Place.HOST:
+            return
+        if ctx.role(node) == "data":
+            return  # device-work-in-dataset says what is wrong there
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node)}` {ctx.heat(node).phrase}, and the host waits there until the device has finished all "
+            "that was queued.",
+            advice=f"Write `{_suggestion(node, ctx)}`, with pinned memory in the loader.",
+            fix=self._fix(node, value, destination, ctx),
+            confidence=min(self.confidence, max(value.certainty, Confidence.MEDIUM)),
+        )
+
+    @staticmethod
+    def _fix(node: ast.Call, value: Kind, destination: Device, ctx: Context) -> Fix:
+        assert isinstance(node.func, ast.Attribute)
+        reason = ""
+        if destination is not Device.CUDA:
+            reason = "the device may be MPS, where an asynchronous copy can corrupt data"
+        elif value.tag is not Tag.TENSOR or value.certainty is not Confidence.HIGH:
+            reason = f"`{ctx.text(node.func.value)}` is not certain to be a plain tensor, and its `.to` may not know the option"
+        elif _written_later(node.func.value, node, ctx):
+            reason = "the source is written to afterwards, while the copy may still be under way"
+        return Fix(
+            "Do not wait for the copy",
+            Applicability.UNSAFE if reason else Applicability.SAFE,
+            (ctx.edit.set_keyword(node, "non_blocking", "True"),),
+            reason=reason,
+        )
+
+
+def _asks_not_to_block(call: ast.Call) -> bool:
+    """Whether `non_blocking` is given at all, by keyword or position: `.to(d, t, True)`, `.cuda(None, True)`."""
+    assert isinstance(call.func, ast.Attribute)
+    if keyword(call, "non_blocking") is not None:
+        return True
+    position = 1 if call.func.attr == "cuda" else 2
+    return len(call.args) > position or any(is_constant(item, True) for item in call.args)
+
+
+def _destination(call: ast.Call, ctx: Context) -> Device | None:
+    """Where the copy goes, None when the call moves nothing (a dtype) or that cannot be told."""
+    assert isinstance(call.func, ast.Attribute)
+    if call.func.attr == "cuda":
+        return Device.CUDA
+    target = keyword(call, "device") or (call.args[0] if call.args else None)
+    if target is None:
+        return None
+    kind = ctx.kind(target)
+    if kind.tag is Tag.DEVICE:
+        return kind.device or Device.MAYBE
+    if kind.known:
+        return None
+    text = ctx.text(target)
+    # An unknown value under a device's name: an attribute of a configuration, say.
+    return Device.MAYBE if text.rpartition(".")[2] in ("device", "dev", "_device", "gpu", "local_rank", "rank") else None
+
+
+def _suggestion(call: ast.Call, ctx: Context) -> str:
+    text = ctx.text(call)
+    return f"{text[:-1]}non_blocking=True)" if text.endswith("()") else f"{text[:-1].rstrip(', ')}, non_blocking=True)"
+
+
+def _written_later(value: ast.expr, node: ast.Call, ctx: Context) -> bool:
+    """Whether the source tensor is written into in place after the copy was queued."""
+    if not isinstance(value, ast.Name):
+        return True
+    for use in ctx.inference.flow.uses_after(node, value.id):
+        parent = ctx.tree.parent(use)
+        if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store):
+            return True
+        if isinstance(parent, ast.Attribute) and parent.attr.endswith("_") and not parent.attr.endswith("__"):
+            return True
+        if isinstance(parent, ast.AugAssign) and parent.target is use:
+            return True
+    return False
