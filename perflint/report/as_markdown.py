@@ -19,21 +19,30 @@ if TYPE_CHECKING:
 MOST_CHARACTERS = 60_000
 _SPECIAL = re.compile(r"[\\`*_\[\]<>#|~$&!]")
 _BREAK = "\u200b"
+_SECTION_END = "</details>"
 
 
 def render(report: Report, options: Options) -> str:
     texts = places.Texts(report.texts)
     parts = [f"### perflint: {_headline(report)}", *_table(report), *_errors(report)]
     room = MOST_CHARACTERS - sum(len(part) + 2 for part in parts)
-    sections = _by_file(report)
-    for number, findings in enumerate(sections):
-        section = _section(findings, texts, options)
-        room -= len(section) + 2
-        if room < 0:
-            left = sum(len(rest) for rest in sections[number:])
-            parts.append(f"*{left} findings more, in {len(sections) - number} files, are too many for one comment.*")
+    left = len(report.findings)
+    for findings in _by_file(report):
+        section = [_section_start(findings)]
+        room -= len(section[0]) + len(_SECTION_END) + 4
+        for one in findings:
+            described = _finding(one, texts, options)
+            if len(described) + 2 > room:
+                break
+            room -= len(described) + 2
+            section.append(described)
+        left -= len(section) - 1
+        if len(section) > 1:
+            parts += [*section, _SECTION_END]
+        if len(section) <= len(findings):
             break
-        parts.append(section)
+    if left:
+        parts.append(f"*{many(left, 'more finding')}: too many for one comment.*")
     return "\n\n".join(parts) + "\n"
 
 
@@ -79,10 +88,9 @@ def _by_file(report: Report) -> list[list[Finding]]:
     return [sorted(same, key=lambda one: (one.cell or 0, one.span)) for same in files.values()]
 
 
-def _section(findings: list[Finding], texts: places.Texts, options: Options) -> str:
+def _section_start(findings: list[Finding]) -> str:
     path = html.escape(visible(findings[0].path))
-    head = f"<details><summary><code>{path}</code>: {many(len(findings), 'finding')}</summary>"
-    return "\n\n".join([head, *(_finding(one, texts, options) for one in findings), "</details>"])
+    return f"<details><summary><code>{path}</code>: {many(len(findings), 'finding')}</summary>"
 
 
 def _finding(finding: Finding, texts: places.Texts, options: Options) -> str:

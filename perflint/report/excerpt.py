@@ -45,12 +45,15 @@ def _row(line: str, number: int, span: Span, width: int) -> Row:
     end = span.end_column - 1 if number == span.end_line else len(line.rstrip())
     start = min(max(start, 0), len(line))
     end = min(max(end, start), len(line))
-    shown = cells(line)
+    # Only what can be seen is measured: a line may be a megabyte of data.
+    skipped = max(start - 2 * width, 0)
+    shown = cells(line[skipped : min(end, start + width) + 2 * width])
+    start, end, count = start - skipped, min(end - skipped, len(shown)), len(line) - skipped
     offsets = [0]
     for _, columns in shown:
         offsets.append(offsets[-1] + columns)
     left, right = _window(offsets, start, end, width)
-    before, after = _CUT if left else "", _CUT if right < len(shown) else ""
+    before, after = _CUT if left or skipped else "", _CUT if right < count else ""
     text = before + "".join(part for part, _ in shown[left:right]) + after
     begin = offsets[max(start, left)] - offsets[left] + len(before)
     # A span of no width still points somewhere.

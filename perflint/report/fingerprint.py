@@ -60,11 +60,14 @@ def finding_keys(findings: Sequence[Finding], texts: Texts) -> list[str]:
     Two findings of one rule on one line get two keys, unlike `line_hashes`. Numbers follow the order of `findings`.
     """
     seen: Counter[str] = Counter()
+    squeezed: dict[tuple[str, int | None, int], str] = {}
     keys = []
     for one in findings:
-        lines = texts.lines(one.path, one.cell)
-        line = lines[one.span.line - 1] if one.span.line <= len(lines) else ""
-        name = "\0".join([one.code, one.path, "".join(line.split())])
+        at = (one.path, one.cell, one.span.line)
+        if at not in squeezed:
+            lines = texts.lines(one.path, one.cell)
+            squeezed[at] = "".join(lines[one.span.line - 1].split()) if one.span.line <= len(lines) else ""
+        name = "\0".join([one.code, one.path, squeezed[at]])
         seen[name] += 1
         digest = hashlib.sha256(f"{name}\0{seen[name]}".encode("utf-8", "surrogatepass"))
         keys.append(digest.hexdigest()[:32])

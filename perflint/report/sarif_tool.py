@@ -48,11 +48,11 @@ class Tool:
         return cls(version, groups, at)
 
     def reference(self, code: str) -> Json:
-        """What a result says about its rule."""
+        """What a result says about its rule; one of an extension is named by `rule` alone, as validators demand."""
         group, index = self.at[code]
         if group == 0:
             return {"ruleId": code, "ruleIndex": index}
-        return {"ruleId": code, "rule": {"id": code, "index": index, "toolComponent": {"index": group - 1}}}
+        return {"rule": {"id": code, "index": index, "toolComponent": {"index": group - 1}}}
 
     def described(self) -> Json:
         (name, rules), *extensions = self.groups

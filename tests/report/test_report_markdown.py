@@ -99,8 +99,10 @@ def test_hostile_text() -> None:
 
 def test_too_long_a_comment_is_cut_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(as_markdown, "MOST_CHARACTERS", 1000)
-    many = tuple(replace(TRANSFER, path=f"m{number}.py") for number in range(9))
+    many = tuple(replace(TRANSFER, path=f"m{number // 3}.py") for number in range(9))
     text = shown(Report(many, (), 9), "markdown")
     assert len(text) < 1100
-    assert text.endswith(" findings more, in 7 files, are too many for one comment.*\n")
-    assert text.count("<details>") == 2
+    shown_in_full = text.count("**4:24")
+    assert 0 < shown_in_full < 9
+    assert text.endswith(f"</details>\n\n*{9 - shown_in_full} more findings: too many for one comment.*\n")
+    assert text.count("<details>") == text.count("</details>")

@@ -154,9 +154,11 @@ def test_all_rules_are_listed_and_plugins_apart() -> None:
 def test_a_plugin_finding_names_its_component_and_an_engine_finding_gets_a_descriptor() -> None:
     plugin = replace(TRANSFER, code="ACME001", name="something-else")
     run = run_of(Report((plugin, SYNC), (), 1))
-    results = {result["ruleId"]: result for result in run["results"]}
-    assert results["ACME001"]["rule"] == {"id": "ACME001", "index": 0, "toolComponent": {"index": 0}}
-    assert run["tool"]["driver"]["rules"][results["TPL201"]["ruleIndex"]]["id"] == "TPL201"
+    engine, added = run["results"]
+    # Both `ruleId` and `rule` would be a warning to the validator.
+    assert "ruleId" not in added
+    assert added["rule"] == {"id": "ACME001", "index": 0, "toolComponent": {"index": 0}}
+    assert run["tool"]["driver"]["rules"][engine["ruleIndex"]]["id"] == engine["ruleId"] == "TPL201"
 
 
 def test_empty_and_errors_only() -> None:

@@ -95,6 +95,19 @@ def test_long_lines_are_cut_around_the_span() -> None:
     assert source[carets.index("^") : len(carets)] == "target"
 
 
+def test_cut_ends_are_marked() -> None:
+    assert excerpt("f(x)" + " y" * 500, Span(1, 1, 1, 5), width=60)[0].startswith("f(x) y y")
+    assert excerpt("f(x)" + " y" * 500, Span(1, 1, 1, 5), width=60)[0].endswith("...")
+    assert excerpt("y " * 500 + "f(x)", Span(1, 1001, 1, 1005), width=60)[0].startswith("...")
+    assert excerpt("y " * 500 + "f(x)", Span(1, 1001, 1, 1005), width=60)[0].endswith(" f(x)")
+
+
+def test_a_megabyte_in_one_line_is_quick_to_show() -> None:
+    text = "x = [" + "f(1), " * 200_000 + "]\n"
+    findings = [one(text, Span(1, 6 + 6 * at, 1, 10 + 6 * at)).findings[0] for at in range(2000)]
+    shown(Report(tuple(findings), (), 1, {"m.py": text}), "text")
+
+
 def test_a_span_longer_than_the_line_shows_its_beginning() -> None:
     source, carets = excerpt("x" * 50 + "START" + "y" * 3000, Span(1, 51, 1, 3056), width=80)
     assert len(source) <= 71
