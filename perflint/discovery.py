@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from perflint.errors import PerflintError
@@ -40,7 +41,7 @@ class FoundFile:
     file: Path
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Discovery:
     """`analysed` holds every file of `reported`. `root` is None where the paths lie in no project."""
 
@@ -48,6 +49,14 @@ class Discovery:
     reported: tuple[FoundFile, ...]
     analysed: tuple[FoundFile, ...]
     problems: tuple[Problem, ...] = ()
+
+    @cached_property
+    def _files(self) -> dict[str, Path]:
+        return {one.display: one.file for one in self.analysed}
+
+    def file(self, display: str) -> Path:
+        """Where the analysed file shown as `display` lies. Raises KeyError for another."""
+        return self._files[display]
 
 
 def project_root(paths: Sequence[Path]) -> Path | None:

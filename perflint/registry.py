@@ -128,7 +128,7 @@ def _modules_of(package: RulePackage) -> Iterator[ModuleType]:
 def _import(name: str, distribution: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except Exception as error:  # noqa: BLE001 - somebody else's module may raise anything
+    except Exception as error:  # somebody else's module may raise anything
         raise RuleError(f"{distribution}: rules of {name} cannot be imported: {_one_line(error)}") from error
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -87,15 +88,24 @@ class Settings:
     def _per_file(self) -> list[tuple[Callable[[str], bool], tuple[str, ...]]]:
         return [(_matcher(pattern), selectors) for pattern, selectors in self.per_file_ignores.items()]
 
-    def ignored_in(self, file: Path) -> tuple[str, ...]:
-        """Selectors of the rules that `per-file-ignores` switches off in `file`."""
+    @property
+    def torch_version(self) -> tuple[int, int] | None:
+        """Major and minor of `target_torch`."""
+        if self.target_torch is None:
+            return None
+        major, minor = self.target_torch.split(".")[:2]
+        return int(major), int(minor)
+
+    def ignored(self, path: str, code: str, name: str) -> bool:
+        """Whether `per-file-ignores` switches the rule off in the file `path` (relative to the working directory)."""
         if not self.per_file_ignores or self.root is None:
-            return ()
+            return False
         try:
-            relative = file.absolute().relative_to(self.root).as_posix()
+            relative = Path(os.path.abspath(path)).relative_to(self.root).as_posix()  # noqa: PTH100 - links stay
         except ValueError:
-            return ()
-        return tuple(one for matches, selectors in self._per_file if matches(relative) for one in selectors)
+            return False
+        selectors = (one for matches, those in self._per_file if matches(relative) for one in those)
+        return any(rank_of(one, code, name) is not None for one in selectors)
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:
@@ -357,26 +367,26 @@ _EXACT = 1000
 
 def _ranks(selectors: Iterable[str], rule: type[Rule], *, extra: bool) -> list[int]:
     """How specific each selector is that matches `rule`. A prefix reaches an extra rule only when `extra`."""
-    ranks = [rank_of(selector, rule) for selector in selectors]
+    ranks = [rank_of(selector, rule.code, rule.name) for selector in selectors]
     reached = extra or rule.tier.value == "core"
     return [rank for rank in ranks if rank is not None and (reached or rank in {0, _EXACT})]
 
 
-def rank_of(selector: str, rule: type[Rule]) -> int | None:
-    """How specific `selector` is about `rule`: 0 for `ALL`, more for longer prefixes; None when it does not match."""
+def rank_of(selector: str, code: str, name: str) -> int | None:
+    """How specific `selector` is about the rule: 0 for `ALL`, more for longer prefixes; None when it does not match."""
     word = selector.strip()
-    if word.upper() == rule.code or word.lower() == rule.name:
+    if word.upper() == code or word.lower() == name:
         return _EXACT
     if word == "ALL":
         return 0
-    if word and rule.code.startswith(word.upper()):
+    if word and code.startswith(word.upper()):
         return len(word)
     return None
 
 
 def check_selector(selector: str, rules: Sequence[type[Rule]], where: str) -> None:
     """Raises SettingsError naming `where` and the nearest valid selector when `selector` matches no rule."""
-    if selector == "ALL" or any(rank_of(selector, rule) is not None for rule in rules):
+    if selector == "ALL" or any(rank_of(selector, rule.code, rule.name) is not None for rule in rules):
         return
     codes = [rule.code for rule in rules]
     prefixes = {code[:length] for code in codes for length in range(3, len(code))}

@@ -17,13 +17,17 @@ _OTHER_MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 
 def read_source(file: Path, display_path: str) -> SourceFile:
     """Read one file. Raises SourceError when it cannot be read or decoded."""
+    return decode_source(read_bytes(file), display_path)
+
+
+def read_bytes(file: Path) -> bytes:
+    """The content of `file`. Raises SourceError when it cannot be read."""
     try:
-        data = file.read_bytes()
+        return file.read_bytes()
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror or error}") from error
     except ValueError as error:  # a name with a null character
         raise SourceError(f"cannot be read: {error}") from error
-    return decode_source(data, display_path)
 
 
 def decode_source(data: bytes, path: str) -> SourceFile:
