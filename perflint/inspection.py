@@ -10,6 +10,7 @@ import ast
 import traceback
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from perflint.context import Context, callee_name
 from perflint.errors import SourceError
@@ -22,6 +23,13 @@ from perflint.source.parse import parse
 from perflint.source.tree import Tree
 
 
+class Located(NamedTuple):
+    """A finding and the lines of the statement it stands in, where a comment may silence it."""
+
+    finding: Finding
+    lines: tuple[int, int]
+
+
 class Inspector:
     """Runs a set of rules over the files of a program."""
 
@@ -31,7 +39,7 @@ class Inspector:
         self._triggers = [(rule, _triggers(rule)) for rule in rules]
         self._table = _Table(rules)
 
-    def inspect(self, source: SourceFile) -> tuple[list[Finding], list[Problem]]:
+    def inspect(self, source: SourceFile) -> tuple[list[Located], list[Problem]]:
         """Findings of all rules in one file, and the rules that failed on it."""
         summary = self.program.summaries.get(source.path)
         if summary is None:
@@ -44,18 +52,14 @@ class Inspector:
         except SourceError as error:
             return [], [Problem(source.path, error.message, error.line)]
         context = Context(tree, self.program)
-        findings: dict[Finding, None] = {}
+        findings: dict[Finding, tuple[int, int]] = {}
         problems: list[Problem] = []
         for statement in tree.module.body:
             rules = suspects.get(_first_line(statement))
             if rules:
                 tree.link(statement)
-                for finding, problem in self._visit(statement, rules, context):
-                    if finding is not None:
-                        findings[finding] = None
-                    if problem is not None:
-                        problems.append(problem)
-        return list(findings), problems
+                self._visit(statement, rules, context, findings, problems)
+        return [Located(finding, lines) for finding, lines in findings.items()], problems
 
     def suspects(self, path: str, summary: Summary) -> dict[int, frozenset[Rule]]:
         """By first line of each top-level statement, the rules that may find something in it."""
@@ -87,43 +91,49 @@ class Inspector:
         return peaks
 
     def _visit(
-        self, statement: ast.stmt, rules: frozenset[Rule], context: Context
-    ) -> list[tuple[Finding | None, Problem | None]]:
-        found: list[tuple[Finding | None, Problem | None]] = []
+        self,
+        statement: ast.stmt,
+        rules: frozenset[Rule],
+        context: Context,
+        findings: dict[Finding, tuple[int, int]],
+        problems: list[Problem],
+    ) -> None:
         stack: list[ast.AST] = [statement]
         while stack:
             node = stack.pop()
             listeners = self._table.listeners(node, context)
-            if listeners:
-                self._show(node, listeners, rules, context, found)
+            for rule in listeners:
+                if rule in rules and (rule.at_least == Heat.ONCE or context.heat(node) >= rule.at_least):
+                    self._ask(rule, node, context, findings, problems)
             stack.extend(ast.iter_child_nodes(node))
-        return found
 
-    def _show(
-        self,
+    @staticmethod
+    def _ask(
+        rule: Rule,
         node: ast.AST,
-        listeners: Sequence[Rule],
-        rules: frozenset[Rule],
         context: Context,
-        found: list[tuple[Finding | None, Problem | None]],
+        findings: dict[Finding, tuple[int, int]],
+        problems: list[Problem],
     ) -> None:
-        heat: Heat | None = None
-        for rule in listeners:
-            if rule not in rules:
-                continue
-            if rule.at_least > Heat.ONCE:
-                heat = context.heat(node) if heat is None else heat
-                if heat < rule.at_least:
-                    continue
-            try:
-                for finding in rule.check(node, context):
-                    found.append((finding, None))
-            except RecursionError:
-                raise
-            except Exception as error:  # a broken rule must not hide what the others find
-                line = getattr(node, "lineno", None)
-                words = f"rule {rule.code} failed: {type(error).__name__}: {error}"
-                found.append((None, Problem(context.path, words, line, detail=traceback.format_exc())))
+        try:
+            for finding in rule.check(node, context):
+                findings.setdefault(finding, _statement_lines(context.tree, node, finding))
+        except RecursionError:
+            raise
+        except Exception as error:  # a broken rule must not hide what the others find
+            line = getattr(node, "lineno", None)
+            words = f"rule {rule.code} failed: {type(error).__name__}: {error}"
+            problems.append(Problem(context.path, words, line, detail=traceback.format_exc()))
+
+
+def _statement_lines(tree: Tree, node: ast.AST, finding: Finding) -> tuple[int, int]:
+    """First and last line of the statement a finding stands in; of a compound statement only the header counts."""
+    statement = tree.statement_of(node)
+    last = statement.end_lineno or statement.lineno
+    body = getattr(statement, "body", None)
+    if isinstance(body, list) and body:
+        last = max(statement.lineno, body[0].lineno - 1)
+    return min(_first_line(statement), finding.span.line), max(last, finding.span.end_line)
 
 
 class _Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import gc
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,15 +13,15 @@ from perflint.errors import SourceError
 from perflint.facts.summary import Summary
 from perflint.facts.survey import survey
 from perflint.finding import Finding, Problem, Report, Silenced
-from perflint.inspection import Inspector
+from perflint.inspection import Inspector, Located
 from perflint.program.program import Program
 from perflint.source.file import SourceFile
 from perflint.source.parse import parse
-from perflint.source.read import decode_source, read_bytes
+from perflint.source.read import decode_source, read_source
 from perflint.source.suppressions import Suppressions
 
 if TYPE_CHECKING:
-    from perflint.discovery import Discovery
+    from perflint.discovery import Discovery, FoundFile
     from perflint.rule import Rule
     from perflint.settings import Settings
 
@@ -63,18 +62,18 @@ class _Run:
 
     def report(self) -> Report:
         reported = {file.display: file for file in self.discovery.reported}
-        analysed = {file.display: file for file in self.discovery.analysed} | reported
+        analysed = {file.display: file for file in self.discovery.analysed}
         self.total = len(analysed) + len(reported)
         summaries: dict[str, Summary] = {}
         sources: dict[str, SourceFile] = {}
-        for display in analysed:
-            loaded = self._survey(display, display in reported)
+        for display, file in analysed.items():
+            loaded = self._survey(file, display in reported)
             if loaded is not None:
                 summaries[display] = loaded[1]
                 if display in reported:
                     sources[display] = loaded[0]
             self._progress()
-        program = Program(summaries, self.options.settings.torch_version)
+        program = Program(summaries, _version(self.options.settings.target_torch))
         inspector = Inspector(program, self.options.rules)
         extra = Inspector(program, self.options.extra_rules) if self.options.extra_rules else None
         findings: list[Finding] = []
@@ -85,13 +84,13 @@ class _Run:
             source = sources.pop(display)
             found, problems = self._inspect(inspector, source)
             self.problems += problems
-            kept, quiet = self._suppress(source, found)
+            kept, quiet = self._suppress(source, reported[display], found)
             if kept or quiet:
                 texts[display] = source.text
             findings += kept
             silenced += quiet
             if extra is not None:
-                more += len(self._suppress(source, self._inspect(extra, source)[0])[0])
+                more += len(self._suppress(source, reported[display], self._inspect(extra, source)[0])[0])
             self._progress()
         return Report(
             findings=tuple(sorted(findings, key=lambda item: item.sort_key)),
@@ -102,51 +101,50 @@ class _Run:
             extra=more if extra is not None else None,
         )
 
-    def _survey(self, display: str, is_reported: bool) -> tuple[SourceFile, Summary] | None:
+    def _survey(self, file: FoundFile, is_reported: bool) -> tuple[SourceFile, Summary] | None:
         try:
-            source = self._source(display)
-            module = parse(source)
+            source = self._source(file)
+            return source, survey(parse(source), source.lines)
         except SourceError as error:
-            # A file that is only read for what it calls is its owner's business, not this run's.
-            if is_reported:
-                self.problems.append(Problem(display, error.message, error.line))
-            return None
-        try:
-            return source, survey(module, source.lines)
+            problem = Problem(file.display, error.message, error.line)
         except RecursionError:
-            if is_reported:
-                self.problems.append(Problem(display, "nests too deep to be read"))
-            return None
+            problem = Problem(file.display, "nests too deep to be read")
+        # A file that is only read for what it calls is its owner's business, not this run's.
+        if is_reported:
+            self.problems.append(problem)
+        return None
 
-    def _source(self, display: str) -> SourceFile:
-        if display in self.overlay:
-            return SourceFile(display, self.overlay[display])
+    def _source(self, file: FoundFile) -> SourceFile:
+        if file.display in self.overlay:
+            return SourceFile(file.display, self.overlay[file.display])
         stdin = self.options.stdin
-        if stdin is not None and stdin[0] == display:
-            return decode_source(stdin[1], display)
-        return decode_source(read_bytes(self.discovery.file(display)), display)
+        if stdin is not None and stdin[0] == file.display:
+            return decode_source(stdin[1], file.display)
+        return read_source(file.file, file.display)
 
-    def _inspect(self, inspector: Inspector, source: SourceFile) -> tuple[list[Finding], list[Problem]]:
+    def _inspect(self, inspector: Inspector, source: SourceFile) -> tuple[list[Located], list[Problem]]:
         try:
             return inspector.inspect(source)
         except RecursionError:
             return [], [Problem(source.path, "nests too deep to be inspected", detail=traceback.format_exc())]
 
-    def _suppress(self, source: SourceFile, found: Sequence[Finding]) -> tuple[list[Finding], list[Silenced]]:
+    def _suppress(
+        self, source: SourceFile, file: FoundFile, found: Sequence[Located]
+    ) -> tuple[list[Finding], list[Silenced]]:
         kept: list[Finding] = []
         silenced: list[Silenced] = []
         if not found:
             return kept, silenced
         suppressions = Suppressions.read(source)
-        for finding in found:
-            if self.options.settings.ignored(finding.path, finding.code, finding.name):
+        switched_off = self.options.settings.ignored_in(file.file)
+        for finding, lines in found:
+            if any(selects(selector, finding.code, finding.name) for selector in switched_off):
                 continue
-            by = suppressions.silences(finding.code, finding.name, statement_lines(source, finding))
-            if by is None:
-                if finding.confidence >= self.options.settings.confidence:
-                    kept.append(finding)
-            else:
+            by = suppressions.silences(finding.code, finding.name, lines)
+            if by is not None:
                 silenced.append(Silenced(finding, by.line, by.reason))
+            elif finding.confidence >= self.options.settings.confidence:
+                kept.append(finding)
         return kept, silenced
 
     def _progress(self) -> None:
@@ -155,9 +153,17 @@ class _Run:
             self.options.progress(self.done, self.total)
 
 
-def statement_lines(source: SourceFile, finding: Finding) -> tuple[int, int]:
-    """First and last line of the statement a finding stands in, headers only for compound ones."""
-    return (finding.span.line, finding.span.end_line)
+def _version(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    major, minor = text.split(".")[:2]
+    return int(major), int(minor)
+
+
+def selects(selector: str, code: str, name: str) -> bool:
+    """Whether a code, the beginning of one, a name or `ALL` means this rule."""
+    word = selector.strip()
+    return word == "ALL" or word.lower() == name or bool(word) and code.startswith(word.upper())
 
 
 @contextmanager
@@ -172,4 +178,4 @@ def _gc_paused() -> Iterator[None]:
             gc.enable()
 
 
-__all__ = ["Options", "ast", "check", "check_overlay"]
+__all__ = ["Options", "check", "check_overlay"]
