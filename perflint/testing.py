@@ -29,22 +29,37 @@ Groups whose name begins with `_` test the engine: findings are compared only in
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import difflib
 import enum
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from perflint.errors import PerflintError
-from perflint.finding import Applicability
+from perflint.context import Context
+from perflint.discovery import discover
+from perflint.errors import PerflintError, SourceError
+from perflint.facts.survey import survey
+from perflint.finding import Applicability, Finding, Heat, Report
+from perflint.program.program import Program
+from perflint.registry import load_rules
+from perflint.run import Options, check
+from perflint.settings import load_settings
+from perflint.source.file import SourceFile
+from perflint.source.parse import parse
+from perflint.source.tree import Tree
 
 __all__ = ["Case", "FixtureError", "Marker", "Verb", "check_case", "find_cases", "read_markers"]
 
 #: Suffix of the sibling that holds a case's text after the fixes, by the weakest applicability applied.
 _RESULTS = {Applicability.SAFE: ".fixed", Applicability.UNSAFE: ".unsafe"}
+#: As many as `perflint fix` makes: a fix that gives way to another is applied in the next one.
+_ROUNDS = 10
 #: `kind` markers are for the tests of the engine's values; here they are stripped only.
 _STARTS = re.compile(r"[ \t]*#[ \t]*(?:expect|missed|false|heat|kind):")
 _ITEM = re.compile(r'\s*([A-Za-z][\w-]*)(?:\s+"([^"]*)")?\s*(,?)')
@@ -122,7 +137,8 @@ def find_cases(root: Path) -> list[Case]:
 
 
 def _cases_of(group: Path) -> list[Case]:
-    cases, results = [], []
+    cases: list[Path] = []
+    results: list[Path] = []
     for path in sorted(group.iterdir()):
         if path.name.startswith((".", "__")) or path.name == "measure.py":
             continue
@@ -187,3 +203,188 @@ def _texts(path: Path) -> dict[str, str]:
         for file, name in inside
         if "__pycache__" not in name.parts and not any(part.startswith(".") for part in name.parts)
     }
+
+
+def check_case(case: Case, *, bless: bool | None = None) -> None:
+    """Run all rules on `case` and compare with its markers and with its `.fixed` and `.unsafe` siblings.
+
+    Raises AssertionError that lists every difference, FixtureError for a case that is broken by itself. `bless`
+    rewrites the siblings instead of comparing them; None asks the environment (`PERFLINT_BLESS`).
+    """
+    bless = bool(os.environ.get("PERFLINT_BLESS")) if bless is None else bless
+    marked = dict(case.read())
+    texts = {name: item.text for name, item in marked.items()}
+    report = _check(texts)
+    wrong = [f"{problem.path}:{problem.line or 0}: {problem.message}" for problem in report.errors]
+    if not case.group.startswith("_") or case.fires:
+        wrong += _compare_findings(marked, report.findings)
+    wrong += _compare_heat(marked)
+    safe = _fixed(texts, report, Applicability.SAFE, wrong)
+    loose = _fixed(texts, report, Applicability.UNSAFE, wrong)
+    for applicability, before, after in (
+        (Applicability.SAFE, texts, safe),
+        (Applicability.UNSAFE, safe, loose),
+    ):
+        target = case.result(applicability)
+        if bless:
+            _write_result(case, target, after if after != before else None)
+        else:
+            wrong += _compare_result(case, target, before, after)
+    if wrong:
+        raise AssertionError("\n".join([f"{case}:", *wrong]))
+
+
+def _check(texts: Mapping[str, str]) -> Report:
+    """Check `texts` by all rules, as a project of its own with nothing around it."""
+    rules = tuple(rule() for rule in load_rules())
+    with _project(texts):
+        settings = load_settings(Path())
+        return check(discover(["."], settings), Options(settings, rules, cache=False))
+
+
+@contextlib.contextmanager
+def _project(texts: Mapping[str, str]) -> Iterator[None]:
+    """Work inside a temporary folder that holds `texts` and marks the root of a project."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory(prefix="perflint-case-") as name:
+        folder = Path(name)
+        (folder / "pyproject.toml").touch()
+        for relative, text in texts.items():
+            file = folder / relative
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(text.encode())
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+
+
+def _compare_findings(marked: Mapping[str, Marked], findings: tuple[Finding, ...]) -> Iterator[str]:
+    found: dict[tuple[str, int, str], list[Finding]] = {}
+    for finding in findings:
+        found.setdefault((finding.path, finding.span.line, finding.code), []).append(finding)
+    for path, item in marked.items():
+        for marker in item.each:
+            if marker.verb is Verb.HEAT:
+                continue
+            here = found.get((path, marker.line, marker.value), [])
+            place = f"{path}:{marker.line}: {marker.value}"
+            if marker.verb is Verb.MISSED:
+                if here:
+                    yield f"{place} is found now: turn `missed` into `expect`"
+            elif not here:
+                gone = "is no longer reported: remove the marker" if marker.verb is Verb.FALSE else "is not found"
+                yield f"{place} {gone}"
+            elif not any(marker.message in finding.message for finding in here):
+                yield f"{place} does not say {marker.message!r} but {here[0].message!r}"
+    claimed = {(path, marker.line, marker.value) for path, item in marked.items() for marker in item.each}
+    for (path, line, code), here in sorted(found.items()):
+        if (path, line, code) not in claimed:
+            yield f"{path}:{line}: {code} is unexpected: {here[0].message}"
+
+
+def _compare_heat(marked: Mapping[str, Marked]) -> Iterator[str]:
+    """On the line of a `def`, how often it is called; on other lines, how often the line runs."""
+    if not any(marker.verb is Verb.HEAT for item in marked.values() for marker in item.each):
+        return
+    sources = {name: SourceFile(name, item.text) for name, item in marked.items() if name.endswith(".py")}
+    trees = {name: Tree(source, parse(source)) for name, source in sources.items()}
+    program = Program({name: survey(tree.module, tree.source.lines) for name, tree in trees.items()})
+    known = {heat.label for heat in Heat}
+    for name, tree in trees.items():
+        tree.link_all()
+        context = Context(tree, program)
+        for marker in marked[name].each:
+            if marker.verb is not Verb.HEAT:
+                continue
+            if marker.value not in known:
+                raise FixtureError(f"{name}:{marker.line}: {marker.value!r} is no heat; known: {', '.join(known)}")
+            heat = _heat_of_line(context, marker.line)
+            if heat is None:
+                yield f"{name}:{marker.line}: no statement starts here, so there is no heat to compare"
+            elif heat.label != marker.value:
+                yield f"{name}:{marker.line}: the heat is {heat.label}, not {marker.value}"
+
+
+def _heat_of_line(context: Context, line: int) -> Heat | None:
+    for node in ast.walk(context.tree.module):
+        if isinstance(node, ast.stmt) and node.lineno == line:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                return context.program.heat(context.own_scope(node))
+            return context.heat(node)
+    return None
+
+
+def _fixed(texts: Mapping[str, str], report: Report, weakest: Applicability, wrong: list[str]) -> dict[str, str]:
+    """What `texts` become when the fixes of at least `weakest` are applied until there are none left.
+
+    Adds to `wrong` what does not parse, and fixes that never come to rest.
+    """
+    current = dict(texts)
+    for _ in range(_ROUNDS):
+        changed = _one_round(current, report.findings, weakest)
+        if not changed:
+            return current
+        current |= changed
+        for name, text in changed.items():
+            try:
+                parse(SourceFile(name, text))
+            except SourceError as error:
+                wrong.append(f"{name}:{error.line}: the {weakest.label} fixes give what {error.message}")
+                return current
+        report = _check(current)
+    wrong.append(f"the {weakest.label} fixes still change something after {_ROUNDS} rounds")
+    return current
+
+
+def _one_round(texts: Mapping[str, str], findings: tuple[Finding, ...], weakest: Applicability) -> dict[str, str]:
+    """The files that the fixes change, with their new text."""
+    try:
+        from perflint.fixes.apply import apply
+    except ModuleNotFoundError:
+        return {}
+
+    changed = {}
+    for name, text in texts.items():
+        result = apply(text, [finding for finding in findings if finding.path == name], weakest)
+        if result != text:
+            changed[name] = result
+    return changed
+
+
+def _compare_result(case: Case, target: Path, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
+    hint = "run with PERFLINT_BLESS=1 and review the difference"
+    if not target.exists():
+        if after != before:
+            yield f"{target.name} is missing, but fixes change the case; {hint}"
+            yield from _difference(before, after)
+        return
+    wanted = {case.path.name: target.read_bytes().decode()} if target.is_file() else _texts(target)
+    if after == before:
+        yield f"{target.name} exists, but there is nothing more to fix; remove it"
+    elif wanted != dict(after):
+        yield f"{target.name} differs from what the fixes give (+); {hint}"
+        yield from _difference(wanted, after)
+
+
+def _difference(wanted: Mapping[str, str], found: Mapping[str, str]) -> Iterator[str]:
+    for name in sorted({*wanted, *found}):
+        old, new = wanted.get(name, "").splitlines(), found.get(name, "").splitlines()
+        yield from difflib.unified_diff(old, new, name, name, lineterm="", n=1)
+        if old == new and wanted.get(name) != found.get(name):
+            yield f"{name}: the line endings differ"
+
+
+def _write_result(case: Case, target: Path, texts: Mapping[str, str] | None) -> None:
+    """Write what the fixes give, or remove a result that is no longer one."""
+    if target.is_dir():
+        shutil.rmtree(target)
+    else:
+        target.unlink(missing_ok=True)
+    if texts is None:
+        return
+    for name, text in texts.items():
+        file = target if case.path.is_file() else target / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode())
