@@ -1,7 +1,8 @@
 """The `sarif` format: SARIF 2.1.0 as GitHub code scanning and editors read it.
 
 GitHub ignores `uriBaseId` and takes URIs from the git root, so they are written that way; columns are UTF-16 code
-units, because viewers disagree where that is not declared.
+units, because viewers disagree where that is not declared. Text from outside is made visible everywhere: a lone
+surrogate is no UTF-8, and readers other than Python's refuse it even when it is escaped.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from perflint.report.fingerprint import finding_keys, line_hashes
 from perflint.report.sarif_location import Locator
 from perflint.report.sarif_result import result_of
 from perflint.report.sarif_tool import NOTIFICATIONS, Tool
-from perflint.report.visible import visible_lines, without_surrogates
+from perflint.report.visible import visible_lines
 
 if TYPE_CHECKING:
     from perflint.report import Options
@@ -109,7 +110,7 @@ def _document(report: Report, results: Sequence[str], found: int, tool: Tool, lo
 
 
 def _dump(value: Json) -> str:
-    return json.dumps(_clean(value), ensure_ascii=True)
+    return json.dumps(value, ensure_ascii=True)
 
 
 def _problem(problem: Problem, locator: Locator) -> Json:
@@ -125,17 +126,6 @@ def _problem(problem: Problem, locator: Locator) -> Json:
 
 def _descriptor(index: int) -> Json:
     return {"id": NOTIFICATIONS[index][0], "index": index}
-
-
-def _clean(value: Any) -> Any:
-    """Lone surrogates are no UTF-8: readers other than Python's refuse them even when they are escaped."""
-    if isinstance(value, str):
-        return value if value.isascii() else without_surrogates(value)
-    if isinstance(value, dict):
-        return {key: _clean(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_clean(item) for item in value]
-    return value
 
 
 def _packed(text: str) -> int:

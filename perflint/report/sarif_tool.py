@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from perflint.finding import Confidence, Finding, Impact
 from perflint.report.rulepage import markdown, page_of
 from perflint.report.sarif_result import LEVELS
-from perflint.report.visible import visible_lines
+from perflint.report.visible import visible, visible_lines
 
 if TYPE_CHECKING:
     from perflint.rule import Rule
@@ -108,10 +108,10 @@ def _descriptor(rule: type[Rule]) -> Json:
 
 
 def _bare(finding: Finding) -> Json:
-    text = _sentence(finding.name.replace("-", " ").capitalize())
+    text = _sentence(visible(finding.name.replace("-", " ").capitalize()))
     return {
         "id": finding.code,
-        "name": _pascal(finding.name),
+        "name": _pascal(visible(finding.name)),
         "shortDescription": {"text": text},
         "fullDescription": {"text": text},
         "help": {"text": text, "markdown": text},

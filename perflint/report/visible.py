@@ -34,11 +34,6 @@ def visible_lines(text: str) -> str:
     return _HARMFUL.sub(lambda match: match[0] if match[0] in "\n\t" else _escape(match), text)
 
 
-def without_surrogates(text: str) -> str:
-    """Lone surrogates as escapes; everything else as it is. What must be written as UTF-8 goes through here."""
-    return re.sub("[\ud800-\udfff]", _escape, text)
-
-
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code in _SHORT:

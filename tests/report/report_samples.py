@@ -98,7 +98,7 @@ REPORT = Report((SYNC, TRANSFER), (BROKEN,), 17, {"train.py": TRAIN}, extra=3)
 EMPTY = Report((), (), 4)
 ERRORS_ONLY = Report((), (BROKEN, Problem("gone.py", "no such file")), 1)
 
-HOSTILE_NAME = "a\n::error::x%0A,b:c\x1b[31m\u202e</script>\u2028|`*.py"
+HOSTILE_NAME = 'a\n::error::x%0A,b:c\x1b[31m\u202e</script>"><img src=x onerror=alert(1)>\u2028|`*.py'
 HOSTILE_LINE = "x = '</script><img src=x onerror=alert(1)>\x1b]0;t\x07\u202e\udc80``` [l](http://e.vil) @here'"
 HOSTILE = Report(
     (

@@ -140,12 +140,14 @@ def test_keyboard_in_a_browser(page: Page, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("width", [360, 1200])
 def test_the_page_never_scrolls_sideways(page: Page, tmp_path: Path, width: int) -> None:
-    long = one("x" * 5000 + "\n", Span(1, 1, 1, 5001), path="very/" * 40 + "long.py")
+    long = one("x" * 5000 + "\n", Span(1, 1, 1, 5001), path="v" * 300 + ".py")
     page.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
     page.open(
         put(tmp_path / "r.html", Report((*REPORT.findings, *long.findings), (), 2, {**REPORT.texts, **long.texts}))
     )
     assert page.ask("document.documentElement.scrollWidth <= window.innerWidth") is True
+    cut = '[...document.querySelectorAll("h2, p, li, summary")].filter(one => one.scrollWidth > one.clientWidth + 1)'
+    assert page.ask(f"{cut}.map(one => one.textContent)") == []
 
 
 def test_dark_and_light(page: Page, tmp_path: Path) -> None:

@@ -129,7 +129,9 @@ def test_hostile_text_is_shown_harmless(color: bool) -> None:
     text = shown(HOSTILE, "text", color=color)
     plain = re.sub("\x1b\\[[0-9;]*m", "", text) if color else text
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\ud800-\udfff]", plain)
-    assert "a\\n::error::x%0A,b:c\\x1b[31m\\u202e</script>\\u2028|`*.py:1:1  TPL101" in plain
+    assert (
+        'a\\n::error::x%0A,b:c\\x1b[31m\\u202e</script>"><img src=x onerror=alert(1)>\\u2028|`*.py:1:1  TPL101' in plain
+    )
 
 
 def test_colour_only_when_asked() -> None:
