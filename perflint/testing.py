@@ -90,6 +90,11 @@ class Marker:
     value: str
     message: str = ""
 
+    @property
+    def expected(self) -> bool:
+        """Whether a finding belongs here, found or not."""
+        return self.verb in {Verb.EXPECT, Verb.MISSED}
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -104,7 +109,7 @@ class Case:
     @property
     def fires(self) -> bool:
         """Whether the case says that a finding is right somewhere."""
-        return any(marker.verb in {Verb.EXPECT, Verb.MISSED} for _, markers in self.read() for marker in markers.each)
+        return any(marker.expected for _, markers in self.read() for marker in markers.each)
 
     def read(self) -> Iterator[tuple[str, Marked]]:
         """Relative path and content of every file, binary and hidden ones left out."""
