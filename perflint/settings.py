@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
-_OUTPUT_FORMATS = ("text", "json", "sarif", "github", "markdown", "html")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,24 +87,15 @@ class Settings:
     def _per_file(self) -> list[tuple[Callable[[str], bool], tuple[str, ...]]]:
         return [(_matcher(pattern), selectors) for pattern, selectors in self.per_file_ignores.items()]
 
-    @property
-    def torch_version(self) -> tuple[int, int] | None:
-        """Major and minor of `target_torch`."""
-        if self.target_torch is None:
-            return None
-        major, minor = self.target_torch.split(".")[:2]
-        return int(major), int(minor)
-
-    def ignored(self, path: str, code: str, name: str) -> bool:
-        """Whether `per-file-ignores` switches the rule off in the file `path` (relative to the working directory)."""
+    def ignored_in(self, file: Path) -> tuple[str, ...]:
+        """Selectors of the rules that `per-file-ignores` switches off in `file`."""
         if not self.per_file_ignores or self.root is None:
-            return False
+            return ()
         try:
-            relative = Path(os.path.abspath(path)).relative_to(self.root).as_posix()  # noqa: PTH100 - links stay
+            relative = Path(os.path.abspath(file)).relative_to(self.root).as_posix()  # noqa: PTH100 - links stay
         except ValueError:
-            return False
-        selectors = (one for matches, those in self._per_file if matches(relative) for one in those)
-        return any(rank_of(one, code, name) is not None for one in selectors)
+            return ()
+        return tuple(one for matches, selectors in self._per_file if matches(relative) for one in selectors)
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:
@@ -265,10 +255,11 @@ def _target_torch(value: object, key: str, _file: Path) -> str:
 
 
 def _output_format(value: object, key: str, _file: Path) -> str:
+    from perflint.report import FORMATS
+
     text = _string(value, key)
-    if text not in _OUTPUT_FORMATS:
-        known = ", ".join(_OUTPUT_FORMATS)
-        raise SettingsError(f"{key}: {text!r} is not one of {known}{nearest(text, _OUTPUT_FORMATS)}")
+    if text not in FORMATS:
+        raise SettingsError(f"{key}: {text!r} is not one of {', '.join(FORMATS)}{nearest(text, FORMATS)}")
     return text
 
 

@@ -1,0 +1,134 @@
+"""`perflint check`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from perflint import __version__
+from perflint.cli import console, project
+from perflint.cli.app import CLEAN, FAULT, FOUND
+from perflint.discovery import display_path
+from perflint.errors import PerflintError
+from perflint.report import FORMATS, render
+from perflint.settings import FailOn, Settings
+
+if TYPE_CHECKING:
+    from perflint.discovery import Discovery
+    from perflint.finding import Report
+    from perflint.run import Options
+
+
+@click.command("check")
+@click.argument("paths", nargs=-1)
+@project.selection_options
+@click.option("--fail-on", metavar="LEVEL", help="What makes exit code 1: impact=LEVEL, confidence=LEVEL, or both.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 although there are findings.")
+@click.option("--output-format", type=click.Choice(FORMATS), help="How to print.")
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file.")
+@click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
+@click.option("--stdin-filename", metavar="FILE", help="Name of what the path '-' reads from standard input.")
+@click.option("--explain-heat", metavar="FILE:LINE", help="Say how often a line runs and why, instead of checking.")
+@click.option("--color/--no-color", default=None, help="Colour, by default on a terminal only.")
+@project.run_options
+def command(
+    paths: tuple[str, ...],
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    confidence: str | None,
+    config: Path | None,
+    fail_on: str | None,
+    output_format: str | None,
+    output: Path | None,
+    stdin_filename: str | None,
+    explain_heat: str | None,
+    jobs: int | None,
+    *,
+    extra: bool,
+    exit_zero: bool,
+    statistics: bool,
+    color: bool | None,
+    no_cache: bool,
+    debug: bool,
+) -> int:
+    """Check PATHS (default: the working directory), knowing the whole project around them.
+
+    Exit code 0: nothing found; 1: findings; 2: the input or perflint was at fault.
+    """
+    from perflint.run import Options, check
+
+    paths = paths or (".",)
+    named = (stdin_filename or "stdin.py",) if "-" in paths else paths
+    settings = project.settings_for(named, config, confidence)
+    counting = settings.fail_on if fail_on is None else FailOn.parse(fail_on)
+    shown_as = output_format or settings.output_format
+    discovery, stdin = project.find(paths, stdin_filename, settings)
+    chosen = project.choose(settings, select, ignore, extra=extra)
+    # Only people are told what the extra rules would add, and only when they did not choose rules themselves.
+    hint = shown_as == "text" and not (select or settings.select)
+    with console.progress() as progress:
+        options = Options(
+            settings=settings,
+            rules=[rule() for rule in chosen.running],
+            stdin=stdin,
+            jobs=jobs or settings.jobs or project.default_jobs(),
+            debug=debug,
+            progress=progress,
+            cache=not no_cache,
+            extra_rules=[rule() for rule in chosen.more] if hint else [],
+        )
+        if explain_heat is not None:
+            console.write(_explain_heat(discovery, options, explain_heat))
+            return CLEAN
+        report = check(discovery, options)
+    text = render(
+        report,
+        shown_as,
+        chosen.known,
+        color=output is None and console.wants_color(color),
+        width=console.width(),
+        statistics=statistics,
+        root=_git_root(discovery, settings),
+        version=__version__,
+    )
+    _deliver(text, output, report)
+    if debug:
+        for problem in report.errors:
+            if problem.detail:
+                sys.stderr.write(f"{problem.path}: {problem.message}\n{problem.detail}\n")
+    if report.errors:
+        return FAULT
+    return FOUND if any(map(counting.counts, report.findings)) and not exit_zero else CLEAN
+
+
+def _deliver(text: str, output: Path | None, report: Report) -> None:
+    if output is None:
+        console.write(text)
+        return
+    console.write_file(output, text)
+    if report.errors:
+        many = "error" if len(report.errors) == 1 else "errors"
+        console.complain(f"{len(report.errors)} {many}, listed in {output}")
+
+
+def _git_root(discovery: Discovery, settings: Settings) -> Path | None:
+    """The git root around the project: what report formats for code hosts name files from."""
+    start = discovery.root or settings.root or Path.cwd()
+    return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), None)
+
+
+def _explain_heat(discovery: Discovery, options: Options, place: str) -> str:
+    """Raises PerflintError when `place` is not FILE:LINE."""
+    from perflint import run
+
+    file, _, line = place.rpartition(":")
+    if not file or not line.isdecimal():
+        raise PerflintError(f"--explain-heat: {place!r} is not FILE:LINE")
+    explain = getattr(run, "explain_heat", None)
+    if explain is None:
+        raise PerflintError("--explain-heat is not available in this version")
+    text: str = explain(discovery, options, display_path(Path(file)), int(line))
+    return text.rstrip("\n") + "\n"

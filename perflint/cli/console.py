@@ -1,0 +1,110 @@
+"""Standard output and standard error: text that survives any terminal, colour, and progress."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from perflint.errors import PerflintError
+
+#: Seconds of silence before progress is shown.
+_PATIENCE = 1.0
+#: Seconds between two lines of progress.
+_INTERVAL = 0.1
+
+
+def write(text: str) -> None:
+    """Print `text` to standard output as it is.
+
+    What the terminal's encoding lacks, lone surrogates included, is printed as an escape. A reader that has gone
+    away (`| head`) ends the output, not the run.
+    """
+    try:
+        _write(sys.stdout, text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard(sys.stdout)
+
+
+def complain(message: str) -> None:
+    """One line on standard error."""
+    try:
+        _write(sys.stderr, f"perflint: {message}\n")
+        sys.stderr.flush()
+    except BrokenPipeError:
+        _discard(sys.stderr)
+
+
+def _write(stream: TextIO, text: str) -> None:
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def _discard(stream: TextIO) -> None:
+    """Let what is still buffered go nowhere, or the interpreter complains on its way out."""
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), stream.fileno())
+
+
+def write_file(path: Path, text: str) -> None:
+    """Raises PerflintError when the file cannot be written."""
+    try:
+        path.write_bytes(text.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise PerflintError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def wants_color(asked: bool | None) -> bool:  # noqa: FBT001 - three-valued, straight from the option
+    """An option beats `NO_COLOR` beats `FORCE_COLOR` beats whether standard output is a terminal."""
+    if asked is not None:
+        return asked
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def width() -> int:
+    """Columns of the terminal, 100 where there is none."""
+    return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
+
+
+class Progress:
+    """A counter on standard error, shown after a second and only on a terminal."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + _PATIENCE
+        self._shown = False
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + _INTERVAL
+            self._shown = True
+            sys.stderr.write(f"\r{done}/{total} files")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+@contextmanager
+def progress() -> Iterator[Progress | None]:
+    """None where standard error is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    shown = Progress()
+    try:
+        yield shown
+    finally:
+        shown.clear()

@@ -1,0 +1,89 @@
+"""`perflint explain RULE`: the rule's page, and its example before and after the fix."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.resources
+from typing import TYPE_CHECKING
+
+import click
+
+from perflint.cli import console
+from perflint.cli.app import CLEAN
+from perflint.errors import PerflintError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from importlib.abc import Traversable
+
+    from perflint.rule import Rule
+
+_LABELS = {"fixed": "After `perflint fix`", "unsafe": "After `perflint fix --unsafe` (needs a person's look)"}
+
+
+@click.command("explain")
+@click.argument("rule")
+def command(rule: str) -> int:
+    """Print the page of RULE (a code or a name): what costs, what to write instead, when to leave it, fix safety."""
+    console.write(page(find_rule(rule)))
+    return CLEAN
+
+
+def find_rule(word: str) -> type[Rule]:
+    """The rule with that code or name. Raises PerflintError naming the nearest one."""
+    from perflint.registry import load_rules
+    from perflint.settings import nearest
+
+    rules = load_rules()
+    for rule in rules:
+        if word.upper() == rule.code or word.lower() == rule.name:
+            return rule
+    hint = nearest(word, [identity for rule in rules for identity in (rule.code, rule.name)])
+    raise PerflintError(f"no rule {word!r}{hint}")
+
+
+def page(rule: type[Rule]) -> str:
+    """All there is to say about `rule`, as plain text."""
+    rating = f"{rule.tier.value}, {rule.impact.label} impact, {rule.confidence.label} confidence, since {rule.since}"
+    blocks = [f"{rule.code} {rule.name}\n{rating}", rule.page(), *_examples(rule)]
+    return "\n\n".join(block.strip("\n") for block in blocks) + "\n"
+
+
+def _examples(rule: type[Rule]) -> Iterator[str]:
+    from perflint.testing import read_markers
+
+    folder = _folder_of(rule)
+    texts = {name: _read(folder, f"example{name}.py") for name in ("", ".fixed", ".unsafe")} if folder else {}
+    if not texts or texts[""] is None:
+        return
+    before = read_markers(texts[""]).text
+    yield f"Example\n\n{_indented(before)}"
+    for kind, label in _LABELS.items():
+        after = texts[f".{kind}"]
+        if after is not None:
+            yield f"{label}\n\n{_indented(_difference(before, read_markers(after).text))}"
+
+
+def _folder_of(rule: type[Rule]) -> Traversable | None:
+    """The rule's fixture folder: in `perflint.fixtures` for built-in rules, in `<package>.fixtures` for others."""
+    package = rule.__module__.partition(".")[0]
+    try:
+        return importlib.resources.files(f"{package}.fixtures") / f"{rule.code}-{rule.name}"
+    except (ModuleNotFoundError, TypeError):
+        return None
+
+
+def _read(folder: Traversable, name: str) -> str | None:
+    try:
+        return (folder / name).read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _difference(before: str, after: str) -> str:
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2)
+    return "\n".join(lines)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}".rstrip() for line in text.strip("\n").splitlines())

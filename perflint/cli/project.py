@@ -1,0 +1,109 @@
+"""From arguments to what a run needs: settings, rules and files. Shared by the commands that analyse a project."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from perflint.discovery import Discovery, common_folder, discover, display_path
+from perflint.finding import Confidence
+from perflint.settings import Selection, Settings, level_of, load_settings
+
+if TYPE_CHECKING:
+    from perflint.rule import Rule
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Rules by code: all there are, those that run, and those the `extra` tier would add."""
+
+    known: tuple[type[Rule], ...]
+    running: tuple[type[Rule], ...]
+    more: tuple[type[Rule], ...]
+
+
+def selection_options(function: C) -> C:
+    """The options that say which rules run: `select`, `ignore`, `extra`, `confidence`, `config`."""
+    for option in reversed(
+        (
+            click.option("--select", metavar="RULES", multiple=True, help="Run these only: codes, prefixes, names."),
+            click.option("--ignore", metavar="RULES", multiple=True, help="Leave these out: codes, prefixes, names."),
+            click.option("--extra", is_flag=True, help="Run the extra rules too."),
+            click.option(
+                "--confidence",
+                type=click.Choice([level.label for level in Confidence], case_sensitive=False),
+                help="Report findings of at least this confidence.",
+            ),
+            click.option("--config", type=click.Path(path_type=Path), help="Read this configuration file."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def run_options(function: C) -> C:
+    """The options that say how a run goes: `jobs`, `no_cache`, `debug`."""
+    for option in reversed(
+        (
+            click.option("--jobs", "-j", type=click.IntRange(1), metavar="N", help="Number of processes."),
+            click.option("--no-cache", is_flag=True, help="Neither read nor write the cache."),
+            click.option("--debug", is_flag=True, help="Show tracebacks."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def split(values: Sequence[str]) -> tuple[str, ...]:
+    """`--select A,B --select C` as three selectors."""
+    return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
+
+
+def settings_for(paths: Sequence[str], config: Path | None, confidence: str | None) -> Settings:
+    """The settings that hold for `paths`, with the command line's `confidence` above the file's."""
+    settings = load_settings(common_folder([Path(path).absolute() for path in paths]), config)
+    if confidence is not None:
+        settings = dataclasses.replace(settings, confidence=level_of(Confidence, confidence, "--confidence"))
+    return settings
+
+
+def choose(settings: Settings, select: Sequence[str], ignore: Sequence[str], *, extra: bool) -> Chosen:
+    """Load all rules and choose. Raises RuleError and SettingsError."""
+    from perflint.registry import load_rules
+
+    known = load_rules()
+    selection = Selection(settings, split(select), split(ignore), extra)
+    running = selection.resolve(known)
+    with_extra = dataclasses.replace(selection, extra=True).resolve(known)
+    more = tuple(rule for rule in with_extra if rule not in running)
+    return Chosen(known, tuple(running), more)
+
+
+def find(
+    paths: Sequence[str], stdin_filename: str | None, settings: Settings
+) -> tuple[Discovery, tuple[str, bytes] | None]:
+    """The files, and standard input with the name it goes by where `paths` is `-`."""
+    if "-" not in paths:
+        if stdin_filename is not None:
+            raise click.UsageError("--stdin-filename is for the path '-'")
+        return discover(paths, settings), None
+    if len(paths) > 1:
+        raise click.UsageError("'-' (standard input) cannot be mixed with other paths")
+    name = stdin_filename or "stdin.py"
+    return discover([], settings, stdin=name), (display_path(Path(name)), sys.stdin.buffer.read())
+
+
+def default_jobs() -> int:
+    """The processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

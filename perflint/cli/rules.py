@@ -1,0 +1,66 @@
+"""`perflint rules`: the table of all rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from perflint.cli import console
+from perflint.cli.app import CLEAN
+
+if TYPE_CHECKING:
+    from perflint.rule import Rule
+
+#: Columns of the table; the summary comes last and is not padded.
+HEADER = ("code", "name", "tier", "impact", "fix", "summary")
+
+
+@click.command("rules")
+@click.option("--output-format", type=click.Choice(("text", "json", "markdown")), default="text", help="How to print.")
+def command(output_format: str) -> int:
+    """List all rules, those of plug-ins included."""
+    from perflint.registry import load_rules
+
+    rows = [row_of(rule) for rule in load_rules()]
+    console.write(_PRINTERS[output_format](rows))
+    return CLEAN
+
+
+def row_of(rule: type[Rule]) -> tuple[str, ...]:
+    """One rule under the columns of `HEADER`."""
+    return (rule.code, rule.name, rule.tier.value, rule.impact.label, fix_of(rule), rule.summary())
+
+
+def fix_of(rule: type[Rule]) -> str:
+    """`safe`, `unsafe` or `-`: the word its page begins *Fix safety* with."""
+    from perflint.report.rulepage import page_of
+
+    words = page_of(rule).sections.get("Fix safety", "").replace(":", " ").replace(",", " ").split()
+    first = words[0].strip(".").lower() if words else ""
+    return first if first in {"safe", "unsafe"} else "-"
+
+
+def _text(rows: Sequence[Sequence[str]]) -> str:
+    table = [HEADER, *rows]
+    widths = [max(len(row[column]) for row in table) for column in range(len(HEADER) - 1)]
+    return "".join(f"{_padded(row, widths)}  {row[-1]}\n" for row in table)
+
+
+def _padded(row: Sequence[str], widths: Iterable[int]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(row, widths))
+
+
+def _json(rows: Sequence[Sequence[str]]) -> str:
+    return json.dumps([dict(zip(HEADER, row)) for row in rows], indent=2) + "\n"
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> str:
+    rule = "|".join(["---"] * len(HEADER))
+    body = (" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows)
+    return f"| {' | '.join(HEADER)} |\n|{rule}|\n" + "".join(f"| {line} |\n" for line in body)
+
+
+_PRINTERS = {"text": _text, "json": _json, "markdown": _markdown}
