@@ -83,7 +83,6 @@ class Rule:
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         """Yield findings at `node`, a node of a type in `listens` whose heat is at least `at_least`."""
         raise NotImplementedError  # a subclass without `check` is refused by the registry
-        yield
 
     def finding(
         self,
