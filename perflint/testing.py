@@ -216,6 +216,7 @@ def check_case(case: Case, *, bless: bool | None = None) -> None:
     Raises AssertionError that lists every difference, FixtureError for a case that is broken by itself. `bless`
     rewrites the siblings instead of comparing them; None asks the environment (`PERFLINT_BLESS`).
     """
+    __tracebackhide__ = True  # pytest shows the list, not this function
     bless = bool(os.environ.get("PERFLINT_BLESS")) if bless is None else bless
     marked = dict(case.read())
     texts = {name: item.text for name, item in marked.items()}
