@@ -15,6 +15,8 @@ from perflint.facts.survey import survey
 from perflint.finding import Finding, Problem, Report, Silenced
 from perflint.inspection import Inspector, Located
 from perflint.program.program import Program
+from perflint.pytorch import versions
+from perflint.requirements import project_torch
 from perflint.source.file import SourceFile
 from perflint.source.parse import parse
 from perflint.source.read import decode_source, read_source
@@ -73,7 +75,7 @@ class _Run:
                 if display in reported:
                     sources[display] = loaded[0]
             self._progress()
-        program = Program(summaries, _version(self.options.settings.target_torch))
+        program = Program(summaries, self._torch_version())
         inspector = Inspector(program, self.options.rules)
         extra = Inspector(program, self.options.extra_rules) if self.options.extra_rules else None
         findings: list[Finding] = []
@@ -100,6 +102,12 @@ class _Run:
             silenced=tuple(silenced),
             extra=more if extra is not None else None,
         )
+
+    def _torch_version(self) -> tuple[int, int] | None:
+        target = self.options.settings.target_torch
+        if target is not None:
+            return versions.parse(target)
+        return project_torch(self.discovery.root) if self.discovery.root is not None else None
 
     def _survey(self, file: FoundFile, is_reported: bool) -> tuple[SourceFile, Summary] | None:
         try:
@@ -151,13 +159,6 @@ class _Run:
         self.done += 1
         if self.options.progress is not None:
             self.options.progress(self.done, self.total)
-
-
-def _version(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    major, minor = text.split(".")[:2]
-    return int(major), int(minor)
 
 
 def selects(selector: str, code: str, name: str) -> bool:
