@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from perflint.errors import SourceError
+from perflint.errors import PerflintError, SourceError
 from perflint.facts.summary import Summary
 from perflint.facts.survey import survey
 from perflint.finding import Finding, Problem, Report, Silenced
@@ -53,6 +53,17 @@ def check_overlay(discovery: Discovery, options: Options, overlay: Mapping[str, 
         return _Run(discovery, options, overlay).report()
 
 
+def explain_heat(discovery: Discovery, options: Options, path: str, line: int) -> str:
+    """Why a line is as hot as it is, as text. Raises PerflintError when the file is not part of the program."""
+    from perflint.program.explain import explain_heat as explain
+
+    with _gc_paused():
+        program = _Run(discovery, options, {}).program()
+    if path not in program.summaries:
+        raise PerflintError(f"--explain-heat: {path} is not a file of this project that can be read")
+    return "\n".join(explain(program, path, line))
+
+
 class _Run:
     def __init__(self, discovery: Discovery, options: Options, overlay: Mapping[str, str]) -> None:
         self.discovery = discovery
@@ -62,42 +73,47 @@ class _Run:
         self.done = 0
         self.total = 0
 
-    def report(self) -> Report:
-        reported = {file.display: file for file in self.discovery.reported}
-        analysed = {file.display: file for file in self.discovery.analysed}
-        self.total = len(analysed) + len(reported)
+        self.reported = {file.display: file for file in discovery.reported}
+        self.sources: dict[str, SourceFile] = {}
+
+    def program(self) -> Program:
+        """Survey every analysed file and link the summaries; sources of reported files are kept for inspection."""
+        self.total = len(self.discovery.analysed) + len(self.reported)
         summaries: dict[str, Summary] = {}
-        sources: dict[str, SourceFile] = {}
-        for display, file in analysed.items():
-            loaded = self._survey(file, display in reported)
+        for file in self.discovery.analysed:
+            loaded = self._survey(file, file.display in self.reported)
             if loaded is not None:
-                summaries[display] = loaded[1]
-                if display in reported:
-                    sources[display] = loaded[0]
+                summaries[file.display] = loaded[1]
+                if file.display in self.reported:
+                    self.sources[file.display] = loaded[0]
             self._progress()
-        program = Program(summaries, self._torch_version())
+        return Program(summaries, self._torch_version())
+
+    def report(self) -> Report:
+        program = self.program()
         inspector = Inspector(program, self.options.rules)
         extra = Inspector(program, self.options.extra_rules) if self.options.extra_rules else None
         findings: list[Finding] = []
         silenced: list[Silenced] = []
         texts: dict[str, str] = {}
         more = 0
-        for display in sorted(sources):
-            source = sources.pop(display)
+        for display in sorted(self.sources):
+            source = self.sources.pop(display)
+            file = self.reported[display]
             found, problems = self._inspect(inspector, source)
             self.problems += problems
-            kept, quiet = self._suppress(source, reported[display], found)
+            kept, quiet = self._suppress(source, file, found)
             if kept or quiet:
                 texts[display] = source.text
             findings += kept
             silenced += quiet
             if extra is not None:
-                more += len(self._suppress(source, reported[display], self._inspect(extra, source)[0])[0])
+                more += len(self._suppress(source, file, self._inspect(extra, source)[0])[0])
             self._progress()
         return Report(
             findings=tuple(sorted(findings, key=lambda item: item.sort_key)),
             errors=tuple(sorted(self.problems, key=lambda item: (item.path, item.line or 0, item.message))),
-            files=len(reported),
+            files=len(self.reported),
             texts=texts,
             silenced=tuple(silenced),
             extra=more if extra is not None else None,
