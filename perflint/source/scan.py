@@ -30,6 +30,7 @@ _REST = {
     '"""': re.compile(r'[^\\"]*(?:(?:\\.|"(?!""))[^\\"]*)*("""|\\?\Z)', re.DOTALL),
     "'''": re.compile(r"[^\\']*(?:(?:\\.|'(?!''))[^\\']*)*('''|\\?\Z)", re.DOTALL),
 }
+_BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 _LITERAL = re.compile(r"""[^\\{}'"\r\n]+""")
 _CONVERSION = re.compile(r"!\s*(\w*)\s*")
 _AFTER_DEBUG = re.compile(r"\s*(?:!(?!=)|[:}])")
@@ -72,7 +73,10 @@ class Field:
 
 @dataclass(slots=True)
 class Token:
-    """A piece of text. `parts` is None but for formatted strings; `closed` is False for a string without an end."""
+    """A piece of text. `parts` is None but for formatted strings; `closed` is False for a string without an end.
+
+    `opens` is 1 for an opening bracket, -1 for a closing one.
+    """
 
     kind: Kind
     start: int
@@ -81,6 +85,7 @@ class Token:
     quote: str = ""
     parts: list[Literal | Field] | None = None
     closed: bool = True
+    opens: int = 0
 
 
 def scan(text: str) -> list[Token]:
@@ -110,7 +115,7 @@ class _Scanner:
         if kind == "name":
             tokens.append(Token(Kind.NAME, position, end))
         elif kind == "op":
-            tokens.append(Token(Kind.OP, position, end))
+            tokens.append(Token(Kind.OP, position, end, opens=_BRACKETS.get(match["op"], 0)))
         elif kind == "quote":
             string = self._string(position, match["prefix"].lower(), match["quote"], end, depth)
             tokens.append(string)
