@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from perflint.context import Context, argument, callee_name, has_unpacking, is_constant, keyword
 from perflint.facts import guards
+from perflint.facts.summary import FunctionFacts
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
 from perflint.kinds.kind import Device, Kind, Place, Tag
+from perflint.program.heat import is_test
+from perflint.program.refs import INSTANCE, Ref
 from perflint.pytorch import frameworks, loaders
 from perflint.rule import Calls, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
 
 __all__ = [
+    "INSTANCE",
     "Applicability",
     "Calls",
     "Classes",
@@ -19,6 +23,7 @@ __all__ = [
     "Edit",
     "Finding",
     "Fix",
+    "FunctionFacts",
     "Functions",
     "Heat",
     "Hop",
@@ -28,6 +33,7 @@ __all__ = [
     "Loops",
     "Nodes",
     "Place",
+    "Ref",
     "Rule",
     "Span",
     "Tag",
@@ -38,6 +44,7 @@ __all__ = [
     "guards",
     "has_unpacking",
     "is_constant",
+    "is_test",
     "keyword",
     "loaders",
 ]

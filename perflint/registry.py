@@ -175,7 +175,7 @@ def _faults(rule: type[Rule], *, ours: bool) -> Iterator[str]:
 
 
 def _page_faults(rule: type[Rule]) -> Iterator[str]:
-    from perflint.report.rulepage import HEADINGS, page_of
+    from perflint.rulepage import HEADINGS, page_of
 
     # `getdoc` would find the parent's: a rule has a page of its own.
     if not (rule.__doc__ or "").strip():

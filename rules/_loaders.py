@@ -5,11 +5,17 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.api import Context, argument, has_unpacking, is_constant
-from perflint.facts.summary import FunctionFacts
-from perflint.program.heat import is_test
-from perflint.program.refs import INSTANCE, Ref
-from perflint.pytorch import loaders
+from perflint.api import (
+    INSTANCE,
+    Context,
+    FunctionFacts,
+    Ref,
+    argument,
+    has_unpacking,
+    is_constant,
+    is_test,
+    loaders,
+)
 
 DATA_LOADER = "torch.utils.data.DataLoader"
 _POSITIONS = {"dataset": 0, "batch_size": 1, "shuffle": 2, "num_workers": 5, "collate_fn": 6, "pin_memory": 7}

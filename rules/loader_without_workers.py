@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule, has_unpacking
-from perflint.program.heat import is_test
+from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule, has_unpacking, is_test
 
 from ._loaders import DATA_LOADER, dataset_work, is_plain_loader, option, purpose, workers
 

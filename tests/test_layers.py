@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 _WORDS = {"errors", "finding"}
 _ANALYSIS = _WORDS | {"source", "facts", "pytorch", "program"}
 _CONTRACT = _ANALYSIS | {"kinds", "rule", "context"}
-_FLOW = _CONTRACT | {"inspection", "settings", "registry", "discovery", "run"}
+_FLOW = _CONTRACT | {"inspection", "settings", "requirements", "registry", "discovery", "run"}
 
 # Room -> the rooms it may import, besides itself. A room is a module or a package directly below `perflint/`.
 MAY_IMPORT = {
@@ -26,14 +26,18 @@ MAY_IMPORT = {
     "kinds": _ANALYSIS,
     "fixes": _WORDS | {"source"},
     # A rule's metadata is handed to the reports; they never see the engine that found something.
-    "report": _WORDS | {"rule"},
+    "report": _WORDS | {"rule", "rulepage"},
+    "rulepage": {"rule"},
     # The two halves of one contract. `fixes` builds the edits a rule asks its context for.
     "rule": _ANALYSIS | {"kinds", "context"},
     "context": _ANALYSIS | {"kinds", "rule", "fixes"},
     "api": _CONTRACT | {"fixes"},
     "inspection": _CONTRACT,
-    "settings": _WORDS | {"rule"},
-    "registry": _WORDS | {"rule"},
+    # The project's own torch decides which advice holds.
+    "requirements": _WORDS | {"pytorch"},
+    # A configuration names an output format and is told when there is none such.
+    "settings": _WORDS | {"rule", "requirements", "report"},
+    "registry": _WORDS | {"rule", "rulepage"},
     "discovery": _WORDS | {"source", "settings"},
     "run": _FLOW | {"fixes"},
     "verify": _FLOW | {"fixes"},

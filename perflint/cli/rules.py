@@ -36,7 +36,7 @@ def row_of(rule: type[Rule]) -> tuple[str, ...]:
 
 def fix_of(rule: type[Rule]) -> str:
     """`safe`, `unsafe` or `-`: the word its page begins *Fix safety* with."""
-    from perflint.report.rulepage import page_of
+    from perflint.rulepage import page_of
 
     words = page_of(rule).sections.get("Fix safety", "").replace(":", " ").replace(",", " ").split()
     first = words[0].strip(".").lower() if words else ""

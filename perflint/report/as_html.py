@@ -17,8 +17,8 @@ from perflint.finding import Applicability, Finding, Fix, Heat, Hop, Report
 from perflint.report import patch, places, prose
 from perflint.report.counts import Counts, many
 from perflint.report.html_page import SCRIPT, STYLE
-from perflint.report.rulepage import page_of
 from perflint.report.visible import visible, visible_lines
+from perflint.rulepage import page_of
 
 if TYPE_CHECKING:
     from perflint.report import Options

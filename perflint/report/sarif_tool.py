@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perflint.finding import Confidence, Finding, Impact
-from perflint.report.rulepage import markdown, page_of
 from perflint.report.sarif_result import LEVELS
 from perflint.report.visible import visible, visible_lines
+from perflint.rulepage import markdown, page_of
 
 if TYPE_CHECKING:
     from perflint.rule import Rule
