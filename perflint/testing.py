@@ -37,7 +37,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +48,7 @@ from perflint.facts.survey import survey
 from perflint.finding import Applicability, Finding, Heat, Report
 from perflint.program.program import Program
 from perflint.registry import load_rules
+from perflint.rule import Rule
 from perflint.run import Options, check
 from perflint.settings import load_settings
 from perflint.source.file import SourceFile
@@ -210,23 +211,25 @@ def _texts(path: Path) -> dict[str, str]:
     }
 
 
-def check_case(case: Case, *, bless: bool | None = None) -> None:
-    """Run all rules on `case` and compare with its markers and with its `.fixed` and `.unsafe` siblings.
+def check_case(case: Case, *, rules: Sequence[type[Rule]] | None = None, bless: bool | None = None) -> None:
+    """Run `rules`, by default all that are installed, on `case`.
 
-    Raises AssertionError that lists every difference, FixtureError for a case that is broken by itself. `bless`
-    rewrites the siblings instead of comparing them; None asks the environment (`PERFLINT_BLESS`).
+    Raises AssertionError that lists every difference from its markers and from its `.fixed` and `.unsafe` siblings,
+    FixtureError for a case that is broken by itself. `bless` rewrites the siblings instead of comparing them; None
+    asks the environment (`PERFLINT_BLESS`).
     """
     __tracebackhide__ = True  # pytest shows the list, not this function
     bless = bool(os.environ.get("PERFLINT_BLESS")) if bless is None else bless
     marked = dict(case.read())
     texts = {name: item.text for name, item in marked.items()}
-    report = _check(texts)
+    run = [rule() for rule in (load_rules() if rules is None else rules)]
+    report = _check(texts, run)
     wrong = [f"{problem.path}:{problem.line or 0}: {problem.message}" for problem in report.errors]
     if not case.group.startswith("_") or case.fires:
         wrong += _compare_findings(marked, report.findings)
     wrong += _compare_heat(marked)
-    safe = _fixed(texts, report, Applicability.SAFE, wrong)
-    loose = _fixed(texts, report, Applicability.UNSAFE, wrong)
+    safe = _fixed(texts, report, run, Applicability.SAFE, wrong)
+    loose = _fixed(texts, report, run, Applicability.UNSAFE, wrong)
     for applicability, before, after in (
         (Applicability.SAFE, texts, safe),
         (Applicability.UNSAFE, safe, loose),
@@ -240,9 +243,8 @@ def check_case(case: Case, *, bless: bool | None = None) -> None:
         raise AssertionError("\n".join([f"{case}:", *wrong]))
 
 
-def _check(texts: Mapping[str, str]) -> Report:
-    """Check `texts` by all rules, as a project of its own with nothing around it."""
-    rules = tuple(rule() for rule in load_rules())
+def _check(texts: Mapping[str, str], rules: Sequence[Rule]) -> Report:
+    """Check `texts` as a project of its own with nothing around it."""
     with _project(texts):
         settings = load_settings(Path())
         return check(discover(["."], settings), Options(settings, rules, cache=False))
@@ -322,7 +324,9 @@ def _heat_of_line(context: Context, line: int) -> Heat | None:
     return None
 
 
-def _fixed(texts: Mapping[str, str], report: Report, weakest: Applicability, wrong: list[str]) -> dict[str, str]:
+def _fixed(
+    texts: Mapping[str, str], report: Report, rules: Sequence[Rule], weakest: Applicability, wrong: list[str]
+) -> dict[str, str]:
     """What `texts` become when the fixes of at least `weakest` are applied until there are none left.
 
     Adds to `wrong` what does not parse, and fixes that never come to rest.
@@ -339,7 +343,7 @@ def _fixed(texts: Mapping[str, str], report: Report, weakest: Applicability, wro
             except SourceError as error:
                 wrong.append(f"{name}:{error.line}: the {weakest.label} fixes give what {error.message}")
                 return current
-        report = _check(current)
+        report = _check(current, rules)
     wrong.append(f"the {weakest.label} fixes still change something after {_ROUNDS} rounds")
     return current
 
