@@ -48,17 +48,19 @@ def workers(call: ast.Call) -> str:
 
 def purpose(call: ast.Call, ctx: Context) -> str:
     """What the loader is for by the names around it: "train", "eval" or ""."""
-    words = [_bound_name(call, ctx)]
     dataset = option(call, "dataset")
-    if dataset is not None:
-        words.append(ctx.text(dataset))
     function = ctx.tree.function_of(call)
-    if function is not None:
-        words.append(function.name)
-    text = " ".join(words)
-    if re.search(r"train", text, re.IGNORECASE):
-        return "train"
-    return "eval" if any(_EVALUATION.search(part) for part in re.split(r"[^A-Za-z_]+", text)) else ""
+    # The nearest name speaks first: `val_loader` in a function called `train` is for evaluation.
+    for text in (
+        _bound_name(call, ctx),
+        ctx.text(dataset) if dataset is not None else "",
+        function.name if function is not None else "",
+    ):
+        if any(_EVALUATION.search(part) for part in re.split(r"[^A-Za-z_]+", text)):
+            return "eval"
+        if re.search(r"train", text, re.IGNORECASE):
+            return "train"
+    return ""
 
 
 def _bound_name(call: ast.Call, ctx: Context) -> str:

@@ -175,6 +175,8 @@ def _has_calls_with_effects(node: ast.expr, ctx: Context) -> bool:
 
 def _is_kept(node: ast.Call, ctx: Context) -> bool:
     """Whether the compiled patterns are collected: `[re.compile(p) for p in patterns]`, `patterns.append(...)`."""
+    if ctx.target(node.func) not in ("re.compile", "regex.compile"):
+        return False
     parent = ctx.tree.parent(node)
     if isinstance(parent, (ast.ListComp, ast.SetComp, ast.DictComp, ast.Tuple, ast.List, ast.Dict)):
         return True

@@ -86,4 +86,4 @@ def _plain_dataset(node: ast.Call, ctx: Context) -> bool:
 
 def _hands_out_numpy(node: ast.Call, ctx: Context) -> bool:
     collate = option(node, "collate_fn")
-    return collate is not None and "numpy" in ctx.text(collate)
+    return collate is not None and ("numpy" in ctx.text(collate) or ctx.target(collate) == "list")
