@@ -143,7 +143,9 @@ FRESH_METHODS = words(
     "pinverse pow prod quantile rad2deg reciprocal relu remainder renorm repeat repeat_interleave roll rot90 round "
     "rsqrt scatter scatter_add scatter_reduce sgn sigmoid sign sin sinh softmax sqrt square std sub subtract sum take "
     "take_along_dim tan tanh tensordot tile trace tril triu true_divide trunc unique_consecutive var vdot where xlogy "
-    "new_tensor sinc acosh angle arctan arctan2 asinh atanh copysign corrcoef diagflat fmax fmin hardshrink select_scatter slice_scatter signbit stft istft to_sparse polygamma mvlgamma float_power heaviside nextafter nonzero argwhere unique"
+    "new_tensor sinc acosh angle arctan arctan2 asinh atanh copysign corrcoef diagflat fmax fmin hardshrink "
+    "select_scatter slice_scatter signbit stft istft to_sparse polygamma mvlgamma float_power heaviside nextafter "
+    "nonzero argwhere unique"
 )
 #: Methods that hand back several tensors.
 TUPLE_METHODS = words(
@@ -159,10 +161,10 @@ NUMBER_METHODS = words(
 )
 #: Methods of tensors that nothing else commonly has: calling one is evidence that the receiver is a tensor.
 TELLING_METHODS = words(
-    "detach unsqueeze squeeze permute transpose contiguous view_as numel masked_fill masked_fill_ index_select scatter "
-    "scatter_ scatter_add_ gather softmax log_softmax sigmoid argmax argmin backward requires_grad_ retain_grad "
-    "expand_as matmul bmm topk cumsum clamp clamp_ logsumexp new_zeros new_ones new_full new_empty new_tensor "
-    "type_as unbind chunk flatten narrow unfold amax amin nonzero masked_select repeat_interleave logical_not"
+    "detach unsqueeze permute view_as numel masked_fill masked_fill_ index_select scatter "
+    "scatter_ scatter_add_ softmax log_softmax sigmoid requires_grad_ retain_grad "
+    "expand_as bmm clamp clamp_ logsumexp new_zeros new_ones new_full new_empty new_tensor "
+    "type_as unbind narrow masked_select repeat_interleave"
 )
 
 #: Attributes of tensors: what they hold.

@@ -11,6 +11,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from perflint.source.bindings import (
     Binding,
@@ -58,6 +59,7 @@ class _Query:
 
 
 _Found = tuple[list[Definition], bool]
+_Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
 class Flow:
@@ -71,6 +73,7 @@ class Flow:
         self._loads: dict[int, dict[str, list[ast.Name]]] = {}
         self._written: dict[int, tuple[frozenset[str], frozenset[str]]] = {}
         self._jumps: dict[int, list[ast.stmt]] = {}
+        self._generators: dict[tuple[int, str], Definition | None] = {}
 
     # Definitions that reach a use.
 
@@ -80,6 +83,19 @@ class Flow:
         if known is None:
             known = self._known[id(use)] = self._definitions(use)
         return known
+
+    def definition_at(self, target: ast.Name) -> Definition | None:
+        """The definition that a bound name (a target, not a use) stands for."""
+        scope = self.bindings(self._scope_node(target))
+        for item in scope.by_key.get(target.id, ()):
+            if item.target is target:
+                return item
+        child: ast.AST = target
+        for outer in self.tree.ancestors(target):
+            if isinstance(outer, ast.comprehension) and child is outer.target:
+                return self._in_generator(outer, target.id)
+            child = outer
+        return None
 
     def definitions_of(self, use: ast.expr) -> tuple[tuple[Definition, ...], bool]:
         """The stores that may give a path (`self.h`, `batch["x"]`) its value here, in the same function, and whether
@@ -98,6 +114,17 @@ class Flow:
         query = self._query(scope, (key, *prefixes(key), *wild))
         through = self._from_use(root, query)
         stores = tuple(item for item in query.found.values() if item.name == key or item.name in wild)
+        return stores, through or len(stores) < len(query.found)
+
+    def item_stores(self, use: ast.Name) -> tuple[tuple[Definition, ...], bool]:
+        """The stores to `use[...]` under an index that is not constant, and whether the value may also be as it was."""
+        scope = self._scope_binding(use, any_scope=True)
+        key = f"{use.id}[*]"
+        if scope is None or key not in scope.by_key:
+            return (), True
+        query = self._query(scope, (key, use.id))
+        through = self._from_use(use, query)
+        stores = tuple(item for item in query.found.values() if item.name == key)
         return stores, through or len(stores) < len(query.found)
 
     def definitions_before(self, key: str, statement: ast.stmt) -> tuple[tuple[Definition, ...], bool]:
@@ -200,7 +227,7 @@ class Flow:
         child: ast.AST = use
         for outer in self.tree.ancestors(use):
             if isinstance(outer, _COMPREHENSIONS):
-                found = _target_of(outer, child, use)
+                found = self._target_of(outer, child, use)
                 if found is not None:
                     return found
             elif isinstance(outer, ast.comprehension):
@@ -208,14 +235,10 @@ class Flow:
                 if child is outer.iter:
                     child = outer
                     comp = self.tree.parent(outer)
-                    index = comp.generators.index(outer) if isinstance(comp, _COMPREHENSIONS) else 0
-                    found = (
-                        _first_binding(comp, comp.generators[:index], use)
-                        if isinstance(comp, _COMPREHENSIONS)
-                        else None
-                    )
-                    if found is not None:
-                        return found
+                    if isinstance(comp, _COMPREHENSIONS):
+                        found = self._bound_by(comp.generators[: comp.generators.index(outer)], use.id)
+                        if found is not None:
+                            return found
                     continue
             elif isinstance(outer, ast.stmt):
                 return None
@@ -223,6 +246,30 @@ class Flow:
                 return None
             child = outer
         return None
+
+    def _target_of(self, comp: _Comprehension, child: ast.AST, use: ast.Name) -> Definition | None:
+        """The generator of `comp` that binds `use`, when `use` stands in `child` of it."""
+        generators = comp.generators
+        if isinstance(child, ast.comprehension):
+            generators = generators[: generators.index(child) + 1]
+        return self._bound_by(generators, use.id)
+
+    def _bound_by(self, generators: list[ast.comprehension], name: str) -> Definition | None:
+        for generator in reversed(generators):
+            found = self._in_generator(generator, name)
+            if found is not None:
+                return found
+        return None
+
+    def _in_generator(self, generator: ast.comprehension, name: str) -> Definition | None:
+        key = (id(generator), name)
+        if key not in self._generators:
+            self._generators[key] = None
+            for path, target in _names(generator.target, ()):
+                if target.id == name:
+                    made = Definition(name, Binding.COMPREHENSION, generator, generator.iter, path, target)
+                    self._generators[key] = made
+        return self._generators[key]
 
     def _query(self, scope: ScopeBindings, keys: Iterable[str]) -> _Query:
         wanted = frozenset(keys)
@@ -521,9 +568,7 @@ class Flow:
     def is_mutated(self, name: str, region: ast.AST) -> bool:
         return name in self.names_mutated(region)
 
-    def is_invariant(
-        self, node: ast.expr, loop: ast.AST, pure: Callable[[ast.Call], bool] = lambda call: False
-    ) -> bool:
+    def is_invariant(self, node: ast.expr, loop: ast.AST, pure: Callable[[ast.Call], bool] | None = None) -> bool:
         """Whether an expression has the same value on every turn of `loop`: no name in it is bound or mutated there,
         and every call in it is `pure`. Attributes are taken to change only where the loop stores to them.
         """
@@ -539,7 +584,7 @@ class Flow:
                         return False
             elif isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
                 return False
-            elif isinstance(part, ast.Call) and not pure(part):
+            elif isinstance(part, ast.Call) and (pure is None or not pure(part)):
                 return False
         return True
 
@@ -604,29 +649,7 @@ def _inside(scope: ast.AST, child: ast.AST) -> bool:
     """Whether `child`, a direct child of a function, is evaluated in its scope: defaults and decorators are not."""
     if isinstance(scope, ast.Lambda):
         return child is scope.body
-    return child in scope.body  # type: ignore[attr-defined, no-any-return]
-
-
-def _target_of(
-    comp: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, child: ast.AST, use: ast.Name
-) -> Definition | None:
-    """The generator of `comp` that binds `use`, when `use` stands in `child` of it."""
-    generators = comp.generators
-    if isinstance(child, ast.comprehension):
-        generators = generators[: generators.index(child) + 1]
-    return _first_binding(comp, generators, use)
-
-
-def _first_binding(
-    comp: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
-    generators: list[ast.comprehension],
-    use: ast.Name,
-) -> Definition | None:
-    for generator in reversed(generators):
-        for path, name in _names(generator.target, ()):
-            if name.id == use.id:
-                return Definition(use.id, Binding.COMPREHENSION, generator, generator.iter, path, name)
-    return None
+    return child in scope.body  # type: ignore[attr-defined]
 
 
 def _names(target: ast.expr, path: tuple[int | str, ...]) -> Iterator[tuple[tuple[int | str, ...], ast.Name]]:

@@ -1,0 +1,45 @@
+"""What kinds need to know of other files: the part of `Program` they use, and a program of one file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from perflint.facts.summary import Summary, Value
+from perflint.program.callgraph import Edge
+from perflint.program.refs import Ref, Refs, Scope
+
+
+class Names(Protocol):
+    """Names across files: `perflint.program.refs.Resolver`."""
+
+    def refs(self, value: Value, scope: Scope) -> Refs: ...
+
+    def imported(self, target: str, importer: str) -> Refs: ...
+
+    def attribute(self, ref: Ref, name: str) -> Refs: ...
+
+    def mro(self, cls: Ref) -> tuple[Ref, ...]: ...
+
+
+class Linked(Protocol):
+    """A linked project: `perflint.program.program.Program`."""
+
+    @property
+    def summaries(self) -> Mapping[str, Summary]: ...
+
+    @property
+    def resolver(self) -> Names: ...
+
+    def callers(self, scope: Scope) -> Sequence[Edge]: ...
+
+    def argument(self, edge: Edge, name: str) -> Value: ...
+
+
+def program_of(path: str, module: ast.Module, lines: list[str]) -> Linked:
+    """A program of one file, for files that are looked at by themselves."""
+    from perflint.facts.survey import survey
+    from perflint.program.program import Program
+
+    return Program({path: survey(module, lines)})

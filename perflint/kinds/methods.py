@@ -1,0 +1,468 @@
+"""What the methods and attributes of known kinds give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from perflint.finding import Confidence
+from perflint.kinds import library, transfers
+from perflint.kinds.arguments import Arguments
+from perflint.kinds.kind import (
+    ARRAY,
+    DTYPE,
+    NEVER,
+    NONE,
+    NUMBER,
+    SHAPE,
+    STRING,
+    UNKNOWN,
+    Device,
+    Kind,
+    Place,
+    Tag,
+    join,
+    mapping,
+    same_place,
+    sequence,
+    tensor,
+)
+from perflint.kinds.operations import iterate, part_of
+from perflint.pytorch import arrays, frameworks, modules, tensors, wrappers
+from perflint.pytorch.devices import DEVICE_ATTRIBUTES
+from perflint.pytorch.names import canonical, last
+
+_MOVES = tensors.TO_DEVICE_METHODS | {"to", "cpu", "pin_memory"}
+_ARRAY_REDUCTIONS = frozenset("mean sum std var max min prod any all argmax argmin ptp".split())
+_VIEWS = frozenset({"items", "keys", "values", "get", "pop", "copy", "setdefault", "update", "popitem"})
+
+
+def method(receiver: Kind, name: str, arguments: Arguments, written: str = "") -> Kind:
+    """The result of `receiver.name(...)`. `written` is the text of the first argument."""
+    handler = _METHODS.get(receiver.tag)
+    if handler is None:
+        return _unknown(receiver, name, arguments, written)
+    return handler(receiver, name, arguments, written)
+
+
+def attribute(receiver: Kind, name: str) -> Kind:
+    """The value of `receiver.name`, of what libraries define; `UNKNOWN` for anything else."""
+    tag = receiver.tag
+    if tag is Tag.TENSOR:
+        return _tensor_attribute(receiver, name)
+    if tag in (Tag.BATCH, Tag.OUTPUT):
+        return _part_attribute(receiver, name)
+    if tag is Tag.MODULE:
+        return _module_attribute(receiver, name)
+    if tag is Tag.DEVICE:
+        return transfers.part_of_device(name)
+    if tag is Tag.ARRAY:
+        return ARRAY if name == "T" else SHAPE if name == "shape" else NUMBER if name in ("ndim", "size") else UNKNOWN
+    if tag is Tag.LOADER:
+        return {"dataset": Kind(Tag.DATASET), "batch_size": NUMBER, "num_workers": NUMBER}.get(name, UNKNOWN)
+    if tag is Tag.OPTIMIZER and name == "param_groups":
+        return sequence(mapping())
+    if tag is Tag.SEQUENCE and receiver.qualified == "values indices":
+        return {"values": receiver.item(0), "indices": receiver.item(1)}.get(name) or UNKNOWN
+    if tag is Tag.INSTANCE:
+        return _instance_attribute(receiver, name)
+    if tag is Tag.NEVER:
+        return NEVER
+    return SHAPE.at_most(Confidence.MEDIUM) if name == "shape" else UNKNOWN
+
+
+def called(receiver: Kind, arguments: Arguments) -> Kind:
+    """The result of calling an instance of a library class."""
+    if receiver.tag is Tag.MODULE:
+        return module_result(receiver, arguments)
+    if receiver.tag is Tag.TOKENIZER:
+        return _tokenized(arguments)
+    return NEVER if receiver.tag is Tag.NEVER else UNKNOWN
+
+
+def module_result(module: Kind, arguments: Arguments) -> Kind:
+    """What a library's module, or one that is not known, gives for these inputs."""
+    inputs = list(arguments.kinds())
+    place, device = result_place(module, inputs)
+    name = canonical(module.qualified)
+    how = next((kind.how for kind in inputs if kind.holds_tensors and kind.how), "a result of a module")
+    single = tensor(place, device=device, fresh=True, requires_grad=True, how=how)
+    if modules.is_loss_module(name):
+        # `reduction="none"` at construction is not kept with the kind.
+        return single.but(scalar=True)
+    if name in modules.TUPLE_MODULES:
+        return sequence(items=(single, single))
+    if modules.is_torch_module(name) and name not in modules.CONTAINER_MODULES:
+        return single
+    return Kind(Tag.OUTPUT, place, device=device, requires_grad=True, certainty=Confidence.MEDIUM, how=how)
+
+
+def result_place(module: Kind, inputs: list[Kind]) -> tuple[Place, Device | None]:
+    """Where a module's results are: with its parameters, or with its inputs where that is all that is known."""
+    if module.place.is_accelerator and module.place is not Place.MODULE:
+        return module.place, module.device
+    place, device = same_place(inputs)
+    if place is Place.UNKNOWN:
+        given = {kind.element.place for kind in inputs if kind.tag is Tag.MAPPING and kind.element is not None}
+        place = given.pop() if len(given) == 1 else place
+    if place is Place.UNKNOWN or (place is Place.HOST and module.place is Place.MODULE):
+        return module.place, module.device
+    return place, device
+
+
+def _tensor(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
+    if name in _MOVES:
+        return transfers.transfer(receiver, name, arguments, written)
+    if name == "numpy":
+        return ARRAY
+    if name == "item":
+        return NUMBER
+    if name == "tolist":
+        return NUMBER if receiver.scalar else sequence(UNKNOWN)
+    if name in ("size", "stride"):
+        return NUMBER if len(arguments) or arguments.keywords else SHAPE
+    if name in tensors.NUMBER_METHODS:
+        return NUMBER
+    if name == "backward":
+        return NONE
+    if name in tensors.NEW_METHODS:
+        return _new(receiver, arguments)
+    if name in tensors.DIMENSIONED:
+        return _dimensioned(receiver, name, arguments)
+    if name in ("equal", "allclose", "is_nonzero"):
+        return NUMBER
+    if name in tensors.VIEW_METHODS or name in tensors.CAST_METHODS:
+        return _viewed(receiver, name)
+    if name.endswith("_") and not name.startswith("_"):
+        return receiver.but(fresh=False)
+    if name in tensors.TUPLE_METHODS:
+        return sequence(_fresh(receiver, name, arguments).but(scalar=False))
+    if name in tensors.FRESH_METHODS:
+        made = _fresh(receiver, name, arguments)
+        several = name == "nonzero" and arguments.is_true("as_tuple")
+        return sequence(made) if several else made
+    if name in ("register_hook", "register_post_accumulate_grad_hook"):
+        return Kind(Tag.INSTANCE, qualified="torch.utils.hooks.RemovableHandle")
+    return UNKNOWN
+
+
+def _viewed(receiver: Kind, name: str) -> Kind:
+    keeps = name in ("detach", "contiguous", "requires_grad_") or name in tensors.CAST_METHODS
+    grad = False if name in ("detach", "detach_") else True if name == "requires_grad_" else receiver.requires_grad
+    fresh = receiver.fresh if name != "detach" else False
+    return receiver.but(scalar=receiver.scalar and keeps, requires_grad=grad, fresh=fresh, optional=False)
+
+
+def _fresh(receiver: Kind, name: str, arguments: Arguments) -> Kind:
+    place, device = same_place([receiver, *arguments.kinds()])
+    whole = not len(arguments) and not arguments.has("dim") and not arguments.has("axis")
+    scalar = (name in tensors.REDUCTIONS and whole) or (receiver.scalar and name not in ("repeat", "expand"))
+    return tensor(
+        place,
+        device=device,
+        scalar=scalar,
+        fresh=True,
+        requires_grad=receiver.requires_grad,
+        certainty=receiver.certainty,
+        how=receiver.how,
+    )
+
+
+def _new(receiver: Kind, arguments: Arguments) -> Kind:
+    if arguments.has("device"):
+        device = transfers.device_of(arguments.at(-1, "device"))
+        return tensor(device.place, device=device, fresh=True)
+    return tensor(receiver.place, device=receiver.device, fresh=True, certainty=receiver.certainty, how=receiver.how)
+
+
+def _dimensioned(receiver: Kind, name: str, arguments: Arguments) -> Kind:
+    made = _fresh(receiver, name, arguments)
+    if arguments.has("dim") or len(arguments):
+        second = arguments.at(0, "dim")
+        if second is not None and second.holds_tensors:
+            return made
+        part = made.but(scalar=False)
+        return sequence(items=(part, part), qualified="values indices")
+    return made
+
+
+def _structure(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
+    """Batches and model outputs: a dict, a tuple, an object with fields, or a tensor."""
+    if name in _MOVES:
+        return transfers.transfer(receiver, name, arguments, written)
+    part = part_of(receiver, "one part of a batch")
+    if name in _VIEWS:
+        return _mapping(mapping(part).but(items=receiver.items), name, arguments, written)
+    if name == "to_tuple":
+        return sequence(part)
+    found = _tensor(part, name, arguments, written)
+    return found.at_most(Confidence.MEDIUM) if found.known else UNKNOWN
+
+
+def _mapping(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
+    value = receiver.element or UNKNOWN
+    if name == "items":
+        return sequence(sequence(items=(STRING, value)))
+    if name == "values":
+        return sequence(value)
+    if name == "keys":
+        return sequence(STRING)
+    if name in ("get", "pop", "setdefault"):
+        key = arguments.constant(0)
+        found = receiver.item(key) if isinstance(key, str) else None
+        default = arguments.at(1)
+        result = found or value
+        return join((result, default)) if default is not None and default.known else result
+    if name == "copy":
+        return receiver.but(fresh=True)
+    if name == "update":
+        return NONE
+    if name in _MOVES and receiver.tag is Tag.MAPPING:
+        return transfers.transfer(receiver, name, arguments, written)
+    return UNKNOWN
+
+
+def _sequence(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
+    if name in ("append", "extend", "insert", "sort", "reverse", "remove", "clear", "add"):
+        return NONE
+    if name in ("pop", "popleft"):
+        return iterate(receiver)
+    if name in ("index", "count"):
+        return NUMBER
+    if name == "copy":
+        return receiver.but(fresh=True)
+    return UNKNOWN
+
+
+def _module(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
+    if name in ("to", "cuda", "cpu", "xpu"):
+        return transfers.transfer(receiver, name, arguments, written).but(fresh=False)
+    if name in wrappers.MODULE_CHAIN:
+        return receiver
+    if name == "forward":
+        return module_result(receiver, arguments)
+    place = receiver.place
+    held = tensor(place, device=receiver.device, requires_grad=True, how="a parameter of a module")
+    if name == "state_dict":
+        return Kind(Tag.STATE_DICT, place, device=receiver.device, element=held.but(requires_grad=False), fresh=True)
+    if name in modules.TENSOR_ITERATORS:
+        return sequence(held if name == "parameters" else held.but(requires_grad=None))
+    if name in modules.NAMED_TENSOR_ITERATORS:
+        return sequence(sequence(items=(STRING, held)))
+    inner = Kind(Tag.MODULE, place, device=receiver.device, certainty=Confidence.MEDIUM)
+    if name in modules.MODULE_ITERATORS:
+        return sequence(inner)
+    if name in modules.NAMED_MODULE_ITERATORS:
+        return sequence(sequence(items=(STRING, inner)))
+    if name in modules.MODULE_METHODS:
+        return inner
+    if name in modules.GENERATE_METHODS:
+        made = result_place(receiver, list(arguments.kinds()))
+        return tensor(made[0], device=made[1], fresh=True, certainty=Confidence.MEDIUM, how="generated by a model")
+    if name in ("zero_grad", "add_module", "register_module"):
+        return NONE
+    if name.startswith("register_") and name.endswith("_hook"):
+        return Kind(Tag.INSTANCE, qualified="torch.utils.hooks.RemovableHandle")
+    return UNKNOWN
+
+
+def _optimizer(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
+    if name == "state_dict":
+        return Kind(Tag.OPTIMIZER_STATE, fresh=True)
+    return NONE if name in ("zero_grad", "add_param_group") else UNKNOWN
+
+
+def _scaler(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
+    if name == "scale":
+        inner = arguments.at(0) or UNKNOWN
+        return inner.but(fresh=True) if inner.holds_tensors else tensor(inner.place, scalar=True, fresh=True)
+    return NUMBER if name in ("get_scale", "get_growth_factor", "is_enabled") else UNKNOWN
+
+
+def _scheduler(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
+    return sequence(NUMBER) if name == "get_last_lr" else UNKNOWN
+
+
+def _loader(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
+    return NUMBER if name == "__len__" else receiver if name == "__iter__" else UNKNOWN
+
+
+def _array(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
+    if name == "item":
+        return NUMBER
+    if name == "tolist":
+        return sequence(UNKNOWN)
+    if name in _ARRAY_REDUCTIONS and not len(arguments) and not arguments.keywords:
+        return NUMBER
+    return ARRAY
+
+
+def _string(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
+    if name in arrays.STRING_METHODS:
+        return STRING
+    if name in arrays.STRING_LIST_METHODS:
+        return sequence(STRING)
+    return NUMBER if name in arrays.NUMBER_METHODS else UNKNOWN
+
+
+def _number(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
+    return NUMBER
+
+
+def _tokenizer(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
+    if name in ("decode", "convert_ids_to_tokens", "apply_chat_template") and not arguments.has("return_tensors"):
+        return STRING
+    if name == "batch_decode":
+        return sequence(STRING)
+    if name in ("encode", "apply_chat_template", "convert_tokens_to_ids"):
+        return tensor(Place.HOST) if arguments.has("return_tensors") else sequence(NUMBER)
+    if name in ("encode_plus", "batch_encode_plus", "pad", "__call__"):
+        return _tokenized(arguments)
+    return UNKNOWN
+
+
+def _tokenized(arguments: Arguments) -> Kind:
+    if arguments.constant(-1, "return_tensors") == "pt":
+        return Kind(Tag.BATCH, Place.HOST, certainty=Confidence.HIGH, how="made by a tokenizer", fresh=True)
+    return mapping(sequence(NUMBER)) if not arguments.has("return_tensors") and arguments.exact else UNKNOWN
+
+
+def _instance(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
+    qualified = receiver.qualified
+    if qualified.startswith(modules.DISTRIBUTION_PACKAGE):
+        made = tensor(receiver.place, device=receiver.device, fresh=True, how=f"drawn from `{last(qualified)}`")
+        return NUMBER if name == "has_rsample" else made
+    if qualified in frameworks.PREPARERS:
+        found = _preparer(name, arguments)
+        if found is not None:
+            return found
+    return _unknown(UNKNOWN, name, arguments, written)
+
+
+def _preparer(name: str, arguments: Arguments) -> Kind | None:
+    if name in wrappers.PREPARE_METHODS:
+        return prepared(arguments)
+    if name in ("gather", "gather_for_metrics", "reduce", "pad_across_processes", *wrappers.UNWRAP_METHODS):
+        return arguments.at(0) or UNKNOWN
+    if name in ("backward", "print", "wait_for_everyone", "log", "clip_grad_value_"):
+        return NONE
+    return tensor(Place.TARGET, scalar=True, fresh=True) if name == "clip_grad_norm_" else None
+
+
+def prepared(arguments: Arguments) -> Kind:
+    """`accelerator.prepare(...)`: modules and batches are on the device afterwards."""
+    made = []
+    for thunk in arguments.positional:
+        kind = thunk()
+        if kind.tag is Tag.LOADER:
+            kind = library.transfers_of_loader(kind, "prepare")
+        elif kind.tag is Tag.MODULE:
+            kind = transfers.moved(kind, Device.MAYBE, "put on the device by `prepare`")
+        made.append(kind)
+    if len(made) == 1 and arguments.exact:
+        return made[0]
+    return sequence(items=made) if arguments.exact else UNKNOWN
+
+
+def _unknown(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
+    """A method of something that is not known: some methods tell what their receiver is."""
+    if receiver.tag is Tag.NEVER:
+        return NEVER
+    if name in ("to", *tensors.TO_DEVICE_METHODS):
+        return transfers.transfer(receiver, name, arguments, written) if receiver.tag is Tag.UNKNOWN else UNKNOWN
+    if name == "cpu":
+        return UNKNOWN.but(place=Place.HOST)
+    if name in wrappers.PREPARE_METHODS and any(
+        thunk().tag in (Tag.LOADER, Tag.MODULE, Tag.OPTIMIZER) for thunk in arguments.positional
+    ):
+        return prepared(arguments)
+    if name in wrappers.UNWRAP_METHODS:
+        first = arguments.at(0)
+        return first if first is not None and first.tag is Tag.MODULE else UNKNOWN
+    placed = receiver.tag is Tag.UNKNOWN and receiver.place is not Place.UNKNOWN
+    if name in tensors.TELLING_METHODS or (placed and name in tensors.FRESH_METHODS):
+        guess = tensor(receiver.place, device=receiver.device, certainty=Confidence.MEDIUM, how=receiver.how)
+        return _tensor(guess, name, arguments, written).at_most(Confidence.MEDIUM)
+    if name in ("item", "numel", "dim", "nelement"):
+        return NUMBER
+    if name == "numpy":
+        return ARRAY.at_most(Confidence.MEDIUM)
+    if name == "size" and len(arguments) == 1:
+        return NUMBER.at_most(Confidence.MEDIUM)
+    if name == "parameters" and not len(arguments):
+        return sequence(tensor(requires_grad=True, certainty=Confidence.MEDIUM))
+    if name == "named_parameters":
+        return sequence(sequence(items=(STRING, tensor(requires_grad=True, certainty=Confidence.MEDIUM))))
+    if name in ("strip", "lower", "upper", "startswith", "endswith", "splitlines"):
+        return _string(STRING, name, arguments, written)
+    return UNKNOWN
+
+
+def _tensor_attribute(receiver: Kind, name: str) -> Kind:
+    if name in tensors.SAME_ATTRIBUTES:
+        grad = False if name == "data" else receiver.requires_grad
+        return receiver.but(fresh=False, requires_grad=grad, optional=False)
+    if name == "grad":
+        return tensor(receiver.place, device=receiver.device, optional=True, certainty=Confidence.MEDIUM)
+    if name == "shape":
+        return SHAPE
+    if name == "dtype":
+        return DTYPE
+    if name == "device":
+        return transfers.device_attribute(receiver)
+    return NUMBER if name in tensors.NUMBER_ATTRIBUTES else UNKNOWN
+
+
+def _part_attribute(receiver: Kind, name: str) -> Kind:
+    if name in ("shape", "dtype", "device", *tensors.NUMBER_ATTRIBUTES):
+        return _tensor_attribute(receiver, name)
+    found = receiver.item(name)
+    if found is not None:
+        return found
+    if name.startswith("_"):
+        return UNKNOWN
+    part = part_of(receiver, "one part of a batch")
+    if receiver.tag is Tag.OUTPUT:
+        return part.but(scalar=name in modules.SCALAR_FIELDS, requires_grad=receiver.requires_grad)
+    return part
+
+
+def _module_attribute(receiver: Kind, name: str) -> Kind:
+    if name in wrappers.WRAPPED_ATTRIBUTES:
+        return receiver
+    if name in ("weight", "bias"):
+        return tensor(receiver.place, device=receiver.device, requires_grad=True, how="a parameter of a module")
+    if name in DEVICE_ATTRIBUTES:
+        return Kind(Tag.DEVICE, device=Device.MAYBE, certainty=Confidence.MEDIUM)
+    return {"dtype": DTYPE, "training": NUMBER}.get(name, UNKNOWN)
+
+
+def _instance_attribute(receiver: Kind, name: str) -> Kind:
+    if receiver.qualified in frameworks.PREPARERS:
+        if name in DEVICE_ATTRIBUTES:
+            return Kind(Tag.DEVICE, device=Device.MAYBE)
+        if name in ("is_main_process", "is_local_main_process", "num_processes", "process_index", "sync_gradients"):
+            return NUMBER
+    if receiver.qualified.startswith(modules.DISTRIBUTION_PACKAGE):
+        return tensor(receiver.place, device=receiver.device)
+    return UNKNOWN
+
+
+_Handler = Callable[[Kind, str, Arguments, str], Kind]
+_METHODS: Mapping[Tag, _Handler] = {
+    Tag.TENSOR: _tensor,
+    Tag.BATCH: _structure,
+    Tag.OUTPUT: _structure,
+    Tag.MAPPING: _mapping,
+    Tag.STATE_DICT: _mapping,
+    Tag.SEQUENCE: _sequence,
+    Tag.MODULE: _module,
+    Tag.OPTIMIZER: _optimizer,
+    Tag.SCALER: _scaler,
+    Tag.SCHEDULER: _scheduler,
+    Tag.LOADER: _loader,
+    Tag.ARRAY: _array,
+    Tag.STRING: _string,
+    Tag.NUMBER: _number,
+    Tag.TOKENIZER: _tokenizer,
+    Tag.INSTANCE: _instance,
+}

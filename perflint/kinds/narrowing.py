@@ -1,0 +1,229 @@
+"""What tests around a use say of a value: `isinstance`, `is None`, and the arms that cannot be reached."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.finding import Confidence
+from perflint.kinds.kind import ARRAY, NEVER, NUMBER, STRING, Kind, Tag, mapping, sequence, tensor
+from perflint.kinds.operations import part_of
+
+if TYPE_CHECKING:
+    from perflint.kinds.inference import Frame, Inference
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_JUMPS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_TAGS = {
+    "torch.Tensor": Tag.TENSOR,
+    "builtins.dict": Tag.MAPPING,
+    "builtins.list": Tag.SEQUENCE,
+    "builtins.tuple": Tag.SEQUENCE,
+    "builtins.set": Tag.SEQUENCE,
+    "builtins.str": Tag.STRING,
+    "builtins.int": Tag.NUMBER,
+    "builtins.float": Tag.NUMBER,
+    "builtins.bool": Tag.NUMBER,
+    "numpy.ndarray": Tag.ARRAY,
+    "torch.nn.Module": Tag.MODULE,
+}
+_LAST_TAGS = {
+    "Mapping": Tag.MAPPING,
+    "MutableMapping": Tag.MAPPING,
+    "OrderedDict": Tag.MAPPING,
+    "Dict": Tag.MAPPING,
+    "UserDict": Tag.MAPPING,
+    "Sequence": Tag.SEQUENCE,
+    "List": Tag.SEQUENCE,
+    "Tuple": Tag.SEQUENCE,
+    "Iterable": Tag.SEQUENCE,
+    "Number": Tag.NUMBER,
+}
+_STRUCTURES = (Tag.BATCH, Tag.OUTPUT)
+Fact = tuple[ast.expr, bool]
+
+
+class Narrowing:
+    def __init__(self, inference: Inference) -> None:
+        self.inference = inference
+
+    def narrow(self, use: ast.Name, kind: Kind, frame: Frame | None) -> Kind:
+        """`kind`, the joined kind of the definitions that reach `use`, after the tests on the way to it."""
+        if kind.tag is Tag.NEVER:
+            return kind
+        excluded: set[Tag] = set()
+        for test, truth in self._facts(use):
+            subject = _subject(test)
+            if subject is None or subject.id != use.id or not self._same(subject, use):
+                continue
+            kind = self._apply(kind, test, excluded, truth=truth, frame=frame)
+        return kind
+
+    def possible(self, node: ast.AST, frame: Frame | None) -> bool:
+        """Whether the tests around `node` leave anything of the values they ask about."""
+        for test, truth in self._facts(node):
+            subject = _subject(test)
+            if subject is None or not self._type_test(test):
+                continue
+            before = self.inference.eval(subject, frame)
+            if before.tag is Tag.NEVER or self._apply(before, test, set(), truth=truth, frame=frame).tag is Tag.NEVER:
+                return False
+        return True
+
+    @staticmethod
+    def _type_test(test: ast.expr) -> bool:
+        return isinstance(test, ast.Call)
+
+    def _same(self, subject: ast.Name, use: ast.Name) -> bool:
+        """Whether the test and the use see the same definitions."""
+        if subject is use:
+            return False
+        definitions = self.inference.flow.definitions
+        left = {id(item.node) for item in definitions(subject)}
+        return left == {id(item.node) for item in definitions(use)}
+
+    def _facts(self, node: ast.AST) -> Iterator[Fact]:
+        """Tests that are known to be true or false where `node` is evaluated, outermost last."""
+        tree = self.inference.tree
+        child = node
+        for outer in tree.ancestors(node):
+            if isinstance(outer, ast.IfExp) and child is not outer.test:
+                yield from _split(outer.test, truth=child is outer.body)
+            elif isinstance(outer, ast.BoolOp) and child in outer.values:
+                for earlier in outer.values[: outer.values.index(child)]:
+                    yield from _split(earlier, truth=isinstance(outer.op, ast.And))
+            elif isinstance(outer, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+                if not isinstance(child, ast.comprehension):
+                    for generator in outer.generators:
+                        for condition in generator.ifs:
+                            yield from _split(condition, truth=True)
+            elif isinstance(outer, ast.If):
+                if child in outer.body:
+                    yield from _split(outer.test, truth=True)
+                elif child in outer.orelse:
+                    yield from _split(outer.test, truth=False)
+            if isinstance(child, ast.stmt):
+                yield from _earlier(outer, child)
+            if isinstance(outer, _SCOPES):
+                return
+            child = outer
+
+    def _apply(self, kind: Kind, test: ast.expr, excluded: set[Tag], *, truth: bool, frame: Frame | None) -> Kind:
+        if isinstance(test, ast.Compare):
+            positive = isinstance(test.ops[0], ast.Is)
+            if positive is truth:
+                return kind
+            return kind.but(optional=False) if kind.optional else kind
+        if not isinstance(test, ast.Call):
+            return kind.but(optional=False) if truth and kind.optional and kind.tag is not Tag.TENSOR else kind
+        wanted = self._wanted(test, frame)
+        if not wanted:
+            return kind
+        if truth:
+            return _only(kind, wanted)
+        excluded |= wanted
+        if kind.tag in wanted and None not in wanted:
+            return NEVER
+        if kind.tag in _STRUCTURES and Tag.TENSOR in excluded and excluded & {Tag.MAPPING, Tag.SEQUENCE}:
+            # Neither a tensor nor a container: nothing that lives on a device.
+            return NEVER
+        return kind
+
+    def _wanted(self, test: ast.Call, frame: Frame | None) -> set[Tag]:
+        """The tags a type test asks for; empty when it is not understood."""
+        name = self.inference.eval(test.func, frame).qualified
+        if name == "torch.is_tensor":
+            return {Tag.TENSOR}
+        if name != "builtins.isinstance" or len(test.args) != 2:
+            return set()
+        types = test.args[1]
+        nodes = types.elts if isinstance(types, ast.Tuple) else _alternatives(types)
+        found: set[Tag] = set()
+        for node in nodes:
+            qualified = self.inference.eval(node, frame).qualified
+            tag = _TAGS.get(qualified) or _LAST_TAGS.get(qualified.rpartition(".")[2])
+            if tag is None:
+                return set()
+            found.add(tag)
+        return found
+
+
+def _alternatives(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return [*_alternatives(node.left), *_alternatives(node.right)]
+    return [node]
+
+
+def _split(test: ast.expr, *, truth: bool) -> Iterator[Fact]:
+    """The simple tests that `test` being true (or false) decides."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _split(test.operand, truth=not truth)
+    elif isinstance(test, ast.BoolOp):
+        if isinstance(test.op, ast.And) is truth:
+            for value in test.values:
+                yield from _split(value, truth=truth)
+    elif isinstance(test, ast.Compare):
+        if len(test.ops) == 1 and isinstance(test.ops[0], (ast.Is, ast.IsNot)) and _is_none(test.comparators[0]):
+            yield test, truth
+    elif isinstance(test, (ast.Call, ast.Name)):
+        yield test, truth
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _subject(test: ast.expr) -> ast.Name | None:
+    """The name a test asks about."""
+    if isinstance(test, ast.Call):
+        node: ast.expr | None = test.args[0] if test.args else None
+    elif isinstance(test, ast.Compare):
+        node = test.left
+    else:
+        node = test
+    if isinstance(node, ast.NamedExpr):
+        node = node.target
+    return node if isinstance(node, ast.Name) else None
+
+
+def _earlier(parent: ast.AST, child: ast.stmt) -> Iterator[Fact]:
+    """`if isinstance(x, T): return ...` and `assert` before `child` in its block."""
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(parent, name, None)
+        if isinstance(block, list) and child in block:
+            for statement in reversed(block[: block.index(child)]):
+                if isinstance(statement, ast.Assert):
+                    yield from _split(statement.test, truth=True)
+                while isinstance(statement, ast.If) and isinstance(statement.body[-1], _JUMPS):
+                    yield from _split(statement.test, truth=False)
+                    # `elif` arms that leave as well.
+                    if len(statement.orelse) != 1 or not isinstance(statement.orelse[0], ast.If):
+                        break
+                    statement = statement.orelse[0]  # noqa: PLW2901
+
+
+def _only(kind: Kind, wanted: set[Tag]) -> Kind:
+    """`kind` where it is known to be one of `wanted`."""
+    if kind.tag in wanted:
+        return kind.but(optional=False, certainty=max(kind.certainty, Confidence.MEDIUM))
+    if kind.tag in _STRUCTURES or (kind.tag is Tag.TENSOR and kind.certainty < Confidence.HIGH):
+        if kind.tag is Tag.TENSOR and not wanted & {Tag.STRING, Tag.NUMBER, Tag.ARRAY}:
+            return NEVER
+        return _as(kind, wanted)
+    if kind.tag is Tag.UNKNOWN:
+        return _as(kind, wanted)
+    return NEVER
+
+
+def _as(kind: Kind, wanted: set[Tag]) -> Kind:
+    if len(wanted) > 1:
+        return kind
+    (tag,) = wanted
+    if tag is Tag.TENSOR:
+        return part_of(kind, kind.how) if kind.tag in _STRUCTURES else tensor(kind.place, device=kind.device)
+    if tag is Tag.MAPPING:
+        return mapping(kind if kind.tag in _STRUCTURES else None)
+    if tag is Tag.SEQUENCE:
+        return sequence(kind if kind.tag in _STRUCTURES else None)
+    return {Tag.STRING: STRING, Tag.NUMBER: NUMBER, Tag.ARRAY: ARRAY}.get(tag, Kind(tag))

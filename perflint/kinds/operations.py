@@ -1,0 +1,189 @@
+"""Operators, items and iteration on kinds. Pure functions."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.finding import Confidence
+from perflint.kinds.kind import (
+    ARRAY,
+    NEVER,
+    NUMBER,
+    SHAPE,
+    STRING,
+    UNKNOWN,
+    Kind,
+    Place,
+    Tag,
+    join,
+    mapping,
+    same_place,
+    sequence,
+    tensor,
+)
+
+_COMPARING = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def part_of(kind: Kind, how: str) -> Kind:
+    """One tensor of a structure of tensors. A batch may hold text as well, so this is MEDIUM at most."""
+    return Kind(
+        Tag.TENSOR,
+        kind.place,
+        device=kind.device,
+        pinned=kind.pinned,
+        certainty=min(kind.certainty, Confidence.MEDIUM),
+        how=kind.how or how,
+    )
+
+
+def iterate(kind: Kind) -> Kind:
+    """What one turn of a loop over the value gives."""
+    if kind.tag in (Tag.LOADER, Tag.SEQUENCE, Tag.GENERATOR, Tag.DATASET):
+        return kind.element or (NEVER if _is_empty(kind) else UNKNOWN)
+    if kind.tag is Tag.TENSOR:
+        return kind.but(fresh=False, scalar=False, optional=False)
+    if kind.tag in (Tag.BATCH, Tag.OUTPUT):
+        # Iterating a dict gives its keys, so what comes from the device is not worth a finding.
+        part = part_of(kind, "one part of a batch")
+        return part if kind.place is Place.HOST else part.at_most(Confidence.LOW)
+    if kind.tag in (Tag.MAPPING, Tag.STATE_DICT):
+        return STRING if all(isinstance(key, str) for key, _ in kind.items) else UNKNOWN
+    if kind.tag is Tag.SHAPE:
+        return NUMBER
+    if kind.tag is Tag.STRING:
+        return STRING
+    if kind.tag is Tag.ARRAY:
+        return ARRAY.at_most(Confidence.MEDIUM)
+    if kind.tag is Tag.MODULE:
+        return Kind(Tag.MODULE, kind.place, certainty=Confidence.MEDIUM)
+    return NEVER if kind.tag is Tag.NEVER else UNKNOWN
+
+
+def _is_empty(kind: Kind) -> bool:
+    """A list or dict literal without elements."""
+    return kind.tag is Tag.SEQUENCE and kind.qualified == "empty"
+
+
+def unpack(kind: Kind, path: tuple[int | str, ...]) -> Kind:
+    """The part of a value that a target of a destructuring gets."""
+    for step in path:
+        if step == "*":
+            kind = sequence(_element(kind))
+        else:
+            kind = _unpacked(kind, int(step))
+    return kind
+
+
+def _unpacked(kind: Kind, index: int) -> Kind:
+    found = kind.item(index)
+    if found is not None:
+        return found
+    return _element(kind)
+
+
+def _element(kind: Kind) -> Kind:
+    if kind.tag in (Tag.BATCH, Tag.OUTPUT):
+        return part_of(kind, "one part of a batch")
+    if kind.tag is Tag.MAPPING:
+        return STRING
+    return iterate(kind)
+
+
+def index(kind: Kind, key: int | str | None, *, is_slice: bool = False) -> Kind:
+    """`kind[key]`; `key` is None when it is not a literal."""
+    if kind.tag is Tag.TENSOR:
+        return kind.but(fresh=False, scalar=False, requires_grad=kind.requires_grad, optional=False)
+    if kind.tag in (Tag.BATCH, Tag.OUTPUT):
+        if is_slice:
+            return kind
+        found = kind.item(key) if key is not None else None
+        made = found or part_of(kind, "one part of a batch")
+        return made.but(scalar=True) if kind.tag is Tag.OUTPUT and key == "loss" else made
+    if kind.tag is Tag.MAPPING:
+        found = kind.item(key) if key is not None else None
+        return found or kind.element or UNKNOWN
+    if kind.tag is Tag.SEQUENCE:
+        if is_slice:
+            return sequence(kind.element)
+        found = kind.item(key) if isinstance(key, int) else None
+        return found or iterate(kind)
+    if kind.tag is Tag.SHAPE:
+        return SHAPE if is_slice else NUMBER
+    if kind.tag is Tag.STATE_DICT:
+        return kind.element or UNKNOWN
+    if kind.tag is Tag.MODULE:
+        return Kind(Tag.MODULE, kind.place, certainty=Confidence.MEDIUM)
+    if kind.tag is Tag.DATASET and kind.element is not None and not is_slice:
+        return kind.element
+    if kind.tag in (Tag.STRING, Tag.ARRAY):
+        return kind.but(device=None).at_most(Confidence.MEDIUM)
+    return NEVER if kind.tag is Tag.NEVER else UNKNOWN
+
+
+def binary(left: Kind, op: ast.operator, right: Kind) -> Kind:
+    """`left op right`."""
+    if Tag.NEVER in (left.tag, right.tag):
+        return NEVER
+    if left.tag is Tag.STRING and isinstance(op, (ast.Mod, ast.Add, ast.Mult)):
+        return STRING
+    if left.holds_tensors or right.holds_tensors:
+        return _tensor_result(left, right)
+    if Tag.ARRAY in (left.tag, right.tag):
+        return ARRAY
+    tags = {left.tag, right.tag}
+    if tags == {Tag.NUMBER}:
+        return NUMBER
+    if Tag.SHAPE in tags and tags <= {Tag.SHAPE, Tag.SEQUENCE}:
+        return SHAPE
+    if tags == {Tag.SEQUENCE} and isinstance(op, ast.Add):
+        return sequence(join(kind.element for kind in (left, right) if kind.element is not None))
+    if tags == {Tag.SEQUENCE, Tag.NUMBER} and isinstance(op, ast.Mult):
+        held = left if left.tag is Tag.SEQUENCE else right
+        return sequence(held.element)
+    if tags == {Tag.MAPPING} and isinstance(op, ast.BitOr):
+        return mapping(join(kind.element for kind in (left, right) if kind.element is not None))
+    if left.tag is right.tag and left.tag is Tag.STRING:
+        return STRING
+    return UNKNOWN
+
+
+def _tensor_result(left: Kind, right: Kind) -> Kind:
+    place, device = same_place((left, right))
+    both = (left, right)
+    scalar = all(kind.scalar or kind.tag is Tag.NUMBER for kind in both)
+    grad = True if any(kind.requires_grad for kind in both) else None
+    certainty = min(kind.certainty for kind in both if kind.holds_tensors)
+    how = next((kind.how for kind in both if kind.holds_tensors and kind.place is place), "")
+    return tensor(place, device=device, scalar=scalar, fresh=True, requires_grad=grad, certainty=certainty, how=how)
+
+
+def compare(left: Kind, ops: list[ast.cmpop], others: list[Kind]) -> Kind:
+    """`left == right`: a tensor of booleans when either is a tensor, otherwise a Python bool."""
+    kinds = [left, *others]
+    if len(ops) == 1 and isinstance(ops[0], _COMPARING):
+        if any(kind.tag is Tag.NEVER for kind in kinds):
+            return NEVER
+        if any(kind.holds_tensors for kind in kinds):
+            return _tensor_result(left, others[0]).but(requires_grad=False)
+        if any(kind.tag is Tag.ARRAY for kind in kinds):
+            return ARRAY
+        if any(kind.tag is Tag.UNKNOWN for kind in kinds):
+            return UNKNOWN
+    return NUMBER
+
+
+def unary(op: ast.unaryop, operand: Kind) -> Kind:
+    if isinstance(op, ast.Not):
+        return NUMBER
+    if operand.holds_tensors:
+        return tensor(
+            operand.place,
+            device=operand.device,
+            scalar=operand.scalar,
+            fresh=True,
+            requires_grad=operand.requires_grad,
+            certainty=operand.certainty,
+            how=operand.how,
+        )
+    return operand

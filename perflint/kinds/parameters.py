@@ -1,0 +1,316 @@
+"""What a parameter is, where nothing in the function itself assigns it.
+
+In this order: the receiver of a method, what a framework passes to a hook, the annotation, what the project's callers
+pass, how a module's `forward` uses it, its default. A parameter's name alone says nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from perflint.finding import Confidence
+from perflint.kinds.arguments import Arguments
+from perflint.kinds.kind import UNKNOWN, Device, Kind, Place, Tag, join, mapping, sequence, tensor
+from perflint.program.refs import CLASS, Ref, Scope
+from perflint.pytorch import frameworks, tensors
+from perflint.source.bindings import Definition
+from perflint.source.tree import FunctionNode
+
+if TYPE_CHECKING:
+    from perflint.kinds.inference import Inference
+    from perflint.program.callgraph import Edge
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_MOST_CALLERS = 8
+_CALLER_DEPTH = 3
+
+
+class Parameters:
+    def __init__(self, inference: Inference) -> None:
+        self.inference = inference
+        self._known: dict[int, Kind] = {}
+        self._asking: list[int] = []
+        self._calls: dict[int, dict[tuple[int, int], ast.Call]] = {}
+
+    def kind(self, definition: Definition) -> Kind:
+        known = self._known.get(id(definition.node))
+        if known is not None:
+            return known
+        if id(definition.node) in self._asking:
+            return UNKNOWN
+        self._asking.append(id(definition.node))
+        try:
+            found = self._kind(definition)
+        finally:
+            self._asking.pop()
+        # Asked for from within another parameter's callers, the answer may be cut short.
+        if not self._asking:
+            self._known[id(definition.node)] = found
+        return found
+
+    def _kind(self, definition: Definition) -> Kind:
+        argument = definition.node
+        assert isinstance(argument, ast.arg)
+        tree = self.inference.tree
+        arguments = tree.parent(argument)
+        function = tree.parent(arguments) if arguments is not None else None
+        if not isinstance(function, _FUNCTIONS):
+            return UNKNOWN
+        args = function.args
+        if argument is args.vararg:
+            return sequence(self._annotated(argument))
+        if argument is args.kwarg:
+            return mapping()
+        cls = self._class_of(function)
+        if cls is not None:
+            place = (
+                [*args.posonlyargs, *args.args].index(argument) if argument in [*args.posonlyargs, *args.args] else -1
+            )
+            if place == 0 and not _decorated(function, "staticmethod"):
+                return self._receiver(function, cls)
+            hooked = self._from_hook(function, cls, place)
+            if hooked is not None:
+                return self._refined(hooked, self._annotated(argument))
+        return self._ordinary(function, definition, cls)
+
+    def _class_of(self, function: FunctionNode) -> ast.ClassDef | None:
+        outer = self.inference.tree.parent(function)
+        while isinstance(outer, (ast.If, ast.Try, ast.With)):
+            outer = self.inference.tree.parent(outer)
+        return outer if isinstance(outer, ast.ClassDef) else None
+
+    def _ref(self, cls: ast.ClassDef) -> Ref:
+        return Ref(CLASS, self.inference.path, self.inference.tree.qualname(cls))
+
+    def _receiver(self, function: FunctionNode, cls: ast.ClassDef) -> Kind:
+        ref = self._ref(cls)
+        if _decorated(function, "classmethod") or function.name in ("__new__", "__init_subclass__"):
+            return Kind(Tag.CLASS, qualified=ref.name, path=ref.path)
+        made = self.inference.classes.instance(ref)
+        return made.but(place=Place.MODULE) if made.tag is Tag.MODULE else made
+
+    def _from_hook(self, function: FunctionNode, cls: ast.ClassDef, place: int) -> Kind | None:
+        bases = self.inference.classes.library_bases(self._ref(cls))
+        hook = frameworks.hook_of(bases, function.name)
+        if hook is None or place < 0:
+            return None
+        how = f"passed by the framework to `{function.name}`"
+        if place in hook.managed:
+            return Kind(Tag.BATCH, Place.TARGET, device=Device.MAYBE, certainty=Confidence.MEDIUM, how=how)
+        if place in hook.host:
+            return Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, how=how)
+        if place in hook.tensors:
+            return tensor(Place.TARGET, device=Device.MAYBE, scalar="backward" in function.name, how=how)
+        return None
+
+    @staticmethod
+    def _refined(hooked: Kind, annotated: Kind) -> Kind:
+        """What a framework passes, in the shape its annotation gives it."""
+        if annotated.tag is Tag.TENSOR:
+            return annotated.but(place=hooked.place, device=hooked.device, how=hooked.how)
+        if annotated.tag in (Tag.SEQUENCE, Tag.MAPPING):
+            items = tuple((key, Parameters._refined(hooked, kind)) for key, kind in annotated.items)
+            element = annotated.element or hooked
+            return annotated.but(items=items, element=Parameters._refined(hooked, element))
+        return annotated if annotated.known and annotated.tag is not Tag.INSTANCE else hooked
+
+    def _annotated(self, argument: ast.arg) -> Kind:
+        return self.inference.annotated(argument.annotation) if argument.annotation is not None else UNKNOWN
+
+    def _ordinary(self, function: FunctionNode, definition: Definition, cls: ast.ClassDef | None) -> Kind:
+        argument = definition.node
+        assert isinstance(argument, ast.arg)
+        annotated = self._annotated(argument)
+        found = annotated
+        if not found.known or (found.holds_tensors and found.place is Place.UNKNOWN):
+            passed = self._passed(function, argument.arg)
+            found = _merged(annotated, passed)
+        is_forward = cls is not None and function.name == "forward" and self._is_module(cls)
+        if is_forward and not found.known and self._used_as_tensor(definition, in_forward=True):
+            found = tensor(certainty=Confidence.MEDIUM, how="used as a tensor")
+        if is_forward and found.holds_tensors and found.place is Place.UNKNOWN:
+            found = found.but(place=Place.MODULE)
+        if not found.known and found.place is Place.UNKNOWN and self._used_as_tensor(definition, in_forward=False):
+            found = tensor(certainty=Confidence.MEDIUM, how="used as a tensor")
+        if not found.known:
+            return self._default(function, argument)
+        return found
+
+    def _is_module(self, cls: ast.ClassDef) -> bool:
+        return self.inference.classes.is_module(self._ref(cls))
+
+    def _default(self, function: FunctionNode, argument: ast.arg) -> Kind:
+        value = default_of(function, argument.arg)
+        if not isinstance(value, ast.Constant) or value.value is None:
+            return UNKNOWN
+        kind = self.inference.eval(value, None)
+        if kind.device is not None:
+            # `device="cuda"` may be called with another one.
+            kind = kind.but(device=Device.MAYBE)
+        return kind.at_most(Confidence.MEDIUM)
+
+    # Uses.
+
+    def _used_as_tensor(self, definition: Definition, *, in_forward: bool) -> bool:
+        """Whether the function treats a parameter as only a tensor can be treated."""
+        tree = self.inference.tree
+        for use in self.inference.flow.uses_of(definition):
+            parent = tree.parent(use)
+            if isinstance(parent, ast.Attribute) and parent.value is use:
+                call = tree.parent(parent)
+                called = isinstance(call, ast.Call) and call.func is parent
+                if called and parent.attr in tensors.TELLING_METHODS:
+                    return True
+                if in_forward and (parent.attr == "shape" or (called and parent.attr in ("size", "view"))):
+                    return True
+            elif in_forward and isinstance(parent, ast.Call) and use in parent.args and self._takes_tensors(parent):
+                return True
+            elif in_forward and isinstance(parent, (ast.List, ast.Tuple)):
+                call = tree.parent(parent)
+                if isinstance(call, ast.Call) and parent in call.args and self._is_torch_function(call):
+                    return True
+        return False
+
+    def _takes_tensors(self, call: ast.Call) -> bool:
+        """A torch function, or a layer of torch.nn held by the module."""
+        if self._is_torch_function(call):
+            return True
+        func = call.func
+        if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self":
+            held = self.inference.eval(func, None)
+            return held.tag is Tag.MODULE
+        return False
+
+    def _is_torch_function(self, call: ast.Call) -> bool:
+        name = self.inference.eval(call.func, None).qualified
+        if name in tensors.FUNCTIONS or name in tensors.TUPLE_FUNCTIONS:
+            return True
+        return name.startswith("torch.nn.functional.")
+
+    # Callers.
+
+    def _passed(self, function: FunctionNode, name: str) -> Kind:
+        """What the project's own callers pass. Callers that cannot be followed leave the place unknown."""
+        inference = self.inference
+        if len(self._asking) > _CALLER_DEPTH or inference.path not in inference.program.summaries:
+            return UNKNOWN
+        scope = Scope(inference.path, inference.tree.qualname(function))
+        if scope.function not in inference.program.summaries[inference.path].functions:
+            return UNKNOWN
+        edges = inference.program.callers(scope)
+        if not edges or len(edges) > 4 * _MOST_CALLERS:
+            return UNKNOWN
+        kinds = [self._argument(edge, function, name) for edge in edges[:_MOST_CALLERS]]
+        given = [kind for kind in kinds if kind is not None]
+        known = [kind for kind in given if kind.known]
+        if not known:
+            return UNKNOWN
+        found = join(known)
+        if not found.known:
+            return UNKNOWN
+        if len(known) < len(given):
+            found = found.but(place=Place.UNKNOWN, device=None, items=())
+        return found.but(fresh=False).at_most(Confidence.MEDIUM)
+
+    def _argument(self, edge: Edge, function: FunctionNode, name: str) -> Kind | None:
+        inference = self.inference
+        if edge.caller.path != inference.path:
+            value = inference.program.argument(edge, name)
+            return inference.values.value(value, edge.caller) if value is not None else None
+        facts = inference.program.summaries[inference.path].functions[edge.caller.function].calls[edge.index]
+        call = self._call_at(facts.line, facts.column)
+        if call is None:
+            return UNKNOWN
+        for keyword in call.keywords:
+            if keyword.arg == name:
+                return inference.eval(keyword.value, None)
+        names = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
+        if self._class_of(function) is not None and not _decorated(function, "staticmethod"):
+            names = names[1:]
+        if name in names and names.index(name) < len(call.args):
+            given = call.args[names.index(name)]
+            if any(isinstance(item, ast.Starred) for item in call.args[: names.index(name) + 1]):
+                return UNKNOWN
+            return inference.eval(given, None)
+        return None
+
+    def _call_at(self, line: int, column: int) -> ast.Call | None:
+        """The call of this file at a position, linked."""
+        tree = self.inference.tree
+        for top in tree.module.body:
+            first = min([top.lineno, *(item.lineno for item in getattr(top, "decorator_list", ()))])
+            if first <= line <= (top.end_lineno or top.lineno):
+                known = self._calls.get(id(top))
+                if known is None:
+                    tree.link(top)
+                    known = self._calls[id(top)] = {}
+                    for node in ast.walk(top):
+                        if isinstance(node, ast.Call):
+                            # Of calls that begin together (`a.b().c()`) the outermost comes first.
+                            known.setdefault((node.lineno, node.col_offset), node)
+                return known.get((line, column))
+        return None
+
+    # Calls with known arguments.
+
+    def bound(
+        self, function: FunctionNode | ast.Lambda, arguments: Arguments, receiver: Kind | None
+    ) -> dict[str, Kind]:
+        """The parameters of a function called with these arguments."""
+        args = function.args
+        names = [item.arg for item in (*args.posonlyargs, *args.args)]
+        bound: dict[str, Kind] = {}
+        if receiver is not None and names:
+            bound[names[0]] = receiver
+            names = names[1:]
+        nodes = {item.arg: item for item in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
+        for place, name in enumerate([*names, *(item.arg for item in args.kwonlyargs)]):
+            positional = place if place < len(names) else 1_000_000
+            given = arguments.at(positional, name)
+            if given is None:
+                given = self._without(function, name, arguments)
+            annotation = nodes[name].annotation
+            if annotation is not None and not given.known and given.tag is not Tag.NEVER:
+                promised = self.inference.annotated(annotation)
+                given = promised.but(place=given.place) if promised.holds_tensors else promised
+            bound[name] = given.but(fresh=False) if given.fresh else given
+        if args.vararg is not None:
+            extra = [thunk() for thunk in arguments.positional[len(names) :]]
+            bound[args.vararg.arg] = sequence(items=extra) if arguments.exact and extra else sequence(join(extra))
+        if args.kwarg is not None:
+            known = [(key, thunk()) for key, thunk in arguments.keywords.items() if key not in nodes]
+            bound[args.kwarg.arg] = mapping(items=known) if arguments.exact and known else mapping()
+        return bound
+
+    def _without(self, function: FunctionNode | ast.Lambda, name: str, arguments: Arguments) -> Kind:
+        """A parameter that the call does not give: its default."""
+        value = default_of(function, name)
+        if value is None or not arguments.exact:
+            return UNKNOWN
+        return self.inference.eval(value, None)
+
+
+def default_of(function: FunctionNode | ast.Lambda, name: str) -> ast.expr | None:
+    args = function.args
+    positional = [*args.posonlyargs, *args.args]
+    for item, value in zip(reversed(positional), reversed(args.defaults)):
+        if item.arg == name:
+            return value
+    for item, given in zip(args.kwonlyargs, args.kw_defaults):
+        if item.arg == name:
+            return given
+    return None
+
+
+def _merged(annotated: Kind, passed: Kind) -> Kind:
+    """The annotation, with what callers say where it is silent."""
+    if not annotated.known:
+        return passed
+    if passed.tag is annotated.tag or (annotated.tag is Tag.TENSOR and passed.holds_tensors):
+        return annotated.but(place=passed.place, device=passed.device, pinned=passed.pinned, how=passed.how)
+    return annotated
+
+
+def _decorated(function: FunctionNode, name: str) -> bool:
+    return any(isinstance(item, ast.Name) and item.id == name for item in function.decorator_list)

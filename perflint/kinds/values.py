@@ -1,0 +1,236 @@
+"""Kinds of values written in the notation of summaries: all that is known of other files.
+
+The same tables as for trees, without flow: a name is whatever any of its assignments gives it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perflint.facts.summary import MODULE, FunctionFacts, Value
+from perflint.finding import Confidence
+from perflint.kinds import operations, transfers
+from perflint.kinds.arguments import Arguments, Thunk
+from perflint.kinds.kind import NEVER, NONE, NUMBER, STRING, UNKNOWN, Kind, Place, Tag, join, mapping, sequence
+from perflint.program.refs import Ref, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from perflint.kinds.inference import Inference
+
+_DEPTH = 24
+
+
+class Values:
+    def __init__(self, inference: Inference) -> None:
+        self.inference = inference
+        self._memo: dict[tuple[Value, Scope], Kind] = {}
+        self._active: set[tuple[Value, Scope]] = set()
+
+    def value(self, value: Value, scope: Scope, env: Mapping[str, Kind] | None = None) -> Kind:
+        """The kind of a value written in `scope`; `env` gives parameters their kinds."""
+        if value is None or scope.path not in self.inference.program.summaries:
+            return UNKNOWN
+        key = (value, scope)
+        if env is None and key in self._memo:
+            return self._memo[key]
+        if key in self._active:
+            return NEVER
+        if len(self._active) > _DEPTH:
+            return UNKNOWN
+        self._active.add(key)
+        try:
+            found = self._evaluate(value, scope, env or {})
+        finally:
+            self._active.discard(key)
+        if env is None and not self._active:
+            self._memo[key] = found
+        return found
+
+    def run(self, function: Ref, arguments: Arguments, receiver: Kind | None) -> Kind:
+        """What a function of another file returns for these arguments."""
+        summary = self.inference.program.summaries.get(function.path)
+        facts = summary.functions.get(function.name) if summary is not None else None
+        if facts is None:
+            return UNKNOWN
+        scope = Scope(function.path, function.name)
+        env = self._bound(facts, arguments, receiver, scope)
+        outer, self._active = self._active, set()
+        try:
+            if facts.is_generator:
+                given = [self.value(value, scope, env) for value, _ in facts.yields]
+                return sequence(join(given) if given else UNKNOWN)
+            found = join(self.value(value, scope, env) for value in facts.returns) if facts.returns else NONE
+        finally:
+            self._active = outer
+        if not found.known and found.tag is not Tag.NEVER and facts.returns_annotation:
+            promised = self.inference.promised(facts.returns_annotation, Scope(function.path, MODULE))
+            return promised.but(place=found.place) if promised.holds_tensors else promised
+        # Without flow the answer may be of an assignment that comes later.
+        return found.at_most(Confidence.MEDIUM) if found.holds_tensors else found
+
+    def _bound(
+        self, facts: FunctionFacts, arguments: Arguments, receiver: Kind | None, scope: Scope
+    ) -> dict[str, Kind]:
+        bound: dict[str, Kind] = {}
+        names = [param.name for param in facts.params if not param.name.startswith(("=", "*"))]
+        if receiver is not None and names:
+            bound[names[0]] = receiver
+            names = names[1:]
+        for param in facts.params:
+            name = param.name.lstrip("=*")
+            if name in bound or param.name.startswith("*"):
+                continue
+            place = names.index(name) if name in names else 1_000_000
+            given = arguments.at(place, name)
+            if given is None:
+                given = (
+                    self.value(param.default, Scope(scope.path, facts.owner or MODULE)) if param.default else UNKNOWN
+                )
+            if not given.known and given.tag is not Tag.NEVER and param.annotation:
+                promised = self.inference.promised(param.annotation, Scope(scope.path, MODULE))
+                given = promised.but(place=given.place) if promised.holds_tensors else promised
+            bound[name] = given
+        return bound
+
+    def class_attribute(self, owner: Ref, name: str) -> Kind | None:
+        """What a class of another file assigns to `self.name`."""
+        summary = self.inference.program.summaries.get(owner.path)
+        facts = summary.classes.get(owner.name) if summary is not None else None
+        if facts is None:
+            return None
+        if name in facts.attributes:
+            kinds = []
+            for value, where in facts.attributes[name]:
+                kind = self.value(value, Scope(owner.path, where))
+                if kind.tag is Tag.TENSOR and _is_parameter(value):
+                    kind = kind.but(place=Place.MODULE)
+                kinds.append(kind)
+            found = join(kinds)
+            if found.known:
+                return found
+        if name in facts.annotations:
+            return self.inference.promised(facts.annotations[name], Scope(owner.path, MODULE))
+        return UNKNOWN if name in facts.attributes else None
+
+    # Forms.
+
+    def _evaluate(self, value: Value, scope: Scope, env: Mapping[str, Kind]) -> Kind:
+        if isinstance(value, str):
+            return self._dotted(value, scope, env)
+        form = value[0]
+        if form == "call":
+            return self._call(value, scope, env)
+        if form == "const":
+            return _constant(value[1], value[2])
+        if form == "item":
+            return self._item(value, scope, env)
+        if form == "attr":
+            return self.inference.member(self.value(value[1], scope, env), value[2])
+        if form == "either":
+            return join(self.value(part, scope, env) for part in value[1])
+        if form == "seq":
+            items = [self.value(part, scope, env) for part in value[1]]
+            return sequence(items=items) if items else sequence(qualified="empty")
+        if form == "map":
+            return mapping(items=[(key, self.value(part, scope, env)) for key, part in value[1]])
+        if form == "each":
+            return sequence(self.value(value[1], scope, env))
+        return UNKNOWN
+
+    def _dotted(self, dotted: str, scope: Scope, env: Mapping[str, Kind]) -> Kind:
+        first, *rest = dotted.split(".")
+        facts = self._function(scope)
+        for size in range(len(rest), 0, -1):
+            held = ".".join([first, *rest[:size]])
+            if held in facts.binds:
+                kind = join(self.value(part, scope, env) for part in facts.binds[held])
+                return self._members(kind, rest[size:])
+        return self._members(self._name(first, scope, env), rest)
+
+    def _members(self, kind: Kind, names: list[str]) -> Kind:
+        for name in names:
+            kind = self.inference.member(kind, name)
+        return kind
+
+    def _name(self, name: str, scope: Scope, env: Mapping[str, Kind]) -> Kind:
+        facts = self._function(scope)
+        if name in facts.binds:
+            kinds = [self.value(part, scope, env) for part in facts.binds[name] if part != name]
+            if name in env and env[name].known and not all(kind.known for kind in kinds):
+                kinds.append(env[name])
+            found = join(kinds)
+            if found.known or found.tag is Tag.NEVER:
+                return found
+        elif name in env:
+            return env[name]
+        for param in facts.params:
+            if param.name.lstrip("=") == name and param.annotation:
+                promised = self.inference.promised(param.annotation, Scope(scope.path, MODULE))
+                if promised.known:
+                    return promised
+        return self.inference.of_refs(self.inference.program.resolver.refs(name, scope))
+
+    def _item(self, value: Value, scope: Scope, env: Mapping[str, Kind]) -> Kind:
+        base = self.value(value[1], scope, env)
+        key = value[2]
+        if key is None:
+            # A loop target or an index that is not a literal.
+            return operations.iterate(base) if base.tag in (Tag.LOADER, Tag.SEQUENCE) else operations.index(base, None)
+        if isinstance(key, int) and base.tag is not Tag.TENSOR:
+            return operations.unpack(base, (key,))
+        return operations.index(base, key)
+
+    def _call(self, value: Value, scope: Scope, env: Mapping[str, Kind]) -> Kind:
+        func = value[1]
+        arguments = self._arguments(value, scope, env)
+        if isinstance(func, str):
+            base_name, _, last = func.rpartition(".")
+            base: Kind | None = self.value(base_name, scope, env) if base_name else None
+        elif func[0] == "attr":
+            base, last = self.value(func[1], scope, env), func[2]
+        else:
+            base, last = None, ""
+        if base is not None and not (base.tag in (Tag.FUNCTION, Tag.CLASS) and not base.path):
+            first = value[2][0] if value[2] else None
+            return self.inference.call_method(base, last, arguments, first if isinstance(first, str) else "")
+        return self.inference.call(self.value(func, scope, env), arguments)
+
+    def _arguments(self, value: Value, scope: Scope, env: Mapping[str, Kind]) -> Arguments:
+        constants: dict[int | str, object] = {}
+        for place, item in enumerate(value[2]):
+            if isinstance(item, tuple) and item[0] == "const":
+                constants[place] = item[2]
+        for name, item in value[3]:
+            if isinstance(item, tuple) and item[0] == "const":
+                constants[name] = item[2]
+        exact = all(name for name, _ in value[3])
+        return Arguments(
+            [self._thunk(item, scope, env) for item in value[2]],
+            {name: self._thunk(item, scope, env) for name, item in value[3] if name},
+            constants,
+            exact=exact,
+        )
+
+    def _thunk(self, value: Value, scope: Scope, env: Mapping[str, Kind]) -> Thunk:
+        return lambda: self.value(value, scope, env)
+
+    def _function(self, scope: Scope) -> FunctionFacts:
+        functions = self.inference.program.summaries[scope.path].functions
+        return functions.get(scope.function) or functions[MODULE]
+
+
+def _constant(name: str, value: object) -> Kind:
+    if name == "NoneType":
+        return NONE
+    if name == "str":
+        device = transfers.device_named(value) if isinstance(value, str) and len(value) < 16 else None
+        return STRING if device is None else STRING.but(device=device)
+    return NUMBER if name in ("int", "float", "bool", "complex") else UNKNOWN
+
+
+def _is_parameter(value: Value) -> bool:
+    if not isinstance(value, tuple) or value[0] != "call" or not isinstance(value[1], str):
+        return False
+    return value[1].rpartition(".")[2] in ("Parameter", "Buffer")
