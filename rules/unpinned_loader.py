@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule
 
-from ._loaders import is_plain_loader, moves_to_device, option, purpose, uses_accelerator, workers
+from ._loaders import dataset_work, is_plain_loader, moves_to_device, option, purpose, uses_accelerator, workers
 
 
 class UnpinnedLoader(Rule):
@@ -48,6 +48,8 @@ class UnpinnedLoader(Rule):
         if _hands_out_numpy(node, ctx):
             return
         staffed = workers(node)
+        if staffed == "none" and dataset_work(node, ctx) == "memory":
+            return  # pinning would run on the main thread, for batches that are cheap to copy
         yield self.finding(
             node,
             ctx,

@@ -21,7 +21,10 @@ _COMMON = frozenset(
 
 
 class Edge(NamedTuple):
-    """`caller` runs `callee` at `line`, in context `context` of the caller. `index` is the call's place in its facts."""
+    """`caller` runs `callee` at `line`, in context `context` of the caller. `index` is the call's place in its facts.
+
+    A `callback` is handed to the call, which then runs it with arguments nobody sees.
+    """
 
     caller: Scope
     callee: Scope
@@ -29,6 +32,7 @@ class Edge(NamedTuple):
     line: int
     confidence: Confidence
     index: int
+    callback: bool = False
 
 
 class CallGraph:
@@ -79,6 +83,8 @@ class CallGraph:
 
     def argument(self, edge: Edge, name: str) -> object:
         """The value the call of `edge` passes for the callee's parameter `name`, None where it passes none."""
+        if edge.callback:
+            return None
         call = self.resolver.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
         facts = self.resolver.summaries[edge.callee.path].functions[edge.callee.function]
         for key, value in call.keywords:
@@ -105,7 +111,7 @@ class CallGraph:
         for callee in targets:
             self._add(Edge(scope, callee, call.context, call.line, confidence, index))
         for callee in callbacks:
-            self._add(Edge(scope, callee, call.context, call.line, Confidence.MEDIUM, index))
+            self._add(Edge(scope, callee, call.context, call.line, Confidence.MEDIUM, index, callback=True))
         return bool(targets or external)
 
     def _add(self, edge: Edge) -> None:

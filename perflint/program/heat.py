@@ -15,12 +15,17 @@ from perflint.program.roots import FunctionRoot, RootFinder
 
 
 class Reason(NamedTuple):
-    """Why a function is as hot as it is: the call that runs it, or the framework that does."""
+    """Why a function is as hot as it is: the call that runs it, or the framework that does.
+
+    `base` is how hot the caller itself was when that was found: a loop may make its own function hot later on, by
+    calling back into it, and the route must not run in that circle.
+    """
 
     heat: Heat
     confidence: Confidence
     edge: Edge | None
     root: FunctionRoot | None
+    base: Heat = Heat.ONCE
 
 
 COLD = Reason(Heat.ONCE, Confidence.HIGH, None, None)
@@ -61,7 +66,8 @@ class HeatMap:
             for edge, heat, confidence in self._hot_edges(scope, facts, reason):
                 if edge.callee not in self.reasons:
                     serial += 1
-                    heapq.heappush(queue, (-heat, -confidence, steps + 1, serial, edge.callee, Reason(heat, confidence, edge, None)))
+                    made = Reason(heat, confidence, edge, None, reason.heat)
+                    heapq.heappush(queue, (-heat, -confidence, steps + 1, serial, edge.callee, made))
         self._settle_no_grad()
 
     def reason(self, scope: Scope) -> Reason:

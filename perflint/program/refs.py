@@ -439,15 +439,17 @@ class Resolver:
             decorators = {item for item in facts.decorators if isinstance(item, str)}
             if "staticmethod" not in decorators:
                 return (Ref(CLASS if "classmethod" in decorators else INSTANCE, scope.path, facts.in_class),)
-        if param.annotation:
-            found = self.annotated(param.annotation, scope)
-            if found:
-                return found
+        annotated = self.annotated(param.annotation, scope) if param.annotation else ()
         name = param.name.lstrip("=")
+        if any(ref.kind == INSTANCE for ref in annotated):
+            return annotated
         if self.param_refs is not None and not name.startswith("*"):
             found = self.param_refs(scope, name)
-            if found:
+            # `dataset: Dataset` says less than the project's own class that callers pass.
+            if found and (not annotated or any(ref.kind == INSTANCE for ref in found)):
                 return found
+        if annotated:
+            return annotated
         return self.refs(param.default, Scope(scope.path, facts.owner or MODULE))
 
     def annotated(self, annotation: str, scope: Scope) -> Refs:

@@ -15,15 +15,15 @@ def route_to(heat: HeatMap, scope: Scope, context: int) -> tuple[Heat, tuple[Hop
     hops: list[Hop] = []
     confidence = Confidence.HIGH
     facts = _facts(heat, scope)
-    base = heat.reason(scope)
-    heats = heat.contexts(scope, facts, base.heat)
-    result = heats[context] if context >= 0 else base.heat
+    base = heat.reason(scope).heat
+    heats = heat.contexts(scope, facts, base)
+    result = heats[context] if context >= 0 else base
     if result == Heat.ONCE:
         return Heat.ONCE, (), Confidence.HIGH
     for _ in range(_LONGEST):
         reason = heat.reason(scope)
-        here = heat.contexts(scope, facts, reason.heat)
-        loop = _decisive_loop(heat, scope, facts, context, here, reason.heat)
+        here = heat.contexts(scope, facts, base)
+        loop = _decisive_loop(heat, scope, facts, context, here, base)
         if loop is not None:
             found = heat.roots.loops[scope, loop]
             confidence = min(confidence, found.confidence)
@@ -38,7 +38,7 @@ def route_to(heat: HeatMap, scope: Scope, context: int) -> tuple[Heat, tuple[Hop
         edge = reason.edge
         confidence = min(confidence, edge.confidence)
         hops.append(Hop(edge.caller.path, edge.line, display_name(scope.function)))
-        scope, context = edge.caller, edge.context
+        scope, context, base = edge.caller, edge.context, reason.base
         facts = _facts(heat, scope)
     return result, tuple(reversed(hops)), confidence
 
