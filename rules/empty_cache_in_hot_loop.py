@@ -40,7 +40,7 @@ class EmptyCacheInHotLoop(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not ctx.is_call_of(node, *_TARGETS) or is_load_shedding(node, ctx):
+        if not ctx.is_call_of(node, *_TARGETS) or is_load_shedding(node, ctx) or _stands_beside_cuda(node, ctx):
             return
         statement = ctx.tree.statement_of(node)
         fix = None
@@ -58,3 +58,11 @@ class EmptyCacheInHotLoop(Rule):
             advice="Delete it; PyTorch reuses cached blocks by itself.",
             fix=fix,
         )
+
+
+def _stands_beside_cuda(node: ast.Call, ctx: Context) -> bool:
+    """Whether this is the MPS or XPU arm of a helper that has one for CUDA as well: one finding says it all."""
+    function = ctx.tree.function_of(node)
+    if function is None or ctx.is_call_of(node, "torch.cuda.empty_cache"):
+        return False
+    return any(ctx.is_call_of(part, "torch.cuda.empty_cache") for part in ast.walk(function))
