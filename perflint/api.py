@@ -9,7 +9,7 @@ from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat
 from perflint.kinds.kind import Device, Kind, Place, Tag
 from perflint.program.heat import is_test
 from perflint.program.refs import INSTANCE, Ref
-from perflint.pytorch import frameworks, loaders
+from perflint.pytorch import frameworks, loaders, tensors
 from perflint.rule import Calls, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
 
 __all__ = [
@@ -47,4 +47,5 @@ __all__ = [
     "is_test",
     "keyword",
     "loaders",
+    "tensors",
 ]

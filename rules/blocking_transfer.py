@@ -22,7 +22,11 @@ from perflint.api import (
     has_unpacking,
     is_constant,
     keyword,
+    tensors,
 )
+
+
+_CONSTRUCTORS = tensors.CONSTRUCTORS | tensors.LIKE_CONSTRUCTORS | {"torch.Tensor", "torch.FloatTensor", "torch.LongTensor"}
 
 
 class BlockingTransfer(Rule):
@@ -65,8 +69,10 @@ class BlockingTransfer(Rule):
         value = ctx.kind(node.func.value)
         if not value.holds_tensors or value.place is not Place.HOST:
             return
-        if ctx.role(node) == "data":
-            return  # device-work-in-dataset says what is wrong there
+        if ctx.role(node) == "data" or _is_constructor(node.func.value, ctx):
+            return  # device-work-in-dataset and alloc-then-transfer say what is wrong there
+        if _moves_itself(node, ctx) or (_aligns(node, ctx) and value.certainty is not Confidence.HIGH):
+            return
         yield self.finding(
             node,
             ctx,
@@ -93,6 +99,29 @@ class BlockingTransfer(Rule):
             (ctx.edit.set_keyword(node, "non_blocking", "True"),),
             reason=reason,
         )
+
+
+def _is_constructor(value: ast.expr, ctx: Context) -> bool:
+    """`torch.zeros(n).to(device)`: nothing of a batch, and mended by making the tensor on the device."""
+    return isinstance(value, ast.Call) and (ctx.target(value.func) or "") in _CONSTRUCTORS
+
+
+def _moves_itself(call: ast.Call, ctx: Context) -> bool:
+    """`self.weights = self.weights.to(device)`: a copy the first time, nothing after that."""
+    assert isinstance(call.func, ast.Attribute)
+    parent = ctx.tree.parent(call)
+    if not (isinstance(parent, ast.Assign) and isinstance(call.func.value, ast.Attribute)):
+        return False
+    moved = ctx.text(call.func.value)
+    return any(isinstance(target, ast.Attribute) and ctx.text(target) == moved for target in parent.targets)
+
+
+def _aligns(call: ast.Call, ctx: Context) -> bool:
+    """`x.to(y.device)`: mostly a safeguard that moves nothing."""
+    target = keyword(call, "device") or (call.args[0] if call.args else None)
+    if isinstance(target, ast.Attribute) and target.attr == "device":
+        return ctx.kind(target.value).tag in (Tag.TENSOR, Tag.UNKNOWN) and ctx.text(target.value) != "self"
+    return isinstance(target, (ast.Name, ast.Attribute)) and ctx.kind(target).tag is Tag.TENSOR
 
 
 def _asks_not_to_block(call: ast.Call) -> bool:

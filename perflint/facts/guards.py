@@ -43,7 +43,8 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None) -> str | None:
         kinds = [classify(value, body) for value in test.values]
         if isinstance(test.op, ast.And):
             return _coldest(kinds)
-        return _hottest(kinds) if all(kinds) else None
+        # `if self.cache is None or self.cache.shape != x.shape`: filled anew only when it no longer fits.
+        return LAZY if LAZY in kinds else _hottest(kinds) if all(kinds) else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return classify_negated(test.operand, body)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:

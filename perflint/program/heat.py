@@ -47,9 +47,13 @@ class HeatMap:
         serial = 0
         depth: dict[Scope, int] = {}
         for scope, root in self.roots.functions.items():
+            if is_test(scope.path):
+                continue
             serial += 1
             heapq.heappush(queue, (-root.heat, -root.confidence, 0, serial, scope, Reason(root.heat, root.confidence, None, root)))
         for path, summary in self.resolver.summaries.items():
+            if is_test(path):
+                continue
             for qualname, facts in summary.functions.items():
                 if facts.loops:
                     scope = Scope(path, qualname)
@@ -80,9 +84,6 @@ class HeatMap:
         heats = self.contexts(scope, facts, reason.heat)
         found = []
         for edge in edges:
-            # What a test does often says nothing about what training does often.
-            if is_test(scope.path) and not is_test(edge.callee.path):
-                continue
             heat = heats[edge.context] if edge.context >= 0 else reason.heat
             if heat > Heat.ONCE:
                 confidence = min(reason.confidence, edge.confidence, self._loop_confidence(scope, facts, edge.context))
@@ -102,6 +103,9 @@ class HeatMap:
     def contexts(self, scope: Scope, facts: FunctionFacts, base: Heat) -> list[Heat]:
         """The heat of each context of a function that runs at `base`."""
         heats: list[Heat] = []
+        # What a test does often says nothing about what training does often: tests are cold.
+        if is_test(scope.path):
+            return [Heat.ONCE] * len(facts.contexts)
         for context in facts.contexts:
             outer = heats[context.parent] if context.parent >= 0 else base
             if context.kind == "loop":
