@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from perflint.facts.survey import lambda_name
 from perflint.finding import Confidence
 from perflint.kinds import library, methods
 from perflint.kinds.arguments import NO_ARGUMENTS, Arguments
@@ -32,6 +33,7 @@ class Classes:
     def __init__(self, inference: Inference) -> None:
         self.inference = inference
         self._nodes: dict[str, ast.AST] | None = None
+        self._lambdas: dict[str, ast.Lambda] = {}
         self._results: dict[int, tuple[list[ast.expr | None], list[ast.expr], bool]] = {}
         self._buffers: dict[int, dict[str, ast.expr | None]] = {}
         self._instances: dict[Ref, Kind] = {}
@@ -61,11 +63,19 @@ class Classes:
                     self._index(inner, owner, inside_function=inside_function)
 
     def function_node(self, qualname: str) -> FunctionNode | ast.Lambda | None:
+        if qualname in self._lambdas:
+            return self._lambdas[qualname]
         node = self.node(qualname)
         if isinstance(node, _FUNCTIONS):
             self._link(node)
             return node
         return None
+
+    def name_lambda(self, node: ast.Lambda) -> str:
+        """The qualname a lambda has in summaries; from now on `function_node` knows it."""
+        name = lambda_name(node)
+        self._lambdas[name] = node
+        return name
 
     def class_node(self, qualname: str) -> ast.ClassDef | None:
         node = self.node(qualname)

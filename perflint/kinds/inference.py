@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from perflint.finding import Confidence
 from perflint.kinds import library, methods, operations, promises, transfers
-from perflint.kinds.arguments import Arguments, Thunk
+from perflint.kinds.arguments import Arguments, Thunk, given
 from perflint.kinds.classes import Classes
 from perflint.kinds.kind import (
     DTYPE,
@@ -220,7 +220,7 @@ class Inference:
         if isinstance(node, ast.Starred):
             return self.eval(node.value, frame)
         if isinstance(node, ast.Lambda):
-            return Kind(Tag.FUNCTION, qualified=f"<lambda:{node.lineno}:{node.col_offset}>", path=self.path)
+            return Kind(Tag.FUNCTION, qualified=self.classes.name_lambda(node), path=self.path)
         return UNKNOWN
 
     def _element(self, item: ast.expr, frame: Frame | None) -> Kind:
@@ -351,9 +351,9 @@ class Inference:
 
     def _import(self, definition: Definition) -> Kind:
         if self.path in self.program.summaries:
-            refs = self.program.resolver.imported(definition.imported, self.path)
-            if refs:
-                return self.of_refs(refs)
+            found = self.values.imported(definition.imported, self.path)
+            if found is not None:
+                return found
         return self.of_library(definition.imported)
 
     def _defined(self, node: ast.AST) -> Kind:
@@ -438,7 +438,7 @@ class Inference:
             return self.of_library(f"{base.qualified}.{name}")
         if base.path:
             if base.qualified == _MODULE:
-                return self.of_refs(self.program.resolver.attribute(Ref(MODULE_REF, base.path, ""), name))
+                return self.values.exported(base.path, name)
             found = base.item(name) or self.classes.member(base, name)
             if found is not None:
                 return found
@@ -483,8 +483,15 @@ class Inference:
             promised = self.annotated(node.args[0])
             return promised if promised.known else self.eval(node.args[1], frame)
         callee = self.eval(func, frame)
+        if callee.qualified == "builtins.map" and not callee.path and len(arguments) > 1:
+            return self._mapped(arguments)
         default = self.default_device(node, frame) if callee.qualified.startswith("torch.") else None
         return self.call(callee, arguments, default)
+
+    def _mapped(self, arguments: Arguments) -> Kind:
+        """`map(function, xs, ys)`."""
+        function, *iterables = [thunk() for thunk in arguments.positional]
+        return sequence(self.call(function, given(*(self.iterate(kind) for kind in iterables))))
 
     def _is_cast(self, func: ast.Name) -> bool:
         return self.eval(func, None).qualified == "typing.cast"

@@ -298,7 +298,8 @@ def same_place(kinds: Iterable[Kind]) -> tuple[Place, Device | None]:
     """Where the result of an operation on these values is. Tensors of one operation share a device, except that a
     0-d tensor on the host may go with tensors on any device.
     """
-    places: list[Kind] = [kind for kind in kinds if kind.holds_tensors]
+    # Something unknown that was moved is on the device all the same.
+    places = [kind for kind in kinds if kind.holds_tensors or (not kind.known and kind.on_accelerator)]
     for wanted in (Place.DEVICE, Place.TARGET, Place.MODULE):
         for kind in places:
             if kind.place is wanted:

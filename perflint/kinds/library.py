@@ -44,6 +44,8 @@ def call(dotted: str, arguments: Arguments, default: Kind | None = None) -> Kind
             return found
     if name.startswith("builtins."):
         return _builtin(name, arguments)
+    if name in tensors.FUNCTIONS:
+        return _result(name, arguments)
     return _other(name, arguments)
 
 

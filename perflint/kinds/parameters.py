@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from perflint.finding import Confidence
 from perflint.kinds.arguments import Arguments
 from perflint.kinds.kind import UNKNOWN, Device, Kind, Place, Tag, join, mapping, sequence, tensor
+from perflint.kinds.operations import part_of
 from perflint.program.refs import CLASS, Ref, Scope
 from perflint.pytorch import frameworks, tensors
 from perflint.source.bindings import Definition
@@ -111,7 +112,7 @@ class Parameters:
             return annotated.but(place=hooked.place, device=hooked.device, how=hooked.how)
         if annotated.tag in (Tag.SEQUENCE, Tag.MAPPING):
             items = tuple((key, Parameters._refined(hooked, kind)) for key, kind in annotated.items)
-            element = annotated.element or hooked
+            element = annotated.element or part_of(hooked, hooked.how)
             return annotated.but(items=items, element=Parameters._refined(hooked, element))
         return annotated if annotated.known and annotated.tag is not Tag.INSTANCE else hooked
 

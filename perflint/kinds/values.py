@@ -12,7 +12,7 @@ from perflint.finding import Confidence
 from perflint.kinds import operations, transfers
 from perflint.kinds.arguments import Arguments, Thunk
 from perflint.kinds.kind import NEVER, NONE, NUMBER, STRING, UNKNOWN, Kind, Place, Tag, join, mapping, sequence
-from perflint.program.refs import Ref, Scope
+from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, MODULE_REF, Ref, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,6 +114,28 @@ class Values:
             return self.inference.promised(facts.annotations[name], Scope(owner.path, MODULE))
         return UNKNOWN if name in facts.attributes else None
 
+    def exported(self, path: str, name: str) -> Kind:
+        """A name of another module: what it assigns, or what it refers to."""
+        summary = self.inference.program.summaries.get(path)
+        if summary is not None and name in summary.functions[MODULE].binds:
+            return self.value(name, Scope(path, MODULE))
+        return self.inference.of_refs(self.inference.program.resolver.attribute(Ref(MODULE_REF, path, ""), name))
+
+    def imported(self, target: str, importer: str) -> Kind | None:
+        """What `from module import name` (given as `module.name`) binds; None when nothing is known of it."""
+        resolver = self.inference.program.resolver
+        refs = resolver.imported(target, importer)
+        if len(refs) == 1 and refs[0].kind in (CLASS, FUNCTION, EXTERNAL):
+            return self.inference.of_refs(refs)
+        module, _, name = target.rpartition(".")
+        holders = resolver.imported(module, importer) if module.strip(".") else ()
+        for holder in holders:
+            if holder.kind == MODULE_REF:
+                found = self.exported(holder.path, name)
+                if found.known:
+                    return found
+        return self.inference.of_refs(refs) if refs else None
+
     # Forms.
 
     def _evaluate(self, value: Value, scope: Scope, env: Mapping[str, Kind]) -> Kind:
@@ -170,6 +192,11 @@ class Values:
                 promised = self.inference.promised(param.annotation, Scope(scope.path, MODULE))
                 if promised.known:
                     return promised
+        imports = self.inference.program.summaries[scope.path].imports
+        if name in imports:
+            found = self.imported(imports[name], scope.path)
+            if found is not None:
+                return found
         return self.inference.of_refs(self.inference.program.resolver.refs(name, scope))
 
     def _item(self, value: Value, scope: Scope, env: Mapping[str, Kind]) -> Kind:
