@@ -71,7 +71,7 @@ class BlockingTransfer(Rule):
             return
         if ctx.role(node) == "data" or _is_constructor(node.func.value, ctx):
             return  # device-work-in-dataset and alloc-then-transfer say what is wrong there
-        if _moves_itself(node, ctx) or (_aligns(node, ctx) and value.certainty is not Confidence.HIGH):
+        if _moves_itself(node, ctx) or (_aligns(node, ctx) and not _is_surely_host(node.func.value, value)):
             return
         yield self.finding(
             node,
@@ -101,6 +101,10 @@ class BlockingTransfer(Rule):
         )
 
 
+#: What holds a device without being a tensor: `args.device`, `self.accelerator.device`, `model.device`.
+_HOLDERS = ("self", "arg", "cfg", "conf", "opt", "param", "accelerator", "fabric", "trainer", "model", "net", "state", "runner", "engine")
+
+
 def _is_constructor(value: ast.expr, ctx: Context) -> bool:
     """`torch.zeros(n).to(device)`: nothing of a batch, and mended by making the tensor on the device."""
     return isinstance(value, ast.Call) and (ctx.target(value.func) or "") in _CONSTRUCTORS
@@ -120,8 +124,17 @@ def _aligns(call: ast.Call, ctx: Context) -> bool:
     """`x.to(y.device)`: mostly a safeguard that moves nothing."""
     target = keyword(call, "device") or (call.args[0] if call.args else None)
     if isinstance(target, ast.Attribute) and target.attr == "device":
-        return ctx.kind(target.value).tag in (Tag.TENSOR, Tag.UNKNOWN) and ctx.text(target.value) != "self"
+        owner = ctx.kind(target.value)
+        if owner.known:
+            return owner.holds_tensors
+        name = ctx.text(target.value).rpartition(".")[2].strip("_").lower()
+        return not any(word in name for word in _HOLDERS)
     return isinstance(target, (ast.Name, ast.Attribute)) and ctx.kind(target).tag is Tag.TENSOR
+
+
+def _is_surely_host(node: ast.expr, value: Kind) -> bool:
+    """Beside an alignment, elements of a batch are not sure enough: something may have moved the batch before."""
+    return value.certainty is Confidence.HIGH and isinstance(node, (ast.Attribute, ast.Call))
 
 
 def _asks_not_to_block(call: ast.Call) -> bool:
