@@ -24,7 +24,7 @@ give `<case>.fixed.py` and all fixes `<case>.unsafe.py` (for a case that is a fo
 `<case>.unsafe`), the result must parse, and a second round must change nothing. A missing `.fixed` means that no safe
 fix may change the case; a missing `.unsafe` that the other fixes add nothing to it. `measure.py` is no case. With
 `PERFLINT_BLESS=1` in the environment these files are rewritten instead of compared: review the difference.
-Groups whose name begins with `_` test the engine: findings are compared only in cases that mark one.
+Groups whose name begins with `_` test the engine: rules run only on cases that mark a finding.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from perflint.context import Context
 from perflint.discovery import discover
 from perflint.errors import PerflintError, SourceError
 from perflint.facts.survey import survey
-from perflint.finding import Applicability, Finding, Heat, Report
+from perflint.finding import Applicability, Edit, Finding, Fix, Heat, Report, Span
 from perflint.program.program import Program
 from perflint.registry import load_rules
 from perflint.rule import Rule
@@ -221,26 +221,30 @@ def check_case(case: Case, *, rules: Sequence[type[Rule]] | None = None, bless: 
     __tracebackhide__ = True  # pytest shows the list, not this function
     bless = bool(os.environ.get("PERFLINT_BLESS")) if bless is None else bless
     marked = dict(case.read())
+    wrong = list(_compare_heat(marked))
+    if case.fires or not case.group.startswith("_"):
+        run = [rule() for rule in (load_rules() if rules is None else rules)]
+        wrong += _compare_run(case, marked, run, bless=bless)
+    if wrong:
+        raise AssertionError("\n".join([f"{case}:", *wrong]))
+
+
+def _compare_run(case: Case, marked: Mapping[str, Marked], rules: Sequence[Rule], *, bless: bool) -> list[str]:
+    """Findings and fixes of one run over the case."""
     texts = {name: item.text for name, item in marked.items()}
-    run = [rule() for rule in (load_rules() if rules is None else rules)]
-    report = _check(texts, run)
+    report = _check(texts, rules)
     wrong = [f"{problem.path}:{problem.line or 0}: {problem.message}" for problem in report.errors]
-    if not case.group.startswith("_") or case.fires:
-        wrong += _compare_findings(marked, report.findings)
-    wrong += _compare_heat(marked)
-    safe = _fixed(texts, report, run, Applicability.SAFE, wrong)
-    loose = _fixed(texts, report, run, Applicability.UNSAFE, wrong)
-    for applicability, before, after in (
-        (Applicability.SAFE, texts, safe),
-        (Applicability.UNSAFE, safe, loose),
-    ):
+    wrong += _compare_findings(marked, report.findings)
+    before = texts
+    for applicability in _RESULTS:
+        after = _fixed(texts, report, rules, applicability, wrong)
         target = case.result(applicability)
         if bless:
             _write_result(case, target, after if after != before else None)
         else:
             wrong += _compare_result(case, target, before, after)
-    if wrong:
-        raise AssertionError("\n".join([f"{case}:", *wrong]))
+        before = after
+    return wrong
 
 
 def _check(texts: Mapping[str, str], rules: Sequence[Rule]) -> Report:
@@ -256,7 +260,8 @@ def _project(texts: Mapping[str, str]) -> Iterator[None]:
     before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="perflint-case-") as name:
         folder = Path(name)
-        (folder / "pyproject.toml").touch()
+        # An empty configuration ends the search for one: nothing above the folder holds.
+        (folder / "pyproject.toml").write_text("[tool.perflint]\n")
         for relative, text in texts.items():
             file = folder / relative
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -350,17 +355,39 @@ def _fixed(
 
 def _one_round(texts: Mapping[str, str], findings: tuple[Finding, ...], weakest: Applicability) -> dict[str, str]:
     """The files that the fixes change, with their new text."""
-    try:
-        from perflint.fixes.apply import apply
-    except ModuleNotFoundError:
-        return {}
-
     changed = {}
     for name, text in texts.items():
-        result = apply(text, [finding for finding in findings if finding.path == name], weakest)
+        fixes = [finding.fix for finding in findings if finding.path == name and finding.fix is not None]
+        result = _apply(SourceFile(name, text), [fix for fix in fixes if fix.applicability >= weakest])
         if result != text:
             changed[name] = result
     return changed
+
+
+def _apply(source: SourceFile, fixes: Sequence[Fix]) -> str:
+    """Apply the fixes that do not touch what an earlier one changed; equal insertions are made once."""
+    taken: dict[Edit, None] = {}
+    for fix in sorted(fixes, key=lambda fix: [edit.span for edit in fix.edits]):
+        fresh = [edit for edit in fix.edits if edit not in taken]
+        if not any(_collide(edit.span, other.span) for edit in fresh for other in taken):
+            taken |= dict.fromkeys(fresh)
+    lines = source.text.splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    text = source.text
+    for edit in sorted(taken, key=lambda edit: edit.span, reverse=True):
+        span = edit.span
+        begin, end = starts[span.line - 1] + span.column - 1, starts[span.end_line - 1] + span.end_column - 1
+        text = text[:begin] + edit.text + text[end:]
+    return text
+
+
+def _collide(one: Span, other: Span) -> bool:
+    if one == other:
+        return (one.line, one.column) != (one.end_line, one.end_column)
+    first, second = sorted((one, other))
+    return (second.line, second.column) < (first.end_line, first.end_column)
 
 
 def _compare_result(case: Case, target: Path, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:

@@ -122,10 +122,11 @@ def test_the_command_answers_without_loading_anything_heavy(argument: str, tmp_p
     code = (
         "import sys\n"
         "from perflint.cli import main\n"
-        "try: main([sys.argv[1]])\n"
+        "sys.argv = ['perflint', ARGUMENT]\n"
+        "try: main()\n"
         "except SystemExit: pass\n"
         "print('loaded:', *sorted(sys.modules))\n"
-    ).replace("sys.argv[1]", repr(argument))
+    ).replace("ARGUMENT", repr(argument))
     loaded = set(run_python(code, tmp_path).rpartition("loaded:")[2].split())
     assert not {name for name in loaded if name.startswith("perflint.rules.")}
     assert not loaded & {"libcst", "numpy", "pathspec", "rich", "scipy", "torch", "perflint.program", "perflint.kinds"}
