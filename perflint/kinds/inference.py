@@ -87,9 +87,6 @@ class Inference:
 
     def kind(self, node: ast.expr) -> Kind:
         """What `node` is. Never raises for valid trees; what is not plain to see is `UNKNOWN`."""
-        known = self._memo.get(id(node))
-        if known is not None:
-            return known
         self._spent = 0
         try:
             found = self.eval(node, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from perflint.finding import Confidence
 from perflint.kinds import library, transfers
@@ -36,12 +37,25 @@ _ARRAY_REDUCTIONS = frozenset("mean sum std var max min prod any all argmax argm
 _VIEWS = frozenset({"items", "keys", "values", "get", "pop", "copy", "setdefault", "update", "popitem"})
 
 
+@dataclass(frozen=True, slots=True)
+class _MethodCall:
+    """`receiver.name(arguments)`. `written` is the text of the first argument."""
+
+    receiver: Kind
+    name: str
+    arguments: Arguments
+    written: str
+
+    def on(self, receiver: Kind) -> _MethodCall:
+        return replace(self, receiver=receiver)
+
+
 def method(receiver: Kind, name: str, arguments: Arguments, written: str = "") -> Kind:
     """The result of `receiver.name(...)`. `written` is the text of the first argument."""
-    handler = _METHODS.get(receiver.tag)
-    if handler is None:
-        return _unknown(receiver, name, arguments, written)
-    return handler(receiver, name, arguments, written)
+    if receiver.tag is Tag.NUMBER:
+        return NUMBER
+    call = _MethodCall(receiver, name, arguments, written)
+    return _METHODS.get(receiver.tag, _unknown)(call)
 
 
 def attribute(receiver: Kind, name: str) -> Kind:
@@ -109,38 +123,38 @@ def result_place(module: Kind, inputs: list[Kind]) -> tuple[Place, Device | None
     return place, device
 
 
-def _tensor(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
-    if name in _MOVES:
-        return transfers.transfer(receiver, name, arguments, written)
-    if name == "numpy":
+def _tensor(call: _MethodCall) -> Kind:
+    if call.name in _MOVES:
+        return transfers.transfer(call.receiver, call.name, call.arguments, call.written)
+    if call.name == "numpy":
         return ARRAY
-    if name == "item":
+    if call.name == "item":
         return NUMBER
-    if name == "tolist":
-        return NUMBER if receiver.scalar else sequence(UNKNOWN)
-    if name in ("size", "stride"):
-        return NUMBER if len(arguments) or arguments.keywords else SHAPE
-    if name in tensors.NUMBER_METHODS:
+    if call.name == "tolist":
+        return NUMBER if call.receiver.scalar else sequence(UNKNOWN)
+    if call.name in ("size", "stride"):
+        return NUMBER if len(call.arguments) or call.arguments.keywords else SHAPE
+    if call.name in tensors.NUMBER_METHODS:
         return NUMBER
-    if name == "backward":
+    if call.name == "backward":
         return NONE
-    if name in tensors.NEW_METHODS:
-        return _new(receiver, arguments)
-    if name in tensors.DIMENSIONED:
-        return _dimensioned(receiver, name, arguments)
-    if name in ("equal", "allclose", "is_nonzero"):
+    if call.name in tensors.NEW_METHODS:
+        return _new(call.receiver, call.arguments)
+    if call.name in tensors.DIMENSIONED:
+        return _dimensioned(call.receiver, call.name, call.arguments)
+    if call.name in ("equal", "allclose", "is_nonzero"):
         return NUMBER
-    if name in tensors.VIEW_METHODS or name in tensors.CAST_METHODS:
-        return _viewed(receiver, name)
-    if name.endswith("_") and not name.startswith("_"):
-        return receiver.but(fresh=False)
-    if name in tensors.TUPLE_METHODS:
-        return sequence(_fresh(receiver, name, arguments).but(scalar=False))
-    if name in tensors.FRESH_METHODS:
-        made = _fresh(receiver, name, arguments)
-        several = name == "nonzero" and arguments.is_true("as_tuple")
+    if call.name in tensors.VIEW_METHODS or call.name in tensors.CAST_METHODS:
+        return _viewed(call.receiver, call.name)
+    if call.name.endswith("_") and not call.name.startswith("_"):
+        return call.receiver.but(fresh=False)
+    if call.name in tensors.TUPLE_METHODS:
+        return sequence(_fresh(call.receiver, call.name, call.arguments).but(scalar=False))
+    if call.name in tensors.FRESH_METHODS:
+        made = _fresh(call.receiver, call.name, call.arguments)
+        several = call.name == "nonzero" and call.arguments.is_true("as_tuple")
         return sequence(made) if several else made
-    if name in ("register_hook", "register_post_accumulate_grad_hook"):
+    if call.name in ("register_hook", "register_post_accumulate_grad_hook"):
         return Kind(Tag.INSTANCE, qualified="torch.utils.hooks.RemovableHandle")
     return UNKNOWN
 
@@ -185,138 +199,138 @@ def _dimensioned(receiver: Kind, name: str, arguments: Arguments) -> Kind:
     return made
 
 
-def _structure(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
+def _structure(call: _MethodCall) -> Kind:
     """Batches and model outputs: a dict, a tuple, an object with fields, or a tensor."""
-    if name in _MOVES:
-        return transfers.transfer(receiver, name, arguments, written)
-    part = part_of(receiver, "one part of a batch")
-    if name in _VIEWS:
-        return _mapping(mapping(part).but(items=receiver.items), name, arguments, written)
-    if name == "to_tuple":
+    if call.name in _MOVES:
+        return transfers.transfer(call.receiver, call.name, call.arguments, call.written)
+    part = part_of(call.receiver, "one part of a batch")
+    if call.name in _VIEWS:
+        return _mapping(call.on(mapping(part).but(items=call.receiver.items)))
+    if call.name == "to_tuple":
         return sequence(part)
-    found = _tensor(part, name, arguments, written)
+    found = _tensor(call.on(part))
     return found.at_most(Confidence.MEDIUM) if found.known else UNKNOWN
 
 
-def _mapping(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
-    value = receiver.element or UNKNOWN
-    if name == "items":
+def _mapping(call: _MethodCall) -> Kind:
+    value = call.receiver.element or UNKNOWN
+    if call.name == "items":
         return sequence(sequence(items=(STRING, value)))
-    if name == "values":
+    if call.name == "values":
         return sequence(value)
-    if name == "keys":
+    if call.name == "keys":
         return sequence(STRING)
-    if name in ("get", "pop", "setdefault"):
-        key = arguments.constant(0)
-        found = receiver.item(key) if isinstance(key, str) else None
-        default = arguments.at(1)
+    if call.name in ("get", "pop", "setdefault"):
+        key = call.arguments.constant(0)
+        found = call.receiver.item(key) if isinstance(key, str) else None
+        default = call.arguments.at(1)
         result = found or value
         return join((result, default)) if default is not None and default.known else result
-    if name == "copy":
-        return receiver.but(fresh=True)
-    if name == "update":
+    if call.name == "copy":
+        return call.receiver.but(fresh=True)
+    if call.name == "update":
         return NONE
-    if name in _MOVES and receiver.tag is Tag.MAPPING:
-        return transfers.transfer(receiver, name, arguments, written)
+    if call.name in _MOVES and call.receiver.tag is Tag.MAPPING:
+        return transfers.transfer(call.receiver, call.name, call.arguments, call.written)
     return UNKNOWN
 
 
-def _sequence(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
-    if name in ("append", "extend", "insert", "sort", "reverse", "remove", "clear", "add"):
+def _sequence(call: _MethodCall) -> Kind:
+    if call.name in ("append", "extend", "insert", "sort", "reverse", "remove", "clear", "add"):
         return NONE
-    if name in ("pop", "popleft"):
-        return iterate(receiver)
-    if name in ("index", "count"):
+    if call.name in ("pop", "popleft"):
+        return iterate(call.receiver)
+    if call.name in ("index", "count"):
         return NUMBER
-    if name == "copy":
-        return receiver.but(fresh=True)
+    if call.name == "copy":
+        return call.receiver.but(fresh=True)
     return UNKNOWN
 
 
-def _module(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
-    if name in ("to", "cuda", "cpu", "xpu"):
-        return transfers.transfer(receiver, name, arguments, written).but(fresh=False)
-    if name in wrappers.MODULE_CHAIN:
-        return receiver
-    if name == "forward":
-        return module_result(receiver, arguments)
-    place = receiver.place
-    held = tensor(place, device=receiver.device, requires_grad=True, how="a parameter of a module")
-    if name == "state_dict":
-        return Kind(Tag.STATE_DICT, place, device=receiver.device, element=held.but(requires_grad=False), fresh=True)
-    if name in modules.TENSOR_ITERATORS:
-        return sequence(held if name == "parameters" else held.but(requires_grad=None))
-    if name in modules.NAMED_TENSOR_ITERATORS:
+def _module(call: _MethodCall) -> Kind:
+    if call.name in ("to", "cuda", "cpu", "xpu"):
+        return transfers.transfer(call.receiver, call.name, call.arguments, call.written).but(fresh=False)
+    if call.name in wrappers.MODULE_CHAIN:
+        return call.receiver
+    if call.name == "forward":
+        return module_result(call.receiver, call.arguments)
+    place = call.receiver.place
+    held = tensor(place, device=call.receiver.device, requires_grad=True, how="a parameter of a module")
+    if call.name == "state_dict":
+        return Kind(
+            Tag.STATE_DICT, place, device=call.receiver.device, element=held.but(requires_grad=False), fresh=True
+        )
+    if call.name in modules.TENSOR_ITERATORS:
+        return sequence(held if call.name == "parameters" else held.but(requires_grad=None))
+    if call.name in modules.NAMED_TENSOR_ITERATORS:
         return sequence(sequence(items=(STRING, held)))
-    inner = Kind(Tag.MODULE, place, device=receiver.device, certainty=Confidence.MEDIUM)
-    if name in modules.MODULE_ITERATORS:
+    inner = Kind(Tag.MODULE, place, device=call.receiver.device, certainty=Confidence.MEDIUM)
+    if call.name in modules.MODULE_ITERATORS:
         return sequence(inner)
-    if name in modules.NAMED_MODULE_ITERATORS:
+    if call.name in modules.NAMED_MODULE_ITERATORS:
         return sequence(sequence(items=(STRING, inner)))
-    if name in modules.MODULE_METHODS:
+    if call.name in modules.MODULE_METHODS:
         return inner
-    if name in modules.GENERATE_METHODS:
-        made = result_place(receiver, list(arguments.kinds()))
+    if call.name in modules.GENERATE_METHODS:
+        made = result_place(call.receiver, list(call.arguments.kinds()))
         return tensor(made[0], device=made[1], fresh=True, certainty=Confidence.MEDIUM, how="generated by a model")
-    if name in ("zero_grad", "add_module", "register_module"):
+    if call.name in ("zero_grad", "add_module", "register_module"):
         return NONE
-    if name.startswith("register_") and name.endswith("_hook"):
+    if call.name.startswith("register_") and call.name.endswith("_hook"):
         return Kind(Tag.INSTANCE, qualified="torch.utils.hooks.RemovableHandle")
     return UNKNOWN
 
 
-def _optimizer(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
-    if name == "state_dict":
+def _optimizer(call: _MethodCall) -> Kind:
+    if call.name == "state_dict":
         return Kind(Tag.OPTIMIZER_STATE, fresh=True)
-    return NONE if name in ("zero_grad", "add_param_group") else UNKNOWN
+    return NONE if call.name in ("zero_grad", "add_param_group") else UNKNOWN
 
 
-def _scaler(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
-    if name == "scale":
-        inner = arguments.at(0) or UNKNOWN
+def _scaler(call: _MethodCall) -> Kind:
+    if call.name == "scale":
+        inner = call.arguments.at(0) or UNKNOWN
         return inner.but(fresh=True) if inner.holds_tensors else tensor(inner.place, scalar=True, fresh=True)
-    return NUMBER if name in ("get_scale", "get_growth_factor", "is_enabled") else UNKNOWN
+    return NUMBER if call.name in ("get_scale", "get_growth_factor", "is_enabled") else UNKNOWN
 
 
-def _scheduler(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
-    return sequence(NUMBER) if name == "get_last_lr" else UNKNOWN
+def _scheduler(call: _MethodCall) -> Kind:
+    return sequence(NUMBER) if call.name == "get_last_lr" else UNKNOWN
 
 
-def _loader(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
-    return NUMBER if name == "__len__" else receiver if name == "__iter__" else UNKNOWN
+def _loader(call: _MethodCall) -> Kind:
+    return NUMBER if call.name == "__len__" else call.receiver if call.name == "__iter__" else UNKNOWN
 
 
-def _array(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
-    if name == "item":
+def _array(call: _MethodCall) -> Kind:
+    if call.name == "item":
         return NUMBER
-    if name == "tolist":
+    if call.name == "tolist":
         return sequence(UNKNOWN)
-    if name in _ARRAY_REDUCTIONS and not len(arguments) and not arguments.keywords:
+    if call.name in _ARRAY_REDUCTIONS and not len(call.arguments) and not call.arguments.keywords:
         return NUMBER
     return ARRAY
 
 
-def _string(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
-    if name in arrays.STRING_METHODS:
+def _string(call: _MethodCall) -> Kind:
+    if call.name in arrays.STRING_METHODS:
         return STRING
-    if name in arrays.STRING_LIST_METHODS:
+    if call.name in arrays.STRING_LIST_METHODS:
         return sequence(STRING)
-    return NUMBER if name in arrays.NUMBER_METHODS else UNKNOWN
+    return NUMBER if call.name in arrays.NUMBER_METHODS else UNKNOWN
 
 
-def _number(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
-    return NUMBER
-
-
-def _tokenizer(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
-    if name in ("decode", "convert_ids_to_tokens", "apply_chat_template") and not arguments.has("return_tensors"):
+def _tokenizer(call: _MethodCall) -> Kind:
+    if call.name in ("decode", "convert_ids_to_tokens", "apply_chat_template") and not call.arguments.has(
+        "return_tensors"
+    ):
         return STRING
-    if name == "batch_decode":
+    if call.name == "batch_decode":
         return sequence(STRING)
-    if name in ("encode", "apply_chat_template", "convert_tokens_to_ids"):
-        return tensor(Place.HOST) if arguments.has("return_tensors") else sequence(NUMBER)
-    if name in ("encode_plus", "batch_encode_plus", "pad", "__call__"):
-        return _tokenized(arguments)
+    if call.name in ("encode", "apply_chat_template", "convert_tokens_to_ids"):
+        return tensor(Place.HOST) if call.arguments.has("return_tensors") else sequence(NUMBER)
+    if call.name in ("encode_plus", "batch_encode_plus", "pad", "__call__"):
+        return _tokenized(call.arguments)
     return UNKNOWN
 
 
@@ -326,16 +340,18 @@ def _tokenized(arguments: Arguments) -> Kind:
     return mapping(sequence(NUMBER)) if not arguments.has("return_tensors") and arguments.exact else UNKNOWN
 
 
-def _instance(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
-    qualified = receiver.qualified
+def _instance(call: _MethodCall) -> Kind:
+    qualified = call.receiver.qualified
     if qualified.startswith(modules.DISTRIBUTION_PACKAGE):
-        made = tensor(receiver.place, device=receiver.device, fresh=True, how=f"drawn from `{last(qualified)}`")
-        return NUMBER if name == "has_rsample" else made
+        made = tensor(
+            call.receiver.place, device=call.receiver.device, fresh=True, how=f"drawn from `{last(qualified)}`"
+        )
+        return NUMBER if call.name == "has_rsample" else made
     if qualified in frameworks.PREPARERS:
-        found = _preparer(name, arguments)
+        found = _preparer(call.name, call.arguments)
         if found is not None:
             return found
-    return _unknown(UNKNOWN, name, arguments, written)
+    return _unknown(call.on(UNKNOWN))
 
 
 def _preparer(name: str, arguments: Arguments) -> Kind | None:
@@ -363,37 +379,43 @@ def prepared(arguments: Arguments) -> Kind:
     return sequence(items=made) if arguments.exact else UNKNOWN
 
 
-def _unknown(receiver: Kind, name: str, arguments: Arguments, written: str) -> Kind:
+def _unknown(call: _MethodCall) -> Kind:
     """A method of something that is not known: some methods tell what their receiver is."""
-    if receiver.tag is Tag.NEVER:
+    if call.receiver.tag is Tag.NEVER:
         return NEVER
-    if name in ("to", *tensors.TO_DEVICE_METHODS):
-        return transfers.transfer(receiver, name, arguments, written) if receiver.tag is Tag.UNKNOWN else UNKNOWN
-    if name == "cpu":
+    if call.name in ("to", *tensors.TO_DEVICE_METHODS):
+        return (
+            transfers.transfer(call.receiver, call.name, call.arguments, call.written)
+            if call.receiver.tag is Tag.UNKNOWN
+            else UNKNOWN
+        )
+    if call.name == "cpu":
         return UNKNOWN.but(place=Place.HOST)
-    if name in wrappers.PREPARE_METHODS and any(
-        thunk().tag in (Tag.LOADER, Tag.MODULE, Tag.OPTIMIZER) for thunk in arguments.positional
+    if call.name in wrappers.PREPARE_METHODS and any(
+        thunk().tag in (Tag.LOADER, Tag.MODULE, Tag.OPTIMIZER) for thunk in call.arguments.positional
     ):
-        return prepared(arguments)
-    if name in wrappers.UNWRAP_METHODS:
-        first = arguments.at(0)
+        return prepared(call.arguments)
+    if call.name in wrappers.UNWRAP_METHODS:
+        first = call.arguments.at(0)
         return first if first is not None and first.tag is Tag.MODULE else UNKNOWN
-    placed = receiver.tag is Tag.UNKNOWN and receiver.place is not Place.UNKNOWN
-    if name in tensors.TELLING_METHODS or (placed and name in tensors.FRESH_METHODS):
-        guess = tensor(receiver.place, device=receiver.device, certainty=Confidence.MEDIUM, how=receiver.how)
-        return _tensor(guess, name, arguments, written).at_most(Confidence.MEDIUM)
-    if name in ("item", "numel", "dim", "nelement"):
+    placed = call.receiver.tag is Tag.UNKNOWN and call.receiver.place is not Place.UNKNOWN
+    if call.name in tensors.TELLING_METHODS or (placed and call.name in tensors.FRESH_METHODS):
+        guess = tensor(
+            call.receiver.place, device=call.receiver.device, certainty=Confidence.MEDIUM, how=call.receiver.how
+        )
+        return _tensor(call.on(guess)).at_most(Confidence.MEDIUM)
+    if call.name in ("item", "numel", "dim", "nelement"):
         return NUMBER
-    if name == "numpy":
+    if call.name == "numpy":
         return ARRAY.at_most(Confidence.MEDIUM)
-    if name == "size" and len(arguments) == 1:
+    if call.name == "size" and len(call.arguments) == 1:
         return NUMBER.at_most(Confidence.MEDIUM)
-    if name == "parameters" and not len(arguments):
+    if call.name == "parameters" and not len(call.arguments):
         return sequence(tensor(requires_grad=True, certainty=Confidence.MEDIUM))
-    if name == "named_parameters":
+    if call.name == "named_parameters":
         return sequence(sequence(items=(STRING, tensor(requires_grad=True, certainty=Confidence.MEDIUM))))
-    if name in ("strip", "lower", "upper", "startswith", "endswith", "splitlines"):
-        return _string(STRING, name, arguments, written)
+    if call.name in ("strip", "lower", "upper", "startswith", "endswith", "splitlines"):
+        return _string(call.on(STRING))
     return UNKNOWN
 
 
@@ -447,7 +469,7 @@ def _instance_attribute(receiver: Kind, name: str) -> Kind:
     return UNKNOWN
 
 
-_Handler = Callable[[Kind, str, Arguments, str], Kind]
+_Handler = Callable[[_MethodCall], Kind]
 _METHODS: Mapping[Tag, _Handler] = {
     Tag.TENSOR: _tensor,
     Tag.BATCH: _structure,
@@ -462,7 +484,6 @@ _METHODS: Mapping[Tag, _Handler] = {
     Tag.LOADER: _loader,
     Tag.ARRAY: _array,
     Tag.STRING: _string,
-    Tag.NUMBER: _number,
     Tag.TOKENIZER: _tokenizer,
     Tag.INSTANCE: _instance,
 }

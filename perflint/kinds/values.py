@@ -194,9 +194,9 @@ class Values:
                     return promised
         imports = self.inference.program.summaries[scope.path].imports
         if name in imports:
-            found = self.imported(imports[name], scope.path)
-            if found is not None:
-                return found
+            held = self.imported(imports[name], scope.path)
+            if held is not None:
+                return held
         return self.inference.of_refs(self.inference.program.resolver.refs(name, scope))
 
     def _item(self, value: Value, scope: Scope, env: Mapping[str, Kind]) -> Kind:

@@ -1,11 +1,99 @@
+"""Reads pinned cases: `# kind: EXPRESSION = WORDS; EXPRESSION = WORDS` behind the line it is about.
+
+WORDS are those of `str(Kind)`. `fresh` and its opposite `aliased`, and the certainties `certain` and `likely`, count
+only where a case names them.
+"""
+
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
-from tests.kinds.cases import Case, Loaded, agrees, cases
+from perflint.facts.survey import survey
+from perflint.finding import Confidence
+from perflint.kinds import Inference, Kind
+from perflint.program.program import Program
+from perflint.source.file import SourceFile
+from perflint.source.tree import Tree
+
+FOLDER = Path(__file__).parents[2] / "fixtures" / "_engine" / "kinds"
+_MARK = "# kind:"
+
+
+@dataclass(frozen=True)
+class Case:
+    program: Path
+    path: str
+    line: int
+    expression: str
+    wanted: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}-{self.expression}"
+
+
+def programs() -> list[Path]:
+    """Files that are programs by themselves, and folders whose files are one program."""
+    found = [item for item in FOLDER.iterdir() if item.suffix == ".py" or (item / "__init__.py").exists()]
+    return sorted(found)
+
+
+def files_of(program: Path) -> list[Path]:
+    return sorted(program.glob("*.py")) if program.is_dir() else [program]
+
+
+def cases() -> Iterator[Case]:
+    for program in programs():
+        for path in files_of(program):
+            for number, text in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+                _, mark, claims = text.partition(_MARK)
+                for claim in claims.split(";") if mark else ():
+                    expression, _, wanted = claim.rpartition(" = ")
+                    yield Case(program, str(path.relative_to(FOLDER)), number, expression.strip(), wanted.strip())
+
+
+class Loaded:
+    """A program of the cases, ready to be asked."""
+
+    def __init__(self, program: Path) -> None:
+        trees = {}
+        for path in files_of(program):
+            source = SourceFile(str(path.relative_to(FOLDER)), path.read_text(encoding="utf-8"))
+            trees[source.path] = Tree(source, ast.parse(source.text))
+        linked = Program({name: survey(tree.module, tree.source.lines) for name, tree in trees.items()})
+        self.trees = trees
+        self.inferences = {name: Inference(tree, linked) for name, tree in trees.items()}
+
+    def kind(self, case: Case) -> Kind:
+        tree = self.trees[case.path]
+        tree.link_all()
+        wanted = ast.unparse(ast.parse(case.expression, mode="eval").body)
+        found = [
+            node
+            for node in ast.walk(tree.module)
+            if isinstance(node, ast.expr) and node.lineno == case.line and ast.unparse(node) == wanted
+        ]
+        if not found:
+            raise LookupError(f"{case}: no such expression on the line")
+        # Where a line both reads and binds a name, the case is about what it binds.
+        found.sort(key=lambda node: not isinstance(getattr(node, "ctx", None), ast.Store))
+        return self.inferences[case.path].kind(found[0])
+
+
+def agrees(kind: Kind, wanted: str) -> bool:
+    words = wanted.split()
+    extra = {"fresh": kind.fresh, "aliased": not kind.fresh}
+    extra["certain"] = kind.certainty is Confidence.HIGH
+    extra["likely"] = kind.certainty is Confidence.MEDIUM
+    if not all(extra[word] for word in words if word in extra):
+        return False
+    return " ".join(word for word in words if word not in extra) == str(kind.but(fresh=False))
+
 
 ALL = list(cases())
 
