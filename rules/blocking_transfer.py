@@ -89,7 +89,7 @@ class BlockingTransfer(Rule):
         reason = ""
         if destination is not Device.CUDA:
             reason = "the device may be MPS, where an asynchronous copy can corrupt data"
-        elif value.tag is not Tag.TENSOR or value.certainty is not Confidence.HIGH:
+        elif value.tag is not Tag.TENSOR or value.certainty is Confidence.LOW:
             reason = f"`{ctx.text(node.func.value)}` is not certain to be a plain tensor, and its `.to` may not know the option"
         elif _written_later(node.func.value, node, ctx):
             reason = "the source is written to afterwards, while the copy may still be under way"

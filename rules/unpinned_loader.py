@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule
+from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule, loaders
 
 from ._loaders import dataset_work, is_plain_loader, moves_to_device, option, purpose, uses_accelerator, workers
 
@@ -82,8 +82,12 @@ class UnpinnedLoader(Rule):
 
 
 def _plain_dataset(node: ast.Call, ctx: Context) -> bool:
+    """Whether the dataset's class is in sight; the base class alone says nothing about what it hands out."""
     dataset = option(node, "dataset")
-    return dataset is not None and bool(ctx.refs(dataset))
+    refs = ctx.refs(dataset) if dataset is not None else ()
+    return bool(refs) and all(
+        ref.path or ref.name in loaders.IN_MEMORY_DATASETS | loaders.DECODING_DATASETS for ref in refs
+    )
 
 
 def _hands_out_numpy(node: ast.Call, ctx: Context) -> bool:
