@@ -64,7 +64,7 @@ class BlockingTransfer(Rule):
         if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or _asks_not_to_block(node):
             return
         destination = _destination(node, ctx)
-        if destination is None or destination is Device.CPU or destination is Device.MPS:
+        if destination is None or destination is Device.MPS:
             return
         value = ctx.kind(node.func.value)
         if not value.holds_tensors or value.place is not Place.HOST:
@@ -147,21 +147,11 @@ def _asks_not_to_block(call: ast.Call) -> bool:
 
 
 def _destination(call: ast.Call, ctx: Context) -> Device | None:
-    """Where the copy goes, None when the call moves nothing (a dtype) or that cannot be told."""
-    assert isinstance(call.func, ast.Attribute)
-    if call.func.attr == "cuda":
-        return Device.CUDA
-    target = keyword(call, "device") or (call.args[0] if call.args else None)
-    if target is None:
+    """Where the copy goes, None when the call moves nothing (a dtype), moves to the host, or that cannot be told."""
+    result = ctx.kind(call)
+    if not result.on_accelerator:
         return None
-    kind = ctx.kind(target)
-    if kind.tag is Tag.DEVICE:
-        return kind.device or Device.MAYBE
-    if kind.known:
-        return None
-    text = ctx.text(target)
-    # An unknown value under a device's name: an attribute of a configuration, say.
-    return Device.MAYBE if text.rpartition(".")[2] in ("device", "dev", "_device", "gpu", "local_rank", "rank") else None
+    return result.device or Device.MAYBE
 
 
 def _suggestion(call: ast.Call, ctx: Context) -> str:
