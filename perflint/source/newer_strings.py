@@ -88,8 +88,10 @@ class StringGroup:
             position = token.start
             for field in _fields(token.parts):
                 rewriting.blank(position, field.start + 1)
-                rewriting.replace(field.stop, ",")
-                position = field.stop + 1
+                position = field.stop
+                if not _ends_in_comma(field, rewriting.original):
+                    rewriting.replace(field.stop, ",")
+                    position += 1
             rewriting.blank(position, token.end)
         rewriting.replace(self.tokens[0].start, "(")
         rewriting.replace(self.tokens[-1].end - 1, ")")
@@ -112,6 +114,11 @@ def _may_precede(word: str) -> bool:
     if word.isidentifier():
         return keyword.iskeyword(word) or word == "match"
     return word not in {")", "]", "}"}
+
+
+def _ends_in_comma(field: Field, text: str) -> bool:
+    code = [one for one in field.tokens if one.kind not in {Kind.NEWLINE, Kind.COMMENT}]
+    return bool(code) and text[code[-1].start : code[-1].end] == ","
 
 
 class _Builder:
@@ -157,9 +164,10 @@ class _Builder:
     def _expression(self, field: Field) -> ast.expr:
         start, stop = self._rewriting.position(field.start), self._rewriting.position(field.stop)
         inside = [element for position, element in self._elements if start <= position < stop]
-        if len(inside) == 1 and not isinstance(inside[0], ast.Starred):
+        is_tuple = len(inside) != 1 or isinstance(inside[0], ast.Starred)
+        if not is_tuple and not _ends_in_comma(field, self._rewriting.original):
             return inside[0]
-        # `{a, b}` is a tuple, whose elements came out as the outer tuple's own.
+        # `{a, b}` and `{a,}` are tuples, whose elements came out as the outer tuple's own.
         made = ast.Tuple(inside, ast.Load())
         made.lineno, made.col_offset = self._rewriting.position(field.start + 1)
         made.end_lineno, made.end_col_offset = stop

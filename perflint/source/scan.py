@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 
 #: Strings in replacement fields nested deeper than this are no code that anybody runs.
 _DEEPEST = 40
+#: After so many formatted strings that do not read as such, the rest are plain: each may have cost a look at the
+#: whole text.
+_PATIENCE = 20
 
 _TOKEN = re.compile(
     r"""
@@ -105,6 +108,7 @@ class _MalformedError(Exception):
 class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
+        self._malformed = 0
 
     def token(self, position: int, tokens: list[Token], depth: int) -> int:
         """Append the token at `position`, if there is one, and return where it ends."""
@@ -127,11 +131,14 @@ class _Scanner:
         return end
 
     def _string(self, start: int, prefix: str, quote: str, body: int, depth: int) -> Token:
-        if ("f" in prefix or "t" in prefix) and depth < _DEEPEST:
+        if ("f" in prefix or "t" in prefix) and self._malformed < _PATIENCE:
             try:
                 parts, end = self._parts(body, quote, raw="r" in prefix, depth=depth)
             except _MalformedError:
-                pass
+                # The outermost one is retried as plain text, else every level would try twice.
+                if depth:
+                    raise
+                self._malformed += 1
             else:
                 return Token(Kind.STRING, start, end, prefix, quote, parts)
         rest = _REST[quote].match(self.text, body)
@@ -182,6 +189,8 @@ class _Scanner:
         return position + 1
 
     def _field(self, start: int, quote: str, *, raw: bool, depth: int) -> Field:
+        if depth > _DEEPEST:
+            raise _MalformedError
         text = self.text
         tokens: list[Token] = []
         nesting = 0
@@ -234,8 +243,6 @@ class _Scanner:
 
     def _spec(self, position: int, quote: str, *, raw: bool, depth: int) -> tuple[list[Literal | Field], int]:
         """The format specification up to its `}`, which is not part of it."""
-        if depth > _DEEPEST:
-            raise _MalformedError
         text = self.text
         parts: list[Literal | Field] = []
         start = position
