@@ -105,7 +105,8 @@ def test_an_unpacked_wheel_finds_its_own_rules(wheel: Path, tmp_path: Path) -> N
 
 def test_no_module_called_rules_can_be_imported(tmp_path: Path) -> None:
     code = "import importlib.util as u; print(u.find_spec('rules'), u.find_spec('fixtures'))"
-    assert run_python(code, tmp_path).strip() == "None None"
+    # Isolated, since a PYTHONPATH that names the checkout is the user's own doing.
+    assert run_python(code, tmp_path, "-I").strip() == "None None"
 
 
 def test_a_checkout_finds_its_rules_without_being_installed(tmp_path: Path) -> None:
