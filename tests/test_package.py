@@ -84,9 +84,9 @@ def test_the_wheel_holds_the_documented_cases_and_no_test_data(wheel: Path) -> N
     assert not (installed / "sample_project").exists()
 
 
-def run_python(code: str, cwd: Path) -> str:
+def run_python(code: str, cwd: Path, *options: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=cwd, check=False, capture_output=True, text=True, timeout=120
+        [sys.executable, *options, "-c", code], cwd=cwd, check=False, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
