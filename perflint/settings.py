@@ -103,7 +103,7 @@ def _matcher(pattern: str) -> Callable[[str], bool]:
 
     try:
         spec = pathspec.GitIgnoreSpec.from_lines([pattern])
-    except ValueError as error:
+    except (ValueError, re.error) as error:
         raise SettingsError(f"bad pattern {pattern!r}: {error}") from error
     return spec.match_file
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ class IgnoreFile:
         for line in lines:
             try:
                 GitIgnoreSpec.from_lines([line])
-            except ValueError:  # git passes over what it cannot read, too
+            except (ValueError, re.error):  # git passes over what it cannot read, too
                 continue
             kept.append(line)
         return cls(folder, GitIgnoreSpec.from_lines(kept))

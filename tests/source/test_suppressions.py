@@ -140,8 +140,8 @@ def test_what_does_not_read_is_told(comment: str, words: str) -> None:
 
 
 def test_unused_only_when_every_named_rule_ran() -> None:
-    text = "a  # perflint: ignore[TPL101]\nb  # perflint: ignore[TPL101, no-such]\nc  # perflint: ignore\nd  # noqa: TPL101\n"
-    found = read(text)
+    comments = "perflint: ignore[TPL101]", "perflint: ignore[TPL101, no-such]", "perflint: ignore", "noqa: TPL101"
+    found = read("".join(f"x  # {comment}\n" for comment in comments))
     used = [one for one in found.each if one.line == 4]
 
     assert [one.line for one in found.unused({"TPL101", "blocking-transfer"}, used)] == [1]
