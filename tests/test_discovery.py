@@ -97,7 +97,7 @@ def test_outside_any_project_only_the_paths_are_read(tmp_path: Path, monkeypatch
 
 
 def test_a_missing_path_is_named(project: Path) -> None:
-    with pytest.raises(PerflintError, match="no such file or directory: nowhere/x.py"):
+    with pytest.raises(PerflintError, match=r"no such file or directory: nowhere/x\.py"):
         find("nowhere/x.py")
 
 
@@ -111,7 +111,11 @@ def test_a_file_given_by_name_is_read_whatever_it_is(project: Path) -> None:
     write(project, "script", "build/x.py", "no.py")
     write(project, ".gitignore", text="no.py\n")
 
-    assert names(find("script", "build/x.py", "no.py", exclude=("no.py",)).reported) == ["build/x.py", "no.py", "script"]
+    assert names(find("script", "build/x.py", "no.py", exclude=("no.py",)).reported) == [
+        "build/x.py",
+        "no.py",
+        "script",
+    ]
 
 
 def test_a_folder_given_by_name_is_read_although_it_is_left_out_above(project: Path) -> None:

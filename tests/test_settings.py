@@ -167,7 +167,7 @@ def test_file_that_does_not_read(tmp_path: Path, content: bytes, words: str) -> 
 def test_table_that_is_none(tmp_path: Path) -> None:
     put(tmp_path / "pyproject.toml", "[tool]\nperflint = 3\n")
 
-    with pytest.raises(SettingsError, match="tool.perflint must be a table"):
+    with pytest.raises(SettingsError, match=r"tool\.perflint must be a table"):
         load_settings(tmp_path)
 
 
