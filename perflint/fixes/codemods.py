@@ -1,11 +1,21 @@
-"""Edits built from syntax: keywords, statements, imports and constants, in the style of the code around them."""
+"""Edits built from syntax: keywords, statements, imports and constants, in the style of the code around them.
+
+What rules call. Every method works on nodes of one tree and returns edits; what cannot be edited gives `NOWHERE`, and a
+fix that holds it is not offered.
+"""
 
 from __future__ import annotations
 
 import ast
-import re
+from functools import cached_property
 
-from perflint.finding import Edit, Span
+from perflint.finding import Edit
+from perflint.fixes.arguments import Arguments
+from perflint.fixes.imports import Imports
+from perflint.fixes.layout import NOWHERE, Layout, UnreachableError
+from perflint.fixes.names import Names
+from perflint.fixes.precedence import Binding, binding_of_text, needed_at, spans_lines
+from perflint.fixes.statements import Statements
 from perflint.source.tree import FunctionNode, Tree
 
 
@@ -16,176 +26,207 @@ class Codemods:
         self.tree = tree
         self.source = tree.source
 
+    @cached_property
+    def _layout(self) -> Layout:
+        return Layout(self.tree)
+
+    @cached_property
+    def _statements(self) -> Statements:
+        return Statements(self._layout)
+
+    @cached_property
+    def _names(self) -> Names:
+        return Names(self._layout)
+
+    @cached_property
+    def _imports(self) -> Imports:
+        return Imports(self._layout, self._names)
+
     # Calls.
 
     def set_keyword(self, call: ast.Call, name: str, value: str) -> Edit:
-        """Give a call the keyword `name=value`, replacing the value it has, laid out as its other arguments are."""
+        """Give a call the keyword `name=value`, replacing the value it has, laid out as its other arguments are.
+
+        A new one goes behind the last argument, before a final `**mapping`; that `**mapping` does not hold it already
+        is for the caller to know.
+        """
         for item in call.keywords:
             if item.arg == name:
-                return Edit(self.tree.span(item.value), value)
-        span = self.tree.span(call)
-        arguments: list[ast.expr] = [*call.args, *(item.value for item in call.keywords)]
-        if not arguments:
-            return _insert(span.end_line, span.end_column - 1, f"{name}={value}")
-        if len(call.args) == 1 and isinstance(call.args[0], ast.GeneratorExp) and not call.keywords:
-            inner = self.tree.span(call.args[0])
-            if (inner.end_line, inner.end_column) == (span.end_line, span.end_column):
-                return Edit(inner, f"({self.source.slice(inner)}, {name}={value})")
-        last = max(arguments, key=lambda item: (item.end_lineno or 0, item.end_col_offset or 0))
-        return self._after_last(call, last, f"{name}={value}")
+                return self.replace(item.value, value)
+        if binding_of_text(value) <= Binding.NAMED:
+            value = f"({value})"
+        try:
+            return Arguments(self._layout, call).add(f"{name}={value}")
+        except UnreachableError:
+            return NOWHERE
 
-    def _after_last(self, call: ast.Call, last: ast.expr, text: str) -> Edit:
-        end = self.tree.span(last)
-        close = self.tree.span(call)
-        rest = self.source.slice(Span(end.end_line, end.end_column, close.end_line, close.end_column - 1))
-        size, comma = _closing(rest)
-        line, column = _advance(end.end_line, end.end_column, rest[:size])
-        owner = next((item for item in call.keywords if item.value is last), last)
-        start = self.tree.span(owner)
-        before = self.source.lines[start.line - 1][: start.column - 1]
-        if close.end_line > line and not before.strip():
-            tail = self.source.lines[line - 1][column - 1 :]
-            if comma:
-                return _insert(line, column + len(tail), f"\n{before}{text},")
-            return Edit(Span(line, column, line, column + len(tail)), f",{tail}\n{before}{text}")
-        if comma:
-            return _insert(line, column, f" {text},") if close.end_line > line else _insert(line, column, f" {text}")
-        return _insert(line, column, f", {text}")
+    def remove_keyword(self, call: ast.Call, name: str) -> Edit:
+        """Take `name=...` out of a call that has it."""
+        found = next((item for item in call.keywords if item.arg == name), None)
+        return NOWHERE if found is None else self.remove_argument(call, found)
+
+    def remove_argument(self, call: ast.Call, argument: ast.expr | ast.keyword) -> Edit:
+        """Take one of a call's own arguments out of it, with its comma."""
+        try:
+            return Arguments(self._layout, call).remove(argument)
+        except UnreachableError:
+            return NOWHERE
+
+    # Expressions.
 
     def replace(self, node: ast.AST, text: str) -> Edit:
-        return Edit(self.tree.span(node), text)
+        """Write `text` in the place of `node`, in parentheses where that place asks for them."""
+        try:
+            start, end = self._layout.range(node)
+            if isinstance(node, ast.expr):
+                text = self._fitted(node, text)
+        except UnreachableError:
+            return NOWHERE
+        return self._layout.edit(start, end, text)
+
+    def _fitted(self, node: ast.expr, text: str) -> str:
+        layout = self._layout
+        if layout.is_bare_generator(node):
+            return f"({text})"
+        binding, needed = binding_of_text(text), needed_at(node, self.tree.parent(node))
+        own = layout.outer(node) != layout.range(node)
+        if binding < needed and not own:
+            return f"({text})"
+        if not own and spans_lines(text) and not layout.is_bracketed(node):
+            return f"({text})"
+        return text
+
+    def wrap(self, node: ast.expr, before: str, after: str) -> Edit:
+        """`x` becomes `before x after`: `wrap(node, "torch.stack(", ")")`."""
+        try:
+            text = self._layout.text(node)
+            bare = isinstance(node, ast.Tuple) and binding_of_text(text) == Binding.BARE
+        except UnreachableError:
+            return NOWHERE
+        return self.replace(node, f"{before}({text}){after}" if bare else f"{before}{text}{after}")
+
+    def unwrap(self, call: ast.Call, argument: ast.expr | None = None) -> Edit:
+        """A call becomes one of its arguments, by default its first."""
+        if argument is None:
+            argument = call.args[0] if call.args else None
+        if argument is None or isinstance(argument, ast.Starred):
+            return NOWHERE
+        try:
+            return self.replace(call, self._layout.text(argument))
+        except UnreachableError:
+            return NOWHERE
 
     def append_method(self, node: ast.expr, call: str) -> Edit:
         """`x` becomes `x.detach()` for `call="detach()"`, in parentheses where precedence asks for them."""
-        text = self.tree.text(node)
-        plain = isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-        return Edit(self.tree.span(node), f"{text}.{call}" if plain else f"({text}).{call}")
-
-    def unwrap(self, call: ast.Call) -> Edit:
-        """A call becomes its only argument."""
-        return Edit(self.tree.span(call), self.tree.text(call.args[0]))
+        layout = self._layout
+        try:
+            start, end = layout.range(node)
+            text = layout.code[start:end]
+            outer = layout.outer(node)
+            bare = layout.is_bare_generator(node)
+        except UnreachableError:
+            return NOWHERE
+        if bare:
+            return layout.edit(start, end, f"({text}.{call})")
+        if outer != (start, end):
+            return layout.insert(outer[1], f".{call}")
+        if binding_of_text(text) < Binding.ATOM:
+            return layout.edit(start, end, f"({text}).{call}")
+        return layout.insert(end, f".{call}")
 
     # Statements.
 
     def delete_statement(self, statement: ast.stmt) -> tuple[Edit, ...]:
-        """Delete a statement with its line; a block that would be empty keeps `pass`."""
-        span = self.tree.span(statement)
-        first, last = self.source.lines[span.line - 1], self.source.lines[span.end_line - 1]
-        before, after = first[: span.column - 1], last[span.end_column - 1 :]
-        parent = self.tree.parent(statement)
-        blocks = [block for _, block in ast.iter_fields(parent) if isinstance(block, list) and statement in block] if parent else []
-        if any(len(block) == 1 for block in blocks) and not isinstance(parent, ast.Module):
-            return (Edit(span, "pass"),)
-        if before.strip() or after.strip():
-            return self._delete_part(span, before, after)
-        if span.end_line < len(self.source.lines):
-            return (Edit(Span(span.line, 1, span.end_line + 1, 1), ""),)
-        return (Edit(Span(span.line, 1, span.end_line, len(last) + 1), ""),)
-
-    def _delete_part(self, span: Span, before: str, after: str) -> tuple[Edit, ...]:
-        """One of several statements on a line, or one with a comment behind it."""
-        semicolon = re.match(r"\s*;[ \t]*", after)
-        if semicolon:
-            return (Edit(Span(span.line, span.column, span.end_line, span.end_column + semicolon.end()), ""),)
-        ahead = re.search(r";[ \t]*$", before)
-        if ahead:
-            return (Edit(Span(span.line, span.column - len(ahead.group()), span.end_line, span.end_column), ""),)
-        return (Edit(Span(span.line, span.column, span.end_line, span.end_column + len(after) - len(after.lstrip())), ""),)
-
-    def would_lose_comment(self, node: ast.AST) -> bool:
-        """Whether a comment stands inside the node's own lines."""
-        return "#" in self.tree.text(node)
+        """Delete a statement with its lines and the comment behind it; a block that would be empty keeps `pass`."""
+        try:
+            return (self._statements.delete(statement),)
+        except UnreachableError:
+            return (NOWHERE,)
 
     def swap_statements(self, first: ast.stmt, second: ast.stmt) -> tuple[Edit, ...]:
-        return (Edit(self.tree.span(first), self.tree.text(second)), Edit(self.tree.span(second), self.tree.text(first)))
+        """Exchange two statements of one block, each with its comments."""
+        return self._statements.swap(first, second)
 
     def insert_before(self, statement: ast.stmt, text: str) -> Edit:
-        """Insert a statement on a line of its own above another, with its indentation."""
-        decorators = getattr(statement, "decorator_list", [])
-        line = min([statement.lineno, *(item.lineno for item in decorators)])
-        indent = re.match(r"[ \t]*", self.source.lines[line - 1])
-        return _insert(line, 1, f"{indent.group() if indent else ''}{text}\n")
+        """Insert lines above a statement and its decorators, with its indentation."""
+        return self._statements.insert_before(statement, text)
+
+    def insert_after(self, statement: ast.stmt, text: str) -> Edit:
+        """Insert lines below a statement, with its indentation."""
+        return self._statements.insert_after(statement, text)
 
     def decorate(self, function: FunctionNode, decorator: str) -> Edit:
-        """Put a decorator directly above the `def`, below the ones that are there."""
-        indent = re.match(r"[ \t]*", self.source.lines[function.lineno - 1])
-        return _insert(function.lineno, 1, f"{indent.group() if indent else ''}{decorator}\n")
+        """Put a decorator (`"@torch.no_grad()"`) directly above the `def`, below the ones that are there."""
+        return self._statements.decorate(function, decorator)
+
+    def would_lose_comment(self, node: ast.AST, kept: ast.AST | None = None) -> bool:
+        """Whether a comment goes when `node` is deleted or rewritten; a fix that does so is not SAFE.
+
+        For a statement the comment behind it counts, for an argument the one behind it on a line of its own. Comments
+        inside `kept`, a part of `node` that stays, do not.
+        """
+        layout = self._layout
+        try:
+            if isinstance(node, ast.stmt):
+                return self._statements.loses_comment(node)
+            start, end = layout.range(node)
+            if kept is not None:
+                inner = layout.range(kept)
+                return layout.has_comment(start, inner[0]) or layout.has_comment(inner[1], end)
+            call = self.tree.parent(node)
+            if isinstance(call, ast.Call) and node is not call.func and isinstance(node, (ast.expr, ast.keyword)):
+                return Arguments(layout, call).loses_comment(node)
+            return layout.has_comment(start, end)
+        except UnreachableError:
+            return True
 
     # Names.
 
-    def names(self) -> set[str]:
-        """Every name that is bound or used anywhere in the file."""
-        found = set(re.findall(r"[^\W\d]\w*", self.source.text))
-        return found
-
     def free_name(self, wanted: str) -> str:
-        taken, number = self.names(), 2
-        name = wanted
-        while name in taken:
-            name, number = f"{wanted}_{number}", number + 1
-        return name
+        """`wanted`, with a number behind it where the file has that word already."""
+        return self._names.free(wanted)
 
-    def ensure_import(self, module: str, name: str | None = None) -> tuple[str, tuple[Edit, ...]]:
-        """How the file spells `module` (or `name` of it), and the import edit where it has none yet."""
-        for statement in self._whole().body:
-            if isinstance(statement, ast.Import) and name is None:
-                for alias in statement.names:
-                    if alias.name == module:
-                        return alias.asname or alias.name, ()
-            if isinstance(statement, ast.ImportFrom) and name is not None and statement.module == module and not statement.level:
-                for alias in statement.names:
-                    if alias.name == name:
-                        return alias.asname or alias.name, ()
-        bound = name or module
-        text = f"import {module}" if name is None else f"from {module} import {name}"
-        if bound.partition(".")[0] in self.names():
-            fresh = self.free_name(f"_{bound.rpartition('.')[2]}")
-            return fresh, (self._at_imports(f"{text} as {fresh}\n"),)
-        return bound, (self._at_imports(f"{text}\n"),)
+    def ensure_import(
+        self, module: str, name: str | None = None, *, at: ast.AST | None = None
+    ) -> tuple[str, tuple[Edit, ...]]:
+        """How to spell `module` (or `name` of it) at the node `at`, and the import to add where the file has none.
 
-    def hoist_to_module(self, expression: str, wanted: str) -> tuple[str, tuple[Edit, ...]]:
-        """Bind an expression to a free constant's name after the imports."""
-        name = self.free_name(wanted)
-        line = self._after_imports()
-        following = self.source.lines[line - 1] if line <= len(self.source.lines) else ""
-        tail = "" if not following.strip() else "\n\n"
-        return name, (_insert(line, 1, f"\n{name} = {expression}\n{tail}"),)
+        Without `at` the spelling has to hold anywhere in the file, so that a parameter of the same name rules it out.
+        """
+        scopes = self._scopes(at)
+        spelling = self._names.spelling(module, name, at, scopes)
+        if spelling is not None:
+            return spelling, ()
+        bound = name if name is not None else module.partition(".")[0]
+        target = module if name is None else f"{module}.{name}"
+        alias = name if name is not None else module
+        if not self._names.is_free_for(bound, target if name is not None else bound, at, scopes):
+            alias = self._names.free(f"_{target.rpartition('.')[2]}")
+        return alias, (self._imports.add(module, name, alias),)
 
-    def _at_imports(self, text: str) -> Edit:
-        return _insert(self._after_imports(), 1, text)
+    def _scopes(self, at: ast.AST | None) -> list[ast.AST]:
+        """The functions around a node, innermost first, and the class if it stands directly in one."""
+        if at is None:
+            return []
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+        found = [outer for outer in self.tree.ancestors(at) if isinstance(outer, kinds)]
+        return [outer for index, outer in enumerate(found) if not index or not isinstance(outer, ast.ClassDef)]
 
-    def _after_imports(self) -> int:
-        """The line after the last top-level import, or after the docstring where there is none."""
-        line = 1
-        for index, statement in enumerate(self._whole().body):
-            is_docstring = index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-            if isinstance(statement, (ast.Import, ast.ImportFrom)) or is_docstring:
-                line = (statement.end_lineno or statement.lineno) + 1
-        return line
+    def hoist_to_module(
+        self, expression: str, wanted: str, *, at: ast.AST | None = None
+    ) -> tuple[str, tuple[Edit, ...]]:
+        """Bind an expression to a free name below the imports, for use at `at`."""
+        name = self._names.free(wanted)
+        if at is not None and not self._imports.runs_before(self._top_level(at), expression):
+            return name, (NOWHERE,)
+        if spans_lines(expression):
+            expression = f"({expression})"
+        return name, (self._imports.constant(name, expression),)
 
-    def _whole(self) -> ast.Module:
-        return self.tree.module
-
-
-def _insert(line: int, column: int, text: str) -> Edit:
-    return Edit(Span(line, column, line, column), text)
-
-
-def _closing(rest: str) -> tuple[int, bool]:
-    """How much of the text behind the last argument still belongs to it (its own parentheses, a trailing comma)."""
-    size, comma, index = 0, False, 0
-    while index < len(rest):
-        letter = rest[index]
-        if letter == "#":
-            stop = rest.find("\n", index)
-            index = len(rest) if stop < 0 else stop
-            continue
-        if letter == ")" or letter == ",":
-            size, comma = index + 1, letter == ","
-        index += 1
-    return size, comma
-
-
-def _advance(line: int, column: int, text: str) -> tuple[int, int]:
-    lines = text.split("\n")
-    return (line, column + len(text)) if len(lines) == 1 else (line + len(lines) - 1, len(lines[-1]) + 1)
+    def _top_level(self, node: ast.AST) -> ast.stmt:
+        holder = node
+        for outer in self.tree.ancestors(node):
+            if not isinstance(outer, ast.Module):
+                holder = outer
+        assert isinstance(holder, ast.stmt)
+        return holder
