@@ -247,6 +247,9 @@ class Classes:
         kinds = []
         for definition in definitions:
             kind = self.inference.definition_kind(definition)
+            if kind.device is Device.CUDA and not isinstance(definition.target, ast.Attribute):
+                # A default in the body of a class (a dataclass's field) is there to be overridden.
+                kind = kind.but(device=Device.MAYBE)
             if definition.binding is Binding.AUGMENTED and not kind.holds_tensors:
                 continue
             if kind.tag is Tag.TENSOR and self._is_parameter(definition):
@@ -381,8 +384,10 @@ class Classes:
                 return self.inference.run(method, arguments, receiver)
         return methods.method(receiver.but(path="", qualified=""), func.attr, arguments)
 
-    def iterated(self, base: Kind) -> Kind:
-        """What iterating an instance of a project class gives: through its `__iter__` or `__getitem__`."""
+    def iterated(self, base: Kind) -> Kind | None:
+        """What iterating an instance of a project class gives, through its `__iter__` or `__getitem__`; None when it
+        has neither.
+        """
         for owner in self.mro(Ref(CLASS, base.path, base.qualified)):
             for name, given in (("__iter__", NO_ARGUMENTS), ("__getitem__", None)):
                 method = self._method_of(owner, name) if owner.kind == CLASS else None
@@ -390,7 +395,7 @@ class Classes:
                     arguments = given if given is not None else Arguments((lambda: NUMBER,))
                     found = self.inference.run(method, arguments, base)
                     return iterate(found) if name == "__iter__" else found
-        return UNKNOWN
+        return None
 
 
 def placed(kind: Kind, base: Kind) -> Kind:

@@ -9,6 +9,7 @@ recursion ends in `NEVER`, the value that adds nothing to a join.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -50,6 +51,7 @@ _DTYPES = frozenset(
     "complex128 cfloat float8_e4m3fn float8_e5m2 uint16 uint32 uint64".split()
 )
 _MODULE = "<module>"
+_EXECUTES = re.compile(r"^\s*exec\(|\bglobals\(\)", re.MULTILINE)
 _Node = TypeVar("_Node", ast.expr, Definition)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -250,6 +252,8 @@ class Inference:
         if not definitions:
             return self._free(node)
         found = self._joined(definitions, frame)
+        if found.device is Device.CUDA and found.tag in (Tag.STRING, Tag.DEVICE) and self._overridable(definitions):
+            found = found.but(device=Device.MAYBE)
         if found.tag in (Tag.BATCH, Tag.MAPPING, Tag.SEQUENCE):
             found = self._with_new_items(node, found, frame)
         return self.narrowing.narrow(node, found, frame)
@@ -269,6 +273,13 @@ class Inference:
                 kept = [kind for _, kind in kinds if kind.tag is not Tag.NUMBER]
                 return join(kept).at_most(Confidence.MEDIUM if len(kept) < len(kinds) else Confidence.HIGH)
         return join(kind for _, kind in kinds)
+
+    def _overridable(self, definitions: tuple[Definition, ...]) -> bool:
+        """Module-level settings that `exec` or `globals()` may replace, as configuration by script does."""
+        if not _EXECUTES.search(self.tree.source.text):
+            return False
+        scope = self.flow.bindings(self.tree.module)
+        return any(id(item) in scope.top for item in definitions)
 
     @staticmethod
     def _feeds_itself(definition: Definition) -> bool:
@@ -305,8 +316,11 @@ class Inference:
         """What one turn of a loop over the value gives, through the project's own `__iter__` where there is one."""
         if kind.path and kind.tag in (Tag.INSTANCE, Tag.DATASET, Tag.LOADER, Tag.MODULE):
             found = self.classes.iterated(kind)
-            if found.known or kind.element is None:
+            if found is not None and (found.known or kind.element is None):
                 return found
+            if found is not None and kind.element is not None:
+                # A loader with an `__iter__` of its own: what it yields may be anywhere.
+                return kind.element.but(place=Place.UNKNOWN, device=None, pinned=False)
         return operations.iterate(kind)
 
     def _assigned(self, definition: Definition, frame: Frame | None) -> Kind:
@@ -316,9 +330,8 @@ class Inference:
         elif definition.annotation is not None and definition.binding is Binding.ASSIGN:
             # `x: Tensor` alone gives no value; it only says what others will give.
             return NEVER
-        if not found.known and found.tag is not Tag.NEVER and definition.annotation is not None:
-            promised = self.annotated(definition.annotation)
-            return promised if found.place is Place.UNKNOWN else promised.but(place=found.place)
+        if definition.annotation is not None:
+            return promises.kept(found, self.annotated(definition.annotation))
         return found
 
     def _augmented(self, definition: Definition, frame: Frame | None) -> Kind:
@@ -497,15 +510,27 @@ class Inference:
         """The result of calling a value."""
         if callee.tag in (Tag.FUNCTION, Tag.CLASS):
             if not callee.path:
-                return library.call(callee.qualified, arguments, default)
+                return self._fed(library.call(callee.qualified, arguments, default), arguments)
             if callee.tag is Tag.FUNCTION:
                 return self.run(Ref(FUNCTION, callee.path, callee.qualified), arguments)
-            return self.classes.instance(Ref(CLASS, callee.path, callee.qualified), arguments)
+            return self._fed(self.classes.instance(Ref(CLASS, callee.path, callee.qualified), arguments), arguments)
         if callee.path and callee.tag in (Tag.MODULE, Tag.INSTANCE, Tag.LOADER, Tag.DATASET):
             found = self.classes.call_instance(callee, arguments)
             if found is not None:
                 return found
         return methods.called(callee, arguments)
+
+    def _fed(self, made: Kind, arguments: Arguments) -> Kind:
+        """A loader over a data set of the project: its batches hold what the data set gives for one item."""
+        if made.tag is not Tag.LOADER or made.element is None or arguments.has("collate_fn"):
+            return made
+        dataset = arguments.at(0, "dataset")
+        if dataset is None or not dataset.path or dataset.tag is not Tag.DATASET:
+            return made
+        sample = self.iterate(dataset)
+        if sample.tag in (Tag.TENSOR, Tag.SEQUENCE, Tag.MAPPING):
+            return made.but(element=library.collated(sample, made.element))
+        return made
 
     def call_method(self, base: Kind, name: str, arguments: Arguments, written: str = "") -> Kind:
         """The result of `base.name(...)`."""
@@ -606,10 +631,7 @@ class Inference:
         if isinstance(node, ast.AsyncFunctionDef):
             return UNKNOWN
         found = join(self._result(item, frame) for item in returns) if returns else NONE
-        if not found.known and found.tag is not Tag.NEVER and node.returns is not None:
-            promised = self.annotated(node.returns)
-            return promised.but(place=found.place) if promised.holds_tensors else promised
-        return found
+        return promises.kept(found, self.annotated(node.returns)) if node.returns is not None else found
 
     def _result(self, node: ast.expr | None, frame: Frame) -> Kind:
         if node is None:

@@ -22,7 +22,7 @@ from perflint.kinds.kind import (
     sequence,
     tensor,
 )
-from perflint.kinds.operations import iterate
+from perflint.kinds.operations import iterate, part_of
 from perflint.pytorch import arrays, devices, loaders, modules, tensors, wrappers
 from perflint.pytorch.distributed import COLLECTIVES
 from perflint.pytorch.names import canonical, last
@@ -314,14 +314,18 @@ def loader(name: str, arguments: Arguments) -> Kind:
 def collated(sample: Kind, batch: Kind) -> Kind:
     """What the default collation makes of samples of a known structure."""
     if sample.tag in (Tag.TENSOR, Tag.NUMBER, Tag.ARRAY):
+        if sample.tag is Tag.TENSOR and sample.place is Place.UNKNOWN:
+            return part_of(batch, batch.how)
         place = sample.place if sample.tag is Tag.TENSOR and sample.place is not Place.UNKNOWN else batch.place
         return tensor(place, device=sample.device, pinned=batch.pinned, fresh=True, how=batch.how)
     if sample.tag is Tag.SEQUENCE and sample.items:
-        return sequence(items=(collated(item, batch) for _, item in sample.items))
+        return sequence(items=[collated(item, batch) for _, item in sample.items])
     if sample.tag is Tag.MAPPING and sample.items:
         return mapping(items=((str(key), collated(item, batch)) for key, item in sample.items))
     if sample.tag is Tag.STRING:
         return sequence(STRING)
+    if sample.tag is Tag.UNKNOWN and batch.tag is Tag.BATCH:
+        return part_of(batch, batch.how)
     return batch
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from perflint.facts.summary import Value
 from perflint.finding import Confidence
+from perflint.kinds import promises
 from perflint.kinds.arguments import Arguments
 from perflint.kinds.kind import UNKNOWN, Device, Kind, Place, Tag, join, mapping, sequence, tensor
 from perflint.kinds.operations import part_of
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from perflint.kinds.inference import Inference
     from perflint.program.callgraph import Edge
 
+#: Kinds that say little of what other callers pass.
+_WEAK = frozenset({Tag.NUMBER, Tag.STRING, Tag.NONE, Tag.SEQUENCE, Tag.MAPPING, Tag.FUNCTION, Tag.CLASS, Tag.INSTANCE})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MOST_CALLERS = 8
 _CALLER_DEPTH = 3
@@ -32,7 +36,7 @@ class Parameters:
         self.inference = inference
         self._known: dict[int, Kind] = {}
         self._asking: list[int] = []
-        self._calls: dict[int, dict[tuple[int, int], ast.Call]] = {}
+        self._calls: dict[int, dict[tuple[int, int], list[ast.Call]]] = {}
 
     def kind(self, definition: Definition) -> Kind:
         known = self._known.get(id(definition.node))
@@ -92,7 +96,8 @@ class Parameters:
         return made.but(place=Place.MODULE) if made.tag is Tag.MODULE else made
 
     def _from_hook(self, function: FunctionNode, cls: ast.ClassDef, place: int) -> Kind | None:
-        bases = self.inference.classes.library_bases(self._ref(cls))
+        # A framework's own repository holds its base classes as project classes: their last names count too.
+        bases = [base.name for base in self.inference.classes.mro(self._ref(cls))[1:]]
         hook = frameworks.hook_of(bases, function.name)
         if hook is None or place < 0:
             return None
@@ -124,7 +129,7 @@ class Parameters:
         assert isinstance(argument, ast.arg)
         annotated = self._annotated(argument)
         found = annotated
-        if not found.known or (found.holds_tensors and found.place is Place.UNKNOWN):
+        if not found.known or _is_open(found):
             passed = self._passed(function, argument.arg)
             found = _merged(annotated, passed)
         is_forward = cls is not None and function.name == "forward" and self._is_module(cls)
@@ -199,9 +204,10 @@ class Parameters:
         scope = Scope(inference.path, inference.tree.qualname(function))
         if scope.function not in inference.program.summaries[inference.path].functions:
             return UNKNOWN
-        edges = inference.program.callers(scope)
+        edges = list(inference.program.callers(scope))
         if not edges or len(edges) > 4 * _MOST_CALLERS:
             return UNKNOWN
+        edges = [edge for edge in edges if self._calls_itself(edge, function)]
         kinds = [self._argument(edge, function, name) for edge in edges[:_MOST_CALLERS]]
         given = [kind for kind in kinds if kind is not None]
         known = [kind for kind in given if kind.known]
@@ -211,8 +217,19 @@ class Parameters:
         if not found.known:
             return UNKNOWN
         if len(known) < len(given):
+            # The same parameter given a number here and something unknown there may be anything.
+            if found.tag in _WEAK:
+                return UNKNOWN
             found = found.but(place=Place.UNKNOWN, device=None, items=())
         return found.but(fresh=False).at_most(Confidence.MEDIUM)
+
+    def _calls_itself(self, edge: Edge, function: FunctionNode) -> bool:
+        """Whether an edge is a call of the function, not one that hands it to a library as a callback."""
+        facts = self.inference.program.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
+        passed = [*facts.args, *(value for _, value in facts.keywords)]
+        if any(isinstance(value, str) and value.rpartition(".")[2] == function.name for value in passed):
+            return False
+        return _last(facts.func) == function.name or edge.confidence is Confidence.HIGH
 
     def _argument(self, edge: Edge, function: FunctionNode, name: str) -> Kind | None:
         inference = self.inference
@@ -220,7 +237,7 @@ class Parameters:
             value = inference.program.argument(edge, name)
             return inference.values.value(value, edge.caller) if value is not None else None
         facts = inference.program.summaries[inference.path].functions[edge.caller.function].calls[edge.index]
-        call = self._call_at(facts.line, facts.column)
+        call = self._call_at(facts.line, facts.column, _last(facts.func))
         if call is None:
             return UNKNOWN
         for keyword in call.keywords:
@@ -236,8 +253,8 @@ class Parameters:
             return inference.eval(given, None)
         return None
 
-    def _call_at(self, line: int, column: int) -> ast.Call | None:
-        """The call of this file at a position, linked."""
+    def _call_at(self, line: int, column: int, name: str) -> ast.Call | None:
+        """The call of this file at a position, linked. Of those that begin together (`a.b().c()`), that of `name`."""
         tree = self.inference.tree
         for top in tree.module.body:
             first = min([top.lineno, *(item.lineno for item in getattr(top, "decorator_list", ()))])
@@ -248,9 +265,9 @@ class Parameters:
                     known = self._calls[id(top)] = {}
                     for node in ast.walk(top):
                         if isinstance(node, ast.Call):
-                            # Of calls that begin together (`a.b().c()`) the outermost comes first.
-                            known.setdefault((node.lineno, node.col_offset), node)
-                return known.get((line, column))
+                            known.setdefault((node.lineno, node.col_offset), []).append(node)
+                found = known.get((line, column), ())
+                return next((call for call in found if _written_name(call.func) == name), None)
         return None
 
     # Calls with known arguments.
@@ -272,9 +289,8 @@ class Parameters:
             if given is None:
                 given = self._without(function, name, arguments)
             annotation = nodes[name].annotation
-            if annotation is not None and not given.known and given.tag is not Tag.NEVER:
-                promised = self.inference.annotated(annotation)
-                given = promised.but(place=given.place) if promised.holds_tensors else promised
+            if annotation is not None:
+                given = promises.kept(given, self.inference.annotated(annotation))
             bound[name] = given.but(fresh=False) if given.fresh else given
         if args.vararg is not None:
             extra = [thunk() for thunk in arguments.positional[len(names) :]]
@@ -304,12 +320,36 @@ def default_of(function: FunctionNode | ast.Lambda, name: str) -> ast.expr | Non
     return None
 
 
+def _last(func: Value) -> str:
+    """The last name of a callee in the notation of summaries."""
+    if isinstance(func, str):
+        return func.rpartition(".")[2]
+    return func[2] if isinstance(func, tuple) and func[0] == "attr" else ""
+
+
+def _written_name(func: ast.expr) -> str:
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
+def _is_open(kind: Kind) -> bool:
+    """Whether an annotation leaves out what callers may say: where tensors are, what a container holds."""
+    if kind.holds_tensors:
+        return kind.place is Place.UNKNOWN
+    if kind.tag in (Tag.SEQUENCE, Tag.MAPPING):
+        return kind.element is None or not kind.element.known or _is_open(kind.element)
+    return False
+
+
 def _merged(annotated: Kind, passed: Kind) -> Kind:
     """The annotation, with what callers say where it is silent."""
     if not annotated.known:
         return passed
     if passed.tag is annotated.tag or (annotated.tag is Tag.TENSOR and passed.holds_tensors):
+        if annotated.tag in (Tag.SEQUENCE, Tag.MAPPING):
+            return annotated if passed.element is None else passed
         return annotated.but(place=passed.place, device=passed.device, pinned=passed.pinned, how=passed.how)
+    if annotated.tag is Tag.SEQUENCE and passed.tag in (Tag.LOADER, Tag.DATASET, Tag.TENSOR):
+        return passed
     return annotated
 
 

@@ -104,6 +104,18 @@ def _sequence(short: str, arguments: list[str], instance_of: InstanceOf) -> Kind
     return sequence(element if element is not None and element.known else None)
 
 
+def kept(found: Kind, promised: Kind) -> Kind:
+    """What is known of a value that has been followed and annotated: the annotation says what it is where following
+    it did not, and following it says where it is.
+    """
+    if found.tag is Tag.NEVER or not promised.known:
+        return found
+    if promised.holds_tensors and (not found.known or found.tag in (Tag.BATCH, Tag.OUTPUT)):
+        how = found.how or promised.how
+        return promised.but(place=found.place, device=found.device, pinned=found.pinned, how=how)
+    return found if found.known else promised
+
+
 def library_instance(dotted: str) -> Kind:
     """An instance of a library class, by its dotted name, as far as an annotation tells."""
     name = canonical(dotted)

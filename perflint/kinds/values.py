@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from perflint.facts.summary import MODULE, FunctionFacts, Value
 from perflint.finding import Confidence
-from perflint.kinds import operations, transfers
+from perflint.kinds import operations, promises, transfers
 from perflint.kinds.arguments import Arguments, Thunk
-from perflint.kinds.kind import NEVER, NONE, NUMBER, STRING, UNKNOWN, Kind, Place, Tag, join, mapping, sequence
+from perflint.kinds.kind import NEVER, NONE, NUMBER, STRING, UNKNOWN, Device, Kind, Place, Tag, join, mapping, sequence
 from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, MODULE_REF, Ref, Scope
 
 if TYPE_CHECKING:
@@ -64,9 +64,10 @@ class Values:
             found = join(self.value(value, scope, env) for value in facts.returns) if facts.returns else NONE
         finally:
             self._active = outer
-        if not found.known and found.tag is not Tag.NEVER and facts.returns_annotation:
-            promised = self.inference.promised(facts.returns_annotation, Scope(function.path, MODULE))
-            return promised.but(place=found.place) if promised.holds_tensors else promised
+        if facts.returns_annotation:
+            found = promises.kept(
+                found, self.inference.promised(facts.returns_annotation, Scope(function.path, MODULE))
+            )
         # Without flow the answer may be of an assignment that comes later.
         return found.at_most(Confidence.MEDIUM) if found.holds_tensors else found
 
@@ -88,9 +89,8 @@ class Values:
                 given = (
                     self.value(param.default, Scope(scope.path, facts.owner or MODULE)) if param.default else UNKNOWN
                 )
-            if not given.known and given.tag is not Tag.NEVER and param.annotation:
-                promised = self.inference.promised(param.annotation, Scope(scope.path, MODULE))
-                given = promised.but(place=given.place) if promised.holds_tensors else promised
+            if param.annotation:
+                given = promises.kept(given, self.inference.promised(param.annotation, Scope(scope.path, MODULE)))
             bound[name] = given
         return bound
 
@@ -104,6 +104,8 @@ class Values:
             kinds = []
             for value, where in facts.attributes[name]:
                 kind = self.value(value, Scope(owner.path, where))
+                if where == MODULE and kind.device is Device.CUDA:
+                    kind = kind.but(device=Device.MAYBE)  # a default in the body of a class
                 if kind.tag is Tag.TENSOR and _is_parameter(value):
                     kind = kind.but(place=Place.MODULE)
                 kinds.append(kind)

@@ -388,6 +388,7 @@ FAIRSEQ = Framework(
         "FairseqDataset": _hooks(_SAMPLE, _DATA, "__getitem__ collater"),
     },
     frozenset({Does.TRANSFERS, Does.PINS, Does.AUTOCASTS, Does.STEPS, Does.ZEROES_GRAD}),
+    words("FairseqTask FairseqCriterion FairseqDataset"),
 )
 
 STABLE_BASELINES = Framework(

@@ -51,7 +51,8 @@ FUNCTIONAL_MODULES = ("torch.nn.functional.", "torch.special.", "torch.fft.", "t
 #: Functions of `torch` that give one tensor on the device of their arguments.
 FUNCTIONS = within(
     "torch",
-    "abs absolute acos acosh add addbmm addcdiv addcmul addmm addmv addr amax amin angle argmax argmin argsort "
+    "abs absolute acos acosh adjoint all any arccos arcsin as_strided broadcast_to detach gcd stft istft add addbmm "
+    "addcdiv addcmul addmm addmv addr amax amin angle argmax argmin argsort "
     "argwhere "
     "asin asinh atan atan2 atanh arctan arctan2 baddbmm bernoulli bincount bitwise_and bitwise_not bitwise_or "
     "bitwise_xor bmm bucketize cat cdist ceil celu chain_matmul cholesky cholesky_inverse cholesky_solve clamp "
