@@ -207,7 +207,7 @@ class Classes:
         method = self._method_of(owner, name)
         if method is not None:
             if self._is_property(method):
-                return placed(self.inference.run(method, NO_ARGUMENTS, base), base)
+                return placed(self.inference.calls.run(method, NO_ARGUMENTS, base), base)
             return Kind(Tag.FUNCTION, qualified=method.name, path=method.path)
         if owner.path == self.inference.path:
             found = self._attribute_here(owner, name)
@@ -338,13 +338,13 @@ class Classes:
             method = self._method_of(owner, name)
             if method is not None:
                 if self._is_property(method):
-                    return self.inference.call(self.inference.run(method, NO_ARGUMENTS, base), arguments)
+                    return self.inference.calls.value(self.inference.calls.run(method, NO_ARGUMENTS, base), arguments)
                 receiver = None if self._is_static(method) else base
-                return self._handed(self.inference.run(method, arguments, receiver), base, arguments)
+                return self._handed(self.inference.calls.run(method, arguments, receiver), base, arguments)
         if base.tag is Tag.CLASS:
             return None
         held = self.member(base, name)
-        return self.inference.call(held, arguments) if held is not None and held.known else None
+        return self.inference.calls.value(held, arguments) if held is not None and held.known else None
 
     def _is_static(self, method: Ref) -> bool:
         facts = self.inference.program.summaries[method.path].functions[method.name]
@@ -356,7 +356,7 @@ class Classes:
             for name in _CALLS:
                 method = self._method_of(owner, name) if owner.kind == CLASS else None
                 if method is not None:
-                    found = self.inference.run(method, arguments, base)
+                    found = self.inference.calls.run(method, arguments, base)
                     if not found.known and base.tag is Tag.MODULE and found.tag is not Tag.NEVER:
                         return methods.module_result(base, arguments)
                     return self._handed(found, base, arguments)
@@ -381,7 +381,7 @@ class Classes:
                 continue
             method = self._method_of(owner, func.attr)
             if method is not None:
-                return self.inference.run(method, arguments, receiver)
+                return self.inference.calls.run(method, arguments, receiver)
         return methods.method(receiver.but(path="", qualified=""), func.attr, arguments)
 
     def iterated(self, base: Kind) -> Kind | None:
@@ -393,7 +393,7 @@ class Classes:
                 method = self._method_of(owner, name) if owner.kind == CLASS else None
                 if method is not None:
                     arguments = given if given is not None else Arguments((lambda: NUMBER,))
-                    found = self.inference.run(method, arguments, base)
+                    found = self.inference.calls.run(method, arguments, base)
                     return iterate(found) if name == "__iter__" else found
         return None
 

@@ -11,13 +11,15 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from perflint.finding import Confidence
 from perflint.kinds import library, methods, operations, promises, transfers
-from perflint.kinds.arguments import Arguments, Thunk, given
+from perflint.kinds.arguments import Arguments
+from perflint.kinds.calls import Calls
 from perflint.kinds.classes import Classes
+from perflint.kinds.frames import Frame
+from perflint.kinds.guard import Guard
 from perflint.kinds.kind import (
     DTYPE,
     NEVER,
@@ -43,9 +45,6 @@ from perflint.source.bindings import Binding, Definition, key_of
 from perflint.source.flow import Flow
 from perflint.source.tree import FunctionNode, Tree
 
-#: Evaluations for one question. Beyond them the answer is unknown: code that needs more is not plain to see.
-_BUDGET = 4_000
-_DEPTH = 5
 _DTYPES = frozenset(
     "float16 float32 float64 bfloat16 half float double int8 int16 int32 int64 uint8 int long short bool complex64 "
     "complex128 cfloat float8_e4m3fn float8_e5m2 uint16 uint32 uint64".split()
@@ -54,15 +53,6 @@ _MODULE = "<module>"
 _EXECUTES = re.compile(r"^\s*exec\(|\bglobals\(\)", re.MULTILINE)
 _Node = TypeVar("_Node", ast.expr, Definition)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-
-@dataclass(slots=True, eq=False)
-class Frame:
-    """One evaluation of a function's body for given arguments."""
-
-    function: FunctionNode | ast.Lambda
-    params: dict[str, Kind]
-    memo: dict[int, Kind] = field(default_factory=dict)
 
 
 class Inference:
@@ -77,24 +67,19 @@ class Inference:
         self.parameters = Parameters(self)
         self.narrowing = Narrowing(self)
         self.values = Values(self)
+        self.calls = Calls(self)
+        self.guard = Guard()
         self._memo: dict[int, Kind] = {}
-        self._active: dict[tuple[int, int], int] = {}
-        self._lowest = 1 << 30
-        self._spent = 0
-        self._runs: dict[object, Kind] = {}
-        self._running: dict[object, int] = {}
-        self._default: Kind | bool | None = False
 
     # Questions.
 
     def kind(self, node: ast.expr) -> Kind:
         """What `node` is. Never raises for valid trees; what is not plain to see is `UNKNOWN`."""
-        self._spent = 0
+        self.guard.restart()
         try:
             found = self.eval(node, None)
         except RecursionError:
-            self._active.clear()
-            self._running.clear()
+            self.guard.abandon()
             found = UNKNOWN
         if found.tag is Tag.NEVER:
             found = UNKNOWN
@@ -145,33 +130,8 @@ class Inference:
         return known if known is not None else self._guarded(node, frame, self._eval)
 
     def _guarded(self, node: _Node, frame: Frame | None, evaluate: Callable[[_Node, Frame | None], Kind]) -> Kind:
-        """Evaluate once; what asks for itself on the way gets `NEVER`, which adds nothing to a join."""
         memo = self._memo if frame is None else frame.memo
-        known = memo.get(id(node))
-        if known is not None:
-            return known
-        key = (id(node), id(frame))
-        position = self._active.get(key)
-        if position is not None:
-            self._lowest = min(self._lowest, position)
-            return NEVER
-        self._spent += 1
-        if self._spent > _BUDGET:
-            return UNKNOWN
-        position = len(self._active)
-        outer, self._lowest = self._lowest, 1 << 30
-        self._active[key] = position
-        try:
-            found = evaluate(node, frame)
-        finally:
-            self._active.pop(key, None)
-        # A result that leans on an evaluation still going on is right only for that evaluation.
-        if self._lowest >= position and self._spent <= _BUDGET:
-            memo[id(node)] = found
-            self._lowest = outer
-        else:
-            self._lowest = min(self._lowest, outer)
-        return found
+        return self.guard.once((id(node), id(frame)), memo, id(node), lambda: evaluate(node, frame))
 
     def _eval(self, node: ast.expr, frame: Frame | None) -> Kind:
         if isinstance(node, ast.Name):
@@ -179,7 +139,7 @@ class Inference:
         if isinstance(node, ast.Attribute):
             return self._attribute(node, frame)
         if isinstance(node, ast.Call):
-            return self._call(node, frame)
+            return self.calls.node(node, frame)
         if isinstance(node, ast.Constant):
             return constant(node.value)
         if isinstance(node, ast.Subscript):
@@ -474,173 +434,7 @@ class Inference:
         found = operations.index(base, plain, is_slice=isinstance(index, ast.Slice))
         return self._stored([*kinds, found], stores) if kinds else found
 
-    # Calls.
-
-    def _call(self, node: ast.Call, frame: Frame | None) -> Kind:
-        arguments = self.arguments(node, frame)
-        func = node.func
-        if isinstance(func, ast.Attribute):
-            if _is_super(func.value):
-                return self.classes.call_super(func, arguments)
-            base = self.eval(func.value, frame)
-            if not (base.tag in (Tag.FUNCTION, Tag.CLASS) and not base.path):
-                return self.call_method(base, func.attr, arguments, self._written(node))
-        if isinstance(func, ast.Name) and func.id == "getattr" and len(node.args) > 1:
-            name = node.args[1]
-            if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                return self.member(self.eval(node.args[0], frame), name.value)
-        if isinstance(func, ast.Name) and func.id == "cast" and self._is_cast(func) and len(node.args) > 1:
-            promised = self.annotated(node.args[0])
-            return promised if promised.known else self.eval(node.args[1], frame)
-        callee = self.eval(func, frame)
-        if callee.qualified == "builtins.map" and not callee.path and len(arguments) > 1:
-            return self._mapped(arguments)
-        default = self.default_device(node, frame) if callee.qualified.startswith("torch.") else None
-        return self.call(callee, arguments, default)
-
-    def _mapped(self, arguments: Arguments) -> Kind:
-        """`map(function, xs, ys)`."""
-        function, *iterables = [thunk() for thunk in arguments.positional]
-        return sequence(self.call(function, given(*(self.iterate(kind) for kind in iterables))))
-
-    def _is_cast(self, func: ast.Name) -> bool:
-        return self.eval(func, None).qualified == "typing.cast"
-
-    def call(self, callee: Kind, arguments: Arguments, default: Kind | None = None) -> Kind:
-        """The result of calling a value."""
-        if callee.tag in (Tag.FUNCTION, Tag.CLASS):
-            if not callee.path:
-                return self._fed(library.call(callee.qualified, arguments, default), arguments)
-            if callee.tag is Tag.FUNCTION:
-                return self.run(Ref(FUNCTION, callee.path, callee.qualified), arguments)
-            return self._fed(self.classes.instance(Ref(CLASS, callee.path, callee.qualified), arguments), arguments)
-        if callee.path and callee.tag in (Tag.MODULE, Tag.INSTANCE, Tag.LOADER, Tag.DATASET):
-            found = self.classes.call_instance(callee, arguments)
-            if found is not None:
-                return found
-        return methods.called(callee, arguments)
-
-    def _fed(self, made: Kind, arguments: Arguments) -> Kind:
-        """A loader over a data set of the project: its batches hold what the data set gives for one item."""
-        if made.tag is not Tag.LOADER or made.element is None or arguments.has("collate_fn"):
-            return made
-        dataset = arguments.at(0, "dataset")
-        if dataset is None or not dataset.path or dataset.tag is not Tag.DATASET:
-            return made
-        sample = self.iterate(dataset)
-        if sample.tag in (Tag.TENSOR, Tag.SEQUENCE, Tag.MAPPING):
-            return made.but(element=library.collated(sample, made.element))
-        return made
-
-    def call_method(self, base: Kind, name: str, arguments: Arguments, written: str = "") -> Kind:
-        """The result of `base.name(...)`."""
-        if base.path:
-            if base.qualified == _MODULE:
-                return self.call(self.member(base, name), arguments)
-            found = self.classes.call_method(base, name, arguments)
-            if found is not None:
-                return found
-        return methods.method(base, name, arguments, written)
-
-    def arguments(self, node: ast.Call, frame: Frame | None) -> Arguments:
-        positional = [item for item in node.args if not isinstance(item, ast.Starred)]
-        exact = len(positional) == len(node.args) and all(item.arg is not None for item in node.keywords)
-        constants: dict[int | str, object] = {}
-        for place, item in enumerate(positional):
-            if isinstance(item, ast.Constant):
-                constants[place] = item.value
-        for keyword in node.keywords:
-            if keyword.arg is not None and isinstance(keyword.value, ast.Constant):
-                constants[keyword.arg] = keyword.value.value
-        if not exact:
-            # `f(*batch)` and `f(**batch)` hand over what the container holds.
-            spread = [item.value for item in node.args if isinstance(item, ast.Starred)]
-            spread += [item.value for item in node.keywords if item.arg is None]
-            thunks = [self._thunk(item, frame) for item in positional]
-            return Arguments(
-                [*thunks, *(self._spread(item, frame) for item in spread)],
-                {item.arg: self._thunk(item.value, frame) for item in node.keywords if item.arg is not None},
-                constants,
-                exact=False,
-            )
-        return Arguments(
-            [self._thunk(item, frame) for item in positional],
-            {item.arg: self._thunk(item.value, frame) for item in node.keywords if item.arg is not None},
-            constants,
-        )
-
-    def _thunk(self, node: ast.expr, frame: Frame | None) -> Thunk:
-        return lambda: self.eval(node, frame)
-
-    def _spread(self, node: ast.expr, frame: Frame | None) -> Thunk:
-        def spread() -> Kind:
-            kind = self.eval(node, frame)
-            if kind.tag in (Tag.BATCH, Tag.OUTPUT):
-                return operations.part_of(kind, "one part of a batch")
-            return kind.element or UNKNOWN
-
-        return spread
-
-    def _written(self, node: ast.Call) -> str:
-        """The first argument's text, for devices that only their name tells."""
-        if not node.args:
-            return ""
-        first = node.args[0]
-        return key_of(first) or "" if isinstance(first, (ast.Name, ast.Attribute)) else ""
-
-    # Functions.
-
-    def run(self, function: Ref, arguments: Arguments, receiver: Kind | None = None) -> Kind:
-        """What a function of the project returns for these arguments."""
-        if len(self._running) >= _DEPTH:
-            return UNKNOWN
-        key = (function, arguments.signature(), receiver)
-        known = self._runs.get(key)
-        if known is not None:
-            return known
-        if key in self._running:
-            self._lowest = min(self._lowest, self._running[key])
-            return NEVER
-        self._running[key] = len(self._active)
-        outer, self._lowest = self._lowest, 1 << 30
-        position = len(self._active)
-        try:
-            found = self._returned(function, arguments, receiver)
-        finally:
-            self._running.pop(key, None)
-        if self._lowest >= position and self._spent <= _BUDGET:
-            self._runs[key] = found
-            self._lowest = outer
-        else:
-            self._lowest = min(self._lowest, outer)
-        return found
-
-    def _returned(self, function: Ref, arguments: Arguments, receiver: Kind | None) -> Kind:
-        if function.path != self.path:
-            return self.values.run(function, arguments, receiver)
-        node = self.classes.function_node(function.name)
-        if node is None:
-            return UNKNOWN
-        if isinstance(node, ast.Lambda):
-            frame = Frame(node, self.parameters.bound(node, arguments, receiver))
-            return self.eval(node.body, frame)
-        frame = Frame(node, self.parameters.bound(node, arguments, receiver))
-        returns, yields, generator = self.classes.results(node)
-        if generator:
-            return sequence(join(self.eval(item, frame) for item in yields) if yields else UNKNOWN)
-        if isinstance(node, ast.AsyncFunctionDef):
-            return UNKNOWN
-        found = join(self._result(item, frame) for item in returns) if returns else NONE
-        return promises.kept(found, self.annotated(node.returns)) if node.returns is not None else found
-
-    def _result(self, node: ast.expr | None, frame: Frame) -> Kind:
-        if node is None:
-            return NONE
-        if not self.narrowing.possible(node, frame):
-            return NEVER
-        return self.eval(node, frame)
-
-    # Types and devices.
+    # Promises.
 
     def annotated(self, node: ast.expr) -> Kind:
         """The kind an annotation promises."""
@@ -662,52 +456,6 @@ class Inference:
             return join(kinds) if kinds else UNKNOWN
 
         return promises.kind_of(text, instance_of)
-
-    def default_device(self, node: ast.AST, frame: Frame | None = None) -> Kind | None:
-        """The device that new tensors are made on at `node`, when `with torch.device(...)` or a default says so."""
-        for outer in self.tree.ancestors(node):
-            if isinstance(outer, (ast.With, ast.AsyncWith)):
-                for item in outer.items:
-                    if item.context_expr is node:
-                        return None
-                    if isinstance(item.context_expr, (ast.Call, ast.Name, ast.Attribute)):
-                        entered = self._device_entered(item.context_expr, frame)
-                        if entered is not None:
-                            return entered
-            elif isinstance(outer, _FUNCTIONS):
-                break
-        return self._file_default()
-
-    def _device_entered(self, node: ast.expr, frame: Frame | None) -> Kind | None:
-        if isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name != "device":
-                return None
-        found = self.eval(node, frame)
-        return found if found.tag is Tag.DEVICE else None
-
-    def _file_default(self) -> Kind | None:
-        """`torch.set_default_device(...)` anywhere in the file holds for all of it."""
-        if self._default is not False:
-            return self._default  # type: ignore[return-value]
-        self._default = None
-        if "set_default_device" in self.tree.source.text or "set_default_tensor_type" in self.tree.source.text:
-            for top in self.tree.module.body:
-                for node in ast.walk(top):
-                    if isinstance(node, ast.Call) and _last_name(node.func) in (
-                        "set_default_device",
-                        "set_default_tensor_type",
-                    ):
-                        self.tree.link(top)
-                        self._default = self._default_of(node)
-        return self._default
-
-    def _default_of(self, node: ast.Call) -> Kind:
-        if _last_name(node.func) == "set_default_tensor_type":
-            written = ast.unparse(node.args[0]) if node.args else ""
-            return Kind(Tag.DEVICE, device=Device.CUDA if "cuda" in written else Device.CPU)
-        given = self.eval(node.args[0], None) if node.args else UNKNOWN
-        return Kind(Tag.DEVICE, device=transfers.device_of(given))
 
 
 def constant(value: object) -> Kind:
@@ -734,11 +482,3 @@ def _formatted(node: ast.JoinedStr) -> Kind:
 def _within(function: FunctionNode | ast.Lambda, node: ast.AST) -> bool:
     line: int = getattr(node, "lineno", 0) or getattr(getattr(node, "iter", None), "lineno", 0)
     return function.lineno <= line <= (function.end_lineno or function.lineno)
-
-
-def _is_super(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -11,7 +11,8 @@ from perflint.kinds.kind import ARRAY, NEVER, NUMBER, STRING, Kind, Tag, mapping
 from perflint.kinds.operations import part_of
 
 if TYPE_CHECKING:
-    from perflint.kinds.inference import Frame, Inference
+    from perflint.kinds.frames import Frame
+    from perflint.kinds.inference import Inference
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _JUMPS = (ast.Return, ast.Raise, ast.Continue, ast.Break)

@@ -223,8 +223,8 @@ class Values:
             base, last = None, ""
         if base is not None and not (base.tag in (Tag.FUNCTION, Tag.CLASS) and not base.path):
             first = value[2][0] if value[2] else None
-            return self.inference.call_method(base, last, arguments, first if isinstance(first, str) else "")
-        return self.inference.call(self.value(func, scope, env), arguments)
+            return self.inference.calls.method(base, last, arguments, first if isinstance(first, str) else "")
+        return self.inference.calls.value(self.value(func, scope, env), arguments)
 
     def _arguments(self, value: Value, scope: Scope, env: Mapping[str, Kind]) -> Arguments:
         constants: dict[int | str, object] = {}

@@ -1,0 +1,185 @@
+"""Calls: of library things by their tables, of the project's own functions by evaluating what they return."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from perflint.kinds import library, methods, operations, promises
+from perflint.kinds.arguments import Arguments, Thunk, given
+from perflint.kinds.defaults import Defaults
+from perflint.kinds.frames import Frame
+from perflint.kinds.kind import NEVER, NONE, UNKNOWN, Kind, Tag, join, sequence
+from perflint.program.refs import CLASS, FUNCTION, Ref
+from perflint.source.bindings import key_of
+
+if TYPE_CHECKING:
+    from perflint.kinds.inference import Inference
+
+#: How many of the project's functions deep a call is followed.
+_DEPTH = 5
+_MODULE = "<module>"
+
+
+class Calls:
+    def __init__(self, inference: Inference) -> None:
+        self.inference = inference
+        self.defaults = Defaults(inference)
+        self._runs: dict[object, Kind] = {}
+        self._depth = 0
+
+    def node(self, node: ast.Call, frame: Frame | None) -> Kind:
+        arguments = self.arguments(node, frame)
+        func = node.func
+        if isinstance(func, ast.Attribute):
+            if _is_super(func.value):
+                return self.inference.classes.call_super(func, arguments)
+            base = self.inference.eval(func.value, frame)
+            if not (base.tag in (Tag.FUNCTION, Tag.CLASS) and not base.path):
+                return self.method(base, func.attr, arguments, self._written(node))
+        if isinstance(func, ast.Name) and func.id == "getattr" and len(node.args) > 1:
+            name = node.args[1]
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                return self.inference.member(self.inference.eval(node.args[0], frame), name.value)
+        if isinstance(func, ast.Name) and func.id == "cast" and self._is_cast(func) and len(node.args) > 1:
+            promised = self.inference.annotated(node.args[0])
+            return promised if promised.known else self.inference.eval(node.args[1], frame)
+        callee = self.inference.eval(func, frame)
+        if callee.qualified == "builtins.map" and not callee.path and len(arguments) > 1:
+            return self._mapped(arguments)
+        default = self.defaults.at(node, frame) if callee.qualified.startswith("torch.") else None
+        return self.value(callee, arguments, default)
+
+    def _mapped(self, arguments: Arguments) -> Kind:
+        """`map(function, xs, ys)`."""
+        function, *iterables = [thunk() for thunk in arguments.positional]
+        return sequence(self.value(function, given(*(self.inference.iterate(kind) for kind in iterables))))
+
+    def _is_cast(self, func: ast.Name) -> bool:
+        return self.inference.eval(func, None).qualified == "typing.cast"
+
+    def value(self, callee: Kind, arguments: Arguments, default: Kind | None = None) -> Kind:
+        """The result of calling a value."""
+        if callee.tag in (Tag.FUNCTION, Tag.CLASS):
+            if not callee.path:
+                return self._fed(library.call(callee.qualified, arguments, default), arguments)
+            if callee.tag is Tag.FUNCTION:
+                return self.run(Ref(FUNCTION, callee.path, callee.qualified), arguments)
+            return self._fed(
+                self.inference.classes.instance(Ref(CLASS, callee.path, callee.qualified), arguments), arguments
+            )
+        if callee.path and callee.tag in (Tag.MODULE, Tag.INSTANCE, Tag.LOADER, Tag.DATASET):
+            found = self.inference.classes.call_instance(callee, arguments)
+            if found is not None:
+                return found
+        return methods.called(callee, arguments)
+
+    def _fed(self, made: Kind, arguments: Arguments) -> Kind:
+        """A loader over a data set of the project: its batches hold what the data set gives for one item."""
+        if made.tag is not Tag.LOADER or made.element is None or arguments.has("collate_fn"):
+            return made
+        dataset = arguments.at(0, "dataset")
+        if dataset is None or not dataset.path or dataset.tag is not Tag.DATASET:
+            return made
+        sample = self.inference.iterate(dataset)
+        if sample.tag in (Tag.TENSOR, Tag.SEQUENCE, Tag.MAPPING):
+            return made.but(element=library.collated(sample, made.element))
+        return made
+
+    def method(self, base: Kind, name: str, arguments: Arguments, written: str = "") -> Kind:
+        """The result of `base.name(...)`."""
+        if base.path:
+            if base.qualified == _MODULE:
+                return self.value(self.inference.member(base, name), arguments)
+            found = self.inference.classes.call_method(base, name, arguments)
+            if found is not None:
+                return found
+        return methods.method(base, name, arguments, written)
+
+    def arguments(self, node: ast.Call, frame: Frame | None) -> Arguments:
+        positional = [item for item in node.args if not isinstance(item, ast.Starred)]
+        exact = len(positional) == len(node.args) and all(item.arg is not None for item in node.keywords)
+        constants: dict[int | str, object] = {}
+        for place, item in enumerate(positional):
+            if isinstance(item, ast.Constant):
+                constants[place] = item.value
+        for keyword in node.keywords:
+            if keyword.arg is not None and isinstance(keyword.value, ast.Constant):
+                constants[keyword.arg] = keyword.value.value
+        if not exact:
+            # `f(*batch)` and `f(**batch)` hand over what the container holds.
+            spread = [item.value for item in node.args if isinstance(item, ast.Starred)]
+            spread += [item.value for item in node.keywords if item.arg is None]
+            thunks = [self._thunk(item, frame) for item in positional]
+            return Arguments(
+                [*thunks, *(self._spread(item, frame) for item in spread)],
+                {item.arg: self._thunk(item.value, frame) for item in node.keywords if item.arg is not None},
+                constants,
+                exact=False,
+            )
+        return Arguments(
+            [self._thunk(item, frame) for item in positional],
+            {item.arg: self._thunk(item.value, frame) for item in node.keywords if item.arg is not None},
+            constants,
+        )
+
+    def _thunk(self, node: ast.expr, frame: Frame | None) -> Thunk:
+        return lambda: self.inference.eval(node, frame)
+
+    def _spread(self, node: ast.expr, frame: Frame | None) -> Thunk:
+        def spread() -> Kind:
+            kind = self.inference.eval(node, frame)
+            if kind.tag in (Tag.BATCH, Tag.OUTPUT):
+                return operations.part_of(kind, "one part of a batch")
+            return kind.element or UNKNOWN
+
+        return spread
+
+    def _written(self, node: ast.Call) -> str:
+        """The first argument's text, for devices that only their name tells."""
+        if not node.args:
+            return ""
+        first = node.args[0]
+        return key_of(first) or "" if isinstance(first, (ast.Name, ast.Attribute)) else ""
+
+    def run(self, function: Ref, arguments: Arguments, receiver: Kind | None = None) -> Kind:
+        """What a function of the project returns for these arguments."""
+        if self._depth >= _DEPTH:
+            return UNKNOWN
+        key = (function, arguments.signature(), receiver)
+        self._depth += 1
+        try:
+            return self.inference.guard.once(
+                key, self._runs, key, lambda: self._returned(function, arguments, receiver)
+            )
+        finally:
+            self._depth -= 1
+
+    def _returned(self, function: Ref, arguments: Arguments, receiver: Kind | None) -> Kind:
+        if function.path != self.inference.path:
+            return self.inference.values.run(function, arguments, receiver)
+        node = self.inference.classes.function_node(function.name)
+        if node is None:
+            return UNKNOWN
+        if isinstance(node, ast.Lambda):
+            frame = Frame(node, self.inference.parameters.bound(node, arguments, receiver))
+            return self.inference.eval(node.body, frame)
+        frame = Frame(node, self.inference.parameters.bound(node, arguments, receiver))
+        returns, yields, generator = self.inference.classes.results(node)
+        if generator:
+            return sequence(join(self.inference.eval(item, frame) for item in yields) if yields else UNKNOWN)
+        if isinstance(node, ast.AsyncFunctionDef):
+            return UNKNOWN
+        found = join(self._result(item, frame) for item in returns) if returns else NONE
+        return promises.kept(found, self.inference.annotated(node.returns)) if node.returns is not None else found
+
+    def _result(self, node: ast.expr | None, frame: Frame) -> Kind:
+        if node is None:
+            return NONE
+        if not self.inference.narrowing.possible(node, frame):
+            return NEVER
+        return self.inference.eval(node, frame)
+
+
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"

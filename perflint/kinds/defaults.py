@@ -1,0 +1,74 @@
+"""The device that new tensors are made on where nothing is given."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from perflint.kinds import transfers
+from perflint.kinds.frames import Frame
+from perflint.kinds.kind import UNKNOWN, Device, Kind, Tag
+
+if TYPE_CHECKING:
+    from perflint.kinds.inference import Inference
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class Defaults:
+    def __init__(self, inference: Inference) -> None:
+        self.inference = inference
+        self._known: Kind | bool | None = False
+
+    def at(self, node: ast.AST, frame: Frame | None = None) -> Kind | None:
+        """The device that new tensors are made on at `node`, when `with torch.device(...)` or a default says so."""
+        for outer in self.inference.tree.ancestors(node):
+            if isinstance(outer, (ast.With, ast.AsyncWith)):
+                for item in outer.items:
+                    if item.context_expr is node:
+                        return None
+                    if isinstance(item.context_expr, (ast.Call, ast.Name, ast.Attribute)):
+                        entered = self._device_entered(item.context_expr, frame)
+                        if entered is not None:
+                            return entered
+            elif isinstance(outer, _FUNCTIONS):
+                break
+        return self._file_default()
+
+    def _device_entered(self, node: ast.expr, frame: Frame | None) -> Kind | None:
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name != "device":
+                return None
+        found = self.inference.eval(node, frame)
+        return found if found.tag is Tag.DEVICE else None
+
+    def _file_default(self) -> Kind | None:
+        """`torch.set_default_device(...)` anywhere in the file holds for all of it."""
+        if self._known is not False:
+            return self._known  # type: ignore[return-value]
+        self._known = None
+        if (
+            "set_default_device" in self.inference.tree.source.text
+            or "set_default_tensor_type" in self.inference.tree.source.text
+        ):
+            for top in self.inference.tree.module.body:
+                for node in ast.walk(top):
+                    if isinstance(node, ast.Call) and _last_name(node.func) in (
+                        "set_default_device",
+                        "set_default_tensor_type",
+                    ):
+                        self.inference.tree.link(top)
+                        self._known = self._default_of(node)
+        return self._known
+
+    def _default_of(self, node: ast.Call) -> Kind:
+        if _last_name(node.func) == "set_default_tensor_type":
+            written = ast.unparse(node.args[0]) if node.args else ""
+            return Kind(Tag.DEVICE, device=Device.CUDA if "cuda" in written else Device.CPU)
+        given = self.inference.eval(node.args[0], None) if node.args else UNKNOWN
+        return Kind(Tag.DEVICE, device=transfers.device_of(given))
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

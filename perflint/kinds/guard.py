@@ -1,0 +1,58 @@
+"""Evaluation that may come back to itself: every question is answered once, and every answer comes to an end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+from perflint.kinds.kind import NEVER, UNKNOWN, Kind
+
+#: Evaluations for one question. Beyond them the answer is unknown: code that needs more is not plain to see.
+_BUDGET = 4_000
+_NOWHERE = 1 << 30
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+class Guard:
+    """What asks for itself on the way to its answer gets `NEVER`, which adds nothing to a join."""
+
+    def __init__(self) -> None:
+        self._active: dict[Hashable, int] = {}
+        self._lowest = _NOWHERE
+        self._spent = 0
+
+    def restart(self) -> None:
+        """A new question has a new budget. Questions asked while another is being answered share its."""
+        if not self._active:
+            self._spent = 0
+
+    def abandon(self) -> None:
+        """After an error nothing is being evaluated any more."""
+        self._active.clear()
+        self._lowest = _NOWHERE
+
+    def once(self, key: Hashable, memo: dict[_Key, Kind], memo_key: _Key, evaluate: Callable[[], Kind]) -> Kind:
+        known = memo.get(memo_key)
+        if known is not None:
+            return known
+        position = self._active.get(key)
+        if position is not None:
+            self._lowest = min(self._lowest, position)
+            return NEVER
+        self._spent += 1
+        if self._spent > _BUDGET:
+            return UNKNOWN
+        position = len(self._active)
+        outer, self._lowest = self._lowest, _NOWHERE
+        self._active[key] = position
+        try:
+            found = evaluate()
+        finally:
+            self._active.pop(key, None)
+        # A result that leans on an evaluation still going on is right only for that evaluation.
+        if self._lowest >= position and self._spent <= _BUDGET:
+            memo[memo_key] = found
+            self._lowest = outer
+        else:
+            self._lowest = min(self._lowest, outer)
+        return found
