@@ -57,8 +57,7 @@ class Inspector:
         for statement in tree.module.body:
             rules = suspects.get(_first_line(statement))
             if rules:
-                tree.link(statement)
-                self._visit(statement, rules, context, findings, problems)
+                self._visit(tree.link(statement), rules, context, findings, problems)
         return [Located(finding, lines) for finding, lines in findings.items()], problems
 
     def suspects(self, path: str, summary: Summary) -> dict[int, frozenset[Rule]]:
@@ -92,20 +91,20 @@ class Inspector:
 
     def _visit(
         self,
-        statement: ast.stmt,
+        nodes: Sequence[ast.AST],
         rules: frozenset[Rule],
         context: Context,
         findings: dict[Finding, tuple[int, int]],
         problems: list[Problem],
     ) -> None:
-        stack: list[ast.AST] = [statement]
-        while stack:
-            node = stack.pop()
-            listeners = self._table.listeners(node, context)
-            for rule in listeners:
+        by_type = self._table.by_type
+        for node in nodes:
+            kind = type(node)
+            if kind is not ast.Call and kind not in by_type:
+                continue
+            for rule in self._table.listeners(node, context):
                 if rule in rules and (rule.at_least == Heat.ONCE or context.heat(node) >= rule.at_least):
                     self._ask(rule, node, context, findings, problems)
-            stack.extend(ast.iter_child_nodes(node))
 
     @staticmethod
     def _ask(
@@ -140,7 +139,7 @@ class _Table:
     """Which rules listen to which nodes, so that each node is looked up once for all rules."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        self._by_type: dict[type[ast.AST], list[Rule]] = defaultdict(list)
+        self.by_type: dict[type[ast.AST], list[Rule]] = defaultdict(list)
         self._by_callee: dict[str, list[Rule]] = defaultdict(list)
         for rule in rules:
             for listen in rule.listens:
@@ -149,10 +148,10 @@ class _Table:
                         _add(self._by_callee[name], rule)
                 else:
                     for kind in listen.nodes:
-                        _add(self._by_type[kind], rule)
+                        _add(self.by_type[kind], rule)
 
     def listeners(self, node: ast.AST, context: Context) -> Sequence[Rule]:
-        general = self._by_type.get(type(node), ())
+        general = self.by_type.get(type(node), ())
         if not isinstance(node, ast.Call):
             return general
         name = callee_name(node)

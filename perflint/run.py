@@ -192,6 +192,8 @@ def _gc_paused() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            # What is alive now stays alive for the most part: it need not be visited by every collection to come.
+            gc.freeze()
             gc.enable()
 
 

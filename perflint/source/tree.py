@@ -20,43 +20,51 @@ LoopNode: TypeAlias = ast.For | ast.AsyncFor | ast.While
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+#: One object each for the whole interpreter: they have no parent to speak of.
+_CONTEXTS = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop)
 
 
 class Tree:
-    """The syntax tree of one file with parent links, made once per file that is inspected."""
+    """The syntax tree of one file with parent links, made once per file that is inspected.
+
+    Parents are kept beside the nodes: a link in each node would make every tree a knot that only the garbage collector
+    can free, and collecting is what a run puts off.
+    """
 
     def __init__(self, source: SourceFile, module: ast.Module) -> None:
         self.source = source
         self.module = module
-        self._linked: set[int] = set()
+        self._parents: dict[int, ast.AST] = {}
+        self._nodes: dict[int, list[ast.AST]] = {}
 
-    def link(self, statement: ast.stmt) -> None:
-        """Give every node below a top-level `statement` its parent. Cheap to call again."""
-        if id(statement) in self._linked:
-            return
-        self._linked.add(id(statement))
-        statement.parent = self.module  # type: ignore[attr-defined]
-        stack: list[ast.AST] = [statement]
-        while stack:
-            node = stack.pop()
+    def link(self, statement: ast.stmt) -> list[ast.AST]:
+        """Give every node below a top-level `statement` its parent; all of them, outer before inner."""
+        known = self._nodes.get(id(statement))
+        if known is not None:
+            return known
+        parents = self._parents
+        parents[id(statement)] = self.module
+        nodes: list[ast.AST] = [statement]
+        for node in nodes:  # grows while it is walked
             for name in node._fields:
                 value = getattr(node, name, None)
-                if isinstance(value, ast.AST):
-                    value.parent = node  # type: ignore[attr-defined]
-                    stack.append(value)
-                elif isinstance(value, list):
+                if value.__class__ is list:
                     for item in value:
                         if isinstance(item, ast.AST):
-                            item.parent = node  # type: ignore[attr-defined]
-                            stack.append(item)
+                            parents[id(item)] = node
+                            nodes.append(item)
+                elif isinstance(value, ast.AST) and not isinstance(value, _CONTEXTS):
+                    parents[id(value)] = node
+                    nodes.append(value)
+        self._nodes[id(statement)] = nodes
+        return nodes
 
     def link_all(self) -> None:
         for statement in self.module.body:
             self.link(statement)
 
-    @staticmethod
-    def parent(node: ast.AST) -> ast.AST | None:
-        return getattr(node, "parent", None)
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        return self._parents.get(id(node))
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """From the parent of `node` up to the module."""
