@@ -30,7 +30,9 @@ _SHOULD = re.compile(
     r"|^(?:is_)?(?:log|logging|save|eval|print|report|summary|checkpoint|vis|display|plot)_(?:step|iter|now|this_step|time|due)$"
     r"|every_n\w*|_every_n_|^(?:log|save|print|eval)_(?:due|now)$"
 )
-_DEBUG = re.compile(r"^(?:debug|_debug|is_debug|debugging|debug_mode|dry_run|profile|profiling|do_profile|sanity_check|verbose_debug)$")
+_DEBUG = re.compile(
+    r"^(?:debug|_debug|is_debug|debugging|debug_mode|dry_run|profile|profiling|do_profile|sanity_check|verbose_debug)$"
+)
 _BEST = re.compile(r"best|(?:^|_)(?:is_|new_)best|improv", re.IGNORECASE)
 _EXPORTING = {"is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting", "is_compiling", "is_dynamo_compiling"}
 _BROKEN = {"isnan", "isinf"}
@@ -133,7 +135,11 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
             return FIRST
         return _comparison(right, ast.Gt(), left, body)
     if isinstance(op, (ast.Gt, ast.GtE)):
-        if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub) and _mentions(left, {"time", "perf_counter", "monotonic", "now"}):
+        if (
+            isinstance(left, ast.BinOp)
+            and isinstance(left.op, ast.Sub)
+            and _mentions(left, {"time", "perf_counter", "monotonic", "now"})
+        ):
             return PERIODIC
         if _BEST.search(_last_name(right)) or _BEST.search(_last_name(left)):
             return PERIODIC
@@ -213,4 +219,6 @@ def _mentions(node: ast.expr, names: set[str]) -> bool:
 
 
 def _mentions_text(node: ast.expr, text: str) -> bool:
-    return any(text in _last_name(part).lower() for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute)))
+    return any(
+        text in _last_name(part).lower() for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute))
+    )

@@ -173,7 +173,9 @@ class _Surveyor:
                         self.expression(item, scope, context, owner, cls)
         return None
 
-    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
+    def function(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: _Scope, context: int, owner: str, cls: str
+    ) -> str | None:
         decorators = []
         for decorator in node.decorator_list:
             self.expression(decorator, scope, context, owner, cls)
@@ -182,7 +184,9 @@ class _Surveyor:
             if default is not None:
                 self.expression(default, scope, context, owner, cls)
         in_class_body = bool(cls) and owner == cls
-        qualname = self.fresh(f"{owner}.{node.name}" if in_class_body else f"{owner}.<locals>.{node.name}" if owner else node.name)
+        qualname = self.fresh(
+            f"{owner}.{node.name}" if in_class_body else f"{owner}.<locals>.{node.name}" if owner else node.name
+        )
         facts = FunctionFacts(
             qualname,
             node.lineno,
@@ -225,7 +229,9 @@ class _Surveyor:
 
     def class_(self, node: ast.ClassDef, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
         inside_function = bool(owner) and owner != cls
-        qualname = node.name if not owner else f"{owner}.<locals>.{node.name}" if inside_function else f"{owner}.{node.name}"
+        qualname = (
+            node.name if not owner else f"{owner}.<locals>.{node.name}" if inside_function else f"{owner}.{node.name}"
+        )
         for part in (*node.decorator_list, *node.bases, *(item.value for item in node.keywords)):
             self.expression(part, scope, context, owner, cls)
         facts = ClassFacts(
@@ -296,7 +302,13 @@ class _Surveyor:
         return None
 
     def loop(
-        self, scope: _Scope, node: ast.For | ast.AsyncFor | ast.While, kind: str, targets: tuple[str, ...], iterable: Value, context: int
+        self,
+        scope: _Scope,
+        node: ast.For | ast.AsyncFor | ast.While,
+        kind: str,
+        targets: tuple[str, ...],
+        iterable: Value,
+        context: int,
     ) -> int:
         text = self.lines[node.lineno - 1].strip() if node.lineno <= len(self.lines) else kind
         text = text.partition("#")[0].rstrip().rstrip(":")[:_HEADER_LENGTH]
@@ -378,7 +390,12 @@ class _Surveyor:
                 return
             if isinstance(part, ast.Name):
                 scope.bind(part.id, item)
-            elif isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "self" and cls in self.classes:
+            elif (
+                isinstance(part, ast.Attribute)
+                and isinstance(part.value, ast.Name)
+                and part.value.id == "self"
+                and cls in self.classes
+            ):
                 known = self.classes[cls].attributes
                 entries = known.get(part.attr, ())
                 if len(entries) < _MOST_BINDS:
@@ -501,7 +518,14 @@ class _Surveyor:
             )
         )
 
-    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: _Scope, context: int, owner: str, cls: str) -> None:
+    def comprehension(
+        self,
+        node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
+        scope: _Scope,
+        context: int,
+        owner: str,
+        cls: str,
+    ) -> None:
         for generator in node.generators:
             self.expression(generator.iter, scope, context, owner, cls)
             self.expression(generator.target, scope, context, owner, cls)
@@ -511,7 +535,9 @@ class _Surveyor:
             text = " ".join(targets)[:_HEADER_LENGTH]
             header = _path(generator.iter)
             text = f"for {text} in {header}" if header else f"for {text} in ..."
-            scope.loops.append(LoopFacts(node.lineno, node.col_offset, "comprehension", targets, iterable, text, context))
+            scope.loops.append(
+                LoopFacts(node.lineno, node.col_offset, "comprehension", targets, iterable, text, context)
+            )
             context = scope.push(context, "loop", len(scope.loops) - 1, node, node)
             for condition in generator.ifs:
                 self.expression(condition, scope, context, owner, cls)
@@ -523,7 +549,9 @@ class _Surveyor:
 
     def lambda_(self, node: ast.Lambda, owner: str, cls: str) -> None:
         qualname = lambda_name(node)
-        facts = FunctionFacts(qualname, node.lineno, node.end_lineno or node.lineno, owner, "", params=_params(node.args))
+        facts = FunctionFacts(
+            qualname, node.lineno, node.end_lineno or node.lineno, owner, "", params=_params(node.args)
+        )
         inner = _Scope(facts)
         self.summary.functions[qualname] = facts
         self.expression(node.body, inner, -1, qualname, cls)
@@ -605,7 +633,14 @@ def value_of(node: ast.expr | None, depth: int = _DEPTH) -> Value:
     if kind is ast.Tuple or kind is ast.List:
         return ("seq", tuple(value_of(item, depth - 1) for item in node.elts[:32]))  # type: ignore[attr-defined]
     if kind is ast.Dict:
-        return ("map", tuple((key.value, value_of(item, depth - 1)) for key, item in zip(node.keys[:64], node.values) if isinstance(key, ast.Constant) and isinstance(key.value, str)))  # type: ignore[attr-defined]
+        return (
+            "map",
+            tuple(
+                (key.value, value_of(item, depth - 1))
+                for key, item in zip(node.keys[:64], node.values)
+                if isinstance(key, ast.Constant) and isinstance(key.value, str)
+            ),
+        )  # type: ignore[attr-defined]
     if kind is ast.IfExp:
         return _either((node.body, node.orelse), depth)  # type: ignore[attr-defined]
     if kind is ast.BoolOp:
@@ -667,7 +702,9 @@ def _annotation(node: ast.expr | None) -> str:
 def _params(arguments: ast.arguments) -> tuple[Param, ...]:
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
-    made = [Param(item.arg, _annotation(item.annotation), value_of(default)) for item, default in zip(positional, defaults)]
+    made = [
+        Param(item.arg, _annotation(item.annotation), value_of(default)) for item, default in zip(positional, defaults)
+    ]
     if arguments.vararg is not None:
         made.append(Param("*" + arguments.vararg.arg, _annotation(arguments.vararg.annotation), None))
     made += [

@@ -50,7 +50,9 @@ class HeatMap:
             if is_test(scope.path):
                 continue
             serial += 1
-            heapq.heappush(queue, (-root.heat, -root.confidence, 0, serial, scope, Reason(root.heat, root.confidence, None, root)))
+            heapq.heappush(
+                queue, (-root.heat, -root.confidence, 0, serial, scope, Reason(root.heat, root.confidence, None, root))
+            )
         for path, summary in self.resolver.summaries.items():
             if is_test(path):
                 continue
@@ -59,7 +61,9 @@ class HeatMap:
                     scope = Scope(path, qualname)
                     for edge, heat, confidence in self._hot_edges(scope, facts, COLD):
                         serial += 1
-                        heapq.heappush(queue, (-heat, -confidence, 1, serial, edge.callee, Reason(heat, confidence, edge, None)))
+                        heapq.heappush(
+                            queue, (-heat, -confidence, 1, serial, edge.callee, Reason(heat, confidence, edge, None))
+                        )
         while queue:
             _, _, steps, _, scope, reason = heapq.heappop(queue)
             if scope in self.reasons:
@@ -159,7 +163,12 @@ class HeatMap:
 def is_test(path: str) -> bool:
     """Whether a file holds tests, by the conventions of pytest and unittest."""
     *folders, name = path.split("/")
-    return name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py" or bool({"tests", "test"} & set(folders))
+    return (
+        name.startswith("test_")
+        or name.endswith("_test.py")
+        or name == "conftest.py"
+        or bool({"tests", "test"} & set(folders))
+    )
 
 
 def cooled(heat: Heat, guard: str) -> Heat:

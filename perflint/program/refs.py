@@ -65,7 +65,9 @@ _SEQUENTIAL = "torch.nn.Sequential"
 class Resolver:
     """Evaluates values of linked summaries. `param_refs` says what callers pass, once the call graph is known."""
 
-    def __init__(self, summaries: Mapping[str, Summary], modules: ModuleTable, is_loader: Callable[[Resolver, Ref], bool]) -> None:
+    def __init__(
+        self, summaries: Mapping[str, Summary], modules: ModuleTable, is_loader: Callable[[Resolver, Ref], bool]
+    ) -> None:
         self.summaries = summaries
         self.modules = modules
         self.is_loader_ref = is_loader
@@ -162,7 +164,14 @@ class Resolver:
             return
         for callee in callees:
             yield from self._result(callee, value, scope)
-        if not callees and func == "getattr" and len(args) > 1 and args[1] and args[1][0] == "const" and args[1][1] == "str":
+        if (
+            not callees
+            and func == "getattr"
+            and len(args) > 1
+            and args[1]
+            and args[1][0] == "const"
+            and args[1][1] == "str"
+        ):
             yield from self.refs(("attr", args[0], args[1][2]), scope)
 
     def _result(self, callee: Ref, value: Value, scope: Scope) -> Iterator[Ref]:
@@ -297,7 +306,9 @@ class Resolver:
             yield from self._elements(name.rpartition(".")[0], scope, None, depth - 1)
             return
         for callee in self.refs(func, scope):
-            if callee.kind == EXTERNAL and (canonical(callee.name) in _CONTAINERS or canonical(callee.name) in IDENTITY):
+            if callee.kind == EXTERNAL and (
+                canonical(callee.name) in _CONTAINERS or canonical(callee.name) in IDENTITY
+            ):
                 for argument in args:
                     yield from self._elements(argument, scope, index, depth - 1)
                     if canonical(callee.name) == _SEQUENTIAL:
@@ -561,7 +572,9 @@ class Resolver:
             return found
         facts = summary.classes[cls.name]
         if name in facts.attributes:
-            found = _few(ref for value, where in facts.attributes[name] for ref in self.refs(value, Scope(cls.path, where)))
+            found = _few(
+                ref for value, where in facts.attributes[name] for ref in self.refs(value, Scope(cls.path, where))
+            )
             if found:
                 return found
         if name in facts.annotations:

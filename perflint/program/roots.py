@@ -36,13 +36,25 @@ _LOADER_NAME = re.compile(
     r"|(?:train|val|valid|test|eval|data)_?(?:loader|iterator|batches)$|^(?:train|val|valid|test|eval)_?gen(?:erator)?$",
     re.IGNORECASE,
 )
-_NO_LOADER = re.compile(r"(?:module|class|template|plugin|image|img|file|config|model|weight|yaml|checkpoint|lazy)_?loaders?$|loader_(?:names?|types?|cls|kwargs|args)", re.IGNORECASE)
+_NO_LOADER = re.compile(
+    r"(?:module|class|template|plugin|image|img|file|config|model|weight|yaml|checkpoint|lazy)_?loaders?$|loader_(?:names?|types?|cls|kwargs|args)",
+    re.IGNORECASE,
+)
 _LOADERS_NAME = re.compile(r"loaders$|dls$", re.IGNORECASE)
-_ITERATOR_NAME = re.compile(r"(?:data|loader|train|batch|val|eval|dl)\w*_?iter(?:ator)?$|^(?:it|iterator|train_gen|data_gen\w*)$", re.IGNORECASE)
+_ITERATOR_NAME = re.compile(
+    r"(?:data|loader|train|batch|val|eval|dl)\w*_?iter(?:ator)?$|^(?:it|iterator|train_gen|data_gen\w*)$", re.IGNORECASE
+)
 _OPTIMIZER_NAME = re.compile(r"optim|(?:^|_|\.)opt(?:_\w+)?$|(?:^|_)(?:adam|sgd|muon|optim)\w*$", re.IGNORECASE)
-_EPOCH_NAME = re.compile(r"^_?(?:epoch|ep|fold|seed|trial|run|round|restart|cv|stage|phase|experiment|task)(?:s|_?\w{0,5})?$", re.IGNORECASE)
-_DECODE_LIMIT = re.compile(r"max_(?:new_)?(?:tokens?|length|len|gen\w*|decod\w*|steps?_gen)|num_(?:new_)?tokens|gen(?:eration)?_len\w*", re.IGNORECASE)
-_STEP_NAME = re.compile(r"^(?:global_|train(?:ing)?_|cur(?:rent)?_)?(?:step|iteration|iter|update)(?:_?(?:idx|i|num|no))?$", re.IGNORECASE)
+_EPOCH_NAME = re.compile(
+    r"^_?(?:epoch|ep|fold|seed|trial|run|round|restart|cv|stage|phase|experiment|task)(?:s|_?\w{0,5})?$", re.IGNORECASE
+)
+_DECODE_LIMIT = re.compile(
+    r"max_(?:new_)?(?:tokens?|length|len|gen\w*|decod\w*|steps?_gen)|num_(?:new_)?tokens|gen(?:eration)?_len\w*",
+    re.IGNORECASE,
+)
+_STEP_NAME = re.compile(
+    r"^(?:global_|train(?:ing)?_|cur(?:rent)?_)?(?:step|iteration|iter|update)(?:_?(?:idx|i|num|no))?$", re.IGNORECASE
+)
 _BACKWARD_CALLERS = frozenset({"accelerator", "fabric", "model_engine", "engine", "scaler", "amp", "optimizer", "self"})
 #: Position of the wrapped iterable by the wrapper's last name: `tqdm` may come from anywhere.
 _WRAPPER_POSITION = {
@@ -100,7 +112,10 @@ def is_optimizer_step(func: Value, args: tuple[Value, ...], resolver: Resolver, 
     if last in ("model_engine", "engine") and not args:
         return True
     refs = resolver.refs(base, scope) if base and isinstance(func, str) else ()
-    return any(ref.kind == EXTERNAL_INSTANCE and ref.name.startswith("torch.optim.") and "lr_scheduler" not in ref.name for ref in refs)
+    return any(
+        ref.kind == EXTERNAL_INSTANCE and ref.name.startswith("torch.optim.") and "lr_scheduler" not in ref.name
+        for ref in refs
+    )
 
 
 def _callee(func: Value) -> tuple[str, str]:
@@ -149,7 +164,9 @@ class RootFinder:
             for qualname, facts in summary.functions.items():
                 scope = Scope(path, qualname)
                 for call in facts.calls:
-                    if innermost_loop(facts, call.context) is None and self.is_training_call(call.func, call.args, scope):
+                    if innermost_loop(facts, call.context) is None and self.is_training_call(
+                        call.func, call.args, scope
+                    ):
                         found.add(scope)
                         waiting.append(scope)
                         break
@@ -158,7 +175,11 @@ class RootFinder:
             for edge in self.graph.incoming.get(callee, ()):
                 facts = self._facts(edge.caller)
                 # A custom autograd function's `backward` or a wrapper of an optimizer is no training step.
-                if edge.caller not in found and edge.confidence == Confidence.HIGH and innermost_loop(facts, edge.context) is None:
+                if (
+                    edge.caller not in found
+                    and edge.confidence == Confidence.HIGH
+                    and innermost_loop(facts, edge.context) is None
+                ):
                     found.add(edge.caller)
                     waiting.append(edge.caller)
         return found
@@ -171,7 +192,12 @@ class RootFinder:
         steps: set[int] = set()
         advances: set[int] = set()
         samples: set[int] = set()
-        accumulates = {outer for index, context in enumerate(facts.contexts) if context.detail == guards.ACCUMULATION for outer in loops_around(facts, index)[:1]}
+        accumulates = {
+            outer
+            for index, context in enumerate(facts.contexts)
+            if context.detail == guards.ACCUMULATION
+            for outer in loops_around(facts, index)[:1]
+        }
         for call in facts.calls:
             inner = innermost_loop(facts, call.context)
             if inner is None:
@@ -180,7 +206,13 @@ class RootFinder:
                 backward.add(inner)
             elif is_optimizer_step(call.func, call.args, self.resolver, scope):
                 steps.add(inner)
-            name = call.func if isinstance(call.func, str) else call.func[2] if call.func and call.func[0] == "attr" else ""
+            name = (
+                call.func
+                if isinstance(call.func, str)
+                else call.func[2]
+                if call.func and call.func[0] == "attr"
+                else ""
+            )
             if name in ("next", "__next__") or name.endswith(".__next__") and not call.args:
                 if self._takes_batch(call.args[0] if call.args else name.removesuffix(".__next__"), scope):
                     advances.add(inner)
@@ -210,7 +242,10 @@ class RootFinder:
         if trains and _is_literal(loop.iterable):
             return LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
         if trains:
-            inner_of_step = any(item in steps or item in advances or self._loader_confidence(facts.loops[item], scope) is not None for item in outer)
+            inner_of_step = any(
+                item in steps or item in advances or self._loader_confidence(facts.loops[item], scope) is not None
+                for item in outer
+            )
             heat = Heat.MICROBATCH if inner_of_step and index not in steps else Heat.STEP
             if index in accumulates:
                 heat = Heat.MICROBATCH
@@ -231,7 +266,11 @@ class RootFinder:
             return None
         refs = self.resolver.refs(name, scope)
         if not refs:
-            return Confidence.HIGH if re.search(r"data_?loader|train_?loader|val\w*_?loader|test_?loader", name, re.IGNORECASE) else Confidence.MEDIUM
+            return (
+                Confidence.HIGH
+                if re.search(r"data_?loader|train_?loader|val\w*_?loader|test_?loader", name, re.IGNORECASE)
+                else Confidence.MEDIUM
+            )
         # Something else is known to be behind the name: a list of configurations is no loader.
         return Confidence.MEDIUM if all(ref.kind == EXTERNAL_INSTANCE for ref in refs) else None
 
@@ -248,7 +287,9 @@ class RootFinder:
                 if not isinstance(value, tuple) or value[0] != "call":
                     return None
             elif isinstance(value, tuple) and value[0] == "call":
-                name = value[1] if isinstance(value[1], str) else value[1][2] if value[1] and value[1][0] == "attr" else ""
+                name = (
+                    value[1] if isinstance(value[1], str) else value[1][2] if value[1] and value[1][0] == "attr" else ""
+                )
                 last = name.rpartition(".")[2]
                 position = _WRAPPER_POSITION.get(last)
                 if position is not None and len(value[2]) > position:
@@ -260,7 +301,13 @@ class RootFinder:
                     # `self.train_dataloader()`, `get_loader(...)`: the name of a factory is a convention as well.
                     return name if looks_like_loader(name) else None
             elif isinstance(value, tuple) and value[0] == "item":
-                return f"{value[1]}_loader" if isinstance(value[1], str) and _LOADERS_NAME.search(value[1]) else value[2] if isinstance(value[2], str) else None
+                return (
+                    f"{value[1]}_loader"
+                    if isinstance(value[1], str) and _LOADERS_NAME.search(value[1])
+                    else value[2]
+                    if isinstance(value[2], str)
+                    else None
+                )
             else:
                 return None
         return None
@@ -315,7 +362,9 @@ class RootFinder:
             return
         name = facts.name
         owner = facts.in_class.rpartition(".")[2]
-        bases = [base.name for base in self.resolver.mro(Ref(CLASS, scope.path, facts.in_class)) if base.kind == EXTERNAL]
+        bases = [
+            base.name for base in self.resolver.mro(Ref(CLASS, scope.path, facts.in_class)) if base.kind == EXTERNAL
+        ]
         for base in bases:
             hook = frameworks.hooks_of(base).get(name)
             if hook is not None:
@@ -325,9 +374,13 @@ class RootFinder:
                 return
         if name == "forward" and any(canonical(base) in frameworks.MODULE_BASES for base in bases):
             # Nothing of the project may call it (a library of models), yet its users do, every step.
-            self.functions[scope] = FunctionRoot(Heat.STEP, "forward", f"{owner}.forward (an nn.Module's forward)", Confidence.MEDIUM)
+            self.functions[scope] = FunctionRoot(
+                Heat.STEP, "forward", f"{owner}.forward (an nn.Module's forward)", Confidence.MEDIUM
+            )
         elif name in ("forward", "backward") and any(canonical(base) == frameworks.AUTOGRAD_FUNCTION for base in bases):
-            self.functions[scope] = FunctionRoot(Heat.STEP, "autograd", f"{owner}.{name} (an autograd function's {name})", Confidence.MEDIUM)
+            self.functions[scope] = FunctionRoot(
+                Heat.STEP, "autograd", f"{owner}.{name} (an autograd function's {name})", Confidence.MEDIUM
+            )
 
     def _registered_functions(self) -> None:
         """Hooks, collate functions, event handlers and step functions handed to PyTorch and ignite."""
@@ -355,7 +408,12 @@ class RootFinder:
 
     def _decorated_handler(self, scope: Scope, facts: FunctionFacts) -> None:
         for decorator in facts.decorators:
-            if isinstance(decorator, tuple) and decorator[0] == "call" and str(decorator[1]).endswith(".on") and decorator[2]:
+            if (
+                isinstance(decorator, tuple)
+                and decorator[0] == "call"
+                and str(decorator[1]).endswith(".on")
+                and decorator[2]
+            ):
                 root = _ignite_root(decorator[2][0])
                 if root is not None:
                     self.functions.setdefault(scope, root)
@@ -395,7 +453,9 @@ def _ignite_root(event: Value) -> FunctionRoot | None:
     heat = frameworks.IGNITE_EVENTS.get(event.rpartition(".")[2])
     if heat is None:
         return None
-    return FunctionRoot(min(heat, Heat.PERIODIC) if periodic else heat, "handler", f"handler of {event}", Confidence.HIGH)
+    return FunctionRoot(
+        min(heat, Heat.PERIODIC) if periodic else heat, "handler", f"handler of {event}", Confidence.HIGH
+    )
 
 
 def innermost_loop(facts: FunctionFacts, context: int) -> int | None:

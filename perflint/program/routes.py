@@ -51,7 +51,9 @@ def display_name(qualname: str) -> str:
     return "lambda" if name.startswith("<lambda:") else name
 
 
-def _decisive_loop(heat: HeatMap, scope: Scope, facts: FunctionFacts, context: int, heats: list[Heat], base: Heat) -> int | None:
+def _decisive_loop(
+    heat: HeatMap, scope: Scope, facts: FunctionFacts, context: int, heats: list[Heat], base: Heat
+) -> int | None:
     """The loop of this function that makes `context` hotter than the function itself, outermost of equals."""
     target = heats[context] if context >= 0 else base
     found = None
