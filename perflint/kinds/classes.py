@@ -318,6 +318,8 @@ class Classes:
         if known is not None:
             return known
         known = self._buffers[id(node)] = {}
+        if "register_" not in self.inference.tree.source.text:
+            return known
         for part in ast.walk(node):
             if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.args:
                 if part.func.attr in ("register_buffer", "register_parameter"):

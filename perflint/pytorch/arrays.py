@@ -7,15 +7,12 @@ from perflint.pytorch.names import within, words
 ARRAY_FUNCTIONS = within(
     "numpy",
     "array asarray ascontiguousarray zeros ones empty full arange linspace eye identity stack concatenate vstack "
-    "hstack "
-    "dstack zeros_like ones_like empty_like full_like load loadtxt memmap frombuffer fromfile reshape transpose "
-    "squeeze "
-    "expand_dims repeat tile pad clip where argsort sort unique cumsum diff abs exp log sqrt maximum minimum dot "
-    "matmul "
-    "random.rand random.randn random.randint random.permutation random.normal random.uniform random.choice meshgrid "
-    "append delete insert flip roll rot90 random.random nonzero argwhere column_stack split einsum outer "
-    "lib.stride_tricks.sliding_window_view linalg.norm linalg.inv linalg.svd round floor ceil power square "
-    "isnan isinf logical_and logical_or logical_not random.shuffle asfortranarray histogram percentile cov corrcoef",
+    "hstack dstack zeros_like ones_like empty_like full_like load loadtxt memmap frombuffer fromfile reshape transpose "
+    "squeeze expand_dims repeat tile pad clip where argsort sort unique cumsum diff abs exp log sqrt maximum minimum "
+    "dot matmul random.rand random.randn random.randint random.permutation random.normal random.uniform random.choice "
+    "meshgrid append delete insert flip roll rot90 random.random nonzero argwhere column_stack split einsum outer "
+    "lib.stride_tricks.sliding_window_view linalg.norm linalg.inv linalg.svd round floor ceil power square isnan isinf "
+    "logical_and logical_or logical_not random.shuffle asfortranarray histogram percentile cov corrcoef",
 ) | words(
     "cv2.imread cv2.resize cv2.cvtColor cv2.imdecode PIL.ImageOps.exif_transpose imageio.imread librosa.load "
     "soundfile.read"
@@ -29,8 +26,8 @@ NUMBER_FUNCTIONS = (
     )
     | within(
         "math",
-        "sqrt exp log log2 log10 floor ceil sin cos tan tanh pow fabs prod isnan isinf isfinite gcd factorial "
-        "radians degrees atan atan2 acos asin hypot dist fsum erf gamma lgamma comb copysign fmod isclose trunc",
+        "sqrt exp log log2 log10 floor ceil sin cos tan tanh pow fabs prod isnan isinf isfinite gcd factorial radians "
+        "degrees atan atan2 acos asin hypot dist fsum erf gamma lgamma comb copysign fmod isclose trunc",
     )
     | within("time", "time perf_counter monotonic process_time time_ns perf_counter_ns monotonic_ns")
     | within("random", "random randint uniform gauss randrange getrandbits betavariate expovariate normalvariate")
@@ -45,8 +42,7 @@ STRING_FUNCTIONS = (
 )
 STRING_METHODS = words(
     "strip lstrip rstrip lower upper replace format join encode decode title capitalize zfill ljust rjust center "
-    "removeprefix "
-    "removesuffix swapcase casefold expandtabs translate isoformat strftime"
+    "removeprefix removesuffix swapcase casefold expandtabs translate isoformat strftime"
 )
 #: Methods that hand back lists of strings.
 STRING_LIST_METHODS = words("split rsplit splitlines")

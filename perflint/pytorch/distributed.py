@@ -7,9 +7,8 @@ from perflint.pytorch.names import within, words
 COLLECTIVES = within(
     "torch.distributed",
     "all_reduce all_gather all_gather_into_tensor all_gather_object reduce reduce_scatter reduce_scatter_tensor "
-    "broadcast "
-    "broadcast_object_list gather gather_object scatter scatter_object_list all_to_all all_to_all_single send recv "
-    "isend irecv barrier monitored_barrier",
+    "broadcast broadcast_object_list gather gather_object scatter scatter_object_list all_to_all all_to_all_single "
+    "send recv isend irecv barrier monitored_barrier",
 )
 BARRIERS = words("torch.distributed.barrier torch.distributed.monitored_barrier")
 #: Methods of frameworks' helpers that wait for all processes.

@@ -432,8 +432,7 @@ TORCH = Framework(
             name: {"__getitem__": Hook(_SAMPLE, _DATA)}
             for name in (
                 "TensorDataset ConcatDataset Subset VisionDataset ImageFolder DatasetFolder CocoDetection CIFAR10 "
-                "CIFAR100 MNIST "
-                "ImageNet CacheDataset PersistentDataset StreamingDataset"
+                "CIFAR100 MNIST ImageNet CacheDataset PersistentDataset StreamingDataset"
             ).split()
         },
     },

@@ -13,21 +13,20 @@ LOADERS = (
         "torch.utils.data.DataLoader torchdata.StatefulDataLoader torch_geometric.data.DataLoader webdataset.WebLoader "
         "monai.data.DataLoader monai.data.ThreadDataLoader monai.data.dataloader.DataLoader dgl.dataloading.DataLoader "
         "dgl.dataloading.GraphDataLoader timm.data.create_loader timm.data.loader.create_loader "
-        "timm.data.loader.MultiEpochsDataLoader "
-        "timm.data.MultiEpochsDataLoader litdata.StreamingDataLoader litdata.streaming.dataloader.StreamingDataLoader "
-        "streaming.StreamingDataLoader torchdata.DataLoader2 speechbrain.dataio.dataloader.SaveableDataLoader "
-        "speechbrain.dataio.dataloader.make_dataloader fastai.data.core.DataLoader fastai.data.load.DataLoader "
-        "torchtext.data.BucketIterator torchtext.data.Iterator torchtext.legacy.data.BucketIterator "
-        "ultralytics.data.build.InfiniteDataLoader mmengine.runner.Runner.build_dataloader "
-        "mmdet.datasets.build_dataloader mmcv.runner.build_dataloader nemo.core.DataLoader ffcv.loader.Loader "
-        "ffcv.Loader "
-        "sentence_transformers.datasets.NoDuplicatesDataLoader monai.data.DataLoader"
+        "timm.data.loader.MultiEpochsDataLoader timm.data.MultiEpochsDataLoader litdata.StreamingDataLoader "
+        "litdata.streaming.dataloader.StreamingDataLoader streaming.StreamingDataLoader torchdata.DataLoader2 "
+        "speechbrain.dataio.dataloader.SaveableDataLoader speechbrain.dataio.dataloader.make_dataloader "
+        "fastai.data.core.DataLoader fastai.data.load.DataLoader torchtext.data.BucketIterator torchtext.data.Iterator "
+        "torchtext.legacy.data.BucketIterator ultralytics.data.build.InfiniteDataLoader "
+        "mmengine.runner.Runner.build_dataloader mmdet.datasets.build_dataloader mmcv.runner.build_dataloader "
+        "nemo.core.DataLoader ffcv.loader.Loader ffcv.Loader sentence_transformers.datasets.NoDuplicatesDataLoader "
+        "monai.data.DataLoader"
     )
     | within(
         "torch_geometric.loader",
-        "DataLoader NeighborLoader LinkNeighborLoader HGTLoader ClusterLoader GraphSAINTSampler "
-        "GraphSAINTNodeSampler GraphSAINTEdgeSampler GraphSAINTRandomWalkSampler ShaDowKHopSampler RandomNodeLoader "
-        "ZipLoader DataListLoader DenseDataLoader TemporalDataLoader NodeLoader LinkLoader",
+        "DataLoader NeighborLoader LinkNeighborLoader HGTLoader ClusterLoader GraphSAINTSampler GraphSAINTNodeSampler "
+        "GraphSAINTEdgeSampler GraphSAINTRandomWalkSampler ShaDowKHopSampler RandomNodeLoader ZipLoader DataListLoader "
+        "DenseDataLoader TemporalDataLoader NodeLoader LinkLoader",
     )
     | within(
         "detectron2.data", "build_detection_train_loader build_detection_test_loader build.build_detection_train_loader"
@@ -37,9 +36,9 @@ LOADERS = (
 #: Loaders that give batches on the device.
 DEVICE_LOADERS = words(
     "timm.data.PrefetchLoader timm.data.loader.PrefetchLoader torch_geometric.loader.PrefetchLoader "
-    "torch_xla.distributed.parallel_loader.MpDeviceLoader "
-    "torch_xla.distributed.parallel_loader.ParallelLoader nvidia.dali.plugin.pytorch.DALIClassificationIterator "
-    "nvidia.dali.plugin.pytorch.DALIGenericIterator fastai.data.core.DataLoaders fastai.vision.data.ImageDataLoaders"
+    "torch_xla.distributed.parallel_loader.MpDeviceLoader torch_xla.distributed.parallel_loader.ParallelLoader "
+    "nvidia.dali.plugin.pytorch.DALIClassificationIterator nvidia.dali.plugin.pytorch.DALIGenericIterator "
+    "fastai.data.core.DataLoaders fastai.vision.data.ImageDataLoaders"
 )
 
 #: Names that are a loader's wherever they are defined: what unknown modules call their subclasses and factories.
@@ -105,10 +104,9 @@ WRAPPER_METHODS = words("track log_every skip_first_batches")
 IN_MEMORY_DATASETS = words(
     "torch.utils.data.TensorDataset torch.utils.data.Subset torch_geometric.data.InMemoryDataset "
     "torchvision.datasets.MNIST torchvision.datasets.FashionMNIST torchvision.datasets.CIFAR10 "
-    "torchvision.datasets.CIFAR100 "
-    "torchvision.datasets.KMNIST torchvision.datasets.EMNIST torchvision.datasets.QMNIST torchvision.datasets.USPS "
-    "torchvision.datasets.SVHN torchvision.datasets.STL10 monai.data.ArrayDataset torch_geometric.datasets.Planetoid "
-    "torch_geometric.datasets.TUDataset"
+    "torchvision.datasets.CIFAR100 torchvision.datasets.KMNIST torchvision.datasets.EMNIST torchvision.datasets.QMNIST "
+    "torchvision.datasets.USPS torchvision.datasets.SVHN torchvision.datasets.STL10 monai.data.ArrayDataset "
+    "torch_geometric.datasets.Planetoid torch_geometric.datasets.TUDataset"
 )
 #: Data sets that read and decode a file for each item.
 DECODING_DATASETS = within(
@@ -120,11 +118,9 @@ DECODING_DATASETS = within(
 DATASETS = (
     words(
         "torch.utils.data.Dataset torch.utils.data.IterableDataset torch.utils.data.ConcatDataset "
-        "torch.utils.data.ChainDataset "
-        "torch.utils.data.StackDataset torch.utils.data.random_split datasets.load_dataset datasets.Dataset "
-        "datasets.IterableDataset "
-        "datasets.load_from_disk datasets.concatenate_datasets webdataset.WebDataset monai.data.Dataset "
-        "monai.data.CacheDataset "
+        "torch.utils.data.ChainDataset torch.utils.data.StackDataset torch.utils.data.random_split "
+        "datasets.load_dataset datasets.Dataset datasets.IterableDataset datasets.load_from_disk "
+        "datasets.concatenate_datasets webdataset.WebDataset monai.data.Dataset monai.data.CacheDataset "
         "monai.data.PersistentDataset streaming.StreamingDataset litdata.StreamingDataset torch_geometric.data.Dataset "
         "torchvision.datasets.VisionDataset fairseq.data.FairseqDataset"
     )

@@ -14,9 +14,8 @@ CONTAINER_MODULES = within("torch.nn", "ModuleList ModuleDict ParameterList Para
 #: Functions that give a module.
 MODULE_FACTORIES = words(
     "timm.create_model timm.models.create_model torch.hub.load segmentation_models_pytorch.create_model "
-    "torchvision.models.get_model open_clip.create_model clip.load torch.jit.load "
-    "transformers.pipeline torch.export.load efficientnet_pytorch.EfficientNet.from_pretrained "
-    "open_clip.create_model_from_pretrained"
+    "torchvision.models.get_model open_clip.create_model clip.load torch.jit.load transformers.pipeline "
+    "torch.export.load efficientnet_pytorch.EfficientNet.from_pretrained open_clip.create_model_from_pretrained"
 )
 #: Modules whose lower-case functions and classes are model constructors.
 MODEL_PACKAGES = (
@@ -45,9 +44,9 @@ _NOT_MODEL_NAMES = (
 TOKENIZERS = words(
     "tiktoken.get_encoding tiktoken.encoding_for_model tokenizers.Tokenizer tokenizers.Tokenizer.from_file "
     "tokenizers.Tokenizer.from_pretrained sentencepiece.SentencePieceProcessor open_clip.get_tokenizer "
-    "open_clip.tokenize "
-    "torchtext.data.utils.get_tokenizer torchtext.data.get_tokenizer clip.simple_tokenizer.SimpleTokenizer "
-    "transformers.AutoTokenizer.from_pretrained transformers.AutoProcessor.from_pretrained"
+    "open_clip.tokenize torchtext.data.utils.get_tokenizer torchtext.data.get_tokenizer "
+    "clip.simple_tokenizer.SimpleTokenizer transformers.AutoTokenizer.from_pretrained "
+    "transformers.AutoProcessor.from_pretrained"
 )
 
 #: Fields of model outputs that are 0-d tensors.
@@ -55,11 +54,10 @@ SCALAR_FIELDS = words("loss lm_loss mc_loss aux_loss total_loss")
 
 OPTIMIZERS = words(
     "transformers.AdamW transformers.Adafactor apex.optimizers.FusedAdam apex.optimizers.FusedLAMB "
-    "apex.optimizers.FusedSGD "
-    "deepspeed.ops.adam.FusedAdam deepspeed.ops.adam.DeepSpeedCPUAdam timm.optim.create_optimizer "
-    "timm.optim.create_optimizer_v2 timm.optim.optim_factory.create_optimizer lion_pytorch.Lion "
-    "torch.distributed.optim.ZeroRedundancyOptimizer madgrad.MADGRAD sophia.SophiaG prodigyopt.Prodigy "
-    "adabelief_pytorch.AdaBelief"
+    "apex.optimizers.FusedSGD deepspeed.ops.adam.FusedAdam deepspeed.ops.adam.DeepSpeedCPUAdam "
+    "timm.optim.create_optimizer timm.optim.create_optimizer_v2 timm.optim.optim_factory.create_optimizer "
+    "lion_pytorch.Lion torch.distributed.optim.ZeroRedundancyOptimizer madgrad.MADGRAD sophia.SophiaG "
+    "prodigyopt.Prodigy adabelief_pytorch.AdaBelief"
 )
 #: Modules whose capitalised names are optimizers.
 OPTIMIZER_PACKAGES = ("torch.optim.", "bitsandbytes.optim.", "torch_optimizer.", "pytorch_optimizer.", "timm.optim.")
@@ -70,8 +68,8 @@ SCHEDULERS = words(
 SCHEDULER_PACKAGES = ("torch.optim.lr_scheduler.", "torch.optim.swa_utils.SWALR", "timm.scheduler.")
 SCALERS = words(
     "torch.cuda.amp.GradScaler torch.amp.GradScaler torch.cpu.amp.GradScaler "
-    "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler timm.utils.NativeScaler "
-    "timm.utils.ApexScaler fairscale.optim.grad_scaler.ShardedGradScaler"
+    "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler timm.utils.NativeScaler timm.utils.ApexScaler "
+    "fairscale.optim.grad_scaler.ShardedGradScaler"
 )
 #: Optimizers that torch can run fused.
 FUSABLE_OPTIMIZERS = within("torch.optim", "Adam AdamW SGD Adagrad")

@@ -21,8 +21,7 @@ RANDOM_FUNCTIONS = (
 )
 RANDOM_METHODS = words(
     "bernoulli bernoulli_ normal_ uniform_ random_ exponential_ geometric_ cauchy_ log_normal_ multinomial sample "
-    "rsample "
-    "sample_n"
+    "rsample sample_n"
 )
 #: Modules that are random in training.
 RANDOM_MODULES = within("torch.nn", "Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout RReLU")

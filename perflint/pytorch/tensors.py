@@ -52,53 +52,44 @@ FUNCTIONAL_MODULES = ("torch.nn.functional.", "torch.special.", "torch.fft.", "t
 FUNCTIONS = within(
     "torch",
     "abs absolute acos acosh adjoint all any arccos arcsin as_strided broadcast_to detach gcd stft istft add addbmm "
-    "addcdiv addcmul addmm addmv addr amax amin angle argmax argmin argsort "
-    "argwhere "
-    "asin asinh atan atan2 atanh arctan arctan2 baddbmm bernoulli bincount bitwise_and bitwise_not bitwise_or "
-    "bitwise_xor bmm bucketize cat cdist ceil celu chain_matmul cholesky cholesky_inverse cholesky_solve clamp "
-    "clamp_max clamp_min clip clone column_stack complex concat concatenate conj conv1d conv2d conv3d conv_transpose1d "
-    "conv_transpose2d conv_transpose3d copysign corrcoef cos cosh cosine_similarity count_nonzero cov cross "
-    "cumprod cumsum cumulative_trapezoid deg2rad det diag diag_embed diagflat diagonal diff digamma dist div divide "
-    "dot "
-    "dropout dstack einsum embedding eq erf erfc erfinv exp exp2 expm1 feature_dropout fix flatten flip "
-    "fliplr flipud float_power floor floor_divide fmax fmin fmod frac full_like gather ge gelu greater "
-    "greater_equal gt "
-    "heaviside histc hsplit hstack hypot imag index_add index_copy index_fill index_put index_select "
-    "index_reduce inner inverse isclose isfinite isin isinf isnan isneginf isposinf isreal kron layer_norm ldexp le "
-    "lerp "
-    "less less_equal lgamma log log10 log1p log2 log_softmax logaddexp logaddexp2 logcumsumexp logdet logical_and "
-    "logical_not logical_or logical_xor logit logsumexp lt lu_solve masked_fill masked_scatter masked_select matmul "
-    "matrix_exp matrix_power maximum mean minimum mm moveaxis movedim msort mul multinomial multiply mv mvlgamma "
-    "nan_to_num nanmean nanmedian nanquantile nansum narrow native_layer_norm ne neg negative nextafter nonzero_static "
-    "norm not_equal nuclear_norm numel orgqr outer pairwise_distance pdist permute pinverse "
-    "pixel_shuffle pixel_unshuffle poisson polar polygamma positive pow prelu prod quantile rad2deg ravel real "
-    "reciprocal relu relu_ remainder renorm repeat_interleave reshape rms_norm roll rot90 round row_stack rsqrt "
+    "addcdiv addcmul addmm addmv addr amax amin angle argmax argmin argsort argwhere asin asinh atan atan2 atanh "
+    "arctan arctan2 baddbmm bernoulli bincount bitwise_and bitwise_not bitwise_or bitwise_xor bmm bucketize cat cdist "
+    "ceil celu chain_matmul cholesky cholesky_inverse cholesky_solve clamp clamp_max clamp_min clip clone column_stack "
+    "complex concat concatenate conj conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d copysign "
+    "corrcoef cos cosh cosine_similarity count_nonzero cov cross cumprod cumsum cumulative_trapezoid deg2rad det diag "
+    "diag_embed diagflat diagonal diff digamma dist div divide dot dropout dstack einsum embedding eq erf erfc erfinv "
+    "exp exp2 expm1 feature_dropout fix flatten flip fliplr flipud float_power floor floor_divide fmax fmin fmod frac "
+    "full_like gather ge greater greater_equal gt heaviside histc hsplit hstack hypot imag index_add index_copy "
+    "index_fill index_put index_select index_reduce inner inverse isclose isfinite isin isinf isnan isneginf isposinf "
+    "isreal kron layer_norm ldexp le lerp less less_equal lgamma log log10 log1p log2 log_softmax logaddexp logaddexp2 "
+    "logcumsumexp logdet logical_and logical_not logical_or logical_xor logit logsumexp lt lu_solve masked_fill "
+    "masked_scatter masked_select matmul matrix_exp matrix_power maximum mean minimum mm moveaxis movedim msort mul "
+    "multinomial multiply mv mvlgamma nan_to_num nanmean nanmedian nanquantile nansum narrow native_layer_norm ne neg "
+    "negative nextafter nonzero_static norm not_equal nuclear_norm numel orgqr outer pairwise_distance pdist permute "
+    "pinverse pixel_shuffle pixel_unshuffle poisson polar polygamma positive pow prelu prod quantile rad2deg ravel "
+    "real reciprocal relu relu_ remainder renorm repeat_interleave reshape rms_norm roll rot90 round row_stack rsqrt "
     "rsub scatter scatter_add scatter_reduce searchsorted select selu sgn sigmoid sign signbit sin sinc sinh "
-    "slice_scatter "
-    "softmax sqrt square squeeze stack std sub subtract sum swapaxes swapdims t take take_along_dim tan tanh "
-    "tensordot threshold tile trace transpose trapezoid trapz tril triu true_divide trunc unflatten unsqueeze "
-    "unique_consecutive var vander vdot view_as_complex view_as_real vstack where xlogy "
-    "batch_norm group_norm instance_norm nn.utils.rnn.pad_sequence nn.utils.parameters_to_vector "
-    "nn.utils.clip_grad_norm_ nn.utils.clip_grad_norm nn.utils.get_total_norm _foreach_norm",
+    "slice_scatter softmax sqrt square squeeze stack std sub subtract sum swapaxes swapdims t take take_along_dim tan "
+    "tanh tensordot threshold tile trace transpose trapezoid trapz tril triu true_divide trunc unflatten unsqueeze "
+    "unique_consecutive var vander vdot view_as_complex view_as_real vstack where xlogy batch_norm group_norm "
+    "instance_norm nn.utils.rnn.pad_sequence nn.utils.parameters_to_vector nn.utils.clip_grad_norm_ "
+    "nn.utils.clip_grad_norm nn.utils.get_total_norm _foreach_norm",
 ) - {"torch.numel"} | words(
     "torchvision.ops.nms torchvision.ops.batched_nms torchvision.ops.roi_align torchvision.ops.box_iou "
     "torchvision.ops.generalized_box_iou torchvision.ops.box_convert torchvision.ops.sigmoid_focal_loss "
     "torchvision.ops.box_area torchvision.ops.roi_pool torchvision.ops.deform_conv2d "
-    "torchvision.ops.clip_boxes_to_image "
-    "torchvision.utils.make_grid einops.rearrange einops.repeat einops.reduce einops.einsum torch_scatter.scatter "
-    "torch_scatter.scatter_add torch_scatter.scatter_mean torch_scatter.scatter_max torch_geometric.utils.scatter "
-    "flash_attn.flash_attn_func torch.nn.attention.flex_attention.flex_attention torch.utils.checkpoint.checkpoint"
+    "torchvision.ops.clip_boxes_to_image torchvision.utils.make_grid einops.rearrange einops.repeat einops.reduce "
+    "einops.einsum torch_scatter.scatter torch_scatter.scatter_add torch_scatter.scatter_mean "
+    "torch_scatter.scatter_max torch_geometric.utils.scatter flash_attn.flash_attn_func "
+    "torch.nn.attention.flex_attention.flex_attention torch.utils.checkpoint.checkpoint"
 )
 #: Functions that give several tensors on the device of their arguments.
 TUPLE_FUNCTIONS = within(
     "torch",
     "split chunk unbind tensor_split vsplit dsplit meshgrid broadcast_tensors std_mean var_mean sort topk kthvalue "
-    "mode "
-    "cummax cummin svd qr eig symeig geqrf lu lstsq slogdet frexp histogram aminmax unravel_index linalg.svd "
-    "linalg.eigh "
-    "linalg.eig linalg.qr linalg.slogdet linalg.lstsq linalg.lu linalg.inv_ex linalg.cholesky_ex linalg.lu_factor "
-    "autograd.grad "
-    "split_with_sizes hsplit nn.utils.rnn.pad_packed_sequence lstm gru",
+    "mode cummax cummin svd qr eig symeig geqrf lu lstsq slogdet frexp histogram aminmax unravel_index linalg.svd "
+    "linalg.eigh linalg.eig linalg.qr linalg.slogdet linalg.lstsq linalg.lu linalg.inv_ex linalg.cholesky_ex "
+    "linalg.lu_factor autograd.grad split_with_sizes hsplit nn.utils.rnn.pad_packed_sequence lstm gru",
 )
 #: Give a tensor, or (values, indices) when a dimension is given.
 DIMENSIONED = words("max min median nanmedian")
@@ -121,32 +112,28 @@ LOSS_FUNCTIONS = within(
 VIEW_METHODS = words(
     "view view_as reshape reshape_as permute transpose t squeeze unsqueeze expand expand_as flatten unflatten narrow "
     "select diagonal detach detach_ contiguous swapaxes swapdims movedim moveaxis ravel adjoint unfold as_strided "
-    "squeeze_ unsqueeze_ t_ transpose_ resolve_conj resolve_neg values indices "
-    "requires_grad_ coalesce to_dense as_subclass broadcast_to"
+    "squeeze_ unsqueeze_ t_ transpose_ resolve_conj resolve_neg values indices requires_grad_ coalesce to_dense "
+    "as_subclass broadcast_to"
 )
 #: Methods that change the type, and hand back the receiver where it has it already.
 CAST_METHODS = words("float double half bfloat16 long int short char byte bool type type_as")
 #: Methods that always hand back a new tensor.
 FRESH_METHODS = words(
-    "abs absolute acos add addbmm addcdiv addcmul addmm addmv addr all amax amin any argmax argmin argsort asin "
-    "atan atan2 "
-    "baddbmm bernoulli bincount bitwise_and bitwise_not bitwise_or bitwise_xor bmm ceil cholesky clamp clamp_max "
+    "abs absolute acos add addbmm addcdiv addcmul addmm addmv addr all amax amin any argmax argmin argsort asin atan "
+    "atan2 baddbmm bernoulli bincount bitwise_and bitwise_not bitwise_or bitwise_xor bmm ceil cholesky clamp clamp_max "
     "clamp_min clip clone conj cos cosh count_nonzero cross cumprod cumsum cov deg2rad det diag diag_embed diff "
-    "digamma dist div "
-    "divide dot eq erf erfc erfinv exp exp2 expm1 fix flip fliplr flipud floor floor_divide fmod frac gather "
-    "ge greater greater_equal gt histc hypot index_add index_copy index_fill index_put index_select index_reduce "
-    "inner inverse isclose "
-    "isfinite isinf isnan isneginf isposinf kron ldexp le lerp less less_equal lgamma log log10 log1p log2 log_softmax "
-    "logaddexp logcumsumexp logdet logical_and logical_not logical_or logical_xor logit logsumexp lt masked_fill "
-    "masked_scatter masked_select matmul matrix_exp matrix_power max maximum mean median min minimum mm mul "
-    "multinomial multiply mv nan_to_num nanmean nanmedian nanquantile nansum ne neg negative nonzero_static norm "
-    "not_equal outer "
-    "pinverse pow prod quantile rad2deg reciprocal relu remainder renorm repeat repeat_interleave roll rot90 round "
-    "rsqrt scatter scatter_add scatter_reduce sgn sigmoid sign sin sinh softmax sqrt square std sub subtract sum take "
-    "take_along_dim tan tanh tensordot tile trace tril triu true_divide trunc unique_consecutive var vdot where xlogy "
-    "new_tensor sinc acosh angle arctan arctan2 asinh atanh copysign corrcoef diagflat fmax fmin hardshrink "
-    "select_scatter slice_scatter signbit stft istft to_sparse polygamma mvlgamma float_power heaviside nextafter "
-    "nonzero argwhere unique"
+    "digamma dist div divide dot eq erf erfc erfinv exp exp2 expm1 fix flip fliplr flipud floor floor_divide fmod frac "
+    "gather ge greater greater_equal gt histc hypot index_add index_copy index_fill index_put index_select "
+    "index_reduce inner inverse isclose isfinite isinf isnan isneginf isposinf kron ldexp le lerp less less_equal "
+    "lgamma log log10 log1p log2 log_softmax logaddexp logcumsumexp logdet logical_and logical_not logical_or "
+    "logical_xor logit logsumexp lt masked_fill masked_scatter masked_select matmul matrix_exp matrix_power max "
+    "maximum mean median min minimum mm mul multinomial multiply mv nan_to_num nanmean nanmedian nanquantile nansum ne "
+    "neg negative nonzero_static norm not_equal outer pinverse pow prod quantile rad2deg reciprocal relu remainder "
+    "renorm repeat repeat_interleave roll rot90 round rsqrt scatter scatter_add scatter_reduce sgn sigmoid sign sin "
+    "sinh softmax sqrt square std sub subtract sum take take_along_dim tan tanh tile trace tril triu true_divide trunc "
+    "unique_consecutive var vdot where xlogy new_tensor sinc acosh angle arctan arctan2 asinh atanh copysign corrcoef "
+    "diagflat fmax fmin hardshrink select_scatter slice_scatter signbit stft istft to_sparse polygamma mvlgamma "
+    "float_power heaviside nextafter nonzero argwhere unique"
 )
 #: Methods that hand back several tensors.
 TUPLE_METHODS = words(
@@ -158,14 +145,14 @@ IN_PLACE_METHODS = words("__setitem__ __iadd__ __isub__ __imul__ __itruediv__")
 #: Methods of tensors that give Python numbers, and no sync.
 NUMBER_METHODS = words(
     "dim ndimension numel nelement element_size data_ptr storage_offset get_device is_contiguous is_floating_point "
-    "is_complex is_pinned is_shared is_signed is_inference is_set_to is_conj is_neg stride sparse_dim dense_dim __len__"
+    "is_complex is_pinned is_shared is_signed is_inference is_set_to is_conj is_neg stride sparse_dim dense_dim "
+    "__len__"
 )
 #: Methods of tensors that nothing else commonly has: calling one is evidence that the receiver is a tensor.
 TELLING_METHODS = words(
-    "detach unsqueeze permute view_as numel masked_fill masked_fill_ index_select scatter "
-    "scatter_ scatter_add_ softmax log_softmax sigmoid requires_grad_ retain_grad "
-    "expand_as bmm clamp clamp_ logsumexp new_zeros new_ones new_full new_empty new_tensor "
-    "type_as unbind narrow masked_select repeat_interleave"
+    "detach unsqueeze permute view_as numel masked_fill masked_fill_ index_select scatter scatter_ scatter_add_ "
+    "softmax log_softmax sigmoid requires_grad_ retain_grad expand_as bmm clamp clamp_ logsumexp new_zeros new_ones "
+    "new_full new_empty new_tensor type_as unbind narrow masked_select repeat_interleave"
 )
 
 #: Attributes of tensors: what they hold.
@@ -224,8 +211,8 @@ READING_FUNCTIONS = (
 NOT_SYNCING = words(
     "builtins.sum builtins.abs builtins.len builtins.isinstance builtins.id builtins.type torch.stack torch.cat "
     "torch.clamp torch.lerp torch.multinomial torch.topk torch.sort torch.masked_fill torch.where torch.is_tensor "
-    "torch.isnan torch.isinf torch.isfinite torch.numel torch._assert_async torch.nonzero_static "
-    "torch.linalg.inv_ex torch.linalg.cholesky_ex torch.linalg.solve_ex"
+    "torch.isnan torch.isinf torch.isfinite torch.numel torch._assert_async torch.nonzero_static torch.linalg.inv_ex "
+    "torch.linalg.cholesky_ex torch.linalg.solve_ex"
 )
 #: Methods that move a value: to another device or into page-locked memory.
 TRANSFER_METHODS = words("to cuda cpu xpu hpu npu mps pin_memory numpy")
@@ -254,12 +241,11 @@ COSTLY_FUNCTIONS = within(
 NUMBER_FUNCTIONS = within(
     "torch",
     "is_tensor is_floating_point is_complex numel get_num_threads cuda.is_available cuda.device_count "
-    "cuda.current_device "
-    "backends.mps.is_available xpu.is_available initial_seed seed is_grad_enabled is_autocast_enabled "
-    "cuda.is_bf16_supported cuda.memory_allocated cuda.max_memory_allocated cuda.memory_reserved "
+    "cuda.current_device backends.mps.is_available xpu.is_available initial_seed seed is_grad_enabled "
+    "is_autocast_enabled cuda.is_bf16_supported cuda.memory_allocated cuda.max_memory_allocated cuda.memory_reserved "
     "cuda.max_memory_reserved cuda.get_device_capability distributed.is_initialized distributed.is_available "
-    "distributed.get_rank distributed.get_world_size allclose equal is_nonzero cuda.utilization "
-    "compiler.is_compiling jit.is_scripting jit.is_tracing is_inference_mode_enabled",
+    "distributed.get_rank distributed.get_world_size allclose equal is_nonzero cuda.utilization compiler.is_compiling "
+    "jit.is_scripting jit.is_tracing is_inference_mode_enabled",
 ) | words("torch.are_deterministic_algorithms_enabled")
 #: Switch gradients off for the code inside.
 NO_GRAD = within("torch", "no_grad inference_mode autograd.no_grad autograd.inference_mode")

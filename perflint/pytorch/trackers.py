@@ -13,9 +13,8 @@ TRACKER_FUNCTIONS = words(
 TRACKER_CLASSES = words(
     "torch.utils.tensorboard.SummaryWriter torch.utils.tensorboard.writer.SummaryWriter tensorboardX.SummaryWriter "
     "comet_ml.Experiment comet_ml.start neptune.init_run wandb.init aim.Run mlflow.MlflowClient swanlab.init "
-    "dvclive.Live "
-    "lightning.pytorch.loggers.WandbLogger lightning.WandbLogger lightning.TensorBoardLogger lightning.CSVLogger "
-    "lightning.MLFlowLogger lightning.CometLogger"
+    "dvclive.Live lightning.pytorch.loggers.WandbLogger lightning.WandbLogger lightning.TensorBoardLogger "
+    "lightning.CSVLogger lightning.MLFlowLogger lightning.CometLogger"
 )
 #: Methods of trackers.
 TRACKER_METHODS = words(

@@ -116,8 +116,10 @@ class Flow(Reaching):
         and every call in it is `pure`. Attributes are taken to change only where the loop stores to them.
         """
         written, mutated = self._writes(loop)
+        # Targets of the expression's own comprehensions.
+        own = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         for part in ast.walk(node):
-            if isinstance(part, ast.Name) and (part.id in written or part.id in mutated):
+            if isinstance(part, ast.Name) and part.id not in own and (part.id in written or part.id in mutated):
                 return False
             if isinstance(part, ast.Attribute):
                 key = key_of(part)
