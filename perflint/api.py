@@ -10,6 +10,8 @@ from perflint.kinds.kind import Device, Kind, Place, Tag
 from perflint.program.heat import is_test
 from perflint.program.refs import INSTANCE, Ref
 from perflint.pytorch import frameworks, loaders, tensors
+from perflint.source.file import SourceFile
+from perflint.source.suppressions import Malformed, Suppression
 from perflint.rule import Calls, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
 
 __all__ = [
@@ -31,11 +33,14 @@ __all__ = [
     "Kind",
     "Listen",
     "Loops",
+    "Malformed",
     "Nodes",
     "Place",
     "Ref",
     "Rule",
+    "SourceFile",
     "Span",
+    "Suppression",
     "Tag",
     "Tier",
     "argument",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import enum
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -18,6 +18,8 @@ from perflint.finding import Confidence, Finding, Fix, Heat, Hop, Impact
 
 if TYPE_CHECKING:
     from perflint.context import Context
+    from perflint.source.file import SourceFile
+    from perflint.source.suppressions import Malformed, Suppression
 
 
 class Tier(enum.Enum):
@@ -83,6 +85,12 @@ class Rule:
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         """Yield findings at `node`, a node of a type in `listens` whose heat is at least `at_least`."""
         raise NotImplementedError  # a subclass without `check` is refused by the registry
+
+    def check_comments(
+        self, source: SourceFile, unused: Sequence[Suppression], malformed: Sequence[Malformed]
+    ) -> Iterator[Finding]:
+        """Yield findings about the file's suppression comments, asked after all rules have run on it."""
+        return iter(())
 
     def finding(
         self,

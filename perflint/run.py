@@ -20,7 +20,7 @@ from perflint.requirements import project_torch
 from perflint.source.file import SourceFile
 from perflint.source.parse import parse
 from perflint.source.read import decode_source, read_source
-from perflint.source.suppressions import Suppressions
+from perflint.source.suppressions import Suppression, Suppressions
 
 if TYPE_CHECKING:
     from perflint.discovery import Discovery, FoundFile
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """How one run goes. `rules` are the selected rules, one instance each; `stdin` replaces the file of that name."""
+    """How one run goes. `rules` are the selected rules, one instance each; `stdin` replaces the file of that name.
+
+    `extra_rules` are only counted; `everything` says that `rules` are all there are.
+    """
 
     settings: Settings
     rules: Sequence[Rule]
@@ -40,6 +43,7 @@ class Options:
     progress: Callable[[int, int], None] | None = None
     cache: bool = True
     extra_rules: Sequence[Rule] = field(default_factory=tuple)
+    everything: bool = False
 
 
 def check(discovery: Discovery, options: Options) -> Report:
@@ -108,7 +112,7 @@ class _Run:
             findings += kept
             silenced += quiet
             if extra is not None:
-                more += len(self._suppress(source, file, self._inspect(extra, source)[0])[0])
+                more += len(self._suppress(source, file, self._inspect(extra, source)[0], comments=False)[0])
             self._progress()
         return Report(
             findings=tuple(sorted(findings, key=lambda item: item.sort_key)),
@@ -153,23 +157,45 @@ class _Run:
             return [], [Problem(source.path, "nests too deep to be inspected", detail=traceback.format_exc())]
 
     def _suppress(
-        self, source: SourceFile, file: FoundFile, found: Sequence[Located]
+        self, source: SourceFile, file: FoundFile, found: Sequence[Located], *, comments: bool = True
     ) -> tuple[list[Finding], list[Silenced]]:
+        """Split findings into those that are reported and those a comment silences; judge the comments themselves."""
         kept: list[Finding] = []
         silenced: list[Silenced] = []
-        if not found:
-            return kept, silenced
         suppressions = Suppressions.read(source)
+        if not found and not suppressions.each and not suppressions.malformed:
+            return kept, silenced
         switched_off = self.options.settings.ignored_in(file.file)
+        used: list[Suppression] = []
         for finding, lines in found:
             if any(selects(selector, finding.code, finding.name) for selector in switched_off):
                 continue
             by = suppressions.silences(finding.code, finding.name, lines)
             if by is not None:
+                used.append(by)
                 silenced.append(Silenced(finding, by.line, by.reason))
             elif finding.confidence >= self.options.settings.confidence:
                 kept.append(finding)
+        if comments:
+            kept += self._comments(source, suppressions, used, switched_off)
         return kept, silenced
+
+    def _comments(
+        self, source: SourceFile, suppressions: Suppressions, used: Sequence[Suppression], switched_off: Sequence[str]
+    ) -> Iterator[Finding]:
+        """Findings of the rules that judge suppression comments."""
+        running = [
+            rule
+            for rule in self.options.rules
+            if not any(selects(selector, rule.code, rule.name) for selector in switched_off)
+        ]
+        ran = {rule.code for rule in running} | {rule.name for rule in running}
+        unused = suppressions.unused(ran, used, everything_ran=self.options.everything)
+        for rule in running:
+            for finding in rule.check_comments(source, unused, suppressions.malformed):
+                line = finding.span.line
+                if suppressions.silences(finding.code, finding.name, (line, line)) is None:
+                    yield finding
 
     def _progress(self) -> None:
         self.done += 1

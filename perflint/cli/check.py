@@ -79,6 +79,7 @@ def command(
             progress=progress,
             cache=not no_cache,
             extra_rules=[rule() for rule in chosen.more] if hint else [],
+            everything=len(chosen.running) == len(chosen.known),
         )
         if explain_heat is not None:
             console.write(_explain_heat(discovery, options, explain_heat))

@@ -1,0 +1,96 @@
+"""TPL001: comments that silence nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from perflint.api import (
+    Applicability,
+    Confidence,
+    Context,
+    Edit,
+    Finding,
+    Fix,
+    Impact,
+    Malformed,
+    Nodes,
+    Rule,
+    SourceFile,
+    Span,
+    Suppression,
+)
+
+
+class UnusedIgnore(Rule):
+    """A comment that silences a rule stays behind when there is nothing left to silence.
+
+    Why it is slow
+    It is not. But the comment says that the line is slow on purpose, and it will silence the next real finding there.
+
+    What to write instead
+    Nothing: delete the comment. If it names a rule that does not exist, correct the name.
+
+    When to leave it
+    A comment is reported only when every rule it names ran on the file, so a run with `--select` says nothing about
+    comments for other rules. A comment without rule names is reported only when all rules ran.
+
+    Fix safety
+    Safe: only the comment goes. Same bits.
+    """
+
+    code, name = "TPL001", "unused-ignore"
+    impact = Impact.LOW
+    listens = (Nodes(ast.Module, mentioning=("perflint",)),)
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        return iter(())  # what is unused is known only after all other rules have run: see `check_comments`
+
+    def check_comments(
+        self, source: SourceFile, unused: Sequence[Suppression], malformed: Sequence[Malformed]
+    ) -> Iterator[Finding]:
+        for comment in unused:
+            named = ", ".join(comment.selectors) or "any rule"
+            yield Finding(
+                code=self.code,
+                name=self.name,
+                path=source.path,
+                span=_directive(source, comment.line, comment.column),
+                message=f"This comment silences {named}, and there is nothing to silence.",
+                confidence=Confidence.HIGH,
+                impact=self.impact,
+                fix=Fix("Delete the comment", Applicability.SAFE, (_deletion(source, comment),)),
+                advice="Delete the comment.",
+            )
+        for wrong in malformed:
+            yield Finding(
+                code=self.code,
+                name=self.name,
+                path=source.path,
+                span=_directive(source, wrong.line, wrong.column),
+                message=f"This comment silences nothing: {wrong.message}.",
+                confidence=Confidence.HIGH,
+                impact=self.impact,
+                advice="Write `# perflint: ignore[CODE] reason`.",
+            )
+
+
+def _directive(source: SourceFile, line: int, column: int) -> Span:
+    """From where the directive begins to the next comment on the line, or its end."""
+    text = source.lines[line - 1]
+    following = text.find("#", column)
+    end = len(text) if following < 0 else following
+    return Span(line, column, line, column - 1 + len(text[column - 1 : end].rstrip()) + 1)
+
+
+def _deletion(source: SourceFile, comment: Suppression) -> Edit:
+    span = _directive(source, comment.line, comment.column)
+    text = source.lines[comment.line - 1]
+    before, after = text[: span.column - 1], text[span.end_column - 1 :]
+    if after.strip():
+        return Edit(Span(span.line, span.column, span.line, span.end_column + len(after) - len(after.lstrip())), "")
+    if before.strip():
+        return Edit(Span(span.line, len(before.rstrip()) + 1, span.line, len(text) + 1), "")
+    if comment.line < len(source.lines):
+        return Edit(Span(span.line, 1, span.line + 1, 1), "")
+    return Edit(Span(span.line, 1, span.line, len(text) + 1), "")
