@@ -10,9 +10,9 @@ from perflint.kinds.kind import Device, Kind, Place, Tag
 from perflint.program.heat import is_test
 from perflint.program.refs import INSTANCE, Ref
 from perflint.pytorch import frameworks, loaders, tensors
+from perflint.rule import Calls, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
 from perflint.source.file import SourceFile
 from perflint.source.suppressions import Malformed, Suppression
-from perflint.rule import Calls, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
 
 __all__ = [
     "INSTANCE",

@@ -31,7 +31,9 @@ class Context:
         self.program = program
         self.summary = program.summaries[self.path]
         self._by_line = {
-            (facts.line, facts.name): qualname for qualname, facts in self.summary.functions.items() if qualname != MODULE
+            (facts.line, facts.name): qualname
+            for qualname, facts in self.summary.functions.items()
+            if qualname != MODULE
         }
         self._scopes: dict[int, Scope] = {}
         self._contexts: dict[int, int] = {}
@@ -195,13 +197,12 @@ class Context:
 
     def walk(self, node: ast.AST) -> Iterator[ast.AST]:
         """`node` and all below it that runs when it does: bodies of nested functions and lambdas are left out."""
+        apart = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
         stack = [node]
         while stack:
             current = stack.pop()
             yield current
-            for child in ast.iter_child_nodes(current):
-                if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-                    stack.append(child)
+            stack.extend(child for child in ast.iter_child_nodes(current) if not isinstance(child, apart))
 
 
 def callee_name(call: ast.Call) -> str:

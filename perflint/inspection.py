@@ -119,7 +119,7 @@ class Inspector:
                 findings.setdefault(finding, _statement_lines(context.tree, node, finding))
         except RecursionError:
             raise
-        except Exception as error:  # a broken rule must not hide what the others find
+        except Exception as error:  # noqa: BLE001 - a broken rule must not hide what the others find
             line = getattr(node, "lineno", None)
             words = f"rule {rule.code} failed: {type(error).__name__}: {error}"
             problems.append(Problem(context.path, words, line, detail=traceback.format_exc()))

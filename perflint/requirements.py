@@ -1,4 +1,4 @@
-"""Which torch a project runs with, as its own files say: lock files first, then requirements. Reads text, runs nothing."""
+"""Which torch a project runs with, as its own files say: lock files first, then requirements. Runs nothing."""
 
 from __future__ import annotations
 

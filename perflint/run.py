@@ -14,6 +14,7 @@ from perflint.facts.summary import Summary
 from perflint.facts.survey import survey
 from perflint.finding import Finding, Problem, Report, Silenced
 from perflint.inspection import Inspector, Located
+from perflint.parallel import map_chunks
 from perflint.program.program import Program
 from perflint.pytorch import versions
 from perflint.requirements import project_torch
@@ -68,6 +69,24 @@ def explain_heat(discovery: Discovery, options: Options, path: str, line: int) -
     return "\n".join(explain(program, path, line))
 
 
+@dataclass
+class _Inspected:
+    """What the inspection of some files gave. Travels between processes."""
+
+    findings: list[Finding] = field(default_factory=list)
+    silenced: list[Silenced] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    extra: int = 0
+
+    def add(self, other: _Inspected) -> None:
+        self.findings += other.findings
+        self.silenced += other.silenced
+        self.problems += other.problems
+        self.texts |= other.texts
+        self.extra += other.extra
+
+
 class _Run:
     def __init__(self, discovery: Discovery, options: Options, overlay: Mapping[str, str]) -> None:
         self.discovery = discovery
@@ -78,69 +97,79 @@ class _Run:
         self.total = 0
 
         self.reported = {file.display: file for file in discovery.reported}
-        self.sources: dict[str, SourceFile] = {}
 
     def program(self) -> Program:
-        """Survey every analysed file and link the summaries; sources of reported files are kept for inspection."""
+        """Survey every analysed file and link the summaries."""
         self.total = len(self.discovery.analysed) + len(self.reported)
         summaries: dict[str, Summary] = {}
-        for file in self.discovery.analysed:
-            loaded = self._survey(file, file.display in self.reported)
-            if loaded is not None:
-                summaries[file.display] = loaded[1]
-                if file.display in self.reported:
-                    self.sources[file.display] = loaded[0]
-            self._progress()
+        for files, surveyed in map_chunks(self._survey_all, self.discovery.analysed, self.options.jobs):
+            for summary, problem, file in zip(*surveyed, files):
+                if summary is not None:
+                    summaries[file.display] = summary
+                # A file that is only read for what it calls is its owner's business, not this run's.
+                if problem is not None and file.display in self.reported:
+                    self.problems.append(problem)
+            self._progress(len(files))
         return Program(summaries, self._torch_version())
 
     def report(self) -> Report:
         program = self.program()
-        inspector = Inspector(program, self.options.rules)
-        extra = Inspector(program, self.options.extra_rules) if self.options.extra_rules else None
-        findings: list[Finding] = []
-        silenced: list[Silenced] = []
-        texts: dict[str, str] = {}
-        more = 0
-        for display in sorted(self.sources):
-            source = self.sources.pop(display)
-            file = self.reported[display]
-            found, problems = self._inspect(inspector, source)
-            self.problems += problems
-            kept, quiet = self._suppress(source, file, found)
-            if kept or quiet:
-                texts[display] = source.text
-            findings += kept
-            silenced += quiet
-            if extra is not None:
-                more += len(self._suppress(source, file, self._inspect(extra, source)[0], comments=False)[0])
-            self._progress()
+        self.inspectors = (Inspector(program, self.options.rules), Inspector(program, self.options.extra_rules))
+        files = [file for file in self.discovery.reported if file.display in program.summaries]
+        total = _Inspected()
+        for chunk, inspected in map_chunks(self._inspect_all, files, self.options.jobs):
+            total.add(inspected)
+            self._progress(len(chunk))
+        problems = [*self.problems, *total.problems]
         return Report(
-            findings=tuple(sorted(findings, key=lambda item: item.sort_key)),
-            errors=tuple(sorted(self.problems, key=lambda item: (item.path, item.line or 0, item.message))),
+            findings=tuple(sorted(total.findings, key=lambda item: item.sort_key)),
+            errors=tuple(sorted(problems, key=lambda item: (item.path, item.line or 0, item.message))),
             files=len(self.reported),
-            texts=texts,
-            silenced=tuple(silenced),
-            extra=more if extra is not None else None,
+            texts=total.texts,
+            silenced=tuple(total.silenced),
+            extra=total.extra if self.options.extra_rules else None,
         )
+
+    def _survey_all(self, files: Sequence[FoundFile]) -> tuple[list[Summary | None], list[Problem | None]]:
+        surveyed = [self._survey(file) for file in files]
+        return [summary for summary, _ in surveyed], [problem for _, problem in surveyed]
+
+    def _survey(self, file: FoundFile) -> tuple[Summary | None, Problem | None]:
+        try:
+            source = self._source(file)
+            return survey(parse(source), source.lines), None
+        except SourceError as error:
+            return None, Problem(file.display, error.message, error.line)
+        except RecursionError:
+            return None, Problem(file.display, "nests too deep to be read")
+
+    def _inspect_all(self, files: Sequence[FoundFile]) -> _Inspected:
+        inspected = _Inspected()
+        for file in files:
+            try:
+                self._inspect_file(self._source(file), file, inspected)
+            except SourceError as error:  # it changed or vanished since it was surveyed
+                inspected.problems.append(Problem(file.display, error.message, error.line))
+        return inspected
+
+    def _inspect_file(self, source: SourceFile, file: FoundFile, inspected: _Inspected) -> None:
+        rules, extra = self.inspectors
+        found, problems = self._inspect(rules, source)
+        kept, quiet = self._suppress(source, file, found)
+        if kept or quiet:
+            inspected.texts[file.display] = source.text
+        inspected.problems += problems
+        inspected.findings += kept
+        inspected.silenced += quiet
+        if extra.rules:
+            more, _ = self._inspect(extra, source)
+            inspected.extra += len(self._suppress(source, file, more, comments=False)[0])
 
     def _torch_version(self) -> tuple[int, int] | None:
         target = self.options.settings.target_torch
         if target is not None:
             return versions.parse(target)
         return project_torch(self.discovery.root) if self.discovery.root is not None else None
-
-    def _survey(self, file: FoundFile, is_reported: bool) -> tuple[SourceFile, Summary] | None:
-        try:
-            source = self._source(file)
-            return source, survey(parse(source), source.lines)
-        except SourceError as error:
-            problem = Problem(file.display, error.message, error.line)
-        except RecursionError:
-            problem = Problem(file.display, "nests too deep to be read")
-        # A file that is only read for what it calls is its owner's business, not this run's.
-        if is_reported:
-            self.problems.append(problem)
-        return None
 
     def _source(self, file: FoundFile) -> SourceFile:
         if file.display in self.overlay:
@@ -197,8 +226,8 @@ class _Run:
                 if suppressions.silences(finding.code, finding.name, (line, line)) is None:
                     yield finding
 
-    def _progress(self) -> None:
-        self.done += 1
+    def _progress(self, files: int) -> None:
+        self.done += files
         if self.options.progress is not None:
             self.options.progress(self.done, self.total)
 
@@ -206,7 +235,7 @@ class _Run:
 def selects(selector: str, code: str, name: str) -> bool:
     """Whether a code, the beginning of one, a name or `ALL` means this rule."""
     word = selector.strip()
-    return word == "ALL" or word.lower() == name or bool(word) and code.startswith(word.upper())
+    return word == "ALL" or word.lower() == name or (bool(word) and code.startswith(word.upper()))
 
 
 @contextmanager

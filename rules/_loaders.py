@@ -19,8 +19,12 @@ from perflint.api import (
 
 DATA_LOADER = "torch.utils.data.DataLoader"
 _POSITIONS = {"dataset": 0, "batch_size": 1, "shuffle": 2, "num_workers": 5, "collate_fn": 6, "pin_memory": 7}
-_EVALUATION = re.compile(r"(?:^|_)(?:val|valid|validation|test|eval|dev|infer\w*|pred\w*|calib\w*|viz|vis|debug|toy)(?:_|$)", re.IGNORECASE)
-_DEVICE_WORDS = frozenset("cuda to_device Accelerator accelerator Fabric LightningModule pl xpu local_rank get_device".split())
+_EVALUATION = re.compile(
+    r"(?:^|_)(?:val|valid|validation|test|eval|dev|infer\w*|pred\w*|calib\w*|viz|vis|debug|toy)(?:_|$)", re.IGNORECASE
+)
+_DEVICE_WORDS = frozenset(
+    "cuda to_device Accelerator accelerator Fabric LightningModule pl xpu local_rank get_device".split()
+)
 
 
 def option(call: ast.Call, name: str) -> ast.expr | None:
@@ -39,7 +43,7 @@ def uses_accelerator(ctx: Context) -> bool:
 
 
 def workers(call: ast.Call) -> str:
-    """"none" for 0 or unset, "some" for a positive literal, "variable" otherwise."""
+    """ "none" for 0 or unset, "some" for a positive literal, "variable" otherwise."""
     value = option(call, "num_workers")
     if value is None or is_constant(value, 0):
         return "none"
@@ -132,6 +136,9 @@ def moves_to_device(ref_dataset: ast.expr | None, ctx: Context) -> bool:
             method = ctx.program.resolver.method(ref, "__getitem__")
             if method is not None:
                 facts = ctx.program.summaries[method.path].functions[method.name]
-                if any(_name(call.func).endswith((".cuda", ".to")) or _name(call.func) in ("cuda", "to") for call in facts.calls):
+                if any(
+                    _name(call.func).endswith((".cuda", ".to")) or _name(call.func) in ("cuda", "to")
+                    for call in facts.calls
+                ):
                     return True
     return False

@@ -25,8 +25,9 @@ from perflint.api import (
     tensors,
 )
 
-
-_CONSTRUCTORS = tensors.CONSTRUCTORS | tensors.LIKE_CONSTRUCTORS | {"torch.Tensor", "torch.FloatTensor", "torch.LongTensor"}
+_CONSTRUCTORS = (
+    tensors.CONSTRUCTORS | tensors.LIKE_CONSTRUCTORS | {"torch.Tensor", "torch.FloatTensor", "torch.LongTensor"}
+)
 
 
 class BlockingTransfer(Rule):
@@ -102,7 +103,22 @@ class BlockingTransfer(Rule):
 
 
 #: What holds a device without being a tensor: `args.device`, `self.accelerator.device`, `model.device`.
-_HOLDERS = ("self", "arg", "cfg", "conf", "opt", "param", "accelerator", "fabric", "trainer", "model", "net", "state", "runner", "engine")
+_HOLDERS = (
+    "self",
+    "arg",
+    "cfg",
+    "conf",
+    "opt",
+    "param",
+    "accelerator",
+    "fabric",
+    "trainer",
+    "model",
+    "net",
+    "state",
+    "runner",
+    "engine",
+)
 
 
 def _is_constructor(value: ast.expr, ctx: Context) -> bool:

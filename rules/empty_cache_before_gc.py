@@ -50,7 +50,9 @@ class EmptyCacheBeforeGc(Rule):
             ctx,
             f"`{ctx.text(node)}` runs before `{ctx.text(after)}`, so the memory that the collection frees stays reserved.",
             advice=f"Put `{ctx.text(after)}` first.",
-            fix=Fix("Collect first, then empty the cache", Applicability.SAFE, ctx.edit.swap_statements(statement, after)),
+            fix=Fix(
+                "Collect first, then empty the cache", Applicability.SAFE, ctx.edit.swap_statements(statement, after)
+            ),
         )
 
 

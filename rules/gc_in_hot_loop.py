@@ -64,6 +64,4 @@ class GcInHotLoop(Rule):
 
 
 def _manages_collection(ctx: Context) -> bool:
-    return any(
-        call.func == "gc.disable" for facts in ctx.summary.functions.values() for call in facts.calls
-    )
+    return any(call.func == "gc.disable" for facts in ctx.summary.functions.values() for call in facts.calls)

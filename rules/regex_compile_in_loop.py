@@ -161,7 +161,9 @@ def _assigned_in_loop(name: str, node: ast.AST, ctx: Context) -> ast.expr | None
 
 def _changes(names: set[str], loop: ast.AST, ctx: Context) -> bool:
     """Whether one of the names is bound in the loop."""
-    return any(isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id in names for part in ast.walk(loop))
+    return any(
+        isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id in names for part in ast.walk(loop)
+    )
 
 
 def _has_calls_with_effects(node: ast.expr, ctx: Context) -> bool:

@@ -54,7 +54,11 @@ class UnpinnedLoader(Rule):
             node,
             ctx,
             "This loader's batches lie in pageable memory, so each copy to the device is staged and waits."
-            + (" With 0 workers, workers come first: pinning would run on the main thread." if staffed == "none" else ""),
+            + (
+                " With 0 workers, workers come first: pinning would run on the main thread."
+                if staffed == "none"
+                else ""
+            ),
             advice="Pass `pin_memory=torch.cuda.is_available()`, and `non_blocking=True` where the batch is moved.",
             fix=self._fix(node, staffed, ctx),
             impact=Impact.LOW if staffed == "none" or purpose(node, ctx) == "eval" else Impact.MEDIUM,

@@ -56,7 +56,9 @@ def main() -> int:
     parser.add_argument("tree", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--select")
-    parser.add_argument("--rivals", action="store_true", help="measure libcst, and TorchFix, Fixit and ruff where installed")
+    parser.add_argument(
+        "--rivals", action="store_true", help="measure libcst, and TorchFix, Fixit and ruff where installed"
+    )
     options = parser.parse_args()
     files = sorted(str(path) for path in options.tree.resolve().rglob("*.py"))
     lines = sum(Path(name).read_bytes().count(b"\n") for name in files)
