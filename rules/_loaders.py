@@ -43,7 +43,7 @@ def uses_accelerator(ctx: Context) -> bool:
 
 
 def workers(call: ast.Call) -> str:
-    """ "none" for 0 or unset, "some" for a positive literal, "variable" otherwise."""
+    """Whether there are any: "none" for 0 or unset, "some" for a positive literal, "variable" otherwise."""
     value = option(call, "num_workers")
     if value is None or is_constant(value, 0):
         return "none"
@@ -77,7 +77,7 @@ def _bound_name(call: ast.Call, ctx: Context) -> str:
 
 
 def dataset_work(call: ast.Call, ctx: Context) -> str:
-    """What giving one item costs: "memory" (plain look-up), "decode" (reads, decodes, augments, tokenizes), "unknown"."""
+    """What giving one item costs: "memory" (a look-up), "decode" (reads, decodes, augments), "iterable", "unknown"."""
     dataset = option(call, "dataset")
     if dataset is None:
         return "unknown"

@@ -13,13 +13,13 @@ _PRESSURE = frozenset(
 
 
 def is_load_shedding(node: ast.AST, ctx: Context) -> bool:
-    """Whether `node` runs only when memory is short: under a test of it, or where a colocated engine is put to sleep."""
+    """Whether `node` runs only when memory is short: under a test of how much is used."""
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
         if isinstance(outer, ast.If):
             for part in ast.walk(outer.test):
                 name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""
-                if name in _PRESSURE or "memory" in name and "pin" not in name:
+                if name in _PRESSURE or ("memory" in name and "pin" not in name):
                     return True
     return False

@@ -91,7 +91,7 @@ class BlockingTransfer(Rule):
         if destination is not Device.CUDA:
             reason = "the device may be MPS, where an asynchronous copy can corrupt data"
         elif value.tag is not Tag.TENSOR or value.certainty is Confidence.LOW:
-            reason = f"`{ctx.text(node.func.value)}` is not certain to be a plain tensor, and its `.to` may not know the option"
+            reason = f"`{ctx.text(node.func.value)}` may be no plain tensor, and its `.to` may not know the option"
         elif _written_later(node.func.value, node, ctx):
             reason = "the source is written to afterwards, while the copy may still be under way"
         return Fix(
@@ -159,7 +159,7 @@ def _asks_not_to_block(call: ast.Call) -> bool:
     if keyword(call, "non_blocking") is not None:
         return True
     position = 1 if call.func.attr == "cuda" else 2
-    return len(call.args) > position or any(is_constant(item, True) for item in call.args)
+    return len(call.args) > position or any(is_constant(item, value=True) for item in call.args)
 
 
 def _destination(call: ast.Call, ctx: Context) -> Device | None:

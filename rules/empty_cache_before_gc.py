@@ -48,7 +48,7 @@ class EmptyCacheBeforeGc(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` runs before `{ctx.text(after)}`, so the memory that the collection frees stays reserved.",
+            f"`{ctx.text(node)}` runs before `{ctx.text(after)}`, so what the collection frees stays reserved.",
             advice=f"Put `{ctx.text(after)}` first.",
             fix=Fix(
                 "Collect first, then empty the cache", Applicability.SAFE, ctx.edit.swap_statements(statement, after)

@@ -78,7 +78,7 @@ class LoaderWithoutWorkers(Rule):
                 "Load with four workers",
                 Applicability.UNSAFE,
                 (ctx.edit.set_keyword(node, "num_workers", "4"),),
-                reason="augmentation draws from per-worker seeds, and what the dataset changes in itself stays in the worker",
+                reason="augmentation draws from per-worker seeds, and what the dataset changes stays in the worker",
                 numerics="changes training",
             ),
             confidence=Confidence.HIGH if known else Confidence.MEDIUM,

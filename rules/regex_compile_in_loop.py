@@ -87,7 +87,7 @@ class RegexCompileInLoop(Rule):
 
     def _varying(self, node: ast.Call, built: ast.expr, loops: list[ast.AST], ctx: Context) -> Finding:
         names = {part.id for part in ast.walk(built) if isinstance(part, ast.Name)}
-        if loops and not _changes(names, loops[0], ctx) and not _has_calls_with_effects(built, ctx):
+        if loops and not _changes(names, loops[0]) and not _has_calls_with_effects(built):
             return self.finding(
                 node,
                 ctx,
@@ -159,14 +159,14 @@ def _assigned_in_loop(name: str, node: ast.AST, ctx: Context) -> ast.expr | None
     return None
 
 
-def _changes(names: set[str], loop: ast.AST, ctx: Context) -> bool:
+def _changes(names: set[str], loop: ast.AST) -> bool:
     """Whether one of the names is bound in the loop."""
     return any(
         isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id in names for part in ast.walk(loop)
     )
 
 
-def _has_calls_with_effects(node: ast.expr, ctx: Context) -> bool:
+def _has_calls_with_effects(node: ast.expr) -> bool:
     for part in ast.walk(node):
         if isinstance(part, ast.Call):
             method = part.func.attr if isinstance(part.func, ast.Attribute) else ""

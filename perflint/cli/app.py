@@ -21,6 +21,7 @@ CLEAN, FOUND, FAULT, INTERRUPTED = 0, 1, 2, 130
 COMMANDS = {
     "check": "perflint.cli.check",
     "explain": "perflint.cli.explain",
+    "fix": "perflint.cli.fix",
     "rules": "perflint.cli.rules",
 }
 

@@ -18,6 +18,8 @@ class Guard:
 
     def __init__(self) -> None:
         self._active: dict[Hashable, int] = {}
+        self._waiting: dict[Hashable, tuple[Kind, int]] = {}
+        self._trail: list[Hashable] = []
         self._lowest = _NOWHERE
         self._spent = 0
 
@@ -29,12 +31,18 @@ class Guard:
     def abandon(self) -> None:
         """After an error nothing is being evaluated any more."""
         self._active.clear()
+        self._waiting.clear()
+        self._trail.clear()
         self._lowest = _NOWHERE
 
     def once(self, key: Hashable, memo: dict[_Key, Kind], memo_key: _Key, evaluate: Callable[[], Kind]) -> Kind:
         known = memo.get(memo_key)
         if known is not None:
             return known
+        waiting = self._waiting.get(key)
+        if waiting is not None:
+            self._lowest = min(self._lowest, waiting[1])
+            return waiting[0]
         position = self._active.get(key)
         if position is not None:
             self._lowest = min(self._lowest, position)
@@ -43,16 +51,27 @@ class Guard:
         if self._spent > _BUDGET:
             return UNKNOWN
         position = len(self._active)
+        mark = len(self._trail)
         outer, self._lowest = self._lowest, _NOWHERE
         self._active[key] = position
         try:
             found = evaluate()
         finally:
             self._active.pop(key, None)
-        # A result that leans on an evaluation still going on is right only for that evaluation.
-        if self._lowest >= position and self._spent <= _BUDGET:
-            memo[memo_key] = found
+        if self._lowest >= position:
+            self._settle(mark)
+            if self._spent <= _BUDGET:
+                memo[memo_key] = found
             self._lowest = outer
         else:
+            # It leans on an evaluation still going on, and is right only until that one is done.
+            self._waiting[key] = (found, self._lowest)
+            self._trail.append(key)
             self._lowest = min(self._lowest, outer)
         return found
+
+    def _settle(self, mark: int) -> None:
+        """Forget the answers that leaned on one that is now known."""
+        for key in self._trail[mark:]:
+            del self._waiting[key]
+        del self._trail[mark:]

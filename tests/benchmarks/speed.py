@@ -18,8 +18,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-_PARSE = "import ast, sys\nfor name in sys.stdin.read().split('\\0'):\n    try: ast.parse(open(name, 'rb').read())\n    except (SyntaxError, ValueError): pass"
-_LOSSLESS = "import libcst, sys\nfor name in sys.stdin.read().split('\\0'):\n    try: libcst.parse_module(open(name, 'rb').read())\n    except Exception: pass"
+_READ = "import sys, {module}\nfor name in sys.stdin.read().split('\\0'):\n    try: {parse}(open(name, 'rb').read())\n"
+_PARSE = _READ.format(module="ast", parse="ast.parse") + "    except (SyntaxError, ValueError): pass"
+_LOSSLESS = _READ.format(module="libcst", parse="libcst.parse_module") + "    except Exception: pass"
 
 
 def cpu_seconds(command: Sequence[str], cwd: Path, text: str = "") -> float:
