@@ -67,8 +67,16 @@ class Guard:
             # It leans on an evaluation still going on, and is right only until that one is done.
             self._waiting[key] = (found, self._lowest)
             self._trail.append(key)
+            self._hand_up(mark, position)
             self._lowest = min(self._lowest, outer)
         return found
+
+    def _hand_up(self, mark: int, position: int) -> None:
+        """What leaned on the evaluation that just ended leans on what that one leans on."""
+        for key in self._trail[mark:]:
+            found, lowest = self._waiting[key]
+            if lowest >= position:
+                self._waiting[key] = (found, self._lowest)
 
     def _settle(self, mark: int) -> None:
         """Forget the answers that leaned on one that is now known."""
