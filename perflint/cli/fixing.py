@@ -1,0 +1,128 @@
+"""Fixes of a run: found, proven by checking again, written. What `fix` and `check --fix` share; prints nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perflint.errors import SourceError
+from perflint.finding import Applicability, Finding, Fix, Problem, Report
+from perflint.fixes.rounds import FixedFile, Outcome, fix_files
+from perflint.source.read import decode_source, read_bytes
+
+if TYPE_CHECKING:
+    from perflint.discovery import Discovery
+    from perflint.run import Options
+    from perflint.source.file import SourceFile
+
+
+@dataclass(frozen=True, slots=True)
+class Fixing:
+    """What fixes make of the files of a report. `read` holds the bytes of each such file, by path.
+
+    `more` counts the fixes that would be made as well if unsafe ones were asked for.
+    """
+
+    outcome: Outcome
+    read: Mapping[str, bytes]
+    problems: tuple[Problem, ...]
+    more: int
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.outcome.files)
+
+
+def fix_report(discovery: Discovery, options: Options, report: Report, weakest: Applicability) -> Fixing:
+    """Make the fixes of `report` that are at least `weakest`, in memory."""
+
+    def usable(fix: Fix) -> bool:
+        return fix.applicability >= weakest
+
+    wanted = [finding for finding in report.findings if finding.fix is not None and usable(finding.fix)]
+    loading = _Loading(discovery, options, report)
+    loading.load(sorted({finding.path for finding in wanted if finding.cell is None}))
+    files = {one.display: one for one in discovery.analysed}
+
+    def recheck(overlay: Mapping[str, str]) -> Report:
+        from perflint.run import check_overlay
+
+        reported = tuple(files[path] for path in sorted(overlay))
+        quiet = dataclasses.replace(options, progress=None, extra_rules=())
+        return check_overlay(dataclasses.replace(discovery, reported=reported, problems=()), quiet, overlay)
+
+    outcome = fix_files(loading.sources, report.findings, recheck, usable)
+    more = sum(
+        finding.fix is not None and finding.fix.applicability is Applicability.UNSAFE for finding in report.findings
+    )
+    return Fixing(outcome, loading.read, tuple(loading.problems), more if weakest > Applicability.UNSAFE else 0)
+
+
+class _Loading:
+    """The files to be fixed, as bytes and as text. One that two names lead to is fixed under the first."""
+
+    def __init__(self, discovery: Discovery, options: Options, report: Report) -> None:
+        self.discovery = discovery
+        self.stdin = options.stdin
+        self.report = report
+        self.sources: dict[str, SourceFile] = {}
+        self.read: dict[str, bytes] = {}
+        self.problems: list[Problem] = []
+
+    def load(self, paths: Sequence[str]) -> None:
+        known: set[Path] = set()
+        for path in paths:
+            real = self.discovery.file(path).resolve()
+            if real in known:
+                continue
+            known.add(real)
+            try:
+                data = self._bytes(path)
+                source = decode_source(data, path)
+            except SourceError as error:
+                self.problems.append(Problem(path, error.message, error.line))
+                continue
+            if source.text == self.report.texts.get(path, source.text):
+                self.sources[path] = source
+                self.read[path] = data
+            else:
+                self.problems.append(Problem(path, "not fixed: it has changed since it was checked"))
+
+    def _bytes(self, path: str) -> bytes:
+        if self.stdin is not None and self.stdin[0] == path:
+            return self.stdin[1]
+        return read_bytes(self.discovery.file(path))
+
+
+def encoded(fixing: Fixing) -> dict[str, bytes]:
+    """The new content of every changed file, by path."""
+    return {file.source.path: file.source.encode(file.text) for file in fixing.outcome.files}
+
+
+def write(discovery: Discovery, fixing: Fixing) -> tuple[list[FixedFile], list[Problem]]:
+    """Write the changed files. Returns those written, and what went wrong with others."""
+    from perflint.fixes.write import WriteError, replace_file
+
+    written: list[FixedFile] = []
+    problems: list[Problem] = []
+    contents = encoded(fixing)
+    for file in fixing.outcome.files:
+        path = file.source.path
+        try:
+            replace_file(discovery.file(path), fixing.read[path], contents[path], discovery.root)
+        except WriteError as error:
+            problems.append(Problem(path, str(error)))
+        else:
+            written.append(file)
+    return written, problems
+
+
+def codes(findings: Sequence[Finding]) -> str:
+    """`TPL101, TPL305 (2)`: which fixes a file got."""
+    counts: dict[str, int] = {}
+    for finding in findings:
+        counts[finding.code] = counts.get(finding.code, 0) + 1
+    return ", ".join(code if number == 1 else f"{code} ({number})" for code, number in sorted(counts.items()))
