@@ -119,7 +119,7 @@ class Rule:
             impact=self.impact if impact is None else impact,
             heat=heat,
             route=route,
-            fix=fix,
+            fix=fix if fix is None or _can_be_made(fix) else None,
             advice=advice,
             related=related,
         )
@@ -133,3 +133,8 @@ class Rule:
     def summary(cls) -> str:
         """The first line of the page."""
         return cls.page().partition("\n")[0]
+
+
+def _can_be_made(fix: Fix) -> bool:
+    """Codemods give an edit on line 0 for what cannot be edited, such as a node in a string of unknown position."""
+    return all(edit.span.line >= 1 for edit in fix.edits)

@@ -43,9 +43,10 @@ from pathlib import Path
 
 from perflint.context import Context
 from perflint.discovery import discover
-from perflint.errors import PerflintError, SourceError
+from perflint.errors import PerflintError
 from perflint.facts.survey import survey
-from perflint.finding import Applicability, Edit, Finding, Fix, Heat, Report, Span
+from perflint.finding import Applicability, Finding, Heat, Report
+from perflint.fixes.rounds import fix_files
 from perflint.program.program import Program
 from perflint.registry import load_rules
 from perflint.rule import Rule
@@ -59,8 +60,6 @@ __all__ = ["Case", "FixtureError", "Marker", "Verb", "check_case", "find_cases",
 
 #: Suffix of the sibling that holds a case's text after the fixes, by the weakest applicability applied.
 _RESULTS = {Applicability.SAFE: ".fixed", Applicability.UNSAFE: ".unsafe"}
-#: As many as `perflint fix` makes: a fix that gives way to another is applied in the next one.
-_ROUNDS = 10
 #: `kind` markers are for the tests of the engine's values; here they are stripped only.
 _STARTS = re.compile(r"[ \t]*#[ \t]*(?:expect|missed|false|heat|kind):")
 _ITEM = re.compile(r'\s*([A-Za-z][\w-]*)(?:\s+"([^"]*)")?\s*(,?)')
@@ -332,62 +331,22 @@ def _heat_of_line(context: Context, line: int) -> Heat | None:
 def _fixed(
     texts: Mapping[str, str], report: Report, rules: Sequence[Rule], weakest: Applicability, wrong: list[str]
 ) -> dict[str, str]:
-    """What `texts` become when the fixes of at least `weakest` are applied until there are none left.
+    """What `texts` become when the fixes of at least `weakest` are made as `perflint fix` makes them.
 
-    Adds to `wrong` what does not parse, and fixes that never come to rest.
+    Adds to `wrong` every fix that it would drop: its result does not parse, its finding stays, another appears, or
+    it never comes to rest.
     """
     current = dict(texts)
-    for _ in range(_ROUNDS):
-        changed = _one_round(current, report.findings, weakest)
-        if not changed:
-            return current
-        current |= changed
-        for name, text in changed.items():
-            try:
-                parse(SourceFile(name, text))
-            except SourceError as error:
-                wrong.append(f"{name}:{error.line}: the {weakest.label} fixes give what {error.message}")
-                return current
-        report = _check(current, rules)
-    wrong.append(f"the {weakest.label} fixes still change something after {_ROUNDS} rounds")
-    return current
 
+    def recheck(overlay: Mapping[str, str]) -> Report:
+        return _check(current | dict(overlay), rules)
 
-def _one_round(texts: Mapping[str, str], findings: tuple[Finding, ...], weakest: Applicability) -> dict[str, str]:
-    """The files that the fixes change, with their new text."""
-    changed = {}
-    for name, text in texts.items():
-        fixes = [finding.fix for finding in findings if finding.path == name and finding.fix is not None]
-        result = _apply(SourceFile(name, text), [fix for fix in fixes if fix.applicability >= weakest])
-        if result != text:
-            changed[name] = result
-    return changed
-
-
-def _apply(source: SourceFile, fixes: Sequence[Fix]) -> str:
-    """Apply the fixes that do not touch what an earlier one changed; equal insertions are made once."""
-    taken: dict[Edit, None] = {}
-    for fix in sorted(fixes, key=lambda fix: [edit.span for edit in fix.edits]):
-        fresh = [edit for edit in fix.edits if edit not in taken]
-        if not any(_collide(edit.span, other.span) for edit in fresh for other in taken):
-            taken |= dict.fromkeys(fresh)
-    lines = source.text.splitlines(keepends=True)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
-    text = source.text
-    for edit in sorted(taken, key=lambda edit: edit.span, reverse=True):
-        span = edit.span
-        begin, end = starts[span.line - 1] + span.column - 1, starts[span.end_line - 1] + span.end_column - 1
-        text = text[:begin] + edit.text + text[end:]
-    return text
-
-
-def _collide(one: Span, other: Span) -> bool:
-    if one == other:
-        return (one.line, one.column) != (one.end_line, one.end_column)
-    first, second = sorted((one, other))
-    return (second.line, second.column) < (first.end_line, first.end_column)
+    sources = {name: SourceFile(name, text) for name, text in texts.items() if name.endswith(".py")}
+    outcome = fix_files(sources, report.findings, recheck, lambda fix: fix.applicability >= weakest)
+    for item in outcome.dropped:
+        place = f"{item.finding.path}:{item.finding.span.line}: {item.finding.code}"
+        wrong.append(f"{place} has a {weakest.label} fix that does not hold: {item.reason}")
+    return current | {file.source.path: file.text for file in outcome.files}
 
 
 def _compare_result(case: Case, target: Path, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
