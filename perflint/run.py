@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from perflint.cache import FOLDER, Cache, engine_fingerprint, key_of
 from perflint.errors import PerflintError, SourceError
 from perflint.facts.summary import Summary
 from perflint.facts.survey import survey
@@ -22,6 +23,7 @@ from perflint.source.file import SourceFile
 from perflint.source.parse import parse
 from perflint.source.read import decode_source, read_source
 from perflint.source.suppressions import Suppression, Suppressions
+from perflint.stored import report_from_json, report_to_json
 
 if TYPE_CHECKING:
     from perflint.discovery import Discovery, FoundFile
@@ -95,24 +97,44 @@ class _Run:
         self.problems: list[Problem] = list(discovery.problems)
         self.done = 0
         self.total = 0
-
+        self.cache: Cache | None = None
+        self.digests: dict[str, bytes] = {}
+        self.fingerprint = ""
+        self.result_key = b""
         self.reported = {file.display: file for file in discovery.reported}
 
     def program(self) -> Program:
-        """Survey every analysed file and link the summaries."""
+        """Survey every analysed file that the cache does not know, and link the summaries."""
         self.total = len(self.discovery.analysed) + len(self.reported)
-        summaries: dict[str, Summary] = {}
-        for files, surveyed in map_chunks(self._survey_all, self.discovery.analysed, self.options.jobs):
+        summaries = self._cached_summaries()
+        unknown = [file for file in self.discovery.analysed if file.display not in summaries]
+        self._progress(len(summaries))
+        fresh: dict[bytes, object] = {}
+        for files, surveyed in map_chunks(self._survey_all, unknown, self.options.jobs):
             for summary, problem, file in zip(*surveyed, files):
                 if summary is not None:
                     summaries[file.display] = summary
+                    if self.cache is not None and file.display in self.digests:
+                        fresh[self._summary_key(file.display)] = summary.to_json()
                 # A file that is only read for what it calls is its owner's business, not this run's.
                 if problem is not None and file.display in self.reported:
                     self.problems.append(problem)
             self._progress(len(files))
+        if self.cache is not None:
+            self.cache.put(fresh)
         return Program(summaries, self._torch_version())
 
     def report(self) -> Report:
+        if self.options.cache and not self.overlay:
+            self._open_cache()
+        try:
+            known = self._known_report()
+            return known if known is not None else self._fresh_report()
+        finally:
+            if self.cache is not None:
+                self.cache.close()
+
+    def _fresh_report(self) -> Report:
         program = self.program()
         self.inspectors = (Inspector(program, self.options.rules), Inspector(program, self.options.extra_rules))
         files = [file for file in self.discovery.reported if file.display in program.summaries]
@@ -121,7 +143,7 @@ class _Run:
             total.add(inspected)
             self._progress(len(chunk))
         problems = [*self.problems, *total.problems]
-        return Report(
+        report = Report(
             findings=tuple(sorted(total.findings, key=lambda item: item.sort_key)),
             errors=tuple(sorted(problems, key=lambda item: (item.path, item.line or 0, item.message))),
             files=len(self.reported),
@@ -129,6 +151,70 @@ class _Run:
             silenced=tuple(total.silenced),
             extra=total.extra if self.options.extra_rules else None,
         )
+        if self.cache is not None and not report.errors:
+            self.cache.put({self.result_key: report_to_json(report)})
+        return report
+
+    # What the cache knows.
+
+    def _open_cache(self) -> None:
+        root = self.discovery.root
+        folder = self.options.settings.cache_dir or (root / FOLDER if root is not None else None)
+        if folder is None:
+            return
+        self.fingerprint = engine_fingerprint()
+        for file in self.discovery.analysed:
+            with contextlib.suppress(OSError, ValueError):
+                self.digests[file.display] = key_of(self._bytes(file))
+        self.cache = Cache(folder)
+        self.result_key = self._key_of_result()
+
+    def _bytes(self, file: FoundFile) -> bytes:
+        stdin = self.options.stdin
+        return stdin[1] if stdin is not None and stdin[0] == file.display else file.file.read_bytes()
+
+    def _key_of_result(self) -> bytes:
+        options = self.options
+        return key_of(
+            "report",
+            self.fingerprint,
+            [rule.code for rule in options.rules],
+            [rule.code for rule in options.extra_rules],
+            options.everything,
+            options.settings,
+            self._torch_version(),
+            [file.display for file in self.discovery.reported],
+            sorted(self.digests.items()),
+            [problem.path for problem in self.discovery.problems],
+        )
+
+    def _summary_key(self, display: str) -> bytes:
+        return key_of("summary", self.fingerprint, self.digests[display])
+
+    def _cached_summaries(self) -> dict[str, Summary]:
+        if self.cache is None:
+            return {}
+        keys = {display: self._summary_key(display) for display in self.digests}
+        stored = self.cache.get(set(keys.values()))
+        found: dict[str, Summary] = {}
+        for display, key in keys.items():
+            if key in stored:
+                with contextlib.suppress(KeyError, TypeError, AttributeError, ValueError):
+                    found[display] = Summary.from_json(stored[key])
+        return found
+
+    def _known_report(self) -> Report | None:
+        """The report of an earlier run that read just the same, None where there is none."""
+        if self.cache is None or len(self.digests) != len(self.discovery.analysed) or self.discovery.problems:
+            return None
+        stored = self.cache.get([self.result_key]).get(self.result_key)
+        if stored is None:
+            return None
+        try:
+            texts = {path: self._source(self.reported[path]).text for path in stored["paths"]}
+            return report_from_json(stored, texts)
+        except (ValueError, KeyError, TypeError, SourceError):
+            return None
 
     def _survey_all(self, files: Sequence[FoundFile]) -> tuple[list[Summary | None], list[Problem | None]]:
         surveyed = [self._survey(file) for file in files]
@@ -238,7 +324,7 @@ def selects(selector: str, code: str, name: str) -> bool:
     return word == "ALL" or word.lower() == name or (bool(word) and code.startswith(word.upper()))
 
 
-@contextmanager
+@contextlib.contextmanager
 def _gc_paused() -> Iterator[None]:
     """Syntax trees hold no cycles worth collecting, and looking for them costs a third of the run."""
     was_enabled = gc.isenabled()

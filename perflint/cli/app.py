@@ -20,6 +20,7 @@ CLEAN, FOUND, FAULT, INTERRUPTED = 0, 1, 2, 130
 #: Each command's module in this package holds it as `command`. Imported when the command is asked for.
 COMMANDS = {
     "check": "perflint.cli.check",
+    "clean": "perflint.cli.clean",
     "explain": "perflint.cli.explain",
     "fix": "perflint.cli.fix",
     "rules": "perflint.cli.rules",
