@@ -47,8 +47,16 @@ class Calls:
         callee = self.inference.eval(func, frame)
         if callee.qualified == "builtins.map" and not callee.path and len(arguments) > 1:
             return self._mapped(arguments)
+        if callee.qualified == "builtins.next" and not callee.path and len(arguments):
+            return self._next(arguments)
         default = self.defaults.at(node, frame) if callee.qualified.startswith("torch.") else None
         return self.value(callee, arguments, default)
+
+    def _next(self, arguments: Arguments) -> Kind:
+        """`next(iterator)`, or a default: None where there is no more says that it may be None."""
+        found = self.inference.iterate(arguments.at(0) or UNKNOWN)
+        default = arguments.at(1)
+        return found if default is None else join((found, default))
 
     def _mapped(self, arguments: Arguments) -> Kind:
         """`map(function, xs, ys)`."""

@@ -139,6 +139,8 @@ class Classes:
             return known
         if known.tag is Tag.LOADER:
             made = library.loader(known.qualified, arguments)
+            if known.place is Place.UNKNOWN:
+                return known
             return made.but(qualified=cls.name, path=cls.path)
         if known.tag in (Tag.INSTANCE, Tag.OUTPUT) and self._is_record(cls):
             return known.but(items=tuple(self._fields(cls, arguments)))
@@ -166,9 +168,16 @@ class Classes:
             break
         made = Kind(tag, qualified=cls.name, path=cls.path)
         if tag is Tag.LOADER:
+            if self._method_anywhere(cls, "__iter__"):
+                # What a loader with an `__iter__` of its own yields may be anywhere.
+                return made.but(element=Kind(Tag.BATCH, certainty=Confidence.MEDIUM))
             batch = Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, how=f"a batch of `{cls.name}`")
             return made.but(place=Place.HOST, element=batch)
         return made
+
+    def _method_anywhere(self, cls: Ref, name: str) -> bool:
+        """Whether the project defines a method in the class or one of its bases."""
+        return any(owner.kind == CLASS and self._method_of(owner, name) for owner in self.mro(cls))
 
     def _is_record(self, cls: Ref) -> bool:
         """A dataclass or named tuple: its constructor's arguments are its fields."""

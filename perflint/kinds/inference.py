@@ -29,7 +29,6 @@ from perflint.kinds.kind import (
     UNKNOWN,
     Device,
     Kind,
-    Place,
     Tag,
     join,
     mapping,
@@ -278,9 +277,6 @@ class Inference:
             found = self.classes.iterated(kind)
             if found is not None and (found.known or kind.element is None):
                 return found
-            if found is not None and kind.element is not None:
-                # A loader with an `__iter__` of its own: what it yields may be anywhere.
-                return kind.element.but(place=Place.UNKNOWN, device=None, pinned=False)
         return operations.iterate(kind)
 
     def _assigned(self, definition: Definition, frame: Frame | None) -> Kind:
@@ -333,8 +329,12 @@ class Inference:
         return Kind(Tag.FUNCTION, qualified=self.tree.qualname(node), path=self.path)
 
     def _entered(self, value: ast.expr, definition: Definition, frame: Frame | None) -> Kind:
-        """What `with value as x` binds. Progress bars and wrappers hand themselves back."""
+        """What `with value as x` binds. Progress bars and wrappers hand themselves back; a generator function of the
+        project is a context manager here, and binds what it yields.
+        """
         entered = self.eval(value, frame)
+        if isinstance(value, ast.Call) and self.eval(value.func, frame).path and entered.tag is Tag.SEQUENCE:
+            return operations.unpack(entered.element or UNKNOWN, definition.path)
         if entered.tag in (Tag.LOADER, Tag.SEQUENCE, Tag.INSTANCE, Tag.MODULE) and not definition.path:
             return entered if not entered.path else UNKNOWN
         return UNKNOWN
@@ -420,6 +420,8 @@ class Inference:
         if kinds and not through:
             return self._stored(kinds, stores)
         base = self.eval(node.value, frame)
+        if base.tag is Tag.CLASS:
+            return base  # `DataLoader[int]` is the class all the same
         index = node.slice
         if (
             isinstance(index, ast.UnaryOp)

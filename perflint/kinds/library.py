@@ -38,6 +38,8 @@ def call(dotted: str, arguments: Arguments, default: Kind | None = None) -> Kind
     `torch.device` is entered or a default device is set, None for the host.
     """
     name = canonical(dotted)
+    if name in wrappers.IDENTITIES:
+        return _handed_back(name, arguments.at(wrappers.IDENTITIES[name]))
     if name.startswith("torch."):
         found = _torch(name, arguments, default)
         if found is not None:
@@ -161,7 +163,15 @@ def _result(name: str, arguments: Arguments) -> Kind:
     grad = True if any(kind.requires_grad for kind in holders) else None
     how = next((kind.how for kind in holders if kind.place is place and kind.how), f"a result of `{name}`")
     fresh = short not in _VIEW_FUNCTIONS and short not in tensors.CAST_METHODS
-    return tensor(place, device=device, scalar=scalar, fresh=fresh, requires_grad=grad, how=how)
+    certainty = certainty_of(holders, place)
+    return tensor(place, device=device, scalar=scalar, fresh=fresh, requires_grad=grad, certainty=certainty, how=how)
+
+
+def certainty_of(inputs: list[Kind], place: Place) -> Confidence:
+    """How sure the place of a result is: as sure as that of its inputs. That it is a tensor is certain."""
+    if place is Place.UNKNOWN:
+        return Confidence.HIGH
+    return max((kind.certainty for kind in inputs if kind.place is place), default=Confidence.HIGH)
 
 
 def _dimensioned(name: str, arguments: Arguments) -> Kind:
@@ -251,9 +261,6 @@ def _wrapped(wrapper: loaders.Wrapper, arguments: Arguments) -> Kind:
 
 
 def _other(name: str, arguments: Arguments) -> Kind:
-    index = wrappers.IDENTITIES.get(name)
-    if index is not None:
-        return _handed_back(name, arguments.at(index, "model" if index == 0 else ""))
     if name in tensors.TRANSFER_FUNCTIONS:
         value, device = tensors.TRANSFER_FUNCTIONS[name]
         inner = arguments.at(value) or UNKNOWN

@@ -99,7 +99,8 @@ def module_result(module: Kind, arguments: Arguments) -> Kind:
     place, device = result_place(module, inputs)
     name = canonical(module.qualified)
     how = next((kind.how for kind in inputs if kind.holds_tensors and kind.how), "a result of a module")
-    single = tensor(place, device=device, fresh=True, requires_grad=True, how=how)
+    certainty = library.certainty_of(inputs, place)
+    single = tensor(place, device=device, fresh=True, requires_grad=True, certainty=certainty, how=how)
     if modules.is_loss_module(name):
         # `reduction="none"` at construction is not kept with the kind.
         return single.but(scalar=True)

@@ -81,7 +81,11 @@ class Narrowing:
         if subject is use:
             return False
         definitions = self.inference.flow.definitions
-        left = {id(item.node) for item in definitions(subject)}
+        if isinstance(subject.ctx, ast.Store):
+            bound = self.inference.flow.definition_at(subject)
+            left = {id(bound.node)} if bound is not None else set()
+        else:
+            left = {id(item.node) for item in definitions(subject)}
         return left == {id(item.node) for item in definitions(use)}
 
     def _facts(self, node: ast.AST) -> Iterator[Fact]:
@@ -104,6 +108,8 @@ class Narrowing:
                     yield from _split(outer.test, truth=True)
                 elif child in outer.orelse:
                     yield from _split(outer.test, truth=False)
+            elif isinstance(outer, ast.While) and child in outer.body:
+                yield from _split(outer.test, truth=True)
             if isinstance(child, ast.stmt):
                 yield from _earlier(outer, child)
             if isinstance(outer, _SCOPES):

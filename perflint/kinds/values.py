@@ -204,6 +204,8 @@ class Values:
     def _item(self, value: Value, scope: Scope, env: Mapping[str, Kind]) -> Kind:
         base = self.value(value[1], scope, env)
         key = value[2]
+        if base.tag is Tag.CLASS:
+            return base
         if key is None:
             # A loop target or an index that is not a literal.
             return operations.iterate(base) if base.tag in (Tag.LOADER, Tag.SEQUENCE) else operations.index(base, None)

@@ -38,6 +38,8 @@ IDENTITIES: Mapping[str, int] = {
     "torch.nn.utils.weight_norm": 0,
     "torch.nn.utils.parametrizations.spectral_norm": 0,
     "torch.nn.utils.parametrizations.weight_norm": 0,
+    "torch.autograd.Variable": 0,
+    "torch.autograd.variable.Variable": 0,
     "copy.deepcopy": 0,
     "copy.copy": 0,
     "typing.cast": 1,
