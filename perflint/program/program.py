@@ -8,6 +8,7 @@ from functools import cached_property
 from perflint.facts.summary import MODULE, FunctionFacts, Summary, Value
 from perflint.finding import Confidence, Heat, Hop
 from perflint.program.callgraph import CallGraph, Edge
+from perflint.program.compiled import compiled_scopes
 from perflint.program.heat import HeatMap, inside_no_grad
 from perflint.program.names import ModuleTable
 from perflint.program.refs import BATCH, CLASS, EXTERNAL, INSTANCE, Ref, Refs, Resolver, Scope
@@ -120,6 +121,11 @@ class Program:
     def has_hot_loops(self) -> bool:
         """Whether anything in the program runs per step."""
         return self.has_training or any(loop.heat >= Heat.STEP for loop in self.roots.loops.values())
+
+    @cached_property
+    def compiled(self) -> Mapping[Scope, Hop]:
+        """Functions that `torch.compile` traces, each with the place where what holds it is compiled."""
+        return compiled_scopes(self)
 
     @cached_property
     def _training(self) -> set[Scope]:

@@ -1,0 +1,111 @@
+"""Which of the project's code `torch.compile` traces, followed from the places where something is compiled."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, Value
+from perflint.finding import Confidence, Hop
+from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Refs, Scope
+from perflint.pytorch.compiling import COMPILERS, KEPT_OUT
+from perflint.pytorch.names import canonical
+
+if TYPE_CHECKING:
+    from perflint.program.program import Program
+
+
+def compiled_scopes(program: Program) -> dict[Scope, Hop]:
+    """Functions that are traced, each with the place where what holds it is compiled.
+
+    Only calls that are plain to see are followed: a missed function is better than a wrong one.
+    """
+    found: dict[Scope, Hop] = {}
+    waiting: deque[Scope] = deque()
+    for scope, hop in _sites(program):
+        if scope not in found and not _is_kept_out(program, scope):
+            found[scope] = hop
+            waiting.append(scope)
+    while waiting:
+        scope = waiting.popleft()
+        for edge in program.graph.outgoing.get(scope, ()):
+            callee = edge.callee
+            if callee in found or edge.callback or edge.confidence < Confidence.HIGH:
+                continue
+            if callee.function.endswith("__init__") or _is_kept_out(program, callee):
+                continue
+            found[callee] = found[scope]
+            waiting.append(callee)
+    return found
+
+
+def _sites(program: Program) -> Iterator[tuple[Scope, Hop]]:
+    for path, summary in program.summaries.items():
+        for qualname, facts in summary.functions.items():
+            scope = Scope(path, qualname)
+            for call in facts.calls:
+                for target in _compiled_by(program, facts, call, scope):
+                    yield target, Hop(path, call.line, "compiled here")
+            if _is_decorated(program, facts, scope, COMPILERS):
+                yield scope, Hop(path, facts.line, "compiled here")
+
+
+def _compiled_by(program: Program, facts: FunctionFacts, call: CallFacts, scope: Scope) -> Iterator[Scope]:
+    """The functions that a call of `torch.compile(x)` or `x.compile()` compiles."""
+    func = call.func
+    name = func if isinstance(func, str) else func[2] if isinstance(func, tuple) and func[0] == "attr" else ""
+    if not name.endswith(("compile", "optimize")):
+        return
+    if _names(program, func, scope, COMPILERS):
+        if call.args and call.args[0] is not None:
+            yield from _entered(program, program.refs(call.args[0], scope))
+        return
+    if isinstance(func, str) and func.endswith(".compile"):
+        receiver = func.removesuffix(".compile")
+        yield from _entered(program, _modules(program, program.refs(receiver, scope)))
+        yield from _entered(program, _modules(program, _narrowed(program, facts, receiver, scope)))
+
+
+def _narrowed(program: Program, facts: FunctionFacts, name: str, scope: Scope) -> Refs:
+    """The classes that `isinstance(name, ...)` of the same function asks for."""
+    found: list[Value] = []
+    for call in facts.calls:
+        if call.func == "isinstance" and len(call.args) == 2 and call.args[0] == name:
+            asked = call.args[1]
+            found += asked[1] if isinstance(asked, tuple) and asked[0] == "seq" else [asked]
+    return tuple(ref for value in found for ref in program.refs(value, scope) if ref.kind == CLASS and ref.path)
+
+
+def _modules(program: Program, refs: Refs) -> Refs:
+    return tuple(ref for ref in refs if ref.kind in (INSTANCE, CLASS) and program.is_subclass(ref, "torch.nn.Module"))
+
+
+def _entered(program: Program, refs: Refs) -> Iterator[Scope]:
+    for ref in refs:
+        if ref.kind == FUNCTION:
+            yield Scope(ref.path, ref.name)
+        elif ref.kind in (INSTANCE, CLASS):
+            method = program.resolver.method(ref, "forward")
+            if method is not None and method.path:
+                yield Scope(method.path, method.name)
+
+
+def _is_kept_out(program: Program, scope: Scope) -> bool:
+    return _is_decorated(program, program.function(scope), scope, KEPT_OUT)
+
+
+def _is_decorated(program: Program, facts: FunctionFacts, scope: Scope, names: frozenset[str]) -> bool:
+    if not facts.decorators:
+        return False
+    owner = Scope(scope.path, facts.owner if facts.owner in program.summaries[scope.path].functions else MODULE)
+    return any(_names(program, value, owner, names) for value in facts.decorators)
+
+
+def _names(program: Program, value: Value, scope: Scope, names: frozenset[str]) -> bool:
+    """Whether a value is one of the library functions, or a call or `partial` of one."""
+    if isinstance(value, tuple) and value[0] == "call":
+        if str(value[1]).endswith("partial") and value[2]:
+            return _names(program, value[2][0], scope, names)
+        return _names(program, value[1], scope, names)
+    return any(ref.kind == EXTERNAL and canonical(ref.name) in names for ref in program.refs(value, scope))
