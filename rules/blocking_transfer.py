@@ -42,6 +42,8 @@ class BlockingTransfer(Rule):
     What to write instead
     `batch.to(device, non_blocking=True)`, together with `pin_memory=True` on the loader (unpinned-loader).
 
+    A tensor that is the same each time should not travel at all: make it on the device, or register it as a buffer.
+
     When to leave it
     Copies from the device to the host: they need the wait, or the host reads garbage. Modules, one-off moves, dtype
     conversions and tensors that are on the device already. Batches that Lightning, Trainer or accelerate move for
@@ -74,13 +76,14 @@ class BlockingTransfer(Rule):
             return  # device-work-in-dataset and alloc-then-transfer say what is wrong there
         if _moves_itself(node, ctx) or (_aligns(node, ctx) and not _is_surely_host(node.func.value, value)):
             return
+        advice, movable = _advice(node, value, ctx)
         yield self.finding(
             node,
             ctx,
             f"`{ctx.text(node)}` {ctx.heat(node).phrase}, and the host waits there until the device has finished all "
             "that was queued.",
-            advice=f"Write `{_suggestion(node, ctx)}`, with pinned memory in the loader.",
-            fix=self._fix(node, value, destination, ctx),
+            advice=advice,
+            fix=self._fix(node, value, destination, ctx) if movable else None,
             confidence=min(self.confidence, max(value.certainty, Confidence.MEDIUM)),
         )
 
@@ -146,6 +149,19 @@ def _aligns(call: ast.Call, ctx: Context) -> bool:
         name = ctx.text(target.value).rpartition(".")[2].strip("_").lower()
         return not any(word in name for word in _HOLDERS)
     return isinstance(target, (ast.Name, ast.Attribute)) and ctx.kind(target).tag is Tag.TENSOR
+
+
+def _advice(node: ast.Call, value: Kind, ctx: Context) -> tuple[str, bool]:
+    """What to do, and whether `non_blocking=True` is it: constants should not travel at all."""
+    assert isinstance(node.func, ast.Attribute)
+    moved = node.func.value
+    if isinstance(moved, ast.Attribute) and isinstance(moved.value, ast.Name) and moved.value.id == "self":
+        text = ctx.text(moved)
+        return f'Keep `{text}` on the device: `self.register_buffer("{moved.attr}", ..., persistent=False)`.', False
+    maker = value.how.removeprefix("made by `").removesuffix("`")
+    if maker in _CONSTRUCTORS:
+        return f"Make it on the device: pass `device=` to `{maker}`.", False
+    return f"Write `{_suggestion(node, ctx)}`, with pinned memory in the loader.", True
 
 
 def _is_surely_host(node: ast.expr, value: Kind) -> bool:
