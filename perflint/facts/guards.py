@@ -77,6 +77,8 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None) -> str 
         if isinstance(test.op, ast.Or):
             return _coldest(kinds)
         return _hottest(kinds) if all(kinds) else None
+    if isinstance(test, ast.Attribute) and body is not None and _assigns(body, test):
+        return LAZY  # `if not self.ready: ...; self.ready = True`
     if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
         return _modulo(test)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
@@ -92,6 +94,8 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None) -> str 
         name = _last_name(test.func)
         if name in _HEALTHY:
             return RARE
+        if name == "hasattr":
+            return LAZY  # `if not hasattr(self, "cache")`: made when it is first missed
         if name == "all" and isinstance(test.func, ast.Attribute):
             return classify_negated(test.func.value, body)
         if name == "should_skip" or re.search(r"(?:^|_)skip_(?:log|save|eval)", name):
