@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from perflint.facts.survey import lambda_name
 from perflint.finding import Confidence
-from perflint.kinds import library, methods
+from perflint.kinds import library, methods, promises
 from perflint.kinds.arguments import NO_ARGUMENTS, Arguments
 from perflint.kinds.kind import NEVER, NUMBER, UNKNOWN, Device, Kind, Place, Tag, join, leaf_place
 from perflint.kinds.operations import iterate
 from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, Ref, Scope
-from perflint.pytorch import loaders, modules, wrappers
+from perflint.pytorch import frameworks, loaders, modules, wrappers
 from perflint.pytorch.names import canonical, last
 from perflint.source.bindings import Binding, Definition
 from perflint.source.tree import FunctionNode
@@ -204,8 +204,10 @@ class Classes:
         cls = Ref(CLASS, base.path, base.qualified)
         for owner in self.mro(cls):
             if owner.kind == EXTERNAL:
-                continue
-            found = self._own_member(owner, name, base)
+                kept = frameworks.attribute_of(owner.name, name)
+                found = promises.library_instance(kept) if kept else None
+            else:
+                found = self._own_member(owner, name, base)
             if found is not None:
                 return found
         if base.tag is Tag.MODULE and name in wrappers.WRAPPED_ATTRIBUTES:

@@ -369,6 +369,9 @@ class Inference:
         if ref.kind == INSTANCE:
             return self.classes.instance(Ref(CLASS, ref.path, ref.name))
         if ref.kind == EXTERNAL_INSTANCE:
+            promised = promises.library_instance(ref.name)
+            if promised.tag is Tag.TENSOR:
+                return promised  # annotated, or made by the class: where it is cannot be told from here
             return library.call(ref.name, Arguments(exact=False))
         return UNKNOWN
 

@@ -399,6 +399,8 @@ def _unknown(call: _MethodCall) -> Kind:
     if call.name in wrappers.UNWRAP_METHODS:
         first = call.arguments.at(0)
         return first if first is not None and first.tag is Tag.MODULE else UNKNOWN
+    if call.name in ("gather_for_metrics", "pad_across_processes") and len(call.arguments):
+        return call.arguments.at(0) or UNKNOWN
     placed = call.receiver.tag is Tag.UNKNOWN and call.receiver.place is not Place.UNKNOWN
     if call.name in tensors.TELLING_METHODS or (placed and call.name in tensors.FRESH_METHODS):
         guess = tensor(

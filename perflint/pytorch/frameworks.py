@@ -511,6 +511,26 @@ PREPARE_METHODS = words("prepare prepare_data_loader setup_dataloaders setup_dat
 PREPARER_DOES = frozenset({Does.TRANSFERS, Does.AUTOCASTS, Does.ACCUMULATES})
 
 
+#: What a framework's base class keeps in `self`, by the dotted name of its class.
+ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
+    "transformers Trainer": {
+        "accelerator": "accelerate.Accelerator",
+        "model": "torch.nn.Module",
+        "model_wrapped": "torch.nn.Module",
+        "optimizer": "torch.optim.Optimizer",
+        "lr_scheduler": "torch.optim.lr_scheduler.LRScheduler",
+    },
+    "Lightning": {"device": "torch.device"},
+    "SpeechBrain": {"optimizer": "torch.optim.Optimizer"},
+}
+
+
+def attribute_of(base: str, name: str) -> str:
+    """The class of what a framework's base class keeps in `self.name`; empty when it is not known."""
+    framework = framework_of(base)
+    return ATTRIBUTES.get(framework.name, {}).get(name, "") if framework is not None else ""
+
+
 def framework_of(base: str) -> Framework | None:
     """The framework that a base class belongs to, by its dotted name (`lightning.pytorch.LightningModule`)."""
     found = _BY_ROOT.get(root(base)) if "." in base else None
