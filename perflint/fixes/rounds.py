@@ -46,7 +46,10 @@ class FixedFile:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`files` are the changed ones, by path. `findings` are those left in these files, `dropped` what was not kept."""
+    """`files` are the changed ones, by path. `findings` are those left in these files, `dropped` what was not kept.
+
+    Both stand where they are in the new text.
+    """
 
     files: tuple[FixedFile, ...]
     dropped: tuple[Dropped, ...]
@@ -63,8 +66,10 @@ def fix_files(
     """Make the usable fixes of `findings` in `sources`, both by path, in rounds until nothing changes."""
     session = _Session(sources, list(findings), recheck, usable)
     for _ in range(_RESTARTS):
-        if session.attempt():
+        if not session.attempt():
             break
+    else:
+        session.give_up()
     return session.outcome()
 
 
@@ -84,6 +89,7 @@ class _File:
     #: By code of a finding that was let appear, the findings whose fixes made it appear.
     owed: dict[str, list[Finding]] = field(default_factory=dict)
     last: list[Finding] = field(default_factory=list)
+    last_but_one: list[Finding] = field(default_factory=list)
 
 
 class _Session:
@@ -98,12 +104,15 @@ class _Session:
         self.findings = findings
         self.recheck = recheck
         self.usable = usable
-        self.dropped: dict[_Key, Dropped] = {}
+        self.dropped: dict[_Key, str] = {}
+        #: Tried one by one, because something came of trying them together.
+        self.suspects: set[_Key] = set()
         self.files: dict[str, _File] = {}
+        self.unsettled: set[str] = set()
         self.rounds = 0
 
-    def attempt(self) -> bool:
-        """All rounds from the beginning. False when that showed a fix to be wrong that had been kept."""
+    def attempt(self) -> set[str]:
+        """All rounds from the beginning. Returns the files in which that showed kept fixes to be wrong."""
         self.files = {}
         for path, source in self.sources.items():
             own = [finding for finding in self.findings if finding.path == path]
@@ -113,43 +122,65 @@ class _Session:
             self.rounds = number
             active = self._round(active)
             if not active:
-                return self._settle()
-        for path in sorted(active):
+                break
+        for path in active:
             self._end_fight(self.files[path])
-        return False
+        self.unsettled = active | {path for path, file in self.files.items() if not self._is_settled(file)}
+        return self.unsettled
+
+    def give_up(self) -> None:
+        """Leave the files alone in which there is no end of it."""
+        for path in self.unsettled:
+            file = self.files[path]
+            for finding in file.taken:
+                self.drop(finding, "the fixes of this file do not come to rest")
+            file.source = self.sources[path]
+            file.findings = [finding for finding in self.findings if finding.path == path]
 
     def _end_fight(self, file: _File) -> None:
-        codes = sorted({finding.code for finding in file.last})
+        codes = sorted({finding.code for finding in (*file.last, *file.last_but_one)})
         who = f"{' and '.join(codes)} undo each other's work" if len(codes) > 1 else f"{codes[0]} never comes to rest"
         for finding in file.last:
             self.drop(finding, f"{who}: cut off after {ROUNDS} rounds")
 
-    def _settle(self) -> bool:
+    def _is_settled(self, file: _File) -> bool:
         """Hold what was let appear against what is there in the end."""
+        after = Counter(finding.code for finding in file.findings)
         settled = True
-        for file in self.files.values():
-            after = Counter(finding.code for finding in file.findings)
-            for code, causes in file.owed.items():
-                if after[code] > file.before[code]:
-                    settled = False
-                    for cause in causes:
-                        self.drop(cause, f"it would bring about {code}")
+        for code, causes in file.owed.items():
+            if after[code] <= file.before[code]:
+                continue
+            settled = False
+            for cause in causes:
+                if len(causes) == 1 or _key(cause) in self.suspects:
+                    self.drop(cause, self._why_not(cause.path, code))
+                else:
+                    self.suspects.add(_key(cause))
         return settled
 
+    def _why_not(self, path: str, code: str) -> str:
+        reasons = (reason for (where, what, _), reason in self.dropped.items() if (where, what) == (path, code))
+        reason = next(reasons, None)
+        return f"it would bring about {code}" + (f", which stays because {reason}" if reason else "")
+
     def outcome(self) -> Outcome:
-        changed = {path: file for path, file in self.files.items() if file.source is not self.sources[path]}
+        changed = {path: file for path, file in sorted(self.files.items()) if file.source is not self.sources[path]}
+        left = [finding for _, file in sorted(self.files.items()) for finding in file.findings]
         return Outcome(
             files=tuple(
-                FixedFile(self.sources[path], file.source.text, tuple(file.taken))
-                for path, file in sorted(changed.items())
+                FixedFile(self.sources[path], file.source.text, tuple(file.taken)) for path, file in changed.items()
             ),
-            dropped=tuple(sorted(self.dropped.values(), key=lambda item: item.finding.sort_key)),
-            findings=tuple(finding for _, file in sorted(changed.items()) for finding in file.findings),
+            dropped=tuple(
+                Dropped(finding, self.dropped[_key(finding)])
+                for finding in left
+                if finding.fix is not None and self.usable(finding.fix) and _key(finding) in self.dropped
+            ),
+            findings=tuple(finding for file in changed.values() for finding in file.findings),
             rounds=self.rounds,
         )
 
     def drop(self, finding: Finding, reason: str) -> None:
-        self.dropped.setdefault(_key(finding), Dropped(finding, reason))
+        self.dropped.setdefault(_key(finding), reason)
 
     def candidates(self, file: _File) -> list[Finding]:
         return [
@@ -193,11 +224,17 @@ class _Trial:
         self._good = self.base.text
         self._tried: list[Finding] = []
         self._queue: deque[list[Finding]] = deque()
+        #: Findings let appear, by code: how many the accepted fixes brought about, and which fixes did.
+        self._debts: Counter[str] = Counter()
         self._owed: dict[str, list[Finding]] = {}
 
     def propose(self) -> bool:
         """Whether there is anything to try: text that parses and differs."""
-        self._queue.append(self.session.candidates(self.file))
+        together: list[Finding] = []
+        apart: list[Finding] = []
+        for finding in self.session.candidates(self.file):
+            (apart if _key(finding) in self.session.suspects else together).append(finding)
+        self._queue.extend([together, *([finding] for finding in apart)])
         return self._next()
 
     def _next(self) -> bool:
@@ -253,17 +290,24 @@ class _Trial:
         """Hold the tried text's findings against those before. True when nothing is left to try."""
         found = [finding for finding in report.findings if finding.path == path]
         errors = [problem.message for problem in report.errors if problem.path == path]
-        fault = errors[0] if errors else self._regression(found)
+        debts: Counter[str] = Counter()
+        fault = errors[0] if errors else self._regression(found, debts)
         if fault is None:
             self.accepted += self._tried
             self.findings, self._good = found, self.text
+            self._debts += debts
+            for code in debts:
+                self._owed.setdefault(code, []).extend(self._tried)
         else:
             self._split(self._tried, fault)
         return not self._next()
 
-    def _regression(self, found: Sequence[Finding]) -> str | None:
-        """What the tried fixes leave or bring about that they should not."""
-        allowed = Counter(finding.code for finding in self.file.findings)
+    def _regression(self, found: Sequence[Finding], debts: Counter[str]) -> str | None:
+        """What the tried fixes leave or bring about that they should not.
+
+        `debts` is given the number of findings, by code, that they bring about and that fixes of their own remove.
+        """
+        allowed = Counter(finding.code for finding in self.file.findings) + self._debts
         fixed = Counter(finding.code for finding in (*self.accepted, *self._tried))
         allowed.subtract(fixed)
         for code, number in Counter(finding.code for finding in found).items():
@@ -274,7 +318,7 @@ class _Trial:
             own = [finding for finding in found if finding.code == code]
             if not all(finding.fix is not None and self.session.usable(finding.fix) for finding in own):
                 return f"it would bring about {code}: {own[-1].message}"
-            self._owed.setdefault(code, []).extend(self._tried)
+            debts[code] = number - allowed[code]
         return None
 
     def keep(self) -> None:
@@ -283,6 +327,6 @@ class _Trial:
         file.source = SourceFile(self.base.path, self._good, encoding=self.base.encoding, bom=self.base.bom)
         file.findings = self.findings
         file.taken += self.accepted
-        file.last = self.accepted
+        file.last, file.last_but_one = self.accepted, file.last
         for code, causes in self._owed.items():
-            file.owed.setdefault(code, []).extend(cause for cause in causes if cause in self.accepted)
+            file.owed.setdefault(code, []).extend(causes)
