@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -19,7 +19,7 @@ _CHUNKS_A_WORKER = 4
 
 def can_fork() -> bool:
     """Workers inherit the linked program by forking; sending it to spawned ones would cost more than it saves."""
-    return sys.platform.startswith("linux") and "fork" in multiprocessing.get_all_start_methods()
+    return sys.platform.startswith("linux")
 
 
 def map_chunks(
@@ -45,6 +45,10 @@ _inherited: Callable[[Sequence[object]], object] | None = None
 def _submit(
     work: Callable[[Sequence[Item]], Result], chunks: Sequence[Sequence[Item]], jobs: int
 ) -> list[Future[Result]]:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
     global _inherited  # noqa: PLW0603 - forked workers find the work here; it cannot be pickled
     _inherited = work  # type: ignore[assignment]
     pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("fork"))
@@ -59,6 +63,9 @@ def _submit(
 
 
 def _broken() -> Future[Result]:
+    from concurrent.futures import Future
+    from concurrent.futures.process import BrokenProcessPool
+
     future: Future[Result] = Future()
     future.set_exception(BrokenProcessPool())
     return future
@@ -70,6 +77,8 @@ def _call(chunk: Sequence[object]) -> object:
 
 
 def _result(work: Callable[[Sequence[Item]], Result], chunk: Sequence[Item], future: Future[Result]) -> Result:
+    from concurrent.futures.process import BrokenProcessPool
+
     try:
         return future.result()
     except BrokenProcessPool:

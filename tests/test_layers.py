@@ -39,7 +39,11 @@ MAY_IMPORT = {
     "settings": _WORDS | {"rule", "requirements", "report"},
     "registry": _WORDS | {"rule", "rulepage"},
     "discovery": _WORDS | {"source", "settings"},
-    "run": _FLOW | {"fixes"},
+    # What a run keeps between runs, and how it spreads over processes: neither knows what is found.
+    "cache": set(),
+    "parallel": set(),
+    "stored": _WORDS,
+    "run": _FLOW | {"fixes", "cache", "parallel", "stored"},
     "verify": _FLOW | {"fixes"},
     "testing": _FLOW | {"fixes"},
 }

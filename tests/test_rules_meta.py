@@ -40,7 +40,7 @@ def test_every_module_in_the_folder_brings_a_rule() -> None:
 
 @each_rule
 def test_code_name_and_module_agree(rule: type[Rule]) -> None:
-    assert re.fullmatch(r"TPL[1-9]\d\d", rule.code)
+    assert re.fullmatch(r"TPL\d\d\d", rule.code)
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
     assert not rule.name.startswith("no-"), "a rule is named for the bad pattern"
     assert rule.__module__.rpartition(".")[2] == rule.name.replace("-", "_")
