@@ -76,13 +76,25 @@ def survey(module: ast.Module, lines: list[str]) -> Summary:
 class _Scope:
     """A function being surveyed: facts that grow until `finish`."""
 
-    __slots__ = ("annotations", "binds", "calls", "contexts", "facts", "is_generator", "loops", "returns", "yields")
+    __slots__ = (
+        "annotations",
+        "asked",
+        "binds",
+        "calls",
+        "contexts",
+        "facts",
+        "is_generator",
+        "loops",
+        "returns",
+        "yields",
+    )
 
     def __init__(self, facts: FunctionFacts) -> None:
         self.facts = facts
         self.contexts: list[Context] = []
         self.loops: list[LoopFacts] = []
         self.calls: list[CallFacts] = []
+        self.asked: list[tuple[ast.Call, int]] = []
         self.binds: dict[str, list[Value]] = {}
         self.annotations: dict[str, str] = {}
         self.returns: list[Value] = []
@@ -500,6 +512,8 @@ class _Surveyor:
         func = node.func
         if type(func) is ast.Name:
             if func.id in _DULL_CALLS:
+                if func.id == "isinstance":
+                    scope.asked.append((node, context))
                 return
         elif type(func) is ast.Attribute and func.attr in _DULL_METHODS:
             receiver = func.value
@@ -507,6 +521,8 @@ class _Surveyor:
                 return
             if func.attr not in ("to", "log") and type(receiver) is not ast.Name:
                 return
+        elif type(func) is ast.Attribute and func.attr == "compile":
+            self.narrowing(func.value, scope)
         scope.calls.append(
             CallFacts(
                 value_of(func),
@@ -517,6 +533,13 @@ class _Surveyor:
                 context,
             )
         )
+
+    def narrowing(self, receiver: ast.expr, scope: _Scope) -> None:
+        """Record the `isinstance` tests of a module that is compiled in place: they alone tell what it is."""
+        for node, context in scope.asked:
+            if len(node.args) == 2 and type(receiver) is ast.Name and value_of(node.args[0]) == receiver.id:
+                values = tuple(value_of(item) for item in node.args)
+                scope.calls.append(CallFacts("isinstance", values, (), node.lineno, node.col_offset, context))
 
     def comprehension(
         self,
