@@ -1,0 +1,167 @@
+"""TPL404: what cuts the graph of compiled code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name
+from perflint.pytorch.compiling import (
+    BREAKING_FUNCTIONS,
+    BREAKING_METHODS,
+    LOG_METHODS,
+    LOGGER_FACTORIES,
+    Break,
+)
+from perflint.pytorch.names import last
+
+from ._compiling import compiled_at
+
+_HELPER = re.compile(r"^_?(?:log|warn|print|rank_zero|master_print|debug)", re.IGNORECASE)
+_HELPERS = ("log_once", "log_rank_zero", "log0", "log_info", "log_metrics", "warn_once", "warning_once", "print_once")
+_NAMES = (*(last(name) for name in BREAKING_FUNCTIONS), *LOG_METHODS, *BREAKING_METHODS, *_HELPERS, "info_once")
+#: Settings that let the tracer keep what otherwise breaks.
+_KEPT = {
+    Break.READ: ("capture_scalar_outputs",),
+    Break.LOG: ("ignore_logging_functions", "reorderable_logging_functions", "ignore_logger_methods"),
+    Break.PRINT: ("reorderable_logging_functions", "ignore_logging_functions"),
+    Break.WARN: ("reorderable_logging_functions", "ignore_logging_functions"),
+}
+
+
+class GraphBreakInCompiled(Rule):
+    """A call in compiled code that cuts its graph in two, or keeps it from being compiled at all.
+
+    Why it is slow
+    `torch.compile` cannot keep some calls in a graph: it ends the graph there, runs the call in Python, and starts
+    another graph. Nothing is fused across the cut, values between the halves go through memory, and guards are checked
+    twice. Breaks, as counted by `torch._dynamo.explain` on torch 2.13: `.item()` and `.tolist()` of a tensor, `print`
+    (even of a shape), logging at any level (even below the one that is shown), `warnings.warn`, `time.time` and its
+    kin, Python's `random`, `gc.collect`. Worse than a break: an f-string of a tensor's value, when the string is used,
+    makes the tracer skip the whole frame, which then runs eagerly.
+
+    What to write instead
+    Move the call out of the compiled function: return what is to be logged and log it in the training loop. For
+    messages that are wanted in eager runs only: `if not torch.compiler.is_compiling():`. Take random numbers from
+    torch, time around the compiled call. `fullgraph=True` makes torch raise at the first break.
+
+    When to leave it
+    Code that runs once, in an error path or under a debugging switch (the tracer follows the branch that is taken).
+    No break at all: `.cpu()`, registering and removing hooks, `assert` on a tensor, try and except, an f-string of a
+    shape. Silent where the project sets `capture_scalar_outputs` or names the function in
+    `torch._dynamo.config.reorderable_logging_functions`, behind `torch.compiler.is_compiling()` and in functions under
+    `torch.compiler.disable`.
+
+    Fix safety
+    There is no automatic fix: where the value is to be read instead is for the author to say.
+    """
+
+    code, name = "TPL404", "graph-break-in-compiled"
+    impact = Impact.MEDIUM
+    listens = (Calls(*_NAMES), Nodes(ast.FormattedValue, mentioning=("Module", "compile")))
+    at_least = Heat.STEP
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        place = compiled_at(node, ctx)
+        if place is None or _is_exceptional(node, ctx):
+            return
+        if isinstance(node, ast.FormattedValue):
+            if _formats_tensor(node, ctx):
+                yield self.finding(
+                    node,
+                    ctx,
+                    f"The value of `{ctx.text(node.value)}` is formatted in compiled code, so the tracer skips this "
+                    "whole function and it runs eagerly.",
+                    advice="Format it outside the compiled function, or format its shape.",
+                    confidence=Confidence.MEDIUM,
+                    related=(place,),
+                )
+            return
+        assert isinstance(node, ast.Call)
+        why = _break(node, ctx)
+        if why is None or ctx.program.mentions(_KEPT.get(why, ())):
+            return
+        conditional = _condition(node, ctx) is not None
+        if conditional and why is Break.WARN:
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f"`{_short(node, ctx)}` {why.value} in compiled code, which cuts the graph here.",
+            advice=_ADVICE[why],
+            confidence=Confidence.MEDIUM if conditional else None,
+            related=(place,),
+        )
+
+
+_LOG_ADVICE = "Log outside the compiled function, or only `if not torch.compiler.is_compiling():`."
+_ADVICE = {
+    Break.PRINT: "Print outside the compiled function, or only `if not torch.compiler.is_compiling():`.",
+    Break.LOG: _LOG_ADVICE,
+    Break.WARN: _LOG_ADVICE,
+    Break.CLOCK: "Time around the call of the compiled function.",
+    Break.RANDOM: "Draw from torch, or pass the number in.",
+    Break.COLLECT: "Collect outside the compiled function.",
+    Break.EXPLICIT: "Take the break out once what needed it is gone.",
+    Break.READ: "Keep it a tensor, or read it outside the compiled function.",
+}
+
+
+def _break(node: ast.Call, ctx: Context) -> Break | None:
+    name = callee_name(node)
+    if name in BREAKING_METHODS:
+        if isinstance(node.func, ast.Attribute) and not node.args and ctx.kind(node.func.value).is_tensor:
+            return BREAKING_METHODS[name]
+        return None
+    target = ctx.target(node.func)
+    if target is not None:
+        if target in BREAKING_FUNCTIONS:
+            return BREAKING_FUNCTIONS[target]
+        owner, _, method = target.rpartition(".")
+        return Break.LOG if method in LOG_METHODS and owner in LOGGER_FACTORIES else None
+    return Break.LOG if _is_log_helper(node, ctx) else None
+
+
+def _is_log_helper(node: ast.Call, ctx: Context) -> bool:
+    """A project function named for it that logs: the break is told of where it is called."""
+    helper = ctx.project_target(node.func)
+    return helper is not None and bool(_HELPER.match(last(helper.name)))
+
+
+def _is_exceptional(node: ast.AST, ctx: Context) -> bool:
+    """Whether the call is off the traced way: under a guard, in an error path, or inside a logging helper itself."""
+    if ctx.guards(node) or _HELPER.match(ctx.facts(node).name):
+        return True
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        if isinstance(outer, (ast.Raise, ast.Assert, ast.ExceptHandler)):
+            return True
+    return False
+
+
+def _condition(node: ast.AST, ctx: Context) -> ast.If | None:
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return None
+        if isinstance(outer, ast.If):
+            return outer
+    return None
+
+
+def _formats_tensor(node: ast.FormattedValue, ctx: Context) -> bool:
+    """Whether a tensor's value is written, outside of a call that is reported itself."""
+    if not ctx.kind(node.value).is_tensor:
+        return False
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, ast.Call):
+            return _break(outer, ctx) is None
+        if isinstance(outer, ast.stmt):
+            return True
+    return True
+
+
+def _short(node: ast.Call, ctx: Context) -> str:
+    text = ctx.text(node)
+    return text if len(text) <= 60 else f"{ctx.text(node.func)}(...)"
