@@ -1,0 +1,86 @@
+"""TPL402: `torch.compile` called again on every step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
+
+from ._compiling import is_compile_call
+
+
+class CompileInHotPath(Rule):
+    """`torch.compile` called on every step makes a new wrapper each time and checks the compiled code anew.
+
+    Why it is slow
+    The compiled code is kept per code object, so calling `torch.compile(f)` again does not compile again on current
+    torch (five calls in a row, a new module each time, or an inner function made anew: one compilation). What costs is
+    the wrapper: 555 us a call for a function and 783 us for a module, against 14 and 58 us for a compiled object that
+    is kept (torch 2.13 on a CPU). It does compile again where the function closes over a number that changes (five
+    compilations for five values), where mode or options change, and on older torch.
+
+    What to write instead
+    Compile once, before the loop or in `__init__`, and call what came back. `module.compile()` compiles in place and
+    leaves the names in its state dict as they are; `torch.compile(module)` puts `_orig_mod.` in front of them.
+
+    When to leave it
+    Compiling the layers of a model one by one in a set-up loop (regional compilation is recommended), a decorator at
+    module level, compiling lazily once and keeping the result, a benchmark that compares configurations: perflint is
+    silent there.
+
+    Fix safety
+    Unsafe: the call moves in front of its loop, and so happens even where the loop does not run. Same bits.
+    """
+
+    code, name = "TPL402", "compile-in-hot-path"
+    impact = Impact.MEDIUM
+    listens = (Calls("compile", "optimize"),)
+    at_least = Heat.STEP
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if not is_compile_call(node, ctx) or ctx.guards(node) or _is_kept(node, ctx):
+            return
+        compiled = ctx.text(node.args[0])
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node)}` {ctx.heat(node).phrase} and wraps and checks `{compiled}` anew each time.",
+            advice=f"Compile `{compiled}` once, before the loop, and call what came back."
+            if compiled.isidentifier()
+            else "Compile once, before the loop, and call what came back.",
+            fix=_before_the_loop(node, ctx),
+        )
+
+
+def _is_kept(node: ast.Call, ctx: Context) -> bool:
+    """Whether the result is stored for later steps: in an attribute, an item, or a container."""
+    parent = ctx.tree.parent(node)
+    if isinstance(parent, ast.Assign):
+        return any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in parent.targets)
+    return isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and parent.func.attr == "append"
+
+
+def _before_the_loop(node: ast.Call, ctx: Context) -> Fix | None:
+    loop = _outermost(node, ctx)
+    if loop is None:
+        return None
+    name = ctx.edit.free_name("compiled")
+    return Fix(
+        "Compile once before the loop",
+        Applicability.UNSAFE,
+        (ctx.edit.insert_before(loop, f"{name} = {ctx.tree.text(node)}"), ctx.edit.replace(node, name)),
+        reason="it is then compiled even where the loop does not run",
+    )
+
+
+def _outermost(node: ast.Call, ctx: Context) -> ast.stmt | None:
+    """The outermost loop of the function in which everything the call is given stays the same."""
+    found: ast.stmt | None = None
+    given = [*node.args, *(item.value for item in node.keywords)]
+    for loop in ctx.loops(node):
+        if not all(ctx.inference.flow.is_invariant(item, loop) for item in given):
+            break
+        found = loop
+    return found
