@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -70,6 +71,8 @@ class BlockingTransfer(Rule):
         if destination is None or destination is Device.MPS:
             return
         value = ctx.kind(node.func.value)
+        if value.place is Place.UNKNOWN and _is_batch_mover(node, ctx):
+            value = value.but(tag=Tag.BATCH, place=Place.HOST, certainty=Confidence.MEDIUM)
         if not value.holds_tensors or value.place is not Place.HOST:
             return
         if ctx.role(node) == "data" or _is_constructor(node.func.value, ctx):
@@ -105,6 +108,10 @@ class BlockingTransfer(Rule):
         )
 
 
+_MOVERS = re.compile(
+    r"(?:^|_)(?:to|2)_?(?:cuda|device|gpu)$|^_?(?:cast|move|send|copy|put)_(?:data|batch|samples?|inputs?)"
+)
+
 #: What holds a device without being a tensor: `args.device`, `self.accelerator.device`, `model.device`.
 _HOLDERS = (
     "self",
@@ -127,6 +134,16 @@ _HOLDERS = (
 def _is_constructor(value: ast.expr, ctx: Context) -> bool:
     """`torch.zeros(n).to(device)`: nothing of a batch, and mended by making the tensor on the device."""
     return isinstance(value, ast.Call) and (ctx.target(value.func) or "") in _CONSTRUCTORS
+
+
+def _is_batch_mover(call: ast.Call, ctx: Context) -> bool:
+    """Whether the call moves the parameter of a helper that exists to move batches: `move_to_cuda(sample)`."""
+    assert isinstance(call.func, ast.Attribute)
+    function = ctx.tree.function_of(call)
+    if function is None or not isinstance(call.func.value, ast.Name):
+        return False
+    names = {item.arg for item in (*function.args.posonlyargs, *function.args.args)}
+    return call.func.value.id in names and bool(_MOVERS.search(function.name)) and "model" not in function.name
 
 
 def _moves_itself(call: ast.Call, ctx: Context) -> bool:

@@ -145,6 +145,8 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
             and _mentions(left, {"time", "perf_counter", "monotonic", "now"})
         ):
             return PERIODIC
+        if body is not None and _raises(body, right):
+            return PERIODIC  # `if length > self.longest: self.longest = length`: ever more rarely
         if _BEST.search(_last_name(right)) or _BEST.search(_last_name(left)):
             return PERIODIC
     return None
@@ -216,6 +218,14 @@ def _assigns(body: list[ast.stmt], target: ast.expr) -> bool:
                 if ast.dump(node).replace("Store()", "Load()") == wanted:
                     return True
     return False
+
+
+def _raises(body: list[ast.stmt], limit: ast.expr) -> bool:
+    """Whether `body` sets the limit that was just passed: the running maximum."""
+    if isinstance(limit, ast.Name):
+        targets = [target for item in body if isinstance(item, ast.Assign) for target in item.targets]
+        return any(isinstance(target, ast.Name) and target.id == limit.id for target in targets)
+    return _assigns(body, limit)
 
 
 def _mentions(node: ast.expr, names: set[str]) -> bool:
