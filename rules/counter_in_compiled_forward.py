@@ -1,0 +1,88 @@
+"""TPL408: a Python counter on the module, counted up inside compiled code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Context, Finding, Heat, Impact, Nodes, Rule
+from perflint.program.refs import CLASS, Ref
+
+from ._compiling import compiled_at
+
+
+class CounterInCompiledForward(Rule):
+    """An integer attribute that a compiled forward counts up makes torch compile it again for every value.
+
+    Why it is slow
+    An `int` on a module is a constant of the compiled code, guarded by its value. The next call has another value, so
+    the guard fails and the function is compiled again: eight compilations in the first eight calls, then the limit is
+    reached and the function runs eagerly from then on (counted on torch 2.13; `torch._dynamo.config.recompile_limit`
+    and `allow_unspec_int_on_nn_module` are the settings behind it). A float attribute costs two compilations, a tensor
+    buffer one.
+
+    What to write instead
+    Count in the training loop, outside the compiled code. If the model itself needs the number, make it a buffer:
+    `self.register_buffer("step", torch.zeros((), dtype=torch.long), persistent=False)` and `self.step += 1`.
+
+    When to leave it
+    A buffer or a float, a counter in code that is not compiled, `__init__`, and a project that sets
+    `allow_unspec_int_on_nn_module`: perflint is silent there. An int passed as an argument costs two compilations
+    only.
+
+    Fix safety
+    There is no automatic fix: a buffer changes the type of the attribute, and its keys where it is persistent.
+    """
+
+    code, name = "TPL408", "counter-in-compiled-forward"
+    impact = Impact.MEDIUM
+    listens = (Nodes(ast.AugAssign, ast.Assign, mentioning=("self",)),)
+    at_least = Heat.STEP
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        counter = _counter(node)
+        if counter is None or ctx.guards(node):
+            return
+        place = compiled_at(node, ctx)
+        if place is None or not _is_int(counter, node, ctx) or ctx.program.mentions(("allow_unspec_int_on_nn_module",)):
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node)}` changes a constant of the compiled code, so every call compiles again up to the limit "
+            "of 8 and runs eagerly after that.",
+            advice=f"Count outside the compiled code, or make `self.{counter}` a buffer.",
+            related=(place,),
+        )
+
+
+def _counter(node: ast.AST) -> str | None:
+    """The attribute of `self.x += 1` and `self.x = self.x + 1`."""
+    if isinstance(node, ast.AugAssign):
+        return _attribute(node.target) if isinstance(node.op, (ast.Add, ast.Sub)) else None
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.BinOp):
+        name = _attribute(node.targets[0])
+        if name is not None and isinstance(node.value.op, (ast.Add, ast.Sub)) and _attribute(node.value.left) == name:
+            return name
+    return None
+
+
+def _attribute(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        return node.attr
+    return None
+
+
+def _is_int(attribute: str, node: ast.AST, ctx: Context) -> bool:
+    """Whether the attribute starts as an int, in the class or one it derives from."""
+    cls = ctx.tree.class_of(node)
+    if cls is None:
+        return False
+    for ref in ctx.program.resolver.mro(Ref(CLASS, ctx.path, ctx.tree.qualname(cls))):
+        if ref.kind != CLASS or not ref.path:
+            continue
+        values = ctx.program.summaries[ref.path].classes[ref.name].attributes.get(attribute, ())
+        starts = [value for value, _ in values if isinstance(value, tuple) and value[0] == "const"]
+        if starts:
+            return all(value[1] == "int" for value in starts)
+    return False
