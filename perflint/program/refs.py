@@ -119,7 +119,7 @@ class Resolver:
         elif form == "either":
             for part in value[1]:
                 yield from self.refs(part, scope)
-        elif form == "lambda":
+        elif form == "lambda" and value[1] in self.summaries[scope.path].functions:
             yield Ref(FUNCTION, scope.path, value[1])
 
     def _path(self, dotted: str, scope: Scope) -> Iterator[Ref]:
