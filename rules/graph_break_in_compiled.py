@@ -19,6 +19,8 @@ from perflint.pytorch.names import last
 from ._compiling import compiled_at
 
 _HELPER = re.compile(r"^_?(?:log|warn|print|rank_zero|master_print|debug)", re.IGNORECASE)
+#: Flags of what happens on one call only.
+_ONE_TIME = re.compile(r"first|once|initiali[sz]ed|printed|logged|warned|shown")
 _HELPERS = ("log_once", "log_rank_zero", "log0", "log_info", "log_metrics", "warn_once", "warning_once", "print_once")
 _NAMES = (*(last(name) for name in BREAKING_FUNCTIONS), *LOG_METHODS, *BREAKING_METHODS, *_HELPERS, "info_once")
 #: Settings that let the tracer keep what otherwise breaks.
@@ -82,15 +84,15 @@ class GraphBreakInCompiled(Rule):
         why = _break(node, ctx)
         if why is None or ctx.program.mentions(_KEPT.get(why, ())):
             return
-        conditional = _condition(node, ctx) is not None
-        if conditional and why is Break.WARN:
+        condition = _condition(node, ctx)
+        if condition is not None and (why is Break.WARN or _ONE_TIME.search(ctx.text(condition.test))):
             return
         yield self.finding(
             node,
             ctx,
             f"`{_short(node, ctx)}` {why.value} in compiled code, which cuts the graph here.",
             advice=_ADVICE[why],
-            confidence=Confidence.MEDIUM if conditional else None,
+            confidence=None if condition is None else Confidence.MEDIUM,
             related=(place,),
         )
 

@@ -1,0 +1,187 @@
+"""TPL406: what `torch.compile` gave is left lying while the uncompiled model runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, is_test
+from perflint.kinds.kind import Tag
+from perflint.pytorch.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, FULLY_SHARDED
+
+from ._compiling import is_compile_call
+
+_WRAPPERS = DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL | FULLY_SHARDED
+
+
+@dataclass(frozen=True, slots=True)
+class _Handle:
+    """`compiled = torch.compile(model)`: the two names, and where."""
+
+    call: ast.Call
+    compiled: str
+    raw: str
+
+
+class CompiledHandleBypassed(Rule):
+    """`torch.compile(model)` hands back the compiled model, but it is the uncompiled one that runs.
+
+    Why it is slow
+    `torch.compile` does not change the model it is given. It returns another object, and only calls of that object
+    run compiled code; everything that goes through the old name runs eagerly, and so does a `DistributedDataParallel`
+    that was made from the old name. The program pays for compiling where the compiled object is called at all, and
+    gains nothing in the loop.
+
+    What to write instead
+    Bind the result to the name that the loop uses, `model = torch.compile(model)`, hand it to
+    `DistributedDataParallel`, or compile in place with `model.compile()`, which also leaves the keys of the state dict
+    as they are.
+
+    When to leave it
+    Using the uncompiled model for its state dict, its attributes, its generation or its evaluation while training
+    calls the compiled one, programs that choose between the two with a switch, and tests: perflint is silent there.
+
+    Fix safety
+    There is no automatic fix: which of the two was meant is for the author to say.
+    """
+
+    code, name = "TPL406", "compiled-handle-bypassed"
+    impact = Impact.HIGH
+    listens = (Calls("compile", "optimize"),)
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if is_test(ctx.path) or not is_compile_call(node, ctx):
+            return
+        parent = ctx.tree.parent(node)
+        if isinstance(parent, ast.Expr):
+            if _outlives(node.args[0], ctx):
+                yield self._dropped(node, ctx)
+            return
+        handle = _handle(node, parent, ctx)
+        if handle is None:
+            return
+        if handle.compiled.startswith("self."):
+            yield from self._unread_attribute(handle, ctx)
+        else:
+            yield from self._bypassed(handle, ctx)
+
+    def _dropped(self, node: ast.Call, ctx: Context) -> Finding:
+        raw = ctx.text(node.args[0])
+        return self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node)}` gives back the compiled object and nobody takes it: `{raw}` itself stays uncompiled.",
+            advice=f"Bind the result, `{raw} = {ctx.text(node)}`, or compile in place: `{raw}.compile()`.",
+        )
+
+    def _unread_attribute(self, handle: _Handle, ctx: Context) -> Iterator[Finding]:
+        attribute = handle.compiled.removeprefix("self.")
+        cls = ctx.tree.class_of(handle.call)
+        if cls is None or "." in attribute or _reads(cls, attribute) or _read_elsewhere(attribute, ctx):
+            return
+        used = [part for part in ast.walk(cls) if _is_hot_call(part, handle.raw, ctx)]
+        if used:
+            yield self._finding(used[0], handle, ctx)
+
+    def _bypassed(self, handle: _Handle, ctx: Context) -> Iterator[Finding]:
+        flow = ctx.inference.flow
+        uses = flow.uses_after(handle.call, handle.compiled)
+        wrapped = _wrapped(handle, ctx)
+        if wrapped is not None:
+            yield self.finding(
+                wrapped,
+                ctx,
+                f"`{ctx.text(wrapped.func)}` wraps `{handle.raw}`, which stays uncompiled: the compiled model is "
+                f"`{handle.compiled}`.",
+                advice=f"Hand it `{handle.compiled}`.",
+                related=(ctx.hop(handle.call, "compiled here"),),
+            )
+            return
+        if any(_may_run(use, ctx) for use in uses):
+            return
+        for use in flow.uses_after(handle.call, handle.raw):
+            call = ctx.tree.parent(use)
+            if _is_hot_call(call, handle.raw, ctx) and _same(use, handle, ctx):
+                assert isinstance(call, ast.Call)
+                yield self._finding(call, handle, ctx)
+                return
+
+    def _finding(self, call: ast.AST, handle: _Handle, ctx: Context) -> Finding:
+        return self.finding(
+            call,
+            ctx,
+            f"`{ctx.text(call)}` {ctx.heat(call).phrase} and calls the uncompiled `{handle.raw}`, although "
+            f"`{handle.compiled}` is its compiled form.",
+            advice=f"Call `{handle.compiled}`, or compile in place: `{handle.raw}.compile()`.",
+            related=(ctx.hop(handle.call, "compiled here"),),
+        )
+
+
+def _outlives(node: ast.expr, ctx: Context) -> bool:
+    """Whether what is compiled is a thing that is used elsewhere: a name or a path, not something made on the spot."""
+    return isinstance(node, (ast.Name, ast.Attribute)) and not any(
+        isinstance(outer, (ast.With, ast.Try)) for outer in ctx.tree.ancestors(node)
+    )
+
+
+def _handle(node: ast.Call, parent: ast.AST | None, ctx: Context) -> _Handle | None:
+    """The two names of `compiled = torch.compile(model)`; None where they are the same, or not plain."""
+    if isinstance(parent, ast.AnnAssign):
+        target: ast.expr = parent.target
+    elif isinstance(parent, ast.Assign) and len(parent.targets) == 1:
+        target = parent.targets[0]
+    else:
+        return None
+    compiled, raw = ctx.text(target), ctx.text(node.args[0])
+    if not isinstance(node.args[0], (ast.Name, ast.Attribute)) or compiled == raw:
+        return None
+    if isinstance(target, ast.Name) and isinstance(node.args[0], ast.Name):
+        return _Handle(node, compiled, raw)
+    if compiled.startswith("self.") and raw.startswith("self.") and ctx.kind(node.args[0]).tag is Tag.MODULE:
+        return _Handle(node, compiled, raw)
+    return None
+
+
+def _wrapped(handle: _Handle, ctx: Context) -> ast.Call | None:
+    """The call that makes a parallel wrapper of the uncompiled model after it was compiled."""
+    for use in ctx.inference.flow.uses_after(handle.call, handle.raw):
+        call = ctx.tree.parent(use)
+        if not isinstance(call, ast.Call) or not call.args or call.args[0] is not use:
+            continue
+        if ctx.is_call_of(call, *_WRAPPERS) and _same(use, handle, ctx) and call.lineno > handle.call.lineno:
+            return call
+    return None
+
+
+def _same(use: ast.Name, handle: _Handle, ctx: Context) -> bool:
+    """Whether the name still means what was compiled."""
+    compiled = handle.call.args[0]
+    assert isinstance(compiled, ast.Name)
+    flow = ctx.inference.flow
+    return {id(item) for item in flow.definitions(use)} == {id(item) for item in flow.definitions(compiled)}
+
+
+def _may_run(use: ast.Name, ctx: Context) -> bool:
+    """Whether the compiled object may be called through this use: everything but a look at its attributes."""
+    parent = ctx.tree.parent(use)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr not in ("state_dict", "parameters", "load_state_dict", "eval", "train", "to", "_orig_mod")
+    return not isinstance(parent, ast.Expr)
+
+
+def _is_hot_call(node: ast.AST | None, raw: str, ctx: Context) -> bool:
+    return isinstance(node, ast.Call) and ctx.text(node.func) == raw and ctx.heat(node) >= Heat.STEP
+
+
+def _reads(cls: ast.ClassDef, attribute: str) -> bool:
+    return any(
+        isinstance(part, ast.Attribute) and part.attr == attribute and isinstance(part.ctx, ast.Load)
+        for part in ast.walk(cls)
+    )
+
+
+def _read_elsewhere(attribute: str, ctx: Context) -> bool:
+    others = [path for path in ctx.program.summaries if path != ctx.path]
+    return ctx.program.mentions((attribute,), others)
