@@ -86,9 +86,12 @@ class Codemods:
 
     def _fitted(self, node: ast.expr, text: str) -> str:
         layout = self._layout
-        if layout.is_bare_generator(node):
-            return f"({text})"
         binding, needed = binding_of_text(text), needed_at(node, self.tree.parent(node))
+        if layout.is_bare_generator(node):
+            return f"({text})" if binding >= needed else f"(({text}))"
+        if isinstance(self.tree.parent(node), ast.withitem) and (binding == Binding.BARE or text.startswith("(")):
+            # `with (a, b):` enters two contexts.
+            return f"(({text}))"
         own = layout.outer(node) != layout.range(node)
         if binding < needed and not own:
             return f"({text})"

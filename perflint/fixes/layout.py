@@ -16,6 +16,7 @@ from perflint.source.tree import Tree
 NOWHERE = Edit(Span(0, 0, 0, 0), "")
 
 _BLANK = re.compile(r"(?:[ \t\f\n]|\\\n|#[^\n]*)*")
+_SHOWS_ITSELF = re.compile(r"[\s)]*=(?!=)")
 _INDENT = re.compile(r"[ \t\f]*")
 
 
@@ -60,12 +61,20 @@ class Layout:
         return Edit(self.span(offset, offset), text)
 
     def range(self, node: ast.AST) -> tuple[int, int]:
-        """Start and end of a node. Raises UnreachableError inside strings whose positions are wrong."""
-        span = self.tree.span(node)
-        start, end = self.offset(span.line, span.column), self.offset(span.end_line, span.end_column)
-        if self._in_string(node) and not self._is_at(node, self.code[start:end]):
+        """Start and end of a node. Raises UnreachableError in strings, where it cannot be found or changed alone."""
+        start, end = self._plain_range(node)
+        fields = [outer for outer in self.tree.ancestors(node) if isinstance(outer, ast.FormattedValue)]
+        if fields and not self._is_at(node, self.code[start:end]):
             raise UnreachableError
+        for outer in fields:
+            # `{x = }` prints its own text.
+            if _SHOWS_ITSELF.match(self.code, self._plain_range(outer.value)[1]):
+                raise UnreachableError
         return start, end
+
+    def _plain_range(self, node: ast.AST) -> tuple[int, int]:
+        span = self.tree.span(node)
+        return self.offset(span.line, span.column), self.offset(span.end_line, span.end_column)
 
     def text(self, node: ast.AST) -> str:
         start, end = self.range(node)

@@ -131,3 +131,14 @@ def test_calls_in_strings_of_several_parts_are_only_edited_where_they_are() -> N
 def test_calls_in_simple_strings_are_edited() -> None:
     text = Editing('x = f"ü {f(b)} {f(c)}"')
     assert text.apply(text.codemods.set_keyword(text.call(), "k", "1")) == 'x = f"ü {f(b, k=1)} {f(c)}"'
+
+
+@pytest.mark.parametrize("field", ["{f(b) = }", "{f(b)=!r}", "{(g(f(b)) ) =:>9}"])
+def test_what_a_string_shows_as_text_is_not_edited(field: str) -> None:
+    text = Editing(f'x = f"{field}"')
+    assert text.codemods.set_keyword(text.call(), "k", "1") == NOWHERE
+
+
+def test_a_comparison_in_a_string_is_edited() -> None:
+    text = Editing('x = f"{f(b) == 1}"')
+    assert text.apply(text.codemods.set_keyword(text.call(), "k", "1")) == 'x = f"{f(b, k=1) == 1}"'
