@@ -16,6 +16,7 @@ from perflint.api import (
     Rule,
     argument,
     is_constant,
+    is_test,
 )
 
 _FUNCTIONS = ("compile", "search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn")
@@ -39,7 +40,8 @@ class RegexCompileInLoop(Rule):
 
     When to leave it
     A literal pattern in code that runs once, as in set-up or checkpoint conversion: `re` caches it and the loop
-    ends soon. perflint is silent there, and where the compiled objects are collected for later use.
+    ends soon. perflint is silent there, where the compiled objects are collected for later use, and in cold loops of
+    files that do not use torch.
 
     Fix safety
     Safe for a literal `re.compile` moved to module level under a free name (a bad pattern then fails at import, not
@@ -61,6 +63,8 @@ class RegexCompileInLoop(Rule):
             if ctx.heat(node) >= Heat.STEP:
                 yield self._literal(node, function, ctx)
             return
+        if ctx.heat(node) < Heat.STEP and (is_test(ctx.path) or not ctx.mentions("torch")):
+            return  # a loop of a script that has nothing to do with training
         built = _built(pattern, node, ctx)
         if built is None or not (loops or ctx.heat(node) >= Heat.STEP) or _is_kept(node, ctx):
             return
