@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TypeAlias
 
 #: Once every N turns: `step % n == 0`, `should_log`, `time.time() - last > 5`.
 PERIODIC = "periodic"
@@ -18,6 +19,13 @@ FIRST = "first"
 LAZY = "lazy"
 #: Only when something went wrong or got better, or under a debugging switch.
 RARE = "rare"
+
+#: Once per pass of the loop as well: the block ends by leaving the loop.
+LEAVES = "leaves"
+
+#: Local names that hold a test, with the guard where it is true and where it is false.
+Tests: TypeAlias = "dict[str, tuple[str | None, str | None]]"
+_NO_TESTS: Tests = {}
 
 _COUNTER = re.compile(
     r"^(?:i|j|k|n|t|it|idx|ii|bi|ni|step|steps|iter|iters|iteration|iterations|batch|epoch|count|counter|num_updates|"
@@ -39,16 +47,16 @@ _BROKEN = {"isnan", "isinf"}
 _HEALTHY = {"isfinite"}
 
 
-def classify(test: ast.expr, body: list[ast.stmt] | None = None) -> str | None:
+def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = _NO_TESTS) -> str | None:
     """The guard that code under `if test:` stands under, None when it is as hot as its surroundings."""
     if isinstance(test, ast.BoolOp):
-        kinds = [classify(value, body) for value in test.values]
+        kinds = [classify(value, body, known) for value in test.values]
         if isinstance(test.op, ast.And):
             return _coldest(kinds)
         # `if self.cache is None or self.cache.shape != x.shape`: filled anew only when it no longer fits.
         return LAZY if LAZY in kinds else _hottest(kinds) if all(kinds) else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return classify_negated(test.operand, body)
+        return classify_negated(test.operand, body, known)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _comparison(test.left, test.ops[0], test.comparators[0], body)
     if isinstance(test, ast.Call):
@@ -56,8 +64,10 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None) -> str | None:
         if name in _EXPORTING or name in _BROKEN:
             return RARE
         if name in {"any", "all"} and isinstance(test.func, ast.Attribute):
-            return classify(test.func.value, body)
+            return classify(test.func.value, body, known)
         return PERIODIC if _SHOULD.search(name) else None
+    if isinstance(test, ast.Name) and test.id in known:
+        return known[test.id][0]
     name = _last_name(test)
     if _DEBUG.match(name):
         return RARE
@@ -68,15 +78,17 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None) -> str | None:
     return None
 
 
-def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None) -> str | None:
+def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = _NO_TESTS) -> str | None:
     """The guard of code that runs when `test` is false: the `else`, or what follows `if test: continue`."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return classify(test.operand, body)
+        return classify(test.operand, body, known)
     if isinstance(test, ast.BoolOp):
-        kinds = [classify_negated(value, body) for value in test.values]
+        kinds = [classify_negated(value, body, known) for value in test.values]
         if isinstance(test.op, ast.Or):
             return _coldest(kinds)
         return _hottest(kinds) if all(kinds) else None
+    if isinstance(test, ast.Name) and test.id in known:
+        return known[test.id][1]
     if isinstance(test, ast.Attribute) and body is not None and _assigns(body, test):
         return LAZY  # `if not self.ready: ...; self.ready = True`
     if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
@@ -87,6 +99,8 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None) -> str 
             return _comparison(left, ast.Eq(), right, body)
         if isinstance(op, ast.IsNot):
             return _comparison(left, ast.Is(), right, body)
+        if isinstance(op, ast.In):
+            return _comparison(left, ast.NotIn(), right, body)
         if isinstance(op, ast.Gt) and isinstance(left, ast.BinOp) and _is_zero(right):
             return _modulo(left)
         return None
@@ -94,13 +108,21 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None) -> str 
         name = _last_name(test.func)
         if name in _HEALTHY:
             return RARE
-        if name == "hasattr":
-            return LAZY  # `if not hasattr(self, "cache")`: made when it is first missed
+        if name == "hasattr" and len(test.args) == 2 and body is not None and _makes(body, *test.args):
+            return LAZY  # `if not hasattr(self, "cache"): self.cache = ...`: made when it is first missed
         if name == "all" and isinstance(test.func, ast.Attribute):
-            return classify_negated(test.func.value, body)
+            return classify_negated(test.func.value, body, known)
         if name == "should_skip" or re.search(r"(?:^|_)skip_(?:log|save|eval)", name):
             return PERIODIC
     return None
+
+
+def leaves_loop(body: list[ast.stmt]) -> bool:
+    """Whether `body` ends by leaving the loop around it and does something worth the name before."""
+    return bool(body) and (
+        (isinstance(body[-1], ast.Break) and len(body) > 1)
+        or (isinstance(body[-1], ast.Return) and (len(body) > 1 or body[-1].value is not None))
+    )
 
 
 def ends_block(body: list[ast.stmt]) -> bool:
@@ -126,9 +148,11 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
             return _modulo(left)
         if isinstance(right, ast.BinOp) and isinstance(right.op, ast.Mod):
             return _modulo(right)
-        if _is_counter(left) and (isinstance(right, ast.Constant) and isinstance(right.value, int) or _is_last(right)):
-            return FIRST
-        return None
+        is_number = isinstance(right, ast.Constant) and isinstance(right.value, int)
+        return FIRST if _is_counter(left) and (is_number or _is_last(right)) else None
+    if isinstance(op, ast.NotIn):
+        # `if key not in self._cache: self._cache[key] = ...`: computed once for each key.
+        return LAZY if body is not None and _fills(body, right) else None
     if isinstance(op, ast.In):
         # `if i in self.plot_steps`: a counter looked up in a collection of chosen steps.
         return PERIODIC if _is_counter(left) and _last_name(left) not in ("n", "t") else None
@@ -226,6 +250,34 @@ def _raises(body: list[ast.stmt], limit: ast.expr) -> bool:
         targets = [target for item in body if isinstance(item, ast.Assign) for target in item.targets]
         return any(isinstance(target, ast.Name) and target.id == limit.id for target in targets)
     return _assigns(body, limit)
+
+
+def _makes(body: list[ast.stmt], owner: ast.expr, attribute: ast.expr) -> bool:
+    """Whether `body` gives an object the attribute that was found missing."""
+    name = attribute.value if isinstance(attribute, ast.Constant) else None
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                if node.attr == name and ast.dump(node.value) == ast.dump(owner):
+                    return True
+            elif isinstance(node, ast.Call) and _last_name(node.func) in {"setattr", "register_buffer"}:
+                return True
+    return False
+
+
+def _fills(body: list[ast.stmt], mapping: ast.expr) -> bool:
+    """Whether `body` stores an item in the mapping that was found to lack it: one that outlives the loop's turn."""
+    wanted = ast.dump(mapping)
+    if not isinstance(mapping, (ast.Attribute, ast.Name)):
+        return False
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and ast.dump(node.value) == wanted:
+                return True
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add":
+                if ast.dump(node.func.value) == wanted:
+                    return True
+    return False
 
 
 def _mentions(node: ast.expr, names: set[str]) -> bool:

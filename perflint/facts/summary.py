@@ -30,9 +30,10 @@ MODULE = "<module>"
 class Context(NamedTuple):
     """One wrapping of code inside a function. `parent` indexes `FunctionFacts.contexts`, -1 is the function's body.
 
-    `kind` is "loop" (`detail` indexes `loops`), "guard" (`detail` is a guard's name from `facts.guards`) or
-    "no_grad" (`detail` is empty). It covers the source from `line`, `column` to `end_line`, `end_column` (line from 1,
-    column in UTF-8 bytes from 0, as ast counts); contexts nest, and an outer one has the smaller index.
+    `kind` is "loop" (`detail` indexes `loops`), "guard" (`detail` is a guard's name from `facts.guards`), "no_grad" or
+    "grad" (gradients are switched off or on; `detail` is empty). It covers the source from `line`, `column` to
+    `end_line`, `end_column` (line from 1, column in UTF-8 bytes from 0, as ast counts); contexts nest, and an outer one
+    has the smaller index.
     """
 
     parent: int
@@ -67,6 +68,14 @@ class CallFacts(NamedTuple):
     context: int
 
 
+class ReadFacts(NamedTuple):
+    """A dotted name that is read, not called: it may be a property. The first line of each context is kept."""
+
+    path: str
+    line: int
+    context: int
+
+
 class Param(NamedTuple):
     name: str
     annotation: str
@@ -88,6 +97,7 @@ class FunctionFacts:
     contexts: tuple[Context, ...] = ()
     loops: tuple[LoopFacts, ...] = ()
     calls: tuple[CallFacts, ...] = ()
+    reads: tuple[ReadFacts, ...] = ()
     binds: dict[str, tuple[Value, ...]] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
     returns: tuple[Value, ...] = ()
@@ -180,6 +190,7 @@ def _function(data: dict[str, Any]) -> FunctionFacts:
     made["contexts"] = tuple(Context(*item) for item in made["contexts"])
     made["loops"] = tuple(LoopFacts(*item) for item in made["loops"])
     made["calls"] = tuple(CallFacts(*item) for item in made["calls"])
+    made["reads"] = tuple(ReadFacts(*item) for item in made["reads"])
     return FunctionFacts(**made)
 
 

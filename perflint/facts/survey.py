@@ -1,71 +1,32 @@
 """The survey: one pass over a file's syntax tree that writes its `Summary`.
 
-It runs on every file of the project, so it is written for speed: statements are walked by recursion along their
-nesting, expressions with an explicit stack, and nothing is recorded that linking cannot use.
+It runs on every file of the project, so it is written for speed: each node is visited once, and nothing is recorded
+that linking cannot use.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from sys import intern
 
 from perflint.facts import guards
+from perflint.facts.expressions import MOST_BINDS, Expressions, Growing, names_in
+from perflint.facts.notation import DEPTH, annotation_text, lambda_name, params_of, switches_grad, value_of
 from perflint.facts.summary import (
     MODULE,
-    CallFacts,
     ClassFacts,
-    Context,
     FunctionFacts,
     LoopFacts,
-    Param,
+    ReadFacts,
     StatementFacts,
     Summary,
     Value,
 )
 
-_DEPTH = 5
-_MOST_BINDS = 4
 _HEADER_LENGTH = 90
-
-#: Calls that resolve to nothing a program defines and that carry nothing into it.
-_DULL_CALLS = frozenset(
-    "len isinstance print range str int float bool abs type id repr hasattr format ord chr round hash divmod pow "
-    "issubclass vars dir locals globals ValueError TypeError RuntimeError KeyError NotImplementedError AssertionError "
-    "AttributeError ImportError IndexError".split()
-)
-_DULL_METHODS = frozenset(
-    "append extend insert join split strip lstrip rstrip startswith endswith lower upper replace format encode decode "
-    "view reshape permute transpose contiguous unsqueeze squeeze flatten expand size dim numel sum mean max min float "
-    "long half bool int item tolist detach clone fill_ zero_ mul_ add_ sub_ div_ copy_ masked_fill chunk keys values "
-    "items get pop update setdefault add remove discard sort reverse index count type to cpu numpy warn warning info "
-    "debug error exists repeat softmax sigmoid argmax argmin pow sqrt exp log abs cumsum gather scatter_ any all".split()
-)
-
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
-_LEAVES = (ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
-_NO_GRAD = ("no_grad", "inference_mode")
-
-_CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {
-    ast.Attribute: ("value",),
-    ast.BinOp: ("left", "right"),
-    ast.UnaryOp: ("operand",),
-    ast.BoolOp: ("values",),
-    ast.Compare: ("left", "comparators"),
-    ast.Subscript: ("value", "slice"),
-    ast.Starred: ("value",),
-    ast.Tuple: ("elts",),
-    ast.List: ("elts",),
-    ast.Set: ("elts",),
-    ast.Dict: ("keys", "values"),
-    ast.IfExp: ("test", "body", "orelse"),
-    ast.JoinedStr: ("values",),
-    ast.FormattedValue: ("value", "format_spec"),
-    ast.Slice: ("lower", "upper", "step"),
-    ast.Await: ("value",),
-    ast.keyword: ("value",),
-}
+_GRAD_CONTEXTS = {False: "no_grad", True: "grad"}
 
 
 def survey(module: ast.Module, lines: list[str]) -> Summary:
@@ -73,85 +34,23 @@ def survey(module: ast.Module, lines: list[str]) -> Summary:
     return _Surveyor(lines).survey(module)
 
 
-class _Scope:
-    """A function being surveyed: facts that grow until `finish`."""
+class _Surveyor(Expressions):
+    """Walks statements. A handler returns the guard that what follows it in its block stands under, or None."""
 
-    __slots__ = (
-        "annotations",
-        "asked",
-        "binds",
-        "calls",
-        "contexts",
-        "facts",
-        "is_generator",
-        "loops",
-        "returns",
-        "yields",
-    )
-
-    def __init__(self, facts: FunctionFacts) -> None:
-        self.facts = facts
-        self.contexts: list[Context] = []
-        self.loops: list[LoopFacts] = []
-        self.calls: list[CallFacts] = []
-        self.asked: list[tuple[ast.Call, int]] = []
-        self.binds: dict[str, list[Value]] = {}
-        self.annotations: dict[str, str] = {}
-        self.returns: list[Value] = []
-        self.yields: list[tuple[Value, int]] = []
-        self.is_generator = False
-
-    def push(self, parent: int, kind: str, detail: int | str, first: ast.AST, last: ast.AST) -> int:
-        self.contexts.append(
-            Context(
-                parent,
-                kind,
-                detail,
-                first.lineno,  # type: ignore[attr-defined]
-                first.col_offset,  # type: ignore[attr-defined]
-                last.end_lineno,  # type: ignore[attr-defined]
-                last.end_col_offset,  # type: ignore[attr-defined]
-            )
-        )
-        return len(self.contexts) - 1
-
-    def bind(self, name: str, value: Value) -> None:
-        if value is None:
-            return
-        known = self.binds.setdefault(name, [])
-        if len(known) < _MOST_BINDS and value not in known:
-            known.append(value)
-
-    def finish(self) -> FunctionFacts:
-        facts = self.facts
-        facts.contexts = tuple(self.contexts)
-        facts.loops = tuple(self.loops)
-        facts.calls = tuple(self.calls)
-        facts.binds = {name: tuple(values) for name, values in self.binds.items()}
-        facts.annotations = self.annotations
-        facts.returns = tuple(self.returns)
-        facts.yields = tuple(self.yields)
-        facts.is_generator = self.is_generator
-        return facts
-
-
-class _Surveyor:
     def __init__(self, lines: list[str]) -> None:
+        super().__init__()
         self.lines = lines
-        self.summary = Summary()
-        self.identifiers: set[str] = set()
         self.renamed: dict[str, str] = {}
-        self.classes: dict[str, ClassFacts] = {}
+        self.module_names: set[str] = set()
 
     def survey(self, module: ast.Module) -> Summary:
-        top = _Scope(FunctionFacts(MODULE, 1, max(1, len(self.lines)), "", ""))
+        top = self.scope = Growing(FunctionFacts(MODULE, 1, max(1, len(self.lines)), "", ""))
         statements = []
-        context = -1
         for index, statement in enumerate(module.body):
             self.identifiers = set()
-            after = self.statement(statement, top, context, "", "")
+            after = self.statement(statement)
             if after is not None and index + 1 < len(module.body):
-                context = top.push(context, "guard", after, module.body[index + 1], module.body[-1])
+                self.context = top.push(self.context, "guard", after, module.body[index + 1], module.body[-1])
             for alias in self.renamed.keys() & self.identifiers:
                 self.identifiers.add(self.renamed[alias])
             first = statement.lineno
@@ -161,74 +60,92 @@ class _Surveyor:
         self.summary.functions[MODULE] = top.finish()
         self.summary.statements = tuple(statements)
         self.summary.classes = self.classes
+        self.drop_plain_reads()
         return self.summary
 
-    # Statements. A handler returns the guard that the statements after it in the same block stand under, or None.
+    def drop_plain_reads(self) -> None:
+        """Forget reads of `self.x` where this file's class assigns `x`: a property has no room beside it."""
+        for facts in self.summary.functions.values():
+            if facts.reads:
+                assigned = self.classes[facts.in_class].attributes if facts.in_class in self.classes else {}
+                facts.reads = tuple(read for read in facts.reads if not _is_assigned(read, assigned))
 
-    def block(self, body: list[ast.stmt], scope: _Scope, context: int, owner: str, cls: str) -> None:
-        for index, statement in enumerate(body):
-            after = self.statement(statement, scope, context, owner, cls)
+    # Blocks.
+
+    def block(self, body: list[ast.stmt], context: int) -> None:
+        """Walk statements in a context of the current function, and come back to the one before."""
+        before = self.context
+        self.context = context
+        statement = self.statement
+        for index, node in enumerate(body):
+            after = statement(node)
             if after is not None and index + 1 < len(body):
-                context = scope.push(context, "guard", after, body[index + 1], body[-1])
+                self.context = self.scope.push(self.context, "guard", after, body[index + 1], body[-1])
+            elif type(node) is ast.Expr and type(node.value) is ast.Call and index + 1 < len(body):
+                if switches_grad(node.value) is False:
+                    self.gradless(body, index + 1)
+                    break
+        self.context = before
 
-    def statement(self, node: ast.stmt, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
+    def gradless(self, body: list[ast.stmt], start: int) -> None:
+        """What follows `torch.set_grad_enabled(False)` in its block, up to where they are switched on again."""
+        end = start
+        while end < len(body):
+            node = body[end]
+            if isinstance(node, ast.Expr) and switches_grad(node.value) is True:
+                break
+            end += 1
+        if end > start:
+            self.block(body[start:end], self.scope.push(self.context, "no_grad", "", body[start], body[end - 1]))
+        self.block(body[end:], self.context)
+
+    def statement(self, node: ast.stmt) -> str | None:
         handler = _STATEMENTS.get(type(node))
         if handler is not None:
-            return handler(self, node, scope, context, owner, cls)
-        for name in node._fields:
-            value = getattr(node, name, None)
-            if isinstance(value, ast.expr):
-                self.expression(value, scope, context, owner, cls)
-            elif isinstance(value, list):
-                for item in value:
-                    if isinstance(item, ast.expr):
-                        self.expression(item, scope, context, owner, cls)
+            return handler(self, node)
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self.target(child)
         return None
 
-    def function(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: _Scope, context: int, owner: str, cls: str
-    ) -> str | None:
-        decorators = []
-        for decorator in node.decorator_list:
-            self.expression(decorator, scope, context, owner, cls)
-            decorators.append(value_of(decorator))
-        for default in (*node.args.defaults, *node.args.kw_defaults):
-            if default is not None:
-                self.expression(default, scope, context, owner, cls)
+    def expression(self, node: ast.Expr) -> str | None:
+        if type(node.value) is not ast.Constant:
+            self.value(node.value, 0)
+        return None
+
+    # Definitions.
+
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> str | None:
+        owner, cls = self.owner, self.cls
+        decorators = tuple([self.value(item) for item in node.decorator_list])
+        arguments = node.args
+        self.many(arguments.defaults)
+        self.many(arguments.kw_defaults)
+        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            if argument.annotation is not None:
+                self.value(argument.annotation, 0)
         in_class_body = bool(cls) and owner == cls
-        qualname = self.fresh(
-            f"{owner}.{node.name}" if in_class_body else f"{owner}.<locals>.{node.name}" if owner else node.name
-        )
+        qualname = f"{owner}.{node.name}" if in_class_body else f"{owner}.<locals>.{node.name}" if owner else node.name
+        qualname = self.fresh(qualname)
         facts = FunctionFacts(
             qualname,
             node.lineno,
             node.end_lineno or node.lineno,
             owner,
             cls if in_class_body else "",
-            params=_params(node.args),
-            decorators=tuple(decorators),
-            returns_annotation=_annotation(node.returns),
+            params=params_of(arguments),
+            decorators=decorators,
+            returns_annotation=annotation_text(node.returns),
         )
-        self.identify_annotations(node)
-        inner = _Scope(facts)
         self.summary.functions[qualname] = facts
         if in_class_body:
             self.classes[cls].methods += (node.name,)
-        self.block(node.body, inner, -1, qualname, cls)
-        inner.finish()
+        before = self.scope
+        self.scope, self.owner = Growing(facts), qualname
+        self.block(node.body, -1)
+        self.scope.finish()
+        self.scope, self.owner = before, owner
         return None
-
-    def identify_annotations(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
-            if argument.annotation is not None:
-                self.identify(argument.annotation)
-
-    def identify(self, node: ast.expr) -> None:
-        for part in ast.walk(node):
-            if isinstance(part, ast.Name):
-                self.identifiers.add(part.id)
-            elif isinstance(part, ast.Attribute):
-                self.identifiers.add(part.attr)
 
     def fresh(self, qualname: str) -> str:
         """A second definition of a name (overloads, `if`/`else` variants) gets a number."""
@@ -239,216 +156,190 @@ class _Surveyor:
             number += 1
         return intern(f"{qualname}~{number}")
 
-    def class_(self, node: ast.ClassDef, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
+    def class_(self, node: ast.ClassDef) -> str | None:
+        owner, cls = self.owner, self.cls
         inside_function = bool(owner) and owner != cls
         qualname = (
-            node.name if not owner else f"{owner}.<locals>.{node.name}" if inside_function else f"{owner}.{node.name}"
+            f"{owner}.<locals>.{node.name}" if inside_function else f"{owner}.{node.name}" if owner else node.name
         )
-        for part in (*node.decorator_list, *node.bases, *(item.value for item in node.keywords)):
-            self.expression(part, scope, context, owner, cls)
         facts = ClassFacts(
             qualname,
             node.lineno,
-            bases=tuple(value_of(base) for base in node.bases),
-            keywords=tuple((item.arg or "", value_of(item.value)) for item in node.keywords),
-            decorators=tuple(value_of(item) for item in node.decorator_list),
+            decorators=tuple([self.value(item) for item in node.decorator_list]),
+            bases=tuple([self.value(base) for base in node.bases]),
+            keywords=tuple([(item.arg or "", self.value(item.value)) for item in node.keywords]),
         )
         self.classes[qualname] = facts
+        self.owner = self.cls = qualname
         for statement in node.body:
-            self.statement(statement, scope, context, qualname, qualname)
+            self.statement(statement)
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                facts.annotations.setdefault(statement.target.id, _annotation(statement.annotation))
-                self.attribute(qualname, statement.target.id, statement.value, MODULE)
+                facts.annotations.setdefault(statement.target.id, annotation_text(statement.annotation))
+                self.attribute_holds(qualname, statement.target.id, value_of(statement.value), MODULE)
             elif isinstance(statement, ast.Assign):
                 for target in statement.targets:
                     if isinstance(target, ast.Name):
-                        self.attribute(qualname, target.id, statement.value, MODULE)
+                        self.attribute_holds(qualname, target.id, value_of(statement.value), MODULE)
+        self.owner, self.cls = owner, cls
         return None
 
-    def attribute(self, cls: str, name: str, value: ast.expr | None, where: str) -> None:
-        if value is None or cls not in self.classes:
-            return
-        made = value_of(value)
-        known = self.classes[cls].attributes
-        entries = known.get(name, ())
-        if made is not None and len(entries) < _MOST_BINDS and (made, where) not in entries:
-            known[name] = (*entries, (made, where))
+    # Control flow.
 
-    def if_(self, node: ast.If, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
+    def if_(self, node: ast.If) -> str | None:
         # An `elif` chain may be thousands long: walked in a loop, not by recursion.
-        while True:
-            self.expression(node.test, scope, context, owner, cls)
-            kind = guards.RARE if guards.is_failure(node.body) else guards.classify(node.test, node.body)
-            self.block(node.body, scope, self.guarded(scope, context, kind, node.body), owner, cls)
-            if not node.orelse:
-                if guards.ends_block(node.body) and not guards.is_failure(node.body):
-                    return guards.classify_negated(node.test)
+        here = self.context
+        context = here
+        try:
+            while True:
+                known = self.scope.tests
+                self.value(node.test, 0)
+                failure = guards.is_failure(node.body)
+                kind = guards.RARE if failure else guards.classify(node.test, node.body, known)
+                self.branch(node.body, context, kind)
+                if not node.orelse:
+                    if not failure and context == here and guards.ends_block(node.body):
+                        return guards.classify_negated(node.test, known=known)
+                    return None
+                kind = guards.classify_negated(node.test, node.orelse, known)
+                if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+                    context = self.guarded(node.orelse, context, kind)
+                    node = node.orelse[0]
+                    self.context = context
+                    continue
+                self.branch(node.orelse, context, kind)
                 return None
-            context = self.guarded(scope, context, guards.classify_negated(node.test, node.orelse), node.orelse)
-            if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
-                node = node.orelse[0]
-                continue
-            self.block(node.orelse, scope, context, owner, cls)
-            return None
+        finally:
+            self.context = here
 
-    @staticmethod
-    def guarded(scope: _Scope, context: int, kind: str | None, body: list[ast.stmt]) -> int:
-        return context if kind is None else scope.push(context, "guard", kind, body[0], body[-1])
+    def branch(self, body: list[ast.stmt], context: int, kind: str | None) -> None:
+        if kind is None and guards.leaves_loop(body) and self.scope.in_loop(context):
+            kind = guards.LEAVES
+        self.block(body, self.guarded(body, context, kind))
 
-    def for_(self, node: ast.For | ast.AsyncFor, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
-        self.expression(node.target, scope, context, owner, cls)
-        self.expression(node.iter, scope, context, owner, cls)
-        targets = tuple(part.id for part in ast.walk(node.target) if isinstance(part, ast.Name))
-        iterable = value_of(node.iter)
-        self.bind_each(node.target, iterable, scope, owner, cls)
-        inner = self.loop(scope, node, "for", targets, iterable, context)
-        self.block(node.body, scope, inner, owner, cls)
-        self.block(node.orelse, scope, context, owner, cls)
+    def guarded(self, body: list[ast.stmt], context: int, kind: str | None) -> int:
+        return context if kind is None else self.scope.push(context, "guard", kind, body[0], body[-1])
+
+    def for_(self, node: ast.For | ast.AsyncFor) -> str | None:
+        self.target(node.target)
+        iterable = self.value(node.iter)
+        self.bind_each(node.target, iterable)
+        inner = self.loop(node, "for", names_in(node.target), iterable)
+        self.block(node.body, inner)
+        self.block(node.orelse, self.context)
         return None
 
-    def while_(self, node: ast.While, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
-        inner = self.loop(scope, node, "while", (), None, context)
-        self.expression(node.test, scope, inner, owner, cls)
-        self.block(node.body, scope, inner, owner, cls)
-        self.block(node.orelse, scope, context, owner, cls)
+    def while_(self, node: ast.While) -> str | None:
+        here = self.context
+        inner = self.loop(node, "while", (), None)
+        self.context = inner
+        self.value(node.test, 0)
+        self.context = here
+        self.block(node.body, inner)
+        self.block(node.orelse, here)
         return None
 
     def loop(
-        self,
-        scope: _Scope,
-        node: ast.For | ast.AsyncFor | ast.While,
-        kind: str,
-        targets: tuple[str, ...],
-        iterable: Value,
-        context: int,
+        self, node: ast.For | ast.AsyncFor | ast.While, kind: str, targets: tuple[str, ...], iterable: Value
     ) -> int:
+        scope = self.scope
         text = self.lines[node.lineno - 1].strip() if node.lineno <= len(self.lines) else kind
         text = text.partition("#")[0].rstrip().rstrip(":")[:_HEADER_LENGTH]
-        scope.loops.append(LoopFacts(node.lineno, node.col_offset, kind, targets, iterable, text, context))
+        scope.loops.append(LoopFacts(node.lineno, node.col_offset, kind, targets, iterable, text, self.context))
         # A `while` test is evaluated every turn; a `for` iterable only once.
         first = node.test if isinstance(node, ast.While) else node.body[0]
-        return scope.push(context, "loop", len(scope.loops) - 1, first, node.body[-1])
+        return scope.push(self.context, "loop", len(scope.loops) - 1, first, node.body[-1])
 
-    def with_(self, node: ast.With | ast.AsyncWith, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
-        inner = context
+    def with_(self, node: ast.With | ast.AsyncWith) -> str | None:
+        here = self.context
         for item in node.items:
-            self.expression(item.context_expr, scope, inner, owner, cls)
+            value = self.value(item.context_expr)
             if item.optional_vars is not None:
-                self.expression(item.optional_vars, scope, inner, owner, cls)
+                self.target(item.optional_vars)
                 if isinstance(item.optional_vars, ast.Name):
-                    scope.bind(item.optional_vars.id, value_of(item.context_expr))
-            if is_no_grad(item.context_expr):
-                inner = scope.push(inner, "no_grad", "", node.body[0], node.body[-1])
-        self.block(node.body, scope, inner, owner, cls)
+                    self.scope.bind(item.optional_vars.id, value)
+            switched = switches_grad(item.context_expr)
+            if switched is not None:
+                self.context = self.scope.push(self.context, _GRAD_CONTEXTS[switched], "", node.body[0], node.body[-1])
+        self.block(node.body, self.context)
+        self.context = here
         return None
 
-    def try_(self, node: ast.Try, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
-        self.block(node.body, scope, context, owner, cls)
+    def try_(self, node: ast.Try) -> str | None:
+        here = self.context
+        self.block(node.body, here)
         for handler in node.handlers:
             if handler.type is not None:
-                self.expression(handler.type, scope, context, owner, cls)
-            self.block(handler.body, scope, self.guarded(scope, context, guards.RARE, handler.body), owner, cls)
-        self.block(node.orelse, scope, context, owner, cls)
-        self.block(node.finalbody, scope, context, owner, cls)
+                self.value(handler.type, 0)
+            self.block(handler.body, self.guarded(handler.body, here, guards.RARE))
+        self.block(node.orelse, here)
+        self.block(node.finalbody, here)
         return None
 
-    def match_(self, node: ast.Match, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
-        self.expression(node.subject, scope, context, owner, cls)
+    def match_(self, node: ast.Match) -> str | None:
+        self.value(node.subject, 0)
         for case in node.cases:
             if case.guard is not None:
-                self.expression(case.guard, scope, context, owner, cls)
-            self.block(case.body, scope, context, owner, cls)
+                self.value(case.guard, 0)
+            self.block(case.body, self.context)
         return None
 
-    def assign(self, node: ast.Assign, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
-        self.expression(node.value, scope, context, owner, cls)
+    # What names come to hold.
+
+    def assign(self, node: ast.Assign) -> str | None:
+        value = self.value(node.value)
         for target in node.targets:
-            self.expression(target, scope, context, owner, cls)
-            self.bind_target(target, node.value, scope, owner, cls)
+            self.target(target)
+            self.bind(target, value)
+            if type(target) is ast.Name:
+                self.keep_test(target.id, node.value)
         return None
 
-    def bind_target(self, target: ast.expr, value: ast.expr, scope: _Scope, owner: str, cls: str) -> None:
-        if isinstance(target, ast.Name):
-            if not cls or owner != cls:
-                scope.bind(target.id, value_of(value))
-        elif isinstance(target, ast.Attribute):
-            if isinstance(target.value, ast.Name) and target.value.id in ("self", "cls") and cls:
-                self.attribute(cls, target.attr, value, scope.facts.qualname)
-            else:
-                path = _path(target)
-                if path is not None:
-                    scope.bind(path, value_of(value))
-        elif isinstance(target, (ast.Tuple, ast.List)):
-            if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
-                for part, item in zip(target.elts, value.elts):
-                    self.bind_target(part, item, scope, owner, cls)
-            else:
-                self.bind_items(target, value_of(value), scope, owner, cls)
-
-    def bind_each(self, target: ast.expr, iterable: Value, scope: _Scope, owner: str, cls: str) -> None:
-        if iterable is None:
-            return
-        if isinstance(target, ast.Name):
-            scope.bind(target.id, ("item", iterable, None))
-        elif isinstance(target, (ast.Tuple, ast.List)):
-            self.bind_items(target, ("item", iterable, None), scope, owner, cls)
-
-    def bind_items(self, target: ast.Tuple | ast.List, value: Value, scope: _Scope, owner: str, cls: str) -> None:
-        if value is None:
-            return
-        for index, part in enumerate(target.elts):
-            item = ("item", value, index)
-            if isinstance(part, ast.Starred):
+    def keep_test(self, name: str, value: ast.expr) -> None:
+        """`log_now = step % 10 == 0`: a later `if log_now` is the guard that its test is."""
+        tests = self.scope.tests
+        if isinstance(value, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
+            kinds = guards.classify(value, known=tests), guards.classify_negated(value, known=tests)
+            if any(kinds):
+                tests[name] = kinds
                 return
-            if isinstance(part, ast.Name):
-                scope.bind(part.id, item)
-            elif (
-                isinstance(part, ast.Attribute)
-                and isinstance(part.value, ast.Name)
-                and part.value.id == "self"
-                and cls in self.classes
-            ):
-                known = self.classes[cls].attributes
-                entries = known.get(part.attr, ())
-                if len(entries) < _MOST_BINDS:
-                    known[part.attr] = (*entries, (item, scope.facts.qualname))
-            elif isinstance(part, (ast.Tuple, ast.List)):
-                self.bind_items(part, item, scope, owner, cls)
+        tests.pop(name, None)
 
-    def annotated(self, node: ast.AnnAssign, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
-        self.identify(node.annotation)
-        self.expression(node.target, scope, context, owner, cls)
-        annotation = _annotation(node.annotation)
-        if isinstance(node.target, ast.Name) and owner != cls:
-            scope.annotations.setdefault(node.target.id, annotation)
-        elif isinstance(node.target, ast.Attribute) and isinstance(node.target.value, ast.Name) and cls in self.classes:
-            if node.target.value.id == "self":
-                self.classes[cls].annotations.setdefault(node.target.attr, annotation)
+    def annotated(self, node: ast.AnnAssign) -> str | None:
+        self.value(node.annotation, 0)
+        target = node.target
+        self.target(target)
+        if isinstance(target, ast.Name):
+            if not self.cls or self.owner != self.cls:
+                self.scope.annotations.setdefault(target.id, annotation_text(node.annotation))
+        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+            if self.cls in self.classes:
+                self.classes[self.cls].annotations.setdefault(target.attr, annotation_text(node.annotation))
         if node.value is not None:
-            self.expression(node.value, scope, context, owner, cls)
-            self.bind_target(node.target, node.value, scope, owner, cls)
+            self.bind(target, self.value(node.value))
         return None
 
-    def return_(self, node: ast.Return, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
+    def return_(self, node: ast.Return) -> str | None:
         if node.value is not None:
-            self.expression(node.value, scope, context, owner, cls)
-            value = value_of(node.value)
-            if len(scope.returns) < _MOST_BINDS and value not in scope.returns:
-                scope.returns.append(value)
+            value = self.value(node.value)
+            returns = self.scope.returns
+            if len(returns) < MOST_BINDS and value not in returns:
+                returns.append(value)
         return None
 
-    def import_(self, node: ast.Import, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
+    # Imports. Those inside functions are taken for the whole file: a name rarely means two modules in one file.
+
+    def import_(self, node: ast.Import) -> str | None:
         for alias in node.names:
             if alias.asname:
-                self.imported(alias.asname, alias.name, scope)
+                self.summary.imports.setdefault(alias.asname, alias.name)
                 self.renamed.setdefault(alias.asname, alias.name.rpartition(".")[2])
             else:
                 first = alias.name.partition(".")[0]
-                self.imported(first, first, scope)
+                self.summary.imports.setdefault(first, first)
             self.identifiers.update(alias.name.split("."))
         return None
 
-    def import_from(self, node: ast.ImportFrom, scope: _Scope, context: int, owner: str, cls: str) -> str | None:
+    def import_from(self, node: ast.ImportFrom) -> str | None:
         module = "." * node.level + (node.module or "")
         self.identifiers.update((node.module or "").split("."))
         for alias in node.names:
@@ -457,129 +348,16 @@ class _Surveyor:
                 continue
             bound = alias.asname or alias.name
             target = f"{module}{alias.name}" if module.endswith(".") else f"{module}.{alias.name}"
-            self.imported(bound, target, scope)
+            self.summary.imports.setdefault(bound, target)
             self.identifiers.add(alias.name)
             if bound != alias.name:
                 self.renamed.setdefault(bound, alias.name)
         return None
 
-    def imported(self, bound: str, target: str, scope: _Scope) -> None:
-        # Function-level imports are taken for the whole file: a name rarely means two modules in one file.
-        self.summary.imports.setdefault(bound, target)
 
-    # Expressions.
-
-    def expression(self, root: ast.expr, scope: _Scope, context: int, owner: str, cls: str) -> None:
-        stack: list[ast.AST] = [root]
-        identifiers = self.identifiers
-        while stack:
-            node = stack.pop()
-            kind = type(node)
-            if kind is ast.Name:
-                identifiers.add(node.id)  # type: ignore[attr-defined]
-            elif kind is ast.Call:
-                self.call(node, scope, context)  # type: ignore[arg-type]
-                stack.extend(node.keywords)  # type: ignore[attr-defined]
-                stack.extend(node.args)  # type: ignore[attr-defined]
-                stack.append(node.func)  # type: ignore[attr-defined]
-            elif kind is ast.Constant:
-                continue
-            elif kind in _COMPREHENSIONS:
-                self.comprehension(node, scope, context, owner, cls)  # type: ignore[arg-type]
-            elif kind is ast.Lambda:
-                self.lambda_(node, owner, cls)  # type: ignore[arg-type]
-            elif kind is ast.NamedExpr:
-                self.bind_target(node.target, node.value, scope, owner, cls)  # type: ignore[attr-defined]
-                stack.append(node.value)  # type: ignore[attr-defined]
-            elif kind is ast.Yield or kind is ast.YieldFrom:
-                scope.is_generator = True
-                if node.value is not None:  # type: ignore[attr-defined]
-                    stack.append(node.value)  # type: ignore[attr-defined]
-                    if len(scope.yields) < _MOST_BINDS:
-                        value = value_of(node.value)  # type: ignore[attr-defined]
-                        scope.yields.append((value if kind is ast.Yield else ("each", None, value), context))
-            else:
-                if kind is ast.Attribute:
-                    identifiers.add(node.attr)  # type: ignore[attr-defined]
-                for name in _CHILDREN.get(kind, ()):
-                    value = getattr(node, name)
-                    if isinstance(value, list):
-                        stack.extend(item for item in value if item is not None)
-                    elif value is not None:
-                        stack.append(value)
-
-    def call(self, node: ast.Call, scope: _Scope, context: int) -> None:
-        func = node.func
-        if type(func) is ast.Name:
-            if func.id in _DULL_CALLS:
-                if func.id == "isinstance":
-                    scope.asked.append((node, context))
-                return
-        elif type(func) is ast.Attribute and func.attr in _DULL_METHODS:
-            receiver = func.value
-            if not (type(receiver) is ast.Name and receiver.id in ("self", "super")) and not node.args:
-                return
-            if func.attr not in ("to", "log") and type(receiver) is not ast.Name:
-                return
-        elif type(func) is ast.Attribute and func.attr == "compile":
-            self.narrowing(func.value, scope)
-        scope.calls.append(
-            CallFacts(
-                value_of(func),
-                tuple(_argument(item) for item in node.args),
-                tuple((item.arg or "", _argument(item.value)) for item in node.keywords),
-                node.lineno,
-                node.col_offset,
-                context,
-            )
-        )
-
-    def narrowing(self, receiver: ast.expr, scope: _Scope) -> None:
-        """Record the `isinstance` tests of a module that is compiled in place: they alone tell what it is."""
-        for node, context in scope.asked:
-            if len(node.args) == 2 and type(receiver) is ast.Name and value_of(node.args[0]) == receiver.id:
-                values = tuple(value_of(item) for item in node.args)
-                scope.calls.append(CallFacts("isinstance", values, (), node.lineno, node.col_offset, context))
-
-    def comprehension(
-        self,
-        node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
-        scope: _Scope,
-        context: int,
-        owner: str,
-        cls: str,
-    ) -> None:
-        for generator in node.generators:
-            self.expression(generator.iter, scope, context, owner, cls)
-            self.expression(generator.target, scope, context, owner, cls)
-            targets = tuple(part.id for part in ast.walk(generator.target) if isinstance(part, ast.Name))
-            iterable = value_of(generator.iter)
-            self.bind_each(generator.target, iterable, scope, owner, cls)
-            text = " ".join(targets)[:_HEADER_LENGTH]
-            header = _path(generator.iter)
-            text = f"for {text} in {header}" if header else f"for {text} in ..."
-            scope.loops.append(
-                LoopFacts(node.lineno, node.col_offset, "comprehension", targets, iterable, text, context)
-            )
-            context = scope.push(context, "loop", len(scope.loops) - 1, node, node)
-            for condition in generator.ifs:
-                self.expression(condition, scope, context, owner, cls)
-        if isinstance(node, ast.DictComp):
-            self.expression(node.key, scope, context, owner, cls)
-            self.expression(node.value, scope, context, owner, cls)
-        else:
-            self.expression(node.elt, scope, context, owner, cls)
-
-    def lambda_(self, node: ast.Lambda, owner: str, cls: str) -> None:
-        qualname = lambda_name(node)
-        facts = FunctionFacts(
-            qualname, node.lineno, node.end_lineno or node.lineno, owner, "", params=_params(node.args)
-        )
-        inner = _Scope(facts)
-        self.summary.functions[qualname] = facts
-        self.expression(node.body, inner, -1, qualname, cls)
-        inner.returns.append(value_of(node.body))
-        inner.finish()
+def _is_assigned(read: ReadFacts, assigned: dict[str, tuple[tuple[Value, str], ...]]) -> bool:
+    first, _, rest = read.path.partition(".")
+    return first == "self" and rest in assigned
 
 
 _Handler = Callable[..., "str | None"]
@@ -587,6 +365,7 @@ _STATEMENTS: dict[type[ast.stmt], _Handler] = {
     ast.FunctionDef: _Surveyor.function,
     ast.AsyncFunctionDef: _Surveyor.function,
     ast.ClassDef: _Surveyor.class_,
+    ast.Expr: _Surveyor.expression,
     ast.If: _Surveyor.if_,
     ast.For: _Surveyor.for_,
     ast.AsyncFor: _Surveyor.for_,
@@ -605,135 +384,4 @@ if hasattr(ast, "TryStar"):
     _STATEMENTS[ast.TryStar] = _Surveyor.try_
 
 
-def lambda_name(node: ast.Lambda) -> str:
-    """The qualname a lambda has in `Summary.functions`: lambdas have no name, so their place names them."""
-    return f"<lambda:{node.lineno}:{node.col_offset}>"
-
-
-def is_no_grad(node: ast.expr) -> bool:
-    """Whether a `with` item or decorator switches gradients off: `torch.no_grad()`, `inference_mode()`."""
-    if isinstance(node, ast.Call):
-        if node.args or node.keywords:
-            first = node.args[0] if node.args else node.keywords[0].value
-            if not (isinstance(first, ast.Constant) and first.value is True) and _last(node.func) in _NO_GRAD:
-                return False
-            if _last(node.func) == "set_grad_enabled":
-                return isinstance(first, ast.Constant) and first.value is False
-        node = node.func
-    return _last(node) in _NO_GRAD
-
-
-def value_of(node: ast.expr | None, depth: int = _DEPTH) -> Value:
-    """`node` in the notation of `Summary`, None where it is not plain to see."""
-    if node is None or depth <= 0:
-        return None
-    kind = type(node)
-    if kind is ast.Name:
-        return intern(node.id)  # type: ignore[attr-defined]
-    if kind is ast.Attribute:
-        path = _path(node)
-        if path is not None:
-            return intern(path)
-        base = value_of(node.value, depth - 1)  # type: ignore[attr-defined]
-        return None if base is None else ("attr", base, node.attr)  # type: ignore[attr-defined]
-    if kind is ast.Call:
-        func = value_of(node.func, depth - 1)  # type: ignore[attr-defined]
-        if func is None:
-            return None
-        args = tuple(value_of(item, depth - 1) for item in node.args)  # type: ignore[attr-defined]
-        keywords = tuple((item.arg or "", value_of(item.value, depth - 1)) for item in node.keywords)  # type: ignore[attr-defined]
-        return ("call", func, args, keywords)
-    if kind is ast.Constant:
-        value = node.value  # type: ignore[attr-defined]
-        plain = value if isinstance(value, (str, bool)) or (isinstance(value, int) and abs(value) < 2**53) else None
-        return ("const", type(value).__name__, plain[:200] if isinstance(plain, str) else plain)
-    if kind is ast.Subscript:
-        base = value_of(node.value, depth - 1)  # type: ignore[attr-defined]
-        index = node.slice.value if isinstance(node.slice, ast.Constant) else None  # type: ignore[attr-defined]
-        return None if base is None else ("item", base, index if isinstance(index, (int, str)) else None)
-    if kind is ast.Await or kind is ast.Starred:
-        return value_of(node.value, depth)  # type: ignore[attr-defined]
-    if kind is ast.Tuple or kind is ast.List:
-        return ("seq", tuple(value_of(item, depth - 1) for item in node.elts[:32]))  # type: ignore[attr-defined]
-    if kind is ast.Dict:
-        return (
-            "map",
-            tuple(
-                (key.value, value_of(item, depth - 1))
-                for key, item in zip(node.keys[:64], node.values)
-                if isinstance(key, ast.Constant) and isinstance(key.value, str)
-            ),
-        )  # type: ignore[attr-defined]
-    if kind is ast.IfExp:
-        return _either((node.body, node.orelse), depth)  # type: ignore[attr-defined]
-    if kind is ast.BoolOp:
-        return _either(node.values, depth)  # type: ignore[attr-defined]
-    if kind is ast.NamedExpr:
-        return value_of(node.value, depth)  # type: ignore[attr-defined]
-    if kind is ast.ListComp or kind is ast.GeneratorExp or kind is ast.SetComp:
-        return ("each", value_of(node.elt, depth - 1), value_of(node.generators[0].iter, depth - 1))  # type: ignore[attr-defined]
-    if kind is ast.Lambda:
-        return ("lambda", lambda_name(node))  # type: ignore[arg-type]
-    return None
-
-
-def _either(nodes: Iterable[ast.expr], depth: int) -> Value:
-    values = tuple(value for value in (value_of(item, depth - 1) for item in nodes) if value is not None)
-    return values[0] if len(values) == 1 else ("either", values) if values else None
-
-
-def _argument(node: ast.expr) -> Value:
-    # Arguments matter where they carry objects into the callee; numbers and formulas do not.
-    return value_of(node, 4)
-
-
-def _path(node: ast.AST) -> str | None:
-    kind = type(node)
-    if kind is ast.Name:
-        return node.id  # type: ignore[attr-defined, no-any-return]
-    parts = []
-    while kind is ast.Attribute:
-        parts.append(node.attr)  # type: ignore[attr-defined]
-        node = node.value  # type: ignore[attr-defined]
-        kind = type(node)
-    if kind is ast.Name:
-        parts.append(node.id)  # type: ignore[attr-defined]
-        parts.reverse()
-        return ".".join(parts)
-    return None
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
-def _annotation(node: ast.expr | None) -> str:
-    """An annotation as text; strings lose their quotes. Empty when there is none or it is long."""
-    if node is None:
-        return ""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value[:200]
-    path = _path(node)
-    if path is not None:
-        return path
-    try:
-        return ast.unparse(node)[:200]
-    except (RecursionError, ValueError):
-        return ""
-
-
-def _params(arguments: ast.arguments) -> tuple[Param, ...]:
-    positional = [*arguments.posonlyargs, *arguments.args]
-    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
-    made = [
-        Param(item.arg, _annotation(item.annotation), value_of(default)) for item, default in zip(positional, defaults)
-    ]
-    if arguments.vararg is not None:
-        made.append(Param("*" + arguments.vararg.arg, _annotation(arguments.vararg.annotation), None))
-    made += [
-        Param("=" + item.arg, _annotation(item.annotation), value_of(default))
-        for item, default in zip(arguments.kwonlyargs, arguments.kw_defaults)
-    ]
-    if arguments.kwarg is not None:
-        made.append(Param("**" + arguments.kwarg.arg, _annotation(arguments.kwarg.annotation), None))
-    return tuple(made)
+__all__ = ["DEPTH", "lambda_name", "survey", "value_of"]

@@ -1,9 +1,9 @@
 """Reads pinned cases: `# heat: WORD` behind the line it is about, in files and folders that are small programs.
 
-After the word may stand, each behind a comma, `grad on`, `grad off`, `role WORD`, and how sure the analysis is; and
-`via FILE:LINE -> FILE:LINE` for the route (without `FILE:` in the case's own file). A `def` line is about how often
-the function is called. `# missed: heat WORD` is hotter than the engine sees and `# false: heat WORD` colder: they fail
-when they come true, so that the list only shrinks.
+A comment before the mark says more, separated by commas: `grad on`, `grad off`, `role WORD`, how sure the analysis is,
+and `via FILE:LINE -> FILE:LINE` for the route (without `FILE:` in the case's own file). A `def` line is about how often
+the function is called. `# wrongly cold: WORD` and `# wrongly hot: WORD` say what the engine does not see: such a case
+fails when it comes true, so that the list only shrinks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from perflint.program.program import Program
 from perflint.program.refs import Scope
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "_engine" / "heat"
-_MARK = re.compile(r"#\s*(?:(heat):|(missed|false): heat)\s+(\w+)((?:,\s*[\w ]+?)*)(?:\s+via\s+(.*))?$")
+_MARK = re.compile(r"(?:#([^#]*))?#\s*(heat|wrongly cold|wrongly hot): (\w+)$")
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,11 @@ def cases() -> Iterator[Case]:
             for number, line in enumerate(text.split("\n"), 1):
                 found = _MARK.search(line)
                 if found:
-                    _, wrong, heat, extras, route = found.groups()
-                    words = tuple(item.strip() for item in extras.split(",") if item.strip())
-                    yield Case(program, path, number, Heat[heat.upper()], words, route or "", bool(wrong))
+                    more, verb, heat = found.groups(default="")
+                    words = [item.strip() for item in more.split(",") if item.strip()]
+                    route = next((item.removeprefix("via ") for item in words if item.startswith("via ")), "")
+                    extras = tuple(item for item in words if not item.startswith("via "))
+                    yield Case(program, path, number, Heat[heat.upper()], extras, route, verb != "heat")
 
 
 @lru_cache

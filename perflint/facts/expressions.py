@@ -1,0 +1,508 @@
+"""The walk over expressions: one visit of each node writes down names, calls and loops, and gives its value."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from sys import intern
+
+from perflint.facts import guards
+from perflint.facts.notation import (
+    DEPTH,
+    MOST_ITEMS,
+    constant,
+    either,
+    index_of,
+    lambda_name,
+    params_of,
+    path_of,
+)
+from perflint.facts.summary import CallFacts, ClassFacts, Context, FunctionFacts, LoopFacts, ReadFacts, Summary, Value
+
+MOST_BINDS = 4
+_HEADER_LENGTH = 90
+_ARGUMENT_DEPTH = 4
+
+#: Calls that resolve to nothing a program defines and that carry nothing into it.
+_DULL_CALLS = frozenset(
+    "len isinstance print range str int float bool abs type id repr hasattr format ord chr round hash divmod pow "
+    "issubclass vars dir locals globals ValueError TypeError RuntimeError KeyError NotImplementedError AssertionError "
+    "AttributeError ImportError IndexError".split()
+)
+_DULL_METHODS = frozenset(
+    "append extend insert join split strip lstrip rstrip startswith endswith lower upper replace format encode decode "
+    "view reshape permute transpose contiguous unsqueeze squeeze flatten expand size dim numel sum mean max min float "
+    "long half bool int item tolist detach clone fill_ zero_ mul_ add_ sub_ div_ copy_ masked_fill chunk keys values "
+    "items get pop update setdefault add remove discard sort reverse index count type to cpu numpy warn warning "
+    "info debug error exists repeat softmax sigmoid argmax argmin pow sqrt exp log abs cumsum gather scatter_ any "
+    "all".split()
+)
+#: Modules whose plain arithmetic runs nothing of the program's, as written in imports.
+_DULL_MODULES = frozenset("torch torch.nn torch.nn.functional torch.nn.init numpy math os.path".split())
+_DULL_FUNCTIONS = frozenset(
+    "zeros ones empty full arange linspace tensor zeros_like ones_like empty_like full_like randn rand randint stack "
+    "matmul bmm einsum where sum mean sqrt log exp abs clamp maximum minimum sin cos floor ceil meshgrid device "
+    "manual_seed array asarray zeros_ ones_ constant_ normal_ uniform_ trunc_normal_ xavier_uniform_ kaiming_normal_ "
+    "kaiming_uniform_ xavier_normal_ relu gelu silu softmax log_softmax sigmoid linear dropout interpolate pad "
+    "cross_entropy mse_loss join dirname basename Linear Conv2d Conv1d Conv3d BatchNorm2d BatchNorm1d LayerNorm "
+    "Dropout ReLU GELU SiLU Identity Parameter Embedding MaxPool2d AvgPool2d AdaptiveAvgPool2d ConvTranspose2d".split()
+)
+#: Attributes of tensors and modules that no property of a project is worth following for.
+_DULL_READS = frozenset(
+    "shape device dtype ndim data grad T weight bias training requires_grad is_cuda __name__ __class__ __dict__ args "
+    "in_channels out_channels in_features out_features value name config cfg".split()
+)
+
+
+class Growing:
+    """A function being surveyed: facts that grow until `finish`.
+
+    `tests` are local names that hold a guard's test, `asked` the calls of `isinstance`.
+    """
+
+    __slots__ = (
+        "annotations", "asked", "binds", "calls", "contexts", "facts", "is_generator", "loops", "reads", "returns",
+        "tests", "yields",
+    )  # fmt: skip
+
+    def __init__(self, facts: FunctionFacts) -> None:
+        self.facts = facts
+        self.contexts: list[Context] = []
+        self.loops: list[LoopFacts] = []
+        self.calls: list[CallFacts] = []
+        self.asked: list[CallFacts] = []
+        self.reads: dict[tuple[str, int], int] = {}
+        self.binds: dict[str, list[Value]] = {}
+        self.annotations: dict[str, str] = {}
+        self.returns: list[Value] = []
+        self.yields: list[tuple[Value, int]] = []
+        self.is_generator = False
+        self.tests: guards.Tests = {}
+
+    def push(self, parent: int, kind: str, detail: int | str, first: ast.AST, last: ast.AST) -> int:
+        self.contexts.append(
+            Context(
+                parent,
+                kind,
+                detail,
+                first.lineno,  # type: ignore[attr-defined]
+                first.col_offset,  # type: ignore[attr-defined]
+                last.end_lineno,  # type: ignore[attr-defined]
+                last.end_col_offset,  # type: ignore[attr-defined]
+            )
+        )
+        return len(self.contexts) - 1
+
+    def bind(self, name: str, value: Value) -> None:
+        if value is None:
+            return
+        known = self.binds.get(name)
+        if known is None:
+            self.binds[name] = [value]
+        elif len(known) < MOST_BINDS and value not in known:
+            known.append(value)
+
+    def in_loop(self, context: int) -> bool:
+        while context >= 0:
+            item = self.contexts[context]
+            if item.kind == "loop":
+                return True
+            context = item.parent
+        return False
+
+    def finish(self) -> FunctionFacts:
+        facts = self.facts
+        facts.contexts = tuple(self.contexts)
+        facts.loops = tuple(self.loops)
+        facts.calls = tuple(self.calls)
+        facts.reads = tuple(ReadFacts(path, line, context) for (path, context), line in self.reads.items())
+        facts.binds = {name: tuple(values) for name, values in self.binds.items()}
+        facts.annotations = self.annotations
+        facts.returns = tuple(self.returns)
+        facts.yields = tuple(self.yields)
+        facts.is_generator = self.is_generator
+        return facts
+
+
+class Expressions:
+    """Walks expressions for the function `scope`, in its context `context`.
+
+    `owner` is the qualname of the enclosing scope and `cls` that of the class around it, "" for none: the two are the
+    same in a class body.
+    """
+
+    def __init__(self) -> None:
+        self.summary = Summary()
+        self.classes: dict[str, ClassFacts] = {}
+        self.identifiers: set[str] = set()
+        self.scope = Growing(FunctionFacts("", 0, 0, "", ""))
+        self.context = -1
+        self.owner = ""
+        self.cls = ""
+
+    def value(self, node: ast.AST, depth: int = DEPTH) -> Value:
+        """Write down what `node` holds. Its value reaches `depth` levels down; 0 where nobody asks for it."""
+        handler = _HANDLERS.get(type(node))
+        return handler(self, node, depth) if handler is not None else self.children(node)
+
+    def children(self, node: ast.AST) -> None:
+        for child in ast.iter_child_nodes(node):
+            self.value(child, 0)
+
+    def many(self, nodes: Iterable[ast.AST | None]) -> None:
+        for node in nodes:
+            if node is not None:
+                self.value(node, 0)
+
+    def name(self, node: ast.Name, depth: int) -> Value:
+        self.identifiers.add(node.id)
+        return node.id if depth > 0 else None
+
+    def constant(self, node: ast.Constant, depth: int) -> Value:
+        return constant(node) if depth > 0 else None
+
+    def attribute(self, node: ast.Attribute, depth: int) -> Value:
+        attr = node.attr
+        base = node.value
+        if type(base) is ast.Name:
+            first = base.id
+            self.identifiers.add(first)
+            self.identifiers.add(attr)
+            path = intern(f"{first}.{attr}")
+            if attr not in _DULL_READS and first not in self.summary.imports:
+                self.scope.reads[path, self.context] = node.lineno
+            return path
+        names = [attr]
+        while type(base) is ast.Attribute:
+            names.append(base.attr)
+            base = base.value
+        self.identifiers.update(names)
+        if type(base) is ast.Name:
+            first = base.id
+            self.identifiers.add(first)
+            names.append(first)
+            names.reverse()
+            path = intern(".".join(names))
+            if first not in self.summary.imports:
+                self.scope.reads[path, self.context] = node.lineno
+            return path
+        value = self.value(base, depth - len(names))
+        for name in reversed(names):
+            value = None if value is None else ("attr", value, name)
+        return value
+
+    def callee(self, node: ast.Attribute) -> Value:
+        """The value of a called attribute: only what it is called on is read."""
+        base = node.value
+        self.identifiers.add(node.attr)
+        if type(base) is ast.Name:
+            self.identifiers.add(base.id)
+            return intern(f"{base.id}.{node.attr}")
+        value = self.value(base, DEPTH)
+        if value is None:
+            return None
+        if type(value) is str and type(base) is ast.Attribute:
+            return intern(f"{value}.{node.attr}")
+        return ("attr", value, node.attr)
+
+    def call(self, node: ast.Call, depth: int) -> Value:
+        func = node.func
+        dull = False
+        name: Value
+        if type(func) is ast.Name:
+            name = func.id
+            self.identifiers.add(name)
+            dull = name in _DULL_CALLS
+        elif type(func) is ast.Attribute:
+            name = self.callee(func)
+            dull = self.is_dull(func, node)
+        else:
+            name = self.value(func, DEPTH)
+        wanted = depth - 1 if dull else _ARGUMENT_DEPTH
+        args = tuple([self.value(item, wanted) for item in node.args]) if node.args else ()
+        keywords = (
+            tuple([(item.arg or "", self.value(item.value, wanted)) for item in node.keywords]) if node.keywords else ()
+        )
+        if not dull:
+            self.scope.calls.append(CallFacts(name, args, keywords, node.lineno, node.col_offset, self.context))
+            if type(func) is ast.Attribute and func.attr == "compile":
+                self.narrow(func.value)
+        elif name == "isinstance":
+            asked = tuple([self.value(item, _ARGUMENT_DEPTH) for item in node.args])
+            self.scope.asked.append(CallFacts(name, asked, (), node.lineno, node.col_offset, self.context))
+        if depth <= 0 or name is None:
+            return None
+        if depth < _ARGUMENT_DEPTH and not dull:
+            # A call within a call's arguments: cut, or every level of nesting would be told once more.
+            args = tuple([_cut(item, depth - 1) for item in args])
+            keywords = tuple([(key, _cut(item, depth - 1)) for key, item in keywords])
+        return ("call", name, args, keywords)
+
+    def narrow(self, receiver: ast.expr) -> None:
+        """Record the `isinstance` tests of a module that is compiled in place: they alone tell what it is."""
+        for call in self.scope.asked:
+            if len(call.args) == 2 and type(receiver) is ast.Name and call.args[0] == receiver.id:
+                self.scope.calls.append(call)
+
+    def is_dull(self, func: ast.Attribute, node: ast.Call) -> bool:
+        receiver = func.value
+        if type(receiver) is ast.Name:
+            if func.attr in _DULL_FUNCTIONS and self.summary.imports.get(receiver.id) in _DULL_MODULES:
+                return True
+            return func.attr in _DULL_METHODS and receiver.id not in ("self", "super") and not node.args
+        if func.attr in _DULL_METHODS:
+            return not node.args or func.attr not in ("to", "log")
+        return False
+
+    def subscript(self, node: ast.Subscript, depth: int) -> Value:
+        base = self.value(node.value, depth - 1)
+        if type(node.slice) is not ast.Constant:
+            self.value(node.slice, 0)
+        return None if base is None or depth <= 0 else ("item", base, index_of(node.slice))
+
+    def inner(self, node: ast.Await | ast.Starred, depth: int) -> Value:
+        return self.value(node.value, depth)
+
+    def sequence(self, node: ast.Tuple | ast.List, depth: int) -> Value:
+        if depth <= 0:
+            self.many(node.elts)
+            return None
+        self.many(node.elts[MOST_ITEMS:])
+        return ("seq", tuple([self.value(item, depth - 1) for item in node.elts[:MOST_ITEMS]]))
+
+    def mapping(self, node: ast.Dict, depth: int) -> Value:
+        items: list[tuple[str, Value]] = []
+        for key, item in zip(node.keys, node.values):
+            text = key.value if type(key) is ast.Constant and type(key.value) is str else None
+            if key is not None and text is None:
+                self.value(key, 0)
+            value = self.value(item, depth - 1 if text is not None else 0)
+            if text is not None and len(items) < 2 * MOST_ITEMS:
+                items.append((text, value))
+        return ("map", tuple(items)) if depth > 0 else None
+
+    def conditional(self, node: ast.IfExp, depth: int) -> Value:
+        self.value(node.test, 0)
+        here = self.context
+        values = []
+        for part, kind in (
+            (node.body, guards.classify(node.test, known=self.scope.tests)),
+            (node.orelse, guards.classify_negated(node.test, known=self.scope.tests)),
+        ):
+            if kind is not None and type(part) is not ast.Constant:
+                self.context = self.scope.push(here, "guard", kind, part, part)
+            values.append(self.value(part, depth - 1))
+            self.context = here
+        return either(values) if depth > 0 else None
+
+    def choice(self, node: ast.BoolOp, depth: int) -> Value:
+        values = [self.value(item, depth - 1) for item in node.values]
+        return either(values) if depth > 0 else None
+
+    def operation(self, node: ast.BinOp, _depth: int) -> Value:
+        # Sums of strings may be thousands long: walked in a loop, not by recursion.
+        left: ast.expr = node
+        while type(left) is ast.BinOp:
+            self.value(left.right, 0)
+            left = left.left
+        self.value(left, 0)
+        return None
+
+    def unary(self, node: ast.UnaryOp, _depth: int) -> Value:
+        self.value(node.operand, 0)
+        return None
+
+    def compare(self, node: ast.Compare, _depth: int) -> Value:
+        self.value(node.left, 0)
+        for item in node.comparators:
+            self.value(item, 0)
+        return None
+
+    def formatted(self, node: ast.JoinedStr, _depth: int) -> Value:
+        for part in node.values:
+            if type(part) is ast.FormattedValue:
+                self.value(part.value, 0)
+                if part.format_spec is not None:
+                    self.value(part.format_spec, 0)
+        return None
+
+    def named(self, node: ast.NamedExpr, depth: int) -> Value:
+        value = self.value(node.value, depth)
+        self.bind(node.target, value)
+        return value
+
+    def yielded(self, node: ast.Yield | ast.YieldFrom, _depth: int) -> Value:
+        scope = self.scope
+        scope.is_generator = True
+        if node.value is not None:
+            value = self.value(node.value, DEPTH)
+            if len(scope.yields) < MOST_BINDS:
+                scope.yields.append((value if type(node) is ast.Yield else ("each", None, value), self.context))
+        return None
+
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, depth: int) -> Value:
+        scope, here = self.scope, self.context
+        first: Value = None
+        for number, generator in enumerate(node.generators):
+            iterable = self.value(generator.iter, DEPTH)
+            first = iterable if number == 0 else first
+            self.target(generator.target)
+            targets = names_in(generator.target)
+            self.bind_each(generator.target, iterable)
+            header = f"for {' '.join(targets)[:_HEADER_LENGTH]} in {path_of(generator.iter) or '...'}"
+            scope.loops.append(
+                LoopFacts(node.lineno, node.col_offset, "comprehension", targets, iterable, header, self.context)
+            )
+            self.context = scope.push(self.context, "loop", len(scope.loops) - 1, node, node)
+            self.many(generator.ifs)
+        element: Value = None
+        if type(node) is ast.DictComp:
+            self.value(node.key, 0)
+            self.value(node.value, 0)
+        else:
+            element = self.value(node.elt, depth - 1)  # type: ignore[union-attr]
+        self.context = here
+        if depth <= 0 or type(node) is ast.DictComp:
+            return None
+        return ("each", element, _cut(first, depth - 1))
+
+    def lambda_(self, node: ast.Lambda, depth: int) -> Value:
+        qualname = lambda_name(node)
+        facts = FunctionFacts(
+            qualname, node.lineno, node.end_lineno or node.lineno, self.owner, "", params=params_of(node.args)
+        )
+        inner = Growing(facts)
+        self.summary.functions[qualname] = facts
+        before = self.scope, self.context, self.owner
+        self.scope, self.context, self.owner = inner, -1, qualname
+        inner.returns.append(self.value(node.body, DEPTH))
+        self.scope, self.context, self.owner = before
+        inner.finish()
+        return ("lambda", qualname) if depth > 0 else None
+
+    # Targets and what they come to hold.
+
+    def target(self, node: ast.expr) -> None:
+        kind = type(node)
+        if kind is ast.Name:
+            self.identifiers.add(node.id)  # type: ignore[attr-defined]
+        elif kind is ast.Attribute:
+            self.identifiers.add(node.attr)  # type: ignore[attr-defined]
+            self.target(node.value)  # type: ignore[attr-defined]
+        elif kind is ast.Tuple or kind is ast.List:
+            for part in node.elts:  # type: ignore[attr-defined]
+                self.target(part)
+        else:
+            self.value(node, 0)
+
+    def bind(self, target: ast.expr, value: Value) -> None:
+        kind = type(target)
+        if kind is ast.Name:
+            if not self.cls or self.owner != self.cls:
+                self.scope.bind(target.id, value)  # type: ignore[attr-defined]
+        elif kind is ast.Attribute:
+            base = target.value  # type: ignore[attr-defined]
+            if type(base) is ast.Name and base.id in ("self", "cls") and self.cls:
+                self.attribute_holds(self.cls, target.attr, value, self.scope.facts.qualname)  # type: ignore[attr-defined]
+            else:
+                path = path_of(target)
+                if path is not None:
+                    self.scope.bind(intern(path), value)
+        elif kind is ast.Tuple or kind is ast.List:
+            parts = target.elts  # type: ignore[attr-defined]
+            if type(value) is tuple and value[0] == "seq" and len(value[1]) == len(parts):
+                for part, item in zip(parts, value[1]):
+                    self.bind(part, item)
+            else:
+                self.bind_items(target, value)  # type: ignore[arg-type]
+
+    def bind_each(self, target: ast.expr, iterable: Value) -> None:
+        if iterable is None:
+            return
+        if type(target) is ast.Name:
+            self.scope.bind(target.id, ("item", iterable, None))
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            self.bind_items(target, ("item", iterable, None))
+
+    def bind_items(self, target: ast.Tuple | ast.List, value: Value) -> None:
+        if value is None:
+            return
+        for index, part in enumerate(target.elts):
+            item = ("item", value, index)
+            if isinstance(part, ast.Starred):
+                return
+            if isinstance(part, ast.Name):
+                self.scope.bind(part.id, item)
+            elif isinstance(part, ast.Attribute):
+                if isinstance(part.value, ast.Name) and part.value.id == "self":
+                    self.attribute_holds(self.cls, part.attr, item, self.scope.facts.qualname)
+            elif isinstance(part, (ast.Tuple, ast.List)):
+                self.bind_items(part, item)
+
+    def attribute_holds(self, cls: str, name: str, value: Value, where: str) -> None:
+        if value is None or cls not in self.classes:
+            return
+        known = self.classes[cls].attributes
+        entries = known.get(name, ())
+        if len(entries) < MOST_BINDS and (value, where) not in entries:
+            known[name] = (*entries, (value, where))
+
+
+def names_in(target: ast.expr) -> tuple[str, ...]:
+    """The plain names a loop's target binds."""
+    if type(target) is ast.Name:
+        return (target.id,)
+    return tuple(part.id for part in ast.walk(target) if isinstance(part, ast.Name))
+
+
+def _cut(value: Value, depth: int) -> Value:
+    if type(value) is not tuple:
+        return value if depth > 0 else None
+    if depth <= 0:
+        return None
+    form = value[0]
+    if form == "call":
+        func = _cut(value[1], depth - 1)
+        if func is None:
+            return None
+        args = tuple([_cut(item, depth - 1) for item in value[2]])
+        return ("call", func, args, tuple([(key, _cut(item, depth - 1)) for key, item in value[3]]))
+    if form in ("seq", "either"):
+        return (form, tuple([_cut(item, depth - 1) for item in value[1]]))
+    if form == "map":
+        return (form, tuple([(key, _cut(item, depth - 1)) for key, item in value[1]]))
+    if form in ("item", "attr"):
+        base = _cut(value[1], depth - 1)
+        return None if base is None else (form, base, value[2])
+    if form == "each":
+        return (form, _cut(value[1], depth - 1), _cut(value[2], depth - 1))
+    return value
+
+
+_Handler = Callable[..., Value]
+_HANDLERS: dict[type[ast.AST], _Handler] = {
+    ast.Name: Expressions.name,
+    ast.Attribute: Expressions.attribute,
+    ast.Call: Expressions.call,
+    ast.Constant: Expressions.constant,
+    ast.Subscript: Expressions.subscript,
+    ast.Await: Expressions.inner,
+    ast.Starred: Expressions.inner,
+    ast.Tuple: Expressions.sequence,
+    ast.List: Expressions.sequence,
+    ast.Dict: Expressions.mapping,
+    ast.IfExp: Expressions.conditional,
+    ast.BoolOp: Expressions.choice,
+    ast.BinOp: Expressions.operation,
+    ast.UnaryOp: Expressions.unary,
+    ast.Compare: Expressions.compare,
+    ast.JoinedStr: Expressions.formatted,
+    ast.NamedExpr: Expressions.named,
+    ast.Yield: Expressions.yielded,
+    ast.YieldFrom: Expressions.yielded,
+    ast.ListComp: Expressions.comprehension,
+    ast.SetComp: Expressions.comprehension,
+    ast.GeneratorExp: Expressions.comprehension,
+    ast.DictComp: Expressions.comprehension,
+    ast.Lambda: Expressions.lambda_,
+}

@@ -1,0 +1,164 @@
+"""Expressions in the notation of `Summary`: the value of a syntax node as far as it is plain to see. Pure."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from sys import intern
+
+from perflint.facts.summary import Param, Value
+
+#: How deep values nest before they end in None.
+DEPTH = 5
+_NO_GRAD = ("no_grad", "inference_mode")
+
+
+def value_of(node: ast.expr | None, depth: int = DEPTH) -> Value:
+    """`node` in the notation of `Summary`, None where it is not plain to see."""
+    if node is None or depth <= 0:
+        return None
+    match node:
+        case ast.Name():
+            return node.id
+        case ast.Attribute():
+            path = path_of(node)
+            if path is not None:
+                return intern(path)
+            base = value_of(node.value, depth - 1)
+            return None if base is None else ("attr", base, node.attr)
+        case ast.Call():
+            func = value_of(node.func, depth - 1)
+            if func is None:
+                return None
+            args = tuple(value_of(item, depth - 1) for item in node.args)
+            return (
+                "call",
+                func,
+                args,
+                tuple((item.arg or "", value_of(item.value, depth - 1)) for item in node.keywords),
+            )
+        case ast.Constant():
+            return constant(node)
+        case ast.Subscript():
+            base = value_of(node.value, depth - 1)
+            return None if base is None else ("item", base, index_of(node.slice))
+        case ast.Await() | ast.Starred() | ast.NamedExpr():
+            return value_of(node.value, depth)
+        case ast.Tuple() | ast.List():
+            return ("seq", tuple(value_of(item, depth - 1) for item in node.elts[:MOST_ITEMS]))
+        case ast.Dict():
+            pairs = zip(node.keys[: 2 * MOST_ITEMS], node.values)
+            return ("map", tuple((key.value, value_of(item, depth - 1)) for key, item in pairs if is_text(key)))  # type: ignore[union-attr]
+        case ast.IfExp():
+            return either(value_of(item, depth - 1) for item in (node.body, node.orelse))
+        case ast.BoolOp():
+            return either(value_of(item, depth - 1) for item in node.values)
+        case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
+            return ("each", value_of(node.elt, depth - 1), value_of(node.generators[0].iter, depth - 1))
+        case ast.Lambda():
+            return ("lambda", lambda_name(node))
+        case _:
+            return None
+
+
+#: Of longer tuples and lists only the beginning is kept; of dicts twice as much.
+MOST_ITEMS = 32
+
+
+def is_text(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def constant(node: ast.Constant) -> Value:
+    value = node.value
+    kind = type(value)
+    if kind is str:
+        return ("const", "str", value[:200])  # type: ignore[index]
+    # Larger integers would not survive a trip through JSON.
+    plain = value if kind is bool or (kind is int and abs(value) < 2**53) else None  # type: ignore[arg-type]
+    return ("const", kind.__name__, plain)
+
+
+def index_of(node: ast.expr) -> int | str | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, str)):
+        return node.value
+    return None
+
+
+def either(values: Iterable[Value]) -> Value:
+    found = tuple(value for value in values if value is not None)
+    return found[0] if len(found) == 1 else ("either", found) if found else None
+
+
+def lambda_name(node: ast.Lambda) -> str:
+    """The qualname a lambda has in `Summary.functions`: lambdas have no name, so their place names them."""
+    return f"<lambda:{node.lineno}:{node.col_offset}>"
+
+
+def path_of(node: ast.AST) -> str | None:
+    """`a.b.c` as text, None for anything but names and their attributes."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    parts.append(node.id)
+    parts.reverse()
+    return ".".join(parts)
+
+
+def last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def annotation_text(node: ast.expr | None) -> str:
+    """An annotation as text; strings lose their quotes. Empty when there is none."""
+    if node is None:
+        return ""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value[:200]
+    path = path_of(node)
+    if path is not None:
+        return path
+    try:
+        return ast.unparse(node)[:200]
+    except (RecursionError, ValueError):
+        return ""
+
+
+def params_of(arguments: ast.arguments) -> tuple[Param, ...]:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
+    made = [_param("", item, default) for item, default in zip(positional, defaults)]
+    if arguments.vararg is not None:
+        made.append(_param("*", arguments.vararg, None))
+    made += [_param("=", item, default) for item, default in zip(arguments.kwonlyargs, arguments.kw_defaults)]
+    if arguments.kwarg is not None:
+        made.append(_param("**", arguments.kwarg, None))
+    return tuple(made)
+
+
+def _param(prefix: str, argument: ast.arg, default: ast.expr | None) -> Param:
+    annotation = annotation_text(argument.annotation) if argument.annotation is not None else ""
+    return Param(intern(prefix + argument.arg), annotation, value_of(default) if default is not None else None)
+
+
+def switches_grad(node: ast.expr) -> bool | None:
+    """What a `with` item, decorator or call does to gradients: False switches them off (`torch.no_grad()`), True on
+    (`torch.enable_grad()`), None leaves them."""
+    call = node if isinstance(node, ast.Call) else None
+    name = last_name(call.func if call is not None else node)
+    if name == "enable_grad":
+        return True
+    if name not in _NO_GRAD and name != "set_grad_enabled":
+        return None
+    given = None
+    if call is not None and (call.args or call.keywords):
+        given = call.args[0] if call.args else call.keywords[0].value
+    if name == "set_grad_enabled":
+        return given.value if isinstance(given, ast.Constant) and isinstance(given.value, bool) else None
+    if given is None or (isinstance(given, ast.Constant) and given.value is True):
+        return False
+    # `inference_mode(mode=flag)` may or may not; `no_grad(function)` is a decorator in other clothes.
+    return False if name == "no_grad" else None
