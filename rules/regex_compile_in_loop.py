@@ -97,7 +97,7 @@ class RegexCompileInLoop(Rule):
                 ctx,
                 f"`{ctx.text(node)}` builds the same pattern on every turn of the loop.",
                 advice="Build and compile it once before the loop.",
-                impact=Impact.MEDIUM,
+                impact=Impact.MEDIUM if ctx.heat(node) >= Heat.STEP else Impact.LOW,
             )
         where = "on every turn of the loop" if loops else f"each time ({ctx.heat(node).phrase})"
         return self.finding(

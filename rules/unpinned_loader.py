@@ -48,8 +48,8 @@ class UnpinnedLoader(Rule):
         if _hands_out_numpy(node, ctx):
             return
         staffed = workers(node)
-        if staffed == "none" and dataset_work(node, ctx) == "memory":
-            return  # pinning would run on the main thread, for batches that are cheap to copy
+        if staffed == "none" and (dataset_work(node, ctx) == "memory" or purpose(node, ctx) == "eval"):
+            return  # pinning would run on the main thread, where it costs about what it saves
         yield self.finding(
             node,
             ctx,
