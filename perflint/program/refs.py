@@ -70,18 +70,34 @@ class Resolver:
     ) -> None:
         self.summaries = summaries
         self.modules = modules
-        self.is_loader_ref = is_loader
+        self._is_loader = is_loader
         self.param_refs: ParamRefs | None = None
         self._memo: dict[tuple[Value, Scope], Refs] = {}
         self._active: set[tuple[Value, Scope]] = set()
         self._element_memo: dict[tuple[Value, Scope, object], Refs] = {}
         self._iterating: set[tuple[Value, Scope, object]] = set()
         self._mro: dict[Ref, tuple[Ref, ...]] = {}
+        self._below: dict[Ref, list[Ref]] | None = None
+        self._attributes_of: dict[tuple[Ref, str], Refs] = {}
+        self._scopes: dict[Scope, tuple[tuple[Scope, FunctionFacts], ...]] = {}
+        self._loaders: dict[Ref, bool] = {}
+        #: By file, the functions that define other functions or classes inside.
+        self._nesting = {
+            path: {name.rpartition(".<locals>.")[0] for name in (*summary.functions, *summary.classes)}
+            for path, summary in summaries.items()
+        }
+
+    def is_loader(self, ref: Ref) -> bool:
+        known = self._loaders.get(ref)
+        if known is None:
+            known = self._loaders[ref] = self._is_loader(self, ref)
+        return known
 
     def forget(self) -> None:
         """Drop what was concluded before `param_refs` was known."""
         self._memo.clear()
         self._element_memo.clear()
+        self._attributes_of.clear()
 
     # Values.
 
@@ -96,47 +112,51 @@ class Resolver:
             return ()
         self._active.add(key)
         try:
-            found = _few(self._evaluate(value, scope))
+            found = self._path(value, scope) if type(value) is str else _few(self._evaluate(value, scope))
         finally:
             self._active.discard(key)
-        if not self._active:
-            self._memo[key] = found
-        elif found:
+        if found or not self._active:
             self._memo[key] = found
         return found
 
     def _evaluate(self, value: Value, scope: Scope) -> Iterator[Ref]:
-        if isinstance(value, str):
-            yield from self._path(value, scope)
-            return
         form = value[0]
         if form == "call":
             yield from self._call(value, scope)
         elif form == "attr":
             yield from self._attribute_of(value, scope)
         elif form == "item":
-            yield from self.elements(value[1], scope, value[2])
+            yield from self.elements(value[1], scope, value[2]) or self._generic(value[1], scope)
         elif form == "either":
             for part in value[1]:
                 yield from self.refs(part, scope)
         elif form == "lambda" and value[1] in self.summaries[scope.path].functions:
             yield Ref(FUNCTION, scope.path, value[1])
 
-    def _path(self, dotted: str, scope: Scope) -> Iterator[Ref]:
+    def _generic(self, base: Value, scope: Scope) -> Iterator[Ref]:
+        """`DataLoader[Sample]` is the class, for all that running it is concerned."""
+        for ref in self.refs(base, scope):
+            if ref.kind == CLASS or (ref.kind == EXTERNAL and ref.name.rpartition(".")[2][:1].isupper()):
+                yield ref
+
+    def _path(self, dotted: str, scope: Scope) -> Refs:
         first, *rest = dotted.split(".")
+        if not rest:
+            return self.name(first, scope)
         binds = self._function(scope).binds
         for size in range(len(rest), 0, -1):
             # `args.loader = DataLoader(...)` binds a dotted name of its own.
             values = binds.get(".".join([first, *rest[:size]]))
             if values:
-                current: Refs = _few(ref for value in values for ref in self.refs(value, scope))
-                yield from self._attributes(current, rest[size:])
-                return
-        yield from self._attributes(self.name(first, scope), rest)
+                return self._attributes(_few(ref for value in values for ref in self.refs(value, scope)), rest[size:])
+        return self._attributes(self.name(first, scope), rest)
 
     def _attributes(self, refs: Refs, names: list[str]) -> Refs:
         for name in names:
-            refs = _few(found for ref in refs for found in self.attribute(ref, name))
+            if len(refs) == 1:
+                refs = self.attribute(refs[0], name)
+            else:
+                refs = _few(found for ref in refs for found in self.attribute(ref, name))
         return refs
 
     def _attribute_of(self, value: Value, scope: Scope) -> Iterator[Ref]:
@@ -239,8 +259,7 @@ class Resolver:
                 if inner != value or where != scope:
                     yield from self._elements(inner, where, index, depth - 1)
             yield from self._annotated_elements(value, scope)
-            if any(self.is_loader_ref(self, ref) for ref in self.refs(value, scope)):
-                yield Ref(BATCH, "", "")
+            yield from self._batches(value, scope)
             return
         form = value[0]
         if form == "seq":
@@ -263,10 +282,13 @@ class Resolver:
             yield from self._call_elements(value, scope, index, depth)
         elif form == "item":
             yield from self._nested_elements(value, scope, index, depth)
+            yield from self._batches(value, scope)
         elif form == "attr" and index is None:
-            for ref in self.refs(value, scope):
-                if self.is_loader_ref(self, ref):
-                    yield Ref(BATCH, "", "")
+            yield from self._batches(value, scope)
+
+    def _batches(self, value: Value, scope: Scope) -> Iterator[Ref]:
+        if any(self.is_loader(ref) for ref in self.refs(value, scope)):
+            yield Ref(BATCH, "", "")
 
     def _nested_elements(self, value: Value, scope: Scope, index: object, depth: int) -> Iterator[Ref]:
         """`for i, x in enumerate(xs)`, `zip(a, b)`, `d.items()`: the element's own element `index`."""
@@ -315,7 +337,7 @@ class Resolver:
                         yield from self.refs(argument, scope)
             elif callee.kind == FUNCTION:
                 yield from self._generated(callee, index, depth)
-            elif callee.kind in (CLASS, EXTERNAL) and self.is_loader_ref(self, _instance(callee)):
+            elif callee.kind in (CLASS, EXTERNAL) and self.is_loader(_instance(callee)):
                 yield Ref(BATCH, "", "")
             elif callee.kind == CLASS:
                 yield from self._iterated(Ref(INSTANCE, callee.path, callee.name))
@@ -371,8 +393,7 @@ class Resolver:
         return found
 
     def _definitions_of_name(self, name: str, scope: Scope) -> list[tuple[Value, Scope]]:
-        for where in self.scopes(scope):
-            facts = self._function(where)
+        for where, facts in self.scopes(scope):
             if name in facts.binds:
                 return [(value, where) for value in facts.binds[name]]
             if any(param.name.lstrip("=") == name for param in facts.params):
@@ -387,8 +408,14 @@ class Resolver:
 
     # Names.
 
-    def scopes(self, scope: Scope) -> Iterator[Scope]:
+    def scopes(self, scope: Scope) -> tuple[tuple[Scope, FunctionFacts], ...]:
         """The function scopes a name is looked up in, innermost first, the module last. Class bodies do not count."""
+        known = self._scopes.get(scope)
+        if known is None:
+            known = self._scopes[scope] = tuple(self._enclosing(scope))
+        return known
+
+    def _enclosing(self, scope: Scope) -> Iterator[tuple[Scope, FunctionFacts]]:
         functions = self.summaries[scope.path].functions
         current = scope.function
         while current and current != MODULE:
@@ -396,9 +423,9 @@ class Resolver:
             if facts is None:  # a class body
                 current = current.rpartition(".")[0].removesuffix(".<locals>")
                 continue
-            yield Scope(scope.path, current)
+            yield Scope(scope.path, current), facts
             current = facts.owner
-        yield Scope(scope.path, MODULE)
+        yield Scope(scope.path, MODULE), functions[MODULE]
 
     def name(self, name: str, scope: Scope) -> Refs:
         """What a plain name refers to."""
@@ -412,10 +439,15 @@ class Resolver:
 
     def _look_up(self, name: str, scope: Scope) -> Refs:
         summary = self.summaries[scope.path]
-        for where in self.scopes(scope):
-            facts = self._function(where)
-            inner = name if where.function == MODULE else f"{where.function}.<locals>.{name}"
-            found = self._defined(summary, where.path, inner)
+        nesting = self._nesting[scope.path]
+        for where, facts in self.scopes(scope):
+            function = where.function
+            if function == MODULE:
+                found = self._defined(summary, where.path, name)
+            elif function in nesting:
+                found = self._defined(summary, where.path, f"{function}.<locals>.{name}")
+            else:
+                found = ()
             if found:
                 return found
             if name in facts.annotations:
@@ -425,9 +457,9 @@ class Resolver:
             if name in facts.binds:
                 return _few(ref for value in facts.binds[name] for ref in self.refs(value, where))
             for index, param in enumerate(facts.params):
-                if param.name.lstrip("=") == name:
+                if param.name == name or param.name == f"={name}":
                     return self._param(facts, index, where)
-            if where.function == MODULE and name in summary.imports:
+            if function == MODULE and name in summary.imports:
                 return self.imported(summary.imports[name], scope.path)
         for star in summary.stars:
             path = self.modules.find(self.modules.absolute(star, scope.path), scope.path)
@@ -476,8 +508,7 @@ class Resolver:
     def _annotations(self, dotted: str, scope: Scope) -> Iterator[tuple[str, Scope]]:
         base, _, attribute = dotted.rpartition(".")
         if not base:
-            for where in self.scopes(scope):
-                facts = self._function(where)
+            for where, facts in self.scopes(scope):
                 if dotted in facts.annotations:
                     yield facts.annotations[dotted], Scope(where.path, MODULE)
                     return
@@ -545,14 +576,42 @@ class Resolver:
             if ref.kind == EXTERNAL_INSTANCE and name in _WRAPPED_ATTRIBUTES:
                 return (ref,)
             return (Ref(ref.kind, "", f"{ref.name}.{name}"),)
-        if ref.kind in (INSTANCE, CLASS):
-            for cls in self.mro(Ref(CLASS, ref.path, ref.name)):
-                found = self._own_attribute(cls, name)
-                if found:
-                    return self._as_property(found)
-            if name in _WRAPPED_ATTRIBUTES:
-                return (ref,)
+        if ref.kind not in (INSTANCE, CLASS):
+            return ()
+        key = (ref, name)
+        known = self._attributes_of.get(key)
+        if known is None:
+            known = self._attribute(ref, name)
+            if known or not self._active:
+                self._attributes_of[key] = known
+        return known
+
+    def _attribute(self, ref: Ref, name: str) -> Refs:
+        """An attribute of a project class, or of what derives from it: a base may count on its children."""
+        cls = Ref(CLASS, ref.path, ref.name)
+        for base in self.mro(cls):
+            found = self._own_attribute(base, name)
+            if found:
+                return self._as_property(found)
+        if name in _WRAPPED_ATTRIBUTES:
+            return (ref,)
+        for child in self.below(cls)[:_MOST]:
+            found = self._own_attribute(child, name)
+            if found:
+                return self._as_property(found)
         return ()
+
+    def below(self, cls: Ref) -> list[Ref]:
+        """The project's classes that derive from a class, in any number of steps."""
+        if self._below is None:
+            self._below = {}
+            for path, summary in self.summaries.items():
+                for name in summary.classes:
+                    child = Ref(CLASS, path, name)
+                    for base in self.mro(child)[1:]:
+                        if base.kind == CLASS:
+                            self._below.setdefault(base, []).append(child)
+        return self._below.get(cls, [])
 
     def _as_property(self, refs: Refs) -> Refs:
         first = refs[0]
@@ -592,9 +651,7 @@ class Resolver:
         return self.summaries[cls.path].classes.get(cls.name) if cls.kind == CLASS else None
 
     def enclosing_class(self, scope: Scope) -> Ref:
-        functions = self.summaries[scope.path].functions
-        for where in self.scopes(scope):
-            facts = functions[where.function]
+        for _, facts in self.scopes(scope):
             if facts.in_class:
                 return Ref(CLASS, scope.path, facts.in_class)
         return Ref(CLASS, scope.path, "")
