@@ -14,10 +14,13 @@ from perflint.api import (
     has_unpacking,
     is_constant,
     is_test,
+    keyword,
     loaders,
 )
 
 DATA_LOADER = "torch.utils.data.DataLoader"
+#: Last names of the loaders that sample graphs.
+SAMPLERS = frozenset(name.rpartition(".")[2] for name in loaders.SAMPLING_LOADERS)
 _POSITIONS = {"dataset": 0, "batch_size": 1, "shuffle": 2, "num_workers": 5, "collate_fn": 6, "pin_memory": 7}
 _EVALUATION = re.compile(
     r"(?:^|_)(?:val|valid|validation|test|eval|dev|infer\w*|pred\w*|calib\w*|viz|vis|debug|toy)(?:_|$)", re.IGNORECASE
@@ -35,6 +38,18 @@ def option(call: ast.Call, name: str) -> ast.expr | None:
 def is_plain_loader(call: ast.Call, ctx: Context) -> bool:
     """Whether a call builds torch's own `DataLoader` with every argument in sight, outside tests."""
     return not has_unpacking(call) and not is_test(ctx.path) and ctx.is_call_of(call, DATA_LOADER)
+
+
+def is_sampling_loader(call: ast.Call, ctx: Context) -> bool:
+    """Whether a call builds a loader that samples graphs: the library's, or a class of that name in the project."""
+    if has_unpacking(call) or is_test(ctx.path):
+        return False
+    if ctx.is_call_of(call, *loaders.SAMPLING_LOADERS):
+        return True
+    ref = ctx.project_target(call.func)
+    if ref is None or ref.name not in SAMPLERS:
+        return False
+    return ctx.program.is_loader(Ref(INSTANCE, ref.path, ref.name)) or keyword(call, "num_workers") is not None
 
 
 def uses_accelerator(ctx: Context) -> bool:

@@ -74,7 +74,7 @@ class HooksAfterCompile(Rule):
                 yield self.finding(
                     node,
                     ctx,
-                    f"`{ctx.text(node.func)}(...)` comes after `{compiled.path}` was compiled and has run: the compiled "
+                    f"`{ctx.text(node.func)}(...)` comes after `{compiled.path}` was compiled and ran: the compiled "
                     "code never calls this hook.",
                     advice=f"Register it before the first call of `{compiled.bound}`, or call the uncompiled model "
                     "where the hook is wanted.",

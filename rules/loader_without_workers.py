@@ -5,27 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule, has_unpacking, is_test
+from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule
 
-from ._loaders import DATA_LOADER, dataset_work, is_plain_loader, option, purpose, workers
-
-_SAMPLING_LOADERS = (
-    "torch_geometric.loader.ClusterLoader",
-    "torch_geometric.loader.NeighborLoader",
-    "torch_geometric.loader.NeighborSampler",
-    "torch_geometric.loader.LinkNeighborLoader",
-    "torch_geometric.loader.HGTLoader",
-    "torch_geometric.loader.GraphSAINTNodeSampler",
-    "torch_geometric.loader.GraphSAINTEdgeSampler",
-    "torch_geometric.loader.GraphSAINTRandomWalkSampler",
-    "torch_geometric.loader.ShaDowKHopSampler",
-    "torch_geometric.data.NeighborSampler",
-    "torch_geometric.data.ClusterLoader",
-    "torch_geometric.data.GraphSAINTRandomWalkSampler",
-    "torch_geometric.data.GraphSAINTNodeSampler",
-    "torch_geometric.data.GraphSAINTEdgeSampler",
-)
-
+from ._loaders import SAMPLERS, dataset_work, is_plain_loader, is_sampling_loader, option, purpose, workers
 
 class LoaderWithoutWorkers(Rule):
     """A training loader without workers decodes and augments on the main thread while the device waits.
@@ -52,11 +34,11 @@ class LoaderWithoutWorkers(Rule):
 
     code, name = "TPL103", "loader-without-workers"
     impact = Impact.HIGH
-    listens = (Calls("DataLoader", *(name.rpartition(".")[2] for name in _SAMPLING_LOADERS)),)
+    listens = (Calls("DataLoader", *SAMPLERS),)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        samples = ctx.is_call_of(node, *_SAMPLING_LOADERS) and not has_unpacking(node) and not is_test(ctx.path)
+        samples = is_sampling_loader(node, ctx)
         if not (samples or is_plain_loader(node, ctx)) or workers(node) != "none":
             return
         if not ctx.program.has_training or purpose(node, ctx) == "eval":
@@ -83,6 +65,3 @@ class LoaderWithoutWorkers(Rule):
             ),
             confidence=Confidence.HIGH if known else Confidence.MEDIUM,
         )
-
-
-__all__ = ["DATA_LOADER", "LoaderWithoutWorkers"]

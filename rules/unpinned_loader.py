@@ -48,7 +48,7 @@ class UnpinnedLoader(Rule):
         if _hands_out_numpy(node, ctx):
             return
         staffed = workers(node)
-        if staffed == "none" and (dataset_work(node, ctx) == "memory" or purpose(node, ctx) == "eval"):
+        if staffed == "none" and (dataset_work(node, ctx) in ("memory", "iterable") or purpose(node, ctx) == "eval"):
             return  # pinning would run on the main thread, where it costs about what it saves
         yield self.finding(
             node,

@@ -108,6 +108,8 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: 
         name = _last_name(test.func)
         if name in _HEALTHY:
             return RARE
+        if name == "getattr" and len(test.args) == 3 and body is None:
+            return LAZY  # `if getattr(self, "_ready", False): return` before what is set up once
         if name == "hasattr" and len(test.args) == 2 and body is not None and _makes(body, *test.args):
             return LAZY  # `if not hasattr(self, "cache"): self.cache = ...`: made when it is first missed
         if name == "all" and isinstance(test.func, ast.Attribute):
