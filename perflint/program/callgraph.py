@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, Summary
+from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, ReadFacts, Summary, Value
 from perflint.finding import Confidence
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Resolver, Scope
 
@@ -20,8 +20,18 @@ _COMMON = frozenset(
 )
 
 
+#: Past this many children a base class says nothing about which of them runs.
+_MOST_CHILDREN = 40
+#: Library functions that keep a function for a single later moment, or run it somewhere else.
+_KEEPERS = frozenset(
+    {"Thread", "Process", "Timer", "register", "signal", "spawn", "Popen", "set_defaults", "add_argument"}
+)
+_CACHES = frozenset({"cache", "lru_cache", "cached_property", "memoize", "cached"})
+
+
 class Edge(NamedTuple):
-    """`caller` runs `callee` at `line`, in context `context` of the caller. `index` is the call's place in its facts.
+    """`caller` runs `callee` at `line`, in context `context` of the caller. `index` is the call's place in its facts,
+    -1 for a property that is read.
 
     A `callback` is handed to the call, which then runs it with arguments nobody sees.
     """
@@ -31,7 +41,7 @@ class Edge(NamedTuple):
     context: int
     line: int
     confidence: Confidence
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody asks an edge for
     callback: bool = False
 
 
@@ -46,6 +56,7 @@ class CallGraph:
         self._params: dict[tuple[Scope, str], Refs] = {}
         self._resolving: set[tuple[Scope, str]] = set()
         self._methods = _single_methods(resolver.summaries)
+        self._names = {facts.name for summary in resolver.summaries.values() for facts in summary.functions.values()}
 
     def build(self) -> None:
         waiting: list[tuple[Scope, FunctionFacts, int]] = []
@@ -54,12 +65,37 @@ class CallGraph:
                 scope = Scope(path, qualname)
                 for index in range(len(facts.calls)):
                     if not self._connect(scope, facts, index, guess=False):
-                        waiting.append((scope, facts, index))
+                        waiting.append((scope, facts, index))  # noqa: PERF401
         self.resolver.param_refs = self.passed
         self.resolver.forget()
         for scope, facts, index in waiting:
             if not self._connect(scope, facts, index, guess=True):
                 self.unresolved[scope].append(facts.calls[index])
+        self._connect_properties()
+
+    def _connect_properties(self) -> None:
+        """Reading a property runs it."""
+        names = {
+            facts.name
+            for summary in self.resolver.summaries.values()
+            for facts in summary.functions.values()
+            if facts.in_class and facts.decorators and is_property(facts)
+        }
+        if not names:
+            return
+        for path, summary in self.resolver.summaries.items():
+            for qualname, facts in summary.functions.items():
+                for read in facts.reads:
+                    base, _, name = read.path.rpartition(".")
+                    if name in names:
+                        self._connect_property(Scope(path, qualname), base, name, read)
+
+    def _connect_property(self, scope: Scope, base: str, name: str, read: ReadFacts) -> None:
+        for ref in self.resolver.refs(base, scope):
+            found = self.resolver.method(ref, name) if ref.kind == INSTANCE else None
+            if found is not None and is_property(self.resolver.summaries[found.path].functions[found.name]):
+                callee = Scope(found.path, found.name)
+                self._add(Edge(scope, callee, read.context, read.line, Confidence.HIGH, -1))
 
     def passed(self, scope: Scope, name: str) -> Refs:
         """What the resolved callers of a function pass for its parameter `name`."""
@@ -83,7 +119,7 @@ class CallGraph:
 
     def argument(self, edge: Edge, name: str) -> object:
         """The value the call of `edge` passes for the callee's parameter `name`, None where it passes none."""
-        if edge.callback:
+        if edge.callback or edge.index < 0:
             return None
         call = self.resolver.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
         facts = self.resolver.summaries[edge.callee.path].functions[edge.callee.function]
@@ -101,18 +137,71 @@ class CallGraph:
         call = facts.calls[index]
         targets = self.targets(call, scope)
         confidence = Confidence.HIGH
-        external = False
-        if targets is None:
-            external, targets = True, []
-        callbacks = self._callbacks(call, scope) if external or not targets else []
-        if not targets and not external and guess:
+        external = targets is None
+        targets = targets or []
+        inherited = self._overrides(call, scope, targets)
+        if external or not (targets or inherited):
+            for callee in self._callbacks(call, scope, facts):
+                self._add(Edge(scope, callee, call.context, call.line, Confidence.MEDIUM, index, callback=True))
+        if not targets and not inherited and not external and guess:
             targets = self._guess(call)
             confidence = Confidence.MEDIUM
         for callee in targets:
             self._add(Edge(scope, callee, call.context, call.line, confidence, index))
-        for callee in callbacks:
-            self._add(Edge(scope, callee, call.context, call.line, Confidence.MEDIUM, index, callback=True))
-        return bool(targets or external)
+        for callee, sure in inherited.items():
+            self._add(Edge(scope, callee, call.context, call.line, sure, index))
+        return bool(targets or inherited or external)
+
+    def _overrides(self, call: CallFacts, scope: Scope, targets: list[Scope]) -> dict[Scope, Confidence]:
+        """What `self.method()` runs where `self` is of a class that derives from the method's own."""
+        func = call.func
+        if isinstance(func, str) and (func == "self" or (func.startswith("self.") and func.count(".") == 1)):
+            cls = self.resolver.enclosing_class(scope)
+            children = self.resolver.below(cls) if cls.name else ()
+            if not children or len(children) > _MOST_CHILDREN:
+                return {}
+            method = scope.function.removeprefix(f"{cls.name}.").partition(".<locals>")[0]
+            wanted = func.removeprefix("self.") if func != "self" else "forward"
+            found = dict.fromkeys(
+                (
+                    target
+                    for child in children
+                    if self._inherits(child, cls, method)
+                    for target in self._methods_of(Ref(INSTANCE, child.path, child.name), (wanted,))
+                ),
+                Confidence.HIGH,
+            )
+        else:
+            found = dict.fromkeys(
+                (item for target in targets for item in self._implementations(target)), Confidence.MEDIUM
+            )
+        return {target: sure for target, sure in found.items() if target not in targets}
+
+    def _inherits(self, child: Ref, cls: Ref, method: str) -> bool:
+        """Whether a method of `cls` runs for instances of `child`: unchanged, or because the child's asks `super()`."""
+        found = self.resolver.method(child, method)
+        if found is None or found == Ref(FUNCTION, cls.path, f"{cls.name}.{method}"):
+            return True
+        facts = self.resolver.summaries[found.path].functions[found.name]
+        return any(
+            isinstance(call.func, tuple)
+            and call.func[0] == "attr"
+            and call.func[2] == method
+            and "super" in str(call.func)
+            for call in facts.calls
+        )
+
+    def _implementations(self, target: Scope) -> list[Scope]:
+        """The definitions that stand in for an abstract method."""
+        facts = self.resolver.summaries[target.path].functions[target.function]
+        if not facts.in_class or not any(str(item).rpartition(".")[2] == "abstractmethod" for item in facts.decorators):
+            return []
+        children = self.resolver.below(Ref(CLASS, target.path, facts.in_class))[:_MOST_CHILDREN]
+        return [
+            Scope(child.path, f"{child.name}.{facts.name}")
+            for child in children
+            if f"{child.name}.{facts.name}" in self.resolver.summaries[child.path].functions
+        ]
 
     def _add(self, edge: Edge) -> None:
         self.outgoing[edge.caller].append(edge)
@@ -156,18 +245,22 @@ class CallGraph:
                         found += self._methods_of(ref, ("forward",))
         return found
 
-    def _callbacks(self, call: CallFacts, scope: Scope) -> list[Scope]:
+    def _callbacks(self, call: CallFacts, scope: Scope, facts: FunctionFacts) -> list[Scope]:
         """Project functions handed to a library: it runs them about where it is called."""
-        found = []
+        if isinstance(call.func, str) and call.func.rpartition(".")[2] in _KEEPERS:
+            return []
+        found: list[Scope] = []
         for value in (*call.args, *(value for _, value in call.keywords)):
-            if value is None or (isinstance(value, tuple) and value[0] not in ("lambda", "call")):
-                continue
-            if isinstance(value, tuple) and value[0] == "call" and not str(value[1]).endswith("partial"):
-                continue
-            for ref in self.resolver.refs(value, scope):
-                if ref.kind == FUNCTION:
-                    found.append(Scope(ref.path, ref.name))
+            if self._may_be_function(value, facts):
+                found += [Scope(ref.path, ref.name) for ref in self.resolver.refs(value, scope) if ref.kind == FUNCTION]
         return list(dict.fromkeys(found))
+
+    def _may_be_function(self, value: Value, facts: FunctionFacts) -> bool:
+        if isinstance(value, str):
+            return value.rpartition(".")[2] in self._names or value in facts.binds
+        if not isinstance(value, tuple):
+            return False
+        return value[0] == "lambda" or (value[0] == "call" and str(value[1]).endswith("partial"))
 
     def _guess(self, call: CallFacts) -> list[Scope]:
         """A method defined exactly once in the program, called on something unknown."""
@@ -195,3 +288,19 @@ def _single_methods(summaries: Mapping[str, Summary]) -> dict[str, Scope | None]
                 name = facts.name
                 found[name] = None if name in found else Scope(path, qualname)
     return found
+
+
+def is_property(facts: FunctionFacts) -> bool:
+    return any(
+        isinstance(item, str) and item.rpartition(".")[2] in ("property", "cached_property")
+        for item in facts.decorators
+    )
+
+
+def is_cached(facts: FunctionFacts) -> bool:
+    """Whether a decorator keeps what the function returns, so that calling it again runs nothing."""
+    for decorator in facts.decorators:
+        name = decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator
+        if isinstance(name, str) and name.rpartition(".")[2] in _CACHES:
+            return True
+    return False

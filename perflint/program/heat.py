@@ -9,7 +9,7 @@ from typing import NamedTuple
 from perflint.facts import guards
 from perflint.facts.summary import FunctionFacts
 from perflint.finding import Confidence, Heat
-from perflint.program.callgraph import CallGraph, Edge
+from perflint.program.callgraph import CallGraph, Edge, is_cached
 from perflint.program.refs import Resolver, Scope
 from perflint.program.roots import FunctionRoot, RootFinder
 
@@ -28,6 +28,7 @@ class Reason(NamedTuple):
     base: Heat = Heat.ONCE
 
 
+_LAST_RESORT = 100
 COLD = Reason(Heat.ONCE, Confidence.HIGH, None, None)
 
 
@@ -40,6 +41,12 @@ class HeatMap:
         self.roots = roots
         self.reasons: dict[Scope, Reason] = {}
         self._no_grad: dict[Scope, bool] = {}
+        self._cached = {
+            Scope(path, qualname)
+            for path, summary in resolver.summaries.items()
+            for qualname, facts in summary.functions.items()
+            if facts.decorators and is_cached(facts)
+        }
 
     def flow(self) -> None:
         """Settle functions from the hottest down: each is reached first by its hottest, surest, shortest way."""
@@ -50,9 +57,10 @@ class HeatMap:
             if is_test(scope.path):
                 continue
             serial += 1
-            heapq.heappush(
-                queue, (-root.heat, -root.confidence, 0, serial, scope, Reason(root.heat, root.confidence, None, root))
-            )
+            # That a module's users call its forward is only said where no call of the project shows it.
+            steps = _LAST_RESORT if root.role == "forward" else 0
+            reason = Reason(root.heat, root.confidence, None, root)
+            heapq.heappush(queue, (-root.heat, -root.confidence, steps, serial, scope, reason))
         for path, summary in self.resolver.summaries.items():
             if is_test(path):
                 continue
@@ -88,6 +96,8 @@ class HeatMap:
         heats = self.contexts(scope, facts, reason.heat)
         found = []
         for edge in edges:
+            if edge.callee in self._cached:
+                continue
             heat = heats[edge.context] if edge.context >= 0 else reason.heat
             if heat > Heat.ONCE:
                 confidence = min(reason.confidence, edge.confidence, self._loop_confidence(scope, facts, edge.context))
@@ -115,6 +125,8 @@ class HeatMap:
             if context.kind == "loop":
                 loop = self.roots.loops.get((scope, int(context.detail)))
                 heats.append(max(outer, loop.heat) if loop is not None else outer)
+            elif context.detail == guards.LEAVES:
+                heats.append(min(outer, max(_outside_loop(facts, context.parent, heats, base), Heat.EPOCH)))
             elif context.kind == "guard":
                 heats.append(cooled(outer, str(context.detail)))
             else:
@@ -153,7 +165,8 @@ class HeatMap:
             caller = waiting.pop()
             facts = self.resolver.summaries[caller.path].functions[caller.function]
             for edge in self.graph.outgoing.get(caller, ()):
-                if state[edge.callee] and edge.callee not in fixed and not inside_no_grad(facts, edge.context):
+                switch = grad_switch(facts, edge.context)
+                if state[edge.callee] and edge.callee not in fixed and switch != "no_grad":
                     state[edge.callee] = False
                     waiting.append(edge.callee)
         self._no_grad = state
@@ -182,17 +195,38 @@ def cooled(heat: Heat, guard: str) -> Heat:
     return Heat.ONCE
 
 
-def inside_no_grad(facts: FunctionFacts, context: int) -> bool:
+def _outside_loop(facts: FunctionFacts, context: int, heats: list[Heat], base: Heat) -> Heat:
+    """The heat around the innermost loop that holds `context`."""
     while context >= 0:
-        if facts.contexts[context].kind == "no_grad":
-            return True
+        item = facts.contexts[context]
+        context = item.parent
+        if item.kind == "loop":
+            break
+    return heats[context] if context >= 0 else base
+
+
+def inside_no_grad(facts: FunctionFacts, context: int) -> bool:
+    return grad_switch(facts, context) == "no_grad"
+
+
+def grad_switch(facts: FunctionFacts, context: int) -> str:
+    """The innermost switch of gradients around a context: "no_grad", "grad" or ""."""
+    while context >= 0:
+        if facts.contexts[context].kind in ("no_grad", "grad"):
+            return facts.contexts[context].kind
         context = facts.contexts[context].parent
-    return False
+    return ""
 
 
 def _decorated(facts: FunctionFacts) -> bool:
     for decorator in facts.decorators:
-        name = decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator
-        if isinstance(name, str) and name.rpartition(".")[2] in ("no_grad", "inference_mode"):
-            return True
+        arguments: tuple[object, ...] = ()
+        name = decorator
+        if isinstance(decorator, tuple) and decorator[0] == "call":
+            name, arguments = decorator[1], decorator[2]
+        last = name.rpartition(".")[2] if isinstance(name, str) else ""
+        if last in ("no_grad", "inference_mode"):
+            return arguments[:1] != (("const", "bool", False),)
+        if last == "set_grad_enabled":
+            return arguments[:1] == (("const", "bool", False),)
     return False

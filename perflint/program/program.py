@@ -9,7 +9,7 @@ from perflint.facts.summary import MODULE, FunctionFacts, Summary, Value
 from perflint.finding import Confidence, Heat, Hop
 from perflint.program.callgraph import CallGraph, Edge
 from perflint.program.compiled import compiled_scopes
-from perflint.program.heat import HeatMap, inside_no_grad
+from perflint.program.heat import HeatMap, grad_switch
 from perflint.program.names import ModuleTable
 from perflint.program.refs import BATCH, CLASS, EXTERNAL, INSTANCE, Ref, Refs, Resolver, Scope
 from perflint.program.roots import RootFinder, is_loader, looks_like_loader
@@ -50,7 +50,7 @@ class Program:
         return False
 
     def is_loader(self, ref: Ref) -> bool:
-        return is_loader(self.resolver, ref)
+        return self.resolver.is_loader(ref)
 
     def looks_like_loader(self, dotted: str) -> bool:
         return looks_like_loader(dotted)
@@ -59,7 +59,8 @@ class Program:
         return self.summaries[scope.path].functions[scope.function]
 
     def callers(self, scope: Scope) -> list[Edge]:
-        return self.graph.incoming.get(scope, [])
+        """The calls of a function; reading a property is none."""
+        return [edge for edge in self.graph.incoming.get(scope, ()) if edge.index >= 0]
 
     def argument(self, edge: Edge, name: str) -> Value:
         """What the call of `edge` passes for a parameter, in the notation of summaries, written in `edge.caller`."""
@@ -104,7 +105,8 @@ class Program:
 
     def grad_off(self, scope: Scope, context: int = -1) -> bool:
         """Whether gradients are certainly off: here, in the whole function, or on every known way into it."""
-        return inside_no_grad(self.function(scope), context) or self.heatmap.without_grad(scope)
+        switch = grad_switch(self.function(scope), context)
+        return switch == "no_grad" or (switch == "" and self.heatmap.without_grad(scope))
 
     def trains(self, scope: Scope) -> bool:
         """Whether a function runs a backward pass or an optimizer step, itself or in what it calls."""

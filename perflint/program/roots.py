@@ -64,6 +64,10 @@ _WRAPPER_POSITION = {
 }
 _HOOKS = frameworks.FORWARD_HOOKS | frameworks.BACKWARD_HOOKS | frameworks.OPTIMIZER_HOOKS
 _IGNITE_ENGINES = {name.rpartition(".")[2] for name in frameworks.IGNITE_ENGINES}
+_NOT_BATCHES = frozenset(
+    "range keys values items split splitlines parameters named_parameters modules children listdir glob walk finditer "
+    "open reversed map filter".split()
+)
 _SAMPLING = frozenset({"multinomial", "argmax", "cat", "topk", "sample", "gumbel_softmax", "concat"})
 
 
@@ -148,9 +152,9 @@ class RootFinder:
         training = self._training_functions()
         for path, summary in self.resolver.summaries.items():
             for qualname, facts in summary.functions.items():
+                self._framework_function(Scope(path, qualname), facts)
                 if facts.loops:
                     self._classify_loops(Scope(path, qualname), facts, training)
-                self._framework_function(Scope(path, qualname), facts)
         self._registered_functions()
         self._epoch_loops()
 
@@ -221,7 +225,7 @@ class RootFinder:
         for edge in self.graph.outgoing.get(scope, ()):
             inner = innermost_loop(facts, edge.context)
             if inner is not None and edge.callee in training and edge.confidence == Confidence.HIGH:
-                (steps if _is_plain_call(facts, edge.index) else backward).add(inner)
+                steps.add(inner)
         for index, loop in enumerate(facts.loops):
             found = self._loop_heat(scope, facts, index, loop, backward, steps, advances, samples, accumulates)
             if found is not None:
@@ -234,15 +238,20 @@ class RootFinder:
         confidence = self._loader_confidence(loop, scope)
         trains = index in backward or index in steps
         outer = loops_around(facts, loop.context)
-        if confidence is None and index in advances:
-            confidence = Confidence.HIGH
         if confidence is not None:
             heat = Heat.MICROBATCH if index in accumulates else Heat.STEP
+            return LoopHeat(heat, "train" if trains else "batches", confidence)
+        if index in advances:
+            # `for micro in range(accumulation): batch = next(it)` inside a loop that takes the steps.
+            part_of_step = any(item in steps or item in advances for item in outer)
+            heat = Heat.MICROBATCH if index in accumulates or (part_of_step and index not in steps) else Heat.STEP
+            confidence = Confidence.HIGH
             return LoopHeat(heat, "train" if trains else "batches", confidence)
         if trains and _is_literal(loop.iterable):
             return LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
         if trains:
-            inner_of_step = any(
+            root = self.functions.get(scope)
+            inner_of_step = (root is not None and root.heat >= Heat.STEP) or any(
                 item in steps or item in advances or self._loader_confidence(facts.loops[item], scope) is not None
                 for item in outer
             )
@@ -317,7 +326,8 @@ class RootFinder:
             return True
         if isinstance(value, str):
             if _ITERATOR_NAME.search(value.rpartition(".")[2]):
-                return True
+                definitions = self.resolver.definitions(value, scope)
+                return not definitions or any(_may_give_batches(inner) for inner, _ in definitions)
             name = self._unwrapped(value, scope)
             return name is not None and looks_like_loader(name)
         if isinstance(value, tuple) and value[0] == "call" and value[1] == "iter" and value[2]:
@@ -479,10 +489,16 @@ def loops_around(facts: FunctionFacts, context: int) -> list[int]:
     return found
 
 
+def _may_give_batches(value: Value) -> bool:
+    """Whether what an iterator is made from may be a loader, by all that is plain to see."""
+    if isinstance(value, tuple) and value[0] == "call":
+        name = _callee(value[1])[0]
+        if name == "iter" and value[2]:
+            return _may_give_batches(value[2][0])
+        return name not in _NOT_BATCHES
+    return not (isinstance(value, tuple) and value[0] in ("seq", "map", "const", "each", "item"))
+
+
 def _is_literal(value: Value) -> bool:
     """`for flag in (False, True)`: the turns of such a loop are configurations, not steps."""
     return isinstance(value, tuple) and value[0] in ("seq", "map")
-
-
-def _is_plain_call(facts: FunctionFacts, index: int) -> bool:
-    return facts.calls[index].func is not None

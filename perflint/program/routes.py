@@ -6,6 +6,7 @@ from perflint.facts.summary import MODULE, FunctionFacts
 from perflint.finding import Confidence, Heat, Hop
 from perflint.program.heat import HeatMap
 from perflint.program.refs import Scope
+from perflint.program.roots import loops_around
 
 _LONGEST = 40
 
@@ -28,6 +29,9 @@ def route_to(heat: HeatMap, scope: Scope, context: int) -> tuple[Heat, tuple[Hop
             found = heat.roots.loops[scope, loop]
             confidence = min(confidence, found.confidence)
             hops.append(Hop(scope.path, facts.loops[loop].line, facts.loops[loop].text))
+            around = _hot_loop_around(heat, scope, facts, loop)
+            if around is not None:
+                hops.append(Hop(scope.path, facts.loops[around].line, facts.loops[around].text))
             break
         if reason.root is not None:
             confidence = min(confidence, reason.root.confidence)
@@ -68,6 +72,15 @@ def _decisive_loop(
                     return found
         context = item.parent
     return found
+
+
+def _hot_loop_around(heat: HeatMap, scope: Scope, facts: FunctionFacts, loop: int) -> int | None:
+    """The loop over steps that a loop over parts of one stands in: it tells what the parts are parts of."""
+    for outer in loops_around(facts, facts.loops[loop].context):
+        found = heat.roots.loops.get((scope, outer))
+        if found is not None and found.heat >= Heat.STEP:
+            return outer
+    return None
 
 
 def _facts(heat: HeatMap, scope: Scope) -> FunctionFacts:
