@@ -206,8 +206,10 @@ class Context:
 
 
 def callee_name(call: ast.Call) -> str:
-    """The last name of a callee as written: `collect` for `gc.collect()`."""
+    """The last name of a callee as written: `collect` for `gc.collect()`, `DataLoader` for `DataLoader[int](...)`."""
     func = call.func
+    if isinstance(func, ast.Subscript):
+        func = func.value
     return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 

@@ -9,6 +9,7 @@ from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix
 
 from ._loaders import SAMPLERS, dataset_work, is_plain_loader, is_sampling_loader, option, purpose, workers
 
+
 class LoaderWithoutWorkers(Rule):
     """A training loader without workers decodes and augments on the main thread while the device waits.
 

@@ -41,6 +41,17 @@ DEVICE_LOADERS = words(
     "fastai.data.core.DataLoaders fastai.vision.data.ImageDataLoaders"
 )
 
+#: Loaders of graphs that draw and cut a subgraph for each batch, on the host.
+SAMPLING_LOADERS = within(
+    "torch_geometric.loader",
+    "NeighborLoader NeighborSampler LinkNeighborLoader HGTLoader ClusterLoader GraphSAINTSampler GraphSAINTNodeSampler "
+    "GraphSAINTEdgeSampler GraphSAINTRandomWalkSampler ShaDowKHopSampler RandomNodeLoader",
+) | within(
+    "torch_geometric.data",
+    "NeighborSampler ClusterLoader GraphSAINTSampler GraphSAINTNodeSampler GraphSAINTEdgeSampler "
+    "GraphSAINTRandomWalkSampler ShaDowKHopSampler RandomNodeSampler",
+)
+
 #: Names that are a loader's wherever they are defined: what unknown modules call their subclasses and factories.
 _LOADER_SUFFIXES = ("DataLoader", "Dataloader")
 
