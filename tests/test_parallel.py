@@ -1,0 +1,69 @@
+"""The same findings whatever the number of processes, and nothing lost with one that dies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from perflint import parallel
+from perflint.discovery import discover
+from perflint.finding import Report
+from perflint.parallel import map_chunks
+from perflint.registry import load_rules
+from perflint.run import Options, check
+from perflint.settings import load_settings
+
+pytestmark = pytest.mark.skipif(not parallel.can_fork(), reason="workers are forked")
+
+
+@pytest.fixture
+def many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "perflint.toml").write_text("")
+    for number in range(80):
+        (tmp_path / f"train_{number:02}.py").write_text(
+            "import gc\nfrom shared import clean_up\n\n\n"
+            "def train(model, loader, optimizer):\n    for batch in loader:\n"
+            "        model(batch).backward()\n        optimizer.step()\n"
+            + ("        gc.collect()\n" if number % 3 else "        clean_up()\n")
+        )
+    (tmp_path / "shared.py").write_text("import gc\n\n\ndef clean_up():\n    gc.collect()\n")
+    (tmp_path / "broken.py").write_text("def f(:\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(jobs: int) -> Report:
+    settings = load_settings(Path.cwd())
+    rules = [rule() for rule in load_rules()]
+    return check(discover(["."], settings), Options(settings, rules, jobs=jobs, cache=False))
+
+
+def test_findings_do_not_depend_on_the_number_of_processes(many_files: Path) -> None:
+    alone = run(1)
+    assert len(alone.findings) == 54
+    assert len(alone.errors) == 1
+    assert run(2) == alone
+    assert run(5) == alone
+
+
+def test_a_worker_that_is_killed_loses_nothing() -> None:
+    parent = os.getpid()
+
+    def work(numbers: Sequence[int]) -> list[int]:
+        if os.getpid() != parent and 70 in numbers:
+            os.kill(os.getpid(), 9)
+        return [number * 2 for number in numbers]
+
+    done = [number for _, results in map_chunks(work, list(range(200)), 2) for number in results]
+    assert done == [number * 2 for number in range(200)]
+
+
+def test_an_error_in_a_worker_is_raised_here() -> None:
+    def work(numbers: Sequence[int]) -> int:
+        return 1 // (0 if 70 in numbers else 1)
+
+    with pytest.raises(ZeroDivisionError):
+        list(map_chunks(work, list(range(200)), 2))
