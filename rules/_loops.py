@@ -1,0 +1,60 @@
+"""What the rules about work in loops share: what a loop is for, and what stays the same in it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import Context
+from perflint.program.refs import Scope
+
+_TRAINING = re.compile(
+    r"^(?:backward|fit|finetune|fine_tune|zero_grad|learn|optimizer|optim|opt|trainer|Trainer|manual_backward)$"
+    r"|^(?:train|finetune|fit|optimi[sz]e|calibrate)_|_(?:train|trainer|optimizer|optim)$"
+)
+#: Loops whose turns are meant to begin from the start.
+_FRESH = re.compile(
+    r"fold|seed|trial|attempt|retr(?:y|ies)|repeat|restart|ensemble|member|replica|worker|rank|experiment|(?:^|_)runs?(?:_|$)",
+    re.IGNORECASE,
+)
+_TIMING = frozenset(
+    "perf_counter synchronize elapsed_time benchmark timeit do_bench profile warmup n_warmup num_warmup "
+    "elapsed process_time monotonic".split()
+)
+
+
+def names_in(node: ast.AST) -> Iterator[str]:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            yield part.id
+        elif isinstance(part, ast.Attribute):
+            yield part.attr
+
+
+def trains_inside(loop: ast.stmt, ctx: Context) -> bool:
+    """Whether a loop trains something, itself or in a function of the project that it calls."""
+    if any(_TRAINING.search(name) for name in names_in(loop)):
+        return True
+    for part in ast.walk(loop):
+        if isinstance(part, ast.Call):
+            if isinstance(part.func, ast.Attribute) and part.func.attr == "train" and part.args:
+                return True
+            if isinstance(part.func, ast.Name) and part.func.id == "train":
+                return True
+            target = ctx.project_target(part.func)
+            if target is not None and target.kind == "function" and ctx.program.trains(Scope(target.path, target.name)):
+                return True
+    return False
+
+
+def starts_afresh(loop: ast.stmt) -> bool:
+    """Whether a loop runs over folds, seeds, trials or the like, each of which needs a model of its own."""
+    if isinstance(loop, (ast.For, ast.AsyncFor)):
+        return any(_FRESH.search(name) for part in (loop.target, loop.iter) for name in names_in(part))
+    return isinstance(loop, ast.While) and any(_FRESH.search(name) for name in names_in(loop.test))
+
+
+def is_timing(node: ast.AST) -> bool:
+    """Whether code measures time: it repeats itself on purpose."""
+    return any(name in _TIMING for name in names_in(node))

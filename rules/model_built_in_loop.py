@@ -1,0 +1,184 @@
+"""TPL503: the same model built or loaded again on every turn of a loop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import INSTANCE, Calls, Confidence, Context, Finding, Heat, Impact, Rule, callee_name, is_test
+from perflint.kinds.kind import Tag
+from perflint.pytorch.modules import FACTORY_METHODS, MODULE_FACTORIES, is_torch_module, makes_module
+from perflint.pytorch.names import last
+
+from ._loops import is_timing, names_in, starts_afresh, trains_inside
+
+#: Modules of torch.nn whose weights are filled at construction.
+_LAYERS = (
+    "Linear",
+    "Bilinear",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose2d",
+    "Embedding",
+    "LSTM",
+    "GRU",
+    "MultiheadAttention",
+    "TransformerEncoderLayer",
+    "TransformerEncoder",
+    "TransformerDecoderLayer",
+)
+_BUILDERS = (
+    "build_model",
+    "make_model",
+    "get_model",
+    "load_model",
+    "create_model",
+    "init_model",
+    "build_network",
+    "load_network",
+)
+
+
+class ModelBuiltInLoop(Rule):
+    """The same model is built, or read from disk, again on every turn of a loop.
+
+    Why it is slow
+    Building a module fills its weights with random numbers: `nn.Linear(2048, 2048)` takes 29 ms, as long as 42 of its
+    forwards, and all of it is overwritten where weights are loaded next (measured on a CPU; `torch.nn.utils.skip_init`
+    takes 0.25 ms and `device="meta"` 0.09 ms). `from_pretrained` reads the checkpoint on top of that.
+
+    What to write instead
+    Build it once before the loop. Where the loop changes the weights, keep a copy of the state dict and load it at the
+    start of each turn; load it with `strict=True`: with `strict=False` every key the state dict lacks keeps the weights
+    of the turn before, without a message. Where the weights are loaded anyway, build under `torch.device("meta")` and
+    load with `assign=True`. A checkpoint opens faster with `torch.load(..., mmap=True)`.
+
+    When to leave it
+    Folds, seeds, trials, ensembles and searches over settings, each of which needs a fresh model; a different model on
+    each turn; loops that train what they build; layers built in `__init__`; building lazily once; trying again after an
+    error: perflint is silent there.
+
+    Fix safety
+    There is no automatic fix: random numbers are drawn in another order, and state is carried from turn to turn.
+    """
+
+    code, name = "TPL503", "model-built-in-loop"
+    impact = Impact.HIGH
+    listens = (Calls(*FACTORY_METHODS, *(last(name) for name in MODULE_FACTORIES), *_LAYERS, *_BUILDERS),)
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if is_test(ctx.path) or not _builds(node, ctx) or ctx.guards(node) or _is_kept(node, ctx):
+            return
+        loops = ctx.loops(node)
+        hot = ctx.heat(node) >= Heat.STEP
+        if not loops and not hot:
+            return
+        if callee_name(node) in _LAYERS and not hot:
+            return
+        if loops:
+            if not _same_each_turn(node, loops[0], ctx) or starts_afresh(loops[0]) or _ends(loops[0]):
+                return
+            if trains_inside(loops[0], ctx) and not hot or is_timing(loops[0]):
+                return
+            often = ctx.heat(node).phrase if hot else "runs on every turn of the loop"
+        else:
+            if not _is_constant(node, ctx):
+                return
+            often = ctx.heat(node).phrase
+        reads = callee_name(node) in FACTORY_METHODS - {"from_config"} or callee_name(node).startswith("load")
+        yield self.finding(
+            node,
+            ctx,
+            f"`{_short(node, ctx)}` {often} with the same arguments and {'reads' if reads else 'builds'} the same model "
+            "each time.",
+            advice="Make it once before the loop; where a turn changes its weights, load a kept state dict with "
+            "`strict=True` (with `strict=False` missing keys keep the weights of the turn before).",
+            confidence=None if loops else Confidence.MEDIUM,
+        )
+
+
+def _builds(node: ast.Call, ctx: Context) -> bool:
+    """Whether the call makes a module that costs: a checkpoint's, a factory's, or a layer with weights."""
+    target = ctx.target(node.func)
+    if target is not None:
+        if is_torch_module(target):
+            return last(target) in _LAYERS
+        return makes_module(target)
+    project = ctx.project_target(node.func)
+    if project is None:
+        return False
+    return project.kind != INSTANCE and ctx.kind(node).tag is Tag.MODULE and callee_name(node) not in _LAYERS
+
+
+def _is_kept(node: ast.Call, ctx: Context) -> bool:
+    """Whether the modules are collected, or belong to one that is being built."""
+    function = ctx.tree.function_of(node)
+    if function is not None and function.name in ("__init__", "__post_init__", "build", "setup", "configure_model"):
+        return True
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.ListComp, ast.DictComp, ast.GeneratorExp, ast.Yield, ast.Return, ast.List, ast.Dict)):
+            return True
+        if isinstance(outer, ast.Call) and outer is not node:
+            name = callee_name(outer)
+            if name in ("append", "add_module", "extend", "insert", "setattr", "register_module"):
+                return True
+        if isinstance(outer, (ast.Assign, ast.AnnAssign)):
+            targets = outer.targets if isinstance(outer, ast.Assign) else [outer.target]
+            if any(isinstance(target, (ast.Subscript, ast.Attribute)) for target in targets):
+                return True
+            return _is_collected([target.id for target in targets if isinstance(target, ast.Name)], outer, ctx)
+        if isinstance(outer, ast.stmt):
+            return isinstance(outer, ast.Return)
+    return False
+
+
+def _is_collected(names: list[str], statement: ast.stmt, ctx: Context) -> bool:
+    """Whether the module is put into a container or stored by what follows."""
+    for name in names:
+        for use in ctx.inference.flow.uses_after(statement, name):
+            parent = ctx.tree.parent(use)
+            if isinstance(parent, (ast.Tuple, ast.List, ast.Dict, ast.Yield, ast.Return)):
+                return True
+            if isinstance(parent, ast.Assign) and any(not isinstance(item, ast.Name) for item in parent.targets):
+                return True
+            if isinstance(parent, ast.Call) and callee_name(parent) in ("append", "add_module", "setattr", "extend"):
+                return True
+    return False
+
+
+def _same_each_turn(node: ast.Call, loop: ast.stmt, ctx: Context) -> bool:
+    """Whether callee and arguments stay the same on every turn, seen through names the loop itself sets."""
+    given = [*node.args, *(item.value for item in node.keywords)]
+    # A library's class is the same on each turn, even where the loop itself imports it.
+    if ctx.target(node.func) is None:
+        given.append(node.func)
+    return all(_is_invariant(item, loop, ctx) for item in given)
+
+
+def _is_invariant(node: ast.expr, loop: ast.stmt, ctx: Context) -> bool:
+    return ctx.inference.flow.is_invariant(
+        node, loop, lambda call: callee_name(call) in ("str", "int", "getattr", "len")
+    )
+
+
+def _ends(loop: ast.stmt) -> bool:
+    """Whether the loop is one that tries until something works."""
+    return any(isinstance(part, (ast.Break, ast.Return, ast.Try)) for part in ast.walk(loop))
+
+
+def _is_constant(node: ast.Call, ctx: Context) -> bool:
+    """Whether nothing the call is given comes from the caller or the batch."""
+    function = ctx.tree.function_of(node)
+    if function is None:
+        return False
+    bound = {argument.arg for argument in (*function.args.args, *function.args.kwonlyargs, *function.args.posonlyargs)}
+    bound |= set(ctx.inference.flow.names_written(function))
+    given = [*node.args, *(item.value for item in node.keywords)]
+    return not any(name in bound - {"self"} for item in given for name in names_in(item))
+
+
+def _short(node: ast.Call, ctx: Context) -> str:
+    text = ctx.text(node)
+    return text if len(text) <= 70 else f"{ctx.text(node.func)}(...)"
