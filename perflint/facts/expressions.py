@@ -50,7 +50,7 @@ _DULL_FUNCTIONS = frozenset(
 #: Attributes of tensors and modules that no property of a project is worth following for.
 _DULL_READS = frozenset(
     "shape device dtype ndim data grad T weight bias training requires_grad is_cuda __name__ __class__ __dict__ args "
-    "in_channels out_channels in_features out_features value name config cfg".split()
+    "in_channels out_channels in_features out_features name config cfg".split()
 )
 
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -59,6 +60,7 @@ _CONTAINERS = frozenset(
     "torch.nn.ModuleList torch.nn.Sequential torch.nn.ModuleDict builtins.list builtins.tuple builtins.dict "
     "builtins.set collections.OrderedDict builtins.zip builtins.enumerate".split()
 )
+_BUILTINS = frozenset(dir(builtins))
 _SEQUENTIAL = "torch.nn.Sequential"
 
 
@@ -337,6 +339,8 @@ class Resolver:
                         yield from self.refs(argument, scope)
             elif callee.kind == FUNCTION:
                 yield from self._generated(callee, index, depth)
+                if index is None and any(self.is_loader(ref) for ref in self.returned(callee)):
+                    yield Ref(BATCH, "", "")
             elif callee.kind in (CLASS, EXTERNAL) and self.is_loader(_instance(callee)):
                 yield Ref(BATCH, "", "")
             elif callee.kind == CLASS:
@@ -350,7 +354,9 @@ class Resolver:
     def _generated(self, function: Ref, index: object, depth: int) -> Iterator[Ref]:
         facts = self.summaries[function.path].functions[function.name]
         scope = Scope(function.path, function.name)
-        for value, _ in facts.yields:
+        for value, context in facts.yields:
+            if self._in_batch_loop(facts, context, scope):
+                yield Ref(BATCH, "", "")
             if isinstance(value, tuple) and value[0] == "each" and value[1] is None:
                 yield from self._elements(value[2], scope, None, depth - 1)
             else:
@@ -364,6 +370,16 @@ class Resolver:
         for name in names:
             for ref in self.refs(name, Scope(function.path, facts.owner or MODULE)):
                 yield _instance(ref)
+
+    def _in_batch_loop(self, facts: FunctionFacts, context: int, scope: Scope) -> bool:
+        """Whether a generator yields once for each batch, whatever it makes of it."""
+        while context >= 0:
+            item = facts.contexts[context]
+            if item.kind == "loop":
+                found = self.elements(facts.loops[int(item.detail)].iterable, scope)
+                return any(ref.kind == BATCH for ref in found)
+            context = item.parent
+        return False
 
     def _annotated_elements(self, dotted: str, scope: Scope) -> Iterator[Ref]:
         for annotation, where in self._annotations(dotted, scope):
@@ -467,7 +483,7 @@ class Resolver:
                 found = self.exported(path, name)
                 if found:
                     return found
-        return (Ref(EXTERNAL, "", f"builtins.{name}"),)
+        return (Ref(EXTERNAL, "", f"builtins.{name}"),) if name in _BUILTINS else ()
 
     def _defined(self, summary: Summary, path: str, qualname: str) -> Refs:
         if qualname in summary.classes:

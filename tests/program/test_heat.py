@@ -2,8 +2,8 @@
 
 A comment before the mark says more, separated by commas: `grad on`, `grad off`, `role WORD`, how sure the analysis is,
 and `via FILE:LINE -> FILE:LINE` for the route (without `FILE:` in the case's own file). A `def` line is about how often
-the function is called. `# wrongly cold: WORD` and `# wrongly hot: WORD` say what the engine does not see: such a case
-fails when it comes true, so that the list only shrinks.
+the function is called, `# inner heat: WORD` about an expression inside a statement. `# wrongly cold: WORD` and
+`# wrongly hot: WORD` say what the engine does not see: such a case fails when it comes true, so that the list shrinks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from perflint.program.program import Program
 from perflint.program.refs import Scope
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "_engine" / "heat"
-_MARK = re.compile(r"(?:#([^#]*))?#\s*(heat|wrongly cold|wrongly hot): (\w+)$")
+_MARK = re.compile(r"(?:#([^#]*))?#\s*(heat|inner heat|wrongly cold|wrongly hot): (\w+)$")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def cases() -> Iterator[Case]:
                     words = [item.strip() for item in more.split(",") if item.strip()]
                     route = next((item.removeprefix("via ") for item in words if item.startswith("via ")), "")
                     extras = tuple(item for item in words if not item.startswith("via "))
-                    yield Case(program, path, number, Heat[heat.upper()], extras, route, verb != "heat")
+                    yield Case(program, path, number, Heat[heat.upper()], extras, route, verb.startswith("wrongly"))
 
 
 @lru_cache
