@@ -70,7 +70,9 @@ class Inspector:
             rules = frozenset(
                 rule
                 for rule, triggers in self._triggers
-                if rule.at_least <= peak and (triggers is None or not triggers.isdisjoint(words))
+                if rule.at_least <= peak
+                and (triggers is None or not triggers.isdisjoint(words))
+                and (not rule.needs or not rule.needs.isdisjoint(words))
             )
             if rules:
                 found[statement.line] = found.get(statement.line, frozenset()) | rules

@@ -79,6 +79,9 @@ class Rule:
     confidence: ClassVar[Confidence] = Confidence.HIGH
     listens: ClassVar[tuple[Listen, ...]]
     at_least: ClassVar[Heat] = Heat.ONCE
+    #: Identifiers one of which must occur in the same top-level statement, besides those listened to: the module whose
+    #: functions have common names (`re` for `split`).
+    needs: ClassVar[frozenset[str]] = frozenset()
     #: Whether the effect can only be measured on an accelerator.
     needs_accelerator: ClassVar[bool] = False
 

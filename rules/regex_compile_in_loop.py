@@ -51,6 +51,7 @@ class RegexCompileInLoop(Rule):
     code, name = "TPL501", "regex-compile-in-loop"
     impact = Impact.LOW
     listens = (Calls(*_FUNCTIONS),)
+    needs = frozenset({"re", "regex"})
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)

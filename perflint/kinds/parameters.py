@@ -261,9 +261,8 @@ class Parameters:
             if first <= line <= (top.end_lineno or top.lineno):
                 known = self._calls.get(id(top))
                 if known is None:
-                    tree.link(top)
                     known = self._calls[id(top)] = {}
-                    for node in ast.walk(top):
+                    for node in tree.link(top):
                         if isinstance(node, ast.Call):
                             known.setdefault((node.lineno, node.col_offset), []).append(node)
                 found = known.get((line, column), ())

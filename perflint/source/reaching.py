@@ -134,6 +134,8 @@ class Reaching:
 
     def _globals(self, module: ScopeBindings) -> None:
         """Functions that declare `global x` define x of the module."""
+        if "global " not in self.tree.source.text:
+            return
         for top in module.node.body if isinstance(module.node, ast.Module) else ():
             for node in ast.walk(top):
                 if isinstance(node, _FUNCTIONS) and any(isinstance(part, ast.Global) for part in node.body):
