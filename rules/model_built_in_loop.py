@@ -80,7 +80,7 @@ class ModelBuiltInLoop(Rule):
         if loops:
             if not _same_each_turn(node, loops[0], ctx) or starts_afresh(loops[0]) or _ends(loops[0]):
                 return
-            if trains_inside(loops[0], ctx) and not hot or is_timing(loops[0]):
+            if is_timing(loops[0]) or (not hot and trains_inside(loops[0], ctx)):
                 return
             often = ctx.heat(node).phrase if hot else "runs on every turn of the loop"
         else:
@@ -91,8 +91,8 @@ class ModelBuiltInLoop(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{_short(node, ctx)}` {often} with the same arguments and {'reads' if reads else 'builds'} the same model "
-            "each time.",
+            f"`{_short(node, ctx)}` {often} with the same arguments and {'reads' if reads else 'builds'} the same "
+            "model each time.",
             advice="Make it once before the loop; where a turn changes its weights, load a kept state dict with "
             "`strict=True` (with `strict=False` missing keys keep the weights of the turn before).",
             confidence=None if loops else Confidence.MEDIUM,

@@ -1,0 +1,165 @@
+"""TPL504: a module moved to its device again on every step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import (
+    Applicability,
+    Calls,
+    Context,
+    Finding,
+    Fix,
+    Heat,
+    Impact,
+    Rule,
+    callee_name,
+    is_constant,
+    is_test,
+)
+from perflint.kinds.kind import Device, Tag
+
+
+class ModuleSwitchInStep(Rule):
+    """A module moved on every step to the device it is on already.
+
+    Why it is slow
+    `module.to(device)` visits every submodule, parameter and buffer to find that nothing has to move: 3.6 ms for a
+    module of 400 submodules and 400 parameters (measured on a CPU; `next(module.parameters()).device` takes 4 us).
+
+    What to write instead
+    Move it once, where it is built or before the loop.
+
+    When to leave it
+    Modules that come and go to save memory (moved back to the host elsewhere), modules made in the same turn, moves
+    that happen lazily once, under a test of the device, per epoch or before an evaluation, and tensors: perflint is
+    silent there, and about `train()` and `eval()`, which cost a third of it and are often needed.
+
+    Fix safety
+    Unsafe: the module moves before the loop, and stays on the host if the loop never ran. Same bits.
+    """
+
+    code, name = "TPL504", "module-switch-in-step"
+    impact = Impact.LOW
+    listens = (Calls("to", "cuda"),)
+    at_least = Heat.STEP
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if not isinstance(node.func, ast.Attribute) or is_test(ctx.path) or ctx.guards(node):
+            return
+        module = node.func.value
+        statement = ctx.tree.statement_of(node)
+        if not _is_module(module, node, statement, ctx) or not _goes_to_device(node, ctx):
+            return
+        if _is_new(module, node, statement, ctx) or _comes_and_goes(module, ctx) or _is_where_needed(node, ctx):
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node)}` {ctx.heat(node).phrase} and walks all of the module, which is there already after the "
+            "first time.",
+            advice=f"Move `{ctx.text(module)}` once, where it is built or before the loop.",
+            fix=_before_the_loop(node, statement, ctx),
+        )
+
+
+def _is_module(module: ast.expr, node: ast.Call, statement: ast.stmt, ctx: Context) -> bool:
+    if not isinstance(module, (ast.Name, ast.Attribute)):
+        return False
+    kind = ctx.kind(module)
+    if kind.tag is Tag.MODULE:
+        return True
+    # A tensor's move hands back a copy: a result that nobody takes says that this is a module.
+    return not kind.known and isinstance(statement, ast.Expr) and statement.value is node
+
+
+def _goes_to_device(node: ast.Call, ctx: Context) -> bool:
+    """Whether the call names an accelerator, or a device chosen at run time."""
+    if callee_name(node) == "cuda":
+        return True
+    given = [*node.args[:1], *(item.value for item in node.keywords if item.arg == "device")]
+    if len(given) != 1 or is_constant(given[0], "cpu"):
+        return False
+    kind = ctx.kind(given[0])
+    if kind.device is not None:
+        return kind.device is not Device.CPU
+    name = ctx.text(given[0])
+    return kind.tag is Tag.DEVICE or ("device" in name.lower() and "dtype" not in name)
+
+
+def _is_new(module: ast.expr, node: ast.Call, statement: ast.stmt, ctx: Context) -> bool:
+    """Whether the module is not the same one on each step: made there, a loop variable, taken from a list by index."""
+    function = ctx.tree.function_of(node)
+    if function is not None and function.name in ("__init__", "__post_init__", "setup", "on_fit_start"):
+        return True
+    loops = ctx.loops(node)
+    if isinstance(module, ast.Attribute):
+        written = ctx.inference.flow.names_written(loops[-1] if loops else function or ctx.tree.module)
+        return ctx.text(module) in written and not _assigns(statement, node)
+    assert isinstance(module, ast.Name)
+    made = [item for item in ctx.inference.flow.definitions(module) if item.node is not statement]
+    if loops:
+        first, last = loops[-1].lineno, loops[-1].end_lineno or loops[-1].lineno
+        return any(first <= getattr(item.node, "lineno", 0) <= last for item in made)
+    # Without a loop here the module must come from outside: a parameter that each caller fills.
+    return not made or any(item.value is not None for item in made)
+
+
+def _assigns(statement: ast.stmt, node: ast.Call) -> bool:
+    return isinstance(statement, ast.Assign) and statement.value is node
+
+
+def _comes_and_goes(module: ast.expr, ctx: Context) -> bool:
+    """Whether the file also moves it back to the host, under this name."""
+    text = ctx.text(module)
+    last = text.rpartition(".")[2]
+    for part in ast.walk(ctx.tree.module):
+        if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)):
+            continue
+        if part.func.attr not in ("cpu", "to") or not _ends_in(part.func.value, last):
+            continue
+        if part.func.attr == "cpu" or any(_is_host(item, ctx) for item in part.args):
+            return True
+    return False
+
+
+def _is_where_needed(node: ast.Call, ctx: Context) -> bool:
+    """Whether the move stands under a test of where the module is: `if p.device != x.device`."""
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        if isinstance(outer, ast.If) and ("device" in ctx.text(outer.test) or "offload" in ctx.text(outer.test)):
+            return True
+    return False
+
+
+def _ends_in(node: ast.expr, name: str) -> bool:
+    return (node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else "") == name
+
+
+def _is_host(node: ast.expr, ctx: Context) -> bool:
+    return (
+        is_constant(node, "cpu")
+        or ctx.text(node) in ('torch.device("cpu")', "torch.device('cpu')")
+        or ("cpu" in ctx.text(node).lower() or "offload" in ctx.text(node).lower())
+    )
+
+
+def _before_the_loop(node: ast.Call, statement: ast.stmt, ctx: Context) -> Fix | None:
+    if not (isinstance(statement, ast.Expr) and statement.value is node):
+        return None
+    outermost: ast.stmt | None = None
+    for loop in ctx.loops(node):
+        if not ctx.inference.flow.is_invariant(node, loop, lambda call: call is node):
+            break
+        outermost = loop
+    if outermost is None or ctx.tree.parent(statement) not in ctx.loops(node):
+        return None
+    return Fix(
+        "Move the module once before the loop",
+        Applicability.UNSAFE,
+        (ctx.edit.insert_before(outermost, ctx.tree.text(statement)), *ctx.edit.delete_statement(statement)),
+        reason="the module is then moved even where the loop does not run",
+    )
