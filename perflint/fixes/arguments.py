@@ -104,13 +104,14 @@ class Arguments:
             if item.comma is None:
                 return layout.insert(item.end, f", {text}")
             return layout.insert(item.comma + 1, f" {text},")
-        if self._lead(item) < item.start:
+        last = self.each[-1]
+        if self._lead(last) < last.start:
             # Commas begin the lines here.
             end = layout.line_end(item.end) if layout.ends_line(item.end) else item.end
-            return layout.insert(end, f"\n{layout.before(item.start)}{text}")
+            return layout.insert(end, f"\n{layout.before(last.start)}{text}")
         indent = layout.before(item.start)
         if indent.strip():
-            indent = layout.before(self.each[-1].start)
+            indent = layout.before(last.start)
         if item.comma is not None:
             end = layout.line_end(item.comma) if layout.ends_line(item.comma + 1) else item.comma + 1
             return layout.insert(end, f"\n{indent}{text},")
@@ -157,7 +158,9 @@ class Arguments:
         layout = self.layout
         comma = previous.end if previous.comma is None else previous.comma
         between = layout.code[comma + 1 : item.start]
-        kept = between.rstrip() if layout.has_comment(comma + 1, item.start) else ""
+        kept = between if layout.has_comment(comma + 1, item.start) else ""
+        if layout.ends_line(item.end):
+            kept = kept.rstrip()
         return layout.edit(comma, item.end, kept)
 
 

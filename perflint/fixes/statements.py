@@ -58,7 +58,7 @@ class Statements:
         following = block[index + 1] if index + 1 < len(block) else None
         if following is not None and layout.code[layout.skip(end)] == ";":
             begin = self.extent(following)[0]
-            if layout.skip(layout.skip(end) + 1) == begin and not layout.has_comment(end, begin):
+            if "\n" not in layout.code[end:begin].replace("\\\n", ""):
                 return layout.edit(start, begin, "")
         previous = self.extent(block[index - 1])[1] if index else start
         if layout.begins_line(start):
@@ -92,18 +92,23 @@ class Statements:
         layout = self.layout
         if self.is_elif(first) or self.is_elif(second):
             return (NOWHERE,)
-        one, two = self.extent(first), self.extent(second)
         if self.stands_alone(first) and self.stands_alone(second):
-            one, two = (one[0], layout.line_end(one[1])), (two[0], layout.line_end(two[1]))
-            above = self._comments_above(second)
-            if above is not None:
-                mine = self._comments_above(first)
-                one, two = (one[0] if mine is None else mine, one[1]), (above, two[1])
-        code = layout.code
-        return (layout.edit(*one, code[slice(*two)].rstrip()), layout.edit(*two, code[slice(*one)].rstrip()))
+            return self._swap_lines(first, second)
+        if hasattr(first, "body") or hasattr(second, "body"):
+            return (NOWHERE,)  # a block fits on no line that others share
+        one, two = self.extent(first), self.extent(second)
+        return (layout.edit(*one, layout.code[slice(*two)]), layout.edit(*two, layout.code[slice(*one)]))
+
+    def _swap_lines(self, first: ast.stmt, second: ast.stmt) -> tuple[Edit, ...]:
+        layout = self.layout
+        above, mine = self._comments_above(second), self._comments_above(first)
+        one, two = self.extent(first), self.extent(second)
+        ones = (layout.line_start(one[0]) if above is None or mine is None else mine, layout.line_end(one[1]))
+        twos = (layout.line_start(two[0]) if above is None else above, layout.line_end(two[1]))
+        return (layout.edit(*ones, layout.code[slice(*twos)]), layout.edit(*twos, layout.code[slice(*ones)]))
 
     def _comments_above(self, statement: ast.stmt) -> int | None:
-        """Where the comment lines right above a statement begin, past their indentation."""
+        """Where the comment lines right above a statement begin."""
         layout, found = self.layout, None
         block = self.block_of(statement)
         index = block.index(statement)
@@ -112,10 +117,9 @@ class Statements:
         line = layout.line_start(self.extent(statement)[0])
         while line > stop:
             line = layout.line_start(line - 1)
-            text = layout.after(line)
-            if line < stop or not text.strip().startswith("#"):
+            if line < stop or not layout.after(line).strip().startswith("#"):
                 break
-            found = line + len(text) - len(text.lstrip())
+            found = line
         return found
 
     def insert_before(self, statement: ast.stmt, text: str) -> Edit:

@@ -25,6 +25,7 @@ DELETED = {
     "last of a line": ("a; x()  # c\n", "a  # c\n"),
     "last of a line, semicolon": ("a; x();\n", "a;\n"),
     "semicolon behind": ("a\nx();\nb\n", "a\nb\n"),
+    "semicolon behind the last of a line": ("a; x();\nif b: c\n", "a;\nif b: c\n"),
     "semicolon and continuation": ("a; \\\n  x()\nb\n", "a\nb\n"),
     "several lines": ("a\nx() if y(\n  1\n) else 2\nb\n", "a\nb\n"),
     "several lines and another": ("if 1:\n  x() if y(\n  1\n  ) else 2; b\n", "if 1:\n  b\n"),
@@ -74,6 +75,7 @@ SWAPPED = {
     "comment on both": ("# both\nx()\ny()\n", "# both\ny()\nx()\n"),
     "comment on the second": ("x()\n# two\ny()\n", "# two\ny()\nx()\n"),
     "comment on each": ("# one\nx()\n# two\ny()\n", "# two\ny()\n# one\nx()\n"),
+    "comment further left": ("if a:\n  x()\n# two\n  y()\n", "if a:\n# two\n  y()\n  x()\n"),
     "a line": ("x(); y()  # c\n", "y(); x()  # c\n"),
     "a block": ("if a:\n\t# two\n\tx()\n\ty(\n\t 1)\n", "if a:\n\t# two\n\ty(\n\t 1)\n\tx()\n"),
     "a blank line": ("x()\n\ny()\n", "y()\n\nx()\n"),
@@ -125,3 +127,8 @@ def test_a_decorator_goes_right_above_the_function() -> None:
     file = Editing("class A:\n\t@property\n\t# why\n\tdef f(self): pass\n")
     edited = file.apply(file.codemods.decorate(file.function("f"), "@torch.no_grad()"))
     assert edited == "class A:\n\t@property\n\t# why\n\t@torch.no_grad()\n\tdef f(self): pass\n"
+
+
+def test_a_block_is_not_swapped_onto_a_line_of_several() -> None:
+    file = Editing("a; x()\nif b:\n    c\n")
+    assert file.codemods.swap_statements(file.statement("x()"), file.statement("if b:")) == (NOWHERE,)
