@@ -8,6 +8,7 @@ that come before it on every path. Knows Python only: nothing of PyTorch, nothin
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -15,6 +16,8 @@ from typing import TypeAlias
 from perflint.source.bindings import Binding, Definition, ScopeBindings, ScopeLike, collect, key_of, prefixes
 from perflint.source.tree import LoopNode, Tree
 
+#: Whether a file may hold a `global` statement at all; docstrings like the word.
+_GLOBAL = re.compile(r"^\s*global\s+\w", re.MULTILINE)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -134,7 +137,7 @@ class Reaching:
 
     def _globals(self, module: ScopeBindings) -> None:
         """Functions that declare `global x` define x of the module."""
-        if "global " not in self.tree.source.text:
+        if not _GLOBAL.search(self.tree.source.text):
             return
         for top in module.node.body if isinstance(module.node, ast.Module) else ():
             for node in ast.walk(top):
