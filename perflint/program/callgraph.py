@@ -12,11 +12,12 @@ from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, 
 
 #: Methods too common to be guessed from their name alone, even when one class of the project defines them.
 _COMMON = frozenset(
-    "forward call run fit train eval step update reset close open read write load save get set add remove start stop "
-    "build create init setup process apply parse format log print sample predict transform encode decode compute "
-    "append extend insert pop clear copy items keys values join split strip to cpu cuda size view reshape mean sum "
-    "max min item backward zero_grad state_dict load_state_dict parameters modules children register send recv get_config "
-    "search match find replace count index sort reverse group flush seek tell next submit result put done wait".split()
+    "forward call run fit train eval step update reset close open read write load save get set add remove start "
+    "stop build create init setup process apply parse format log print sample predict transform encode decode "
+    "compute append extend insert pop clear copy items keys values join split strip to cpu cuda size view reshape "
+    "mean sum max min item backward zero_grad state_dict load_state_dict parameters modules children register send "
+    "recv get_config search match find replace count index sort reverse group flush seek tell next submit result "
+    "put done wait".split()
 )
 
 

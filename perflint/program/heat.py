@@ -1,4 +1,4 @@
-"""Heat flows from its roots down the call graph. It only rises, so cycles settle; every hot function keeps its route."""
+"""Heat flows from its roots down the call graph. It only rises, so cycles settle; what is hot keeps its route."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class HeatMap:
         self.roots = roots
         self.reasons: dict[Scope, Reason] = {}
         self._no_grad: dict[Scope, bool] = {}
-        self._cached = {
+        self.cached = {
             Scope(path, qualname)
             for path, summary in resolver.summaries.items()
             for qualname, facts in summary.functions.items()
@@ -96,7 +96,7 @@ class HeatMap:
         heats = self.contexts(scope, facts, reason.heat)
         found = []
         for edge in edges:
-            if edge.callee in self._cached:
+            if edge.callee in self.cached:
                 continue
             heat = heats[edge.context] if edge.context >= 0 else reason.heat
             if heat > Heat.ONCE:

@@ -61,6 +61,7 @@ _CONTAINERS = frozenset(
     "builtins.set collections.OrderedDict builtins.zip builtins.enumerate".split()
 )
 _BUILTINS = frozenset(dir(builtins))
+_IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
 _SEQUENTIAL = "torch.nn.Sequential"
 
 
@@ -216,6 +217,10 @@ class Resolver:
                     return
             elif callee.name == "builtins.getattr" and len(args) > 1 and args[1] and args[1][0] == "const":
                 yield from self.refs(("attr", args[0], args[1][2]), scope)
+            elif callee.name in _IMPORTERS:
+                # What is imported by a computed name is unknown, not the import machinery's.
+                if args and isinstance(args[0], tuple) and args[0][0] == "const" and isinstance(args[0][2], str):
+                    yield from self.imported(args[0][2], scope.path)
             elif callee.name == "builtins.next" and args:
                 yield from self.elements(args[0], scope, None)
             else:
@@ -473,7 +478,7 @@ class Resolver:
             if name in facts.binds:
                 return _few(ref for value in facts.binds[name] for ref in self.refs(value, where))
             for index, param in enumerate(facts.params):
-                if param.name == name or param.name == f"={name}":
+                if param.name in (name, f"={name}"):
                     return self._param(facts, index, where)
             if function == MODULE and name in summary.imports:
                 return self.imported(summary.imports[name], scope.path)
@@ -514,12 +519,12 @@ class Resolver:
     def annotated(self, annotation: str, scope: Scope) -> Refs:
         """Instances of the classes an annotation names."""
         owner = Scope(scope.path, MODULE)
-        found = []
-        for name in annotated_names(annotation)[0]:
-            for ref in self.refs(name, owner):
-                if ref.kind == CLASS or (ref.kind == EXTERNAL and not ref.name.startswith("builtins.")):
-                    found.append(_instance(ref))
-        return tuple(found)
+        return tuple(
+            _instance(ref)
+            for name in annotated_names(annotation)[0]
+            for ref in self.refs(name, owner)
+            if ref.kind == CLASS or (ref.kind == EXTERNAL and not ref.name.startswith("builtins."))
+        )
 
     def _annotations(self, dotted: str, scope: Scope) -> Iterator[tuple[str, Scope]]:
         base, _, attribute = dotted.rpartition(".")
@@ -682,9 +687,9 @@ class Resolver:
         facts = self.class_facts(cls)
         if facts is not None:
             owner = Scope(cls.path, MODULE)
-            for base in facts.bases:
-                if isinstance(base, tuple) and base[0] == "item":
-                    base = base[1]  # `Dataset[int]`, `Generic[T]`
+            for written in facts.bases:
+                # `Dataset[int]`, `Generic[T]`
+                base = written[1] if isinstance(written, tuple) and written[0] == "item" else written
                 for ref in self.refs(base, owner):
                     if ref.kind == CLASS:
                         found += self.mro(ref)

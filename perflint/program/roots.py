@@ -90,7 +90,7 @@ def looks_like_loader(dotted: str) -> bool:
 
 
 def is_backward(func: Value, args: tuple[Value, ...]) -> bool:
-    """`loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`, `self.manual_backward(loss)`."""
+    """`loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`, `manual_backward(loss)`."""
     name, base = _callee(func)
     if name == "manual_backward":
         return True
@@ -217,7 +217,7 @@ class RootFinder:
                 if call.func and call.func[0] == "attr"
                 else ""
             )
-            if name in ("next", "__next__") or name.endswith(".__next__") and not call.args:
+            if name in ("next", "__next__") or (name.endswith(".__next__") and not call.args):
                 if self._takes_batch(call.args[0] if call.args else name.removesuffix(".__next__"), scope):
                     advances.add(inner)
             if name.rpartition(".")[2] in _SAMPLING:
@@ -449,7 +449,7 @@ def _role(hook: frameworks.Hook) -> str:
     """What the hook is for; evaluation that runs with gradients on is told from one that has them off."""
     if hook.role in (frameworks.Role.EVAL, frameworks.Role.INFER):
         return "infer" if hook.grad else "eval"
-    return hook.role.value
+    return str(hook.role.value)
 
 
 def _ignite_root(event: Value) -> FunctionRoot | None:
