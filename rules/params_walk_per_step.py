@@ -1,0 +1,156 @@
+"""TPL508: statistics of every parameter, taken one by one in Python on every step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Context, Finding, Heat, Impact, Nodes, Rule, callee_name, is_test
+
+_WALKS = ("parameters", "named_parameters")
+_STATISTICS = frozenset(
+    "norm mean std var sum abs max min amax amin median pow square isnan isinf isfinite any all item tolist histc "
+    "vector_norm clip_grad_norm_ quantile".split()
+)
+_READS = frozenset("item tolist cpu numpy float".split())
+_UPDATES = frozenset(
+    "mul_ add_ sub_ div_ copy_ lerp_ addcmul_ addcdiv_ zero_ fill_ normal_ uniform_ clamp_ clip_ all_reduce broadcast "
+    "reduce reduce_scatter all_gather set_ nan_to_num_ foreach step register_hook".split()
+)
+
+
+class ParamsWalkPerStep(Rule):
+    """A Python loop over all parameters takes statistics of each on every step.
+
+    Why it is slow
+    Each operation on each parameter is a launch of its own, hundreds of them for a model of common size, and what they
+    compute is tiny. A gradient norm with `.item()` for each tensor takes 1.7 times as long as
+    `torch.nn.utils.get_total_norm` on a CPU (torch 2.13), where nothing has to be waited for; on a GPU each `.item()`
+    makes the host wait for the device, once per parameter.
+
+    What to write instead
+    For the norm of all gradients: what `torch.nn.utils.clip_grad_norm_` returns, or
+    `torch.nn.utils.get_total_norm(gradients)`; per parameter: `torch._foreach_norm(gradients)`, one launch for all of
+    them. Stack the results and read them once. And take statistics every N steps only.
+
+    When to leave it
+    Statistics under an every-N guard, penalties that are part of the loss and need a gradient, updates of parameters
+    (another rule's matter), averaging over processes, switching `requires_grad`, counting: perflint is silent there.
+
+    Fix safety
+    There is no automatic fix: the results come in another shape.
+    """
+
+    code, name = "TPL508", "params-walk-per-step"
+    impact = Impact.MEDIUM
+    listens = (Nodes(ast.For, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp, mentioning=_WALKS),)
+    at_least = Heat.STEP
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        walk = _walk(node)
+        if walk is None or is_test(ctx.path):
+            return
+        target, parts = walk
+        inner = parts[0]
+        if ctx.heat(inner) < Heat.STEP or ctx.guards(inner) or _is_inside_walk(node, ctx):
+            return
+        names = _derived(target, parts)
+        taken = [call for part in parts for call in _calls_on(part, names)]
+        if not any(callee_name(call) in _STATISTICS for call in taken) or _updates(parts):
+            return
+        reads = [call for call in taken if callee_name(call) in _READS]
+        if not reads and not _is_detached(parts, node, ctx):
+            return
+        costs = (
+            f"makes the host wait for the device once per parameter (`{ctx.text(reads[0])}`)"
+            if reads
+            else "launches a few small operations for each parameter"
+        )
+        yield self.finding(
+            node,
+            ctx,
+            f"The walk over `{_walked(node, ctx)}` {ctx.heat(inner).phrase} and {costs}.",
+            advice="Use `torch.nn.utils.get_total_norm` or `torch._foreach_norm` on the list of gradients, read the "
+            "result once, and only every few steps.",
+            impact=Impact.HIGH if reads else None,
+        )
+
+
+def _walk(node: ast.AST) -> tuple[ast.expr, list[ast.AST]] | None:
+    """The loop's target and what runs on each turn, for loops over a model's parameters."""
+    if isinstance(node, ast.For):
+        return (node.target, list(node.body)) if _is_parameters(node.iter) else None
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
+        first = node.generators[0]
+        return (first.target, [node.elt, *first.ifs]) if _is_parameters(first.iter) else None
+    if isinstance(node, ast.DictComp):
+        first = node.generators[0]
+        return (first.target, [node.value, node.key, *first.ifs]) if _is_parameters(first.iter) else None
+    return None
+
+
+def _is_parameters(node: ast.expr) -> bool:
+    """`model.parameters()`, also filtered, listed or numbered."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _WALKS:
+        return True
+    return callee_name(node) in ("list", "enumerate", "filter", "tuple", "reversed") and any(
+        _is_parameters(item) for item in node.args
+    )
+
+
+def _walked(node: ast.AST, ctx: Context) -> str:
+    iterable = node.iter if isinstance(node, ast.For) else node.generators[0].iter  # type: ignore[attr-defined]
+    return ctx.text(iterable)
+
+
+def _is_inside_walk(node: ast.AST, ctx: Context) -> bool:
+    """Whether another walk around this one is reported already."""
+    return any(_walk(outer) is not None for outer in ctx.tree.ancestors(node))
+
+
+def _derived(target: ast.expr, parts: list[ast.AST]) -> set[str]:
+    """The loop's own names, and those given a value from them."""
+    names = {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+    for part in parts:
+        for statement in ast.walk(part):
+            if isinstance(statement, ast.Assign) and any(
+                isinstance(item, ast.Name) and item.id in names for item in ast.walk(statement.value)
+            ):
+                names |= {item.id for item in statement.targets if isinstance(item, ast.Name)}
+    return names
+
+
+def _calls_on(part: ast.AST, names: set[str]) -> Iterator[ast.Call]:
+    """Calls on, or of, something made from the names."""
+    for call in ast.walk(part):
+        if not isinstance(call, ast.Call):
+            continue
+        given = [*call.args, call.func.value] if isinstance(call.func, ast.Attribute) else call.args
+        if any(isinstance(item, ast.Name) and item.id in names for value in given for item in ast.walk(value)):
+            yield call
+
+
+def _updates(parts: list[ast.AST]) -> bool:
+    """Whether the loop changes the parameters: then it is no statistic."""
+    for part in parts:
+        for item in ast.walk(part):
+            if isinstance(item, ast.Call) and callee_name(item) in _UPDATES:
+                return True
+            if isinstance(item, (ast.Assign, ast.AugAssign)):
+                targets = item.targets if isinstance(item, ast.Assign) else [item.target]
+                if any(isinstance(at, ast.Attribute) and at.attr in ("data", "grad") for at in targets):
+                    return True
+    return False
+
+
+def _is_detached(parts: list[ast.AST], node: ast.AST, ctx: Context) -> bool:
+    """Whether it is about gradients or values only, and no penalty that the loss is made of."""
+    if ctx.grad_off(parts[0]):
+        return True
+    return any(
+        isinstance(item, ast.Attribute) and item.attr in ("grad", "data", "detach", "main_grad")
+        for part in parts
+        for item in ast.walk(part)
+    )
