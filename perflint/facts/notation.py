@@ -118,13 +118,33 @@ def annotation_text(node: ast.expr | None) -> str:
         return ""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value[:200]
-    path = path_of(node)
-    if path is not None:
-        return path
+    text = _plain_annotation(node)
+    if text is not None:
+        return text[:200]
     try:
         return ast.unparse(node)[:200]
     except (RecursionError, ValueError):
         return ""
+
+
+def _plain_annotation(node: ast.expr) -> str | None:
+    """What `ast.unparse` gives, for the shapes that nearly all annotations have: it is slow, and they are many."""
+    path = path_of(node)
+    if path is not None:
+        return path
+    if isinstance(node, ast.Constant):
+        return repr(node.value) if node.value is None or isinstance(node.value, str) else None
+    if isinstance(node, ast.Subscript):
+        inner = node.slice
+        parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+        texts = [_plain_annotation(item) for item in (node.value, *parts)]
+        if not parts or None in texts:
+            return None
+        return f"{texts[0]}[{', '.join(text for text in texts[1:] if text)}]"
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        left, right = _plain_annotation(node.left), _plain_annotation(node.right)
+        return f"{left} | {right}" if left and right and not isinstance(node.right, ast.BinOp) else None
+    return None
 
 
 def params_of(arguments: ast.arguments) -> tuple[Param, ...]:

@@ -113,6 +113,14 @@ class _Surveyor(Expressions):
             self.value(node.value, 0)
         return None
 
+    def augmented(self, node: ast.AugAssign) -> str | None:
+        self.target(node.target)
+        self.value(node.value, 0)
+        return None
+
+    def nothing(self, _node: ast.stmt) -> str | None:
+        return None
+
     # Definitions.
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> str | None:
@@ -366,6 +374,10 @@ _STATEMENTS: dict[type[ast.stmt], _Handler] = {
     ast.AsyncFunctionDef: _Surveyor.function,
     ast.ClassDef: _Surveyor.class_,
     ast.Expr: _Surveyor.expression,
+    ast.AugAssign: _Surveyor.augmented,
+    ast.Pass: _Surveyor.nothing,
+    ast.Break: _Surveyor.nothing,
+    ast.Continue: _Surveyor.nothing,
     ast.If: _Surveyor.if_,
     ast.For: _Surveyor.for_,
     ast.AsyncFor: _Surveyor.for_,

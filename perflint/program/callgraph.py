@@ -21,6 +21,7 @@ _COMMON = frozenset(
 )
 
 
+_NO_FACTS = FunctionFacts("", 0, 0, "", "")
 #: Past this many children a base class says nothing about which of them runs.
 _MOST_CHILDREN = 40
 #: Library functions that keep a function for a single later moment, or run it somewhere else.
@@ -136,11 +137,11 @@ class CallGraph:
 
     def _connect(self, scope: Scope, facts: FunctionFacts, index: int, *, guess: bool) -> bool:
         call = facts.calls[index]
-        targets = self.targets(call, scope)
+        found = self.targets(call, scope) if not self._is_foreign(call.func, scope, facts) else None
         confidence = Confidence.HIGH
-        external = targets is None
-        targets = targets or []
-        inherited = self._overrides(call, scope, targets)
+        external = found is None
+        targets = found or []
+        inherited = self._overrides(call, scope, targets) if not external else {}
         if external or not (targets or inherited):
             for callee in self._callbacks(call, scope, facts):
                 self._add(Edge(scope, callee, call.context, call.line, Confidence.MEDIUM, index, callback=True))
@@ -152,6 +153,18 @@ class CallGraph:
         for callee, sure in inherited.items():
             self._add(Edge(scope, callee, call.context, call.line, sure, index))
         return bool(targets or inherited or external)
+
+    def _is_foreign(self, func: Value, scope: Scope, facts: FunctionFacts) -> bool:
+        """Whether a callee is plainly a library's function: most are, and need no second thought."""
+        if not isinstance(func, str):
+            return False
+        first, _, rest = func.partition(".")
+        return (
+            bool(rest)
+            and first in self.resolver.foreign(scope.path)
+            and first not in facts.binds
+            and func not in facts.binds
+        )
 
     def _overrides(self, call: CallFacts, scope: Scope, targets: list[Scope]) -> dict[Scope, Confidence]:
         """What `self.method()` runs where `self` is of a class that derives from the method's own."""
@@ -258,7 +271,9 @@ class CallGraph:
 
     def _may_be_function(self, value: Value, facts: FunctionFacts) -> bool:
         if isinstance(value, str):
-            return value.rpartition(".")[2] in self._names or value in facts.binds
+            if value.rpartition(".")[2] in self._names:
+                return True
+            return any(self._may_be_function(bound, _NO_FACTS) for bound in facts.binds.get(value, ()))
         if not isinstance(value, tuple):
             return False
         return value[0] == "lambda" or (value[0] == "call" and str(value[1]).endswith("partial"))

@@ -178,7 +178,8 @@ def _cooling(program: Program, edge: Edge) -> str:
         item = facts.contexts[context]
         outer = program.heat_at(edge.caller, item.parent)
         if item.kind == "guard" and program.heat_at(edge.caller, context) < outer:
-            return f" (line {item.line}: a guard that {_GUARD_WORDS[str(item.detail)]}; around it {outer.phrase.removeprefix('runs ')})"
+            around = outer.phrase.removeprefix("runs ")
+            return f" (line {item.line}: a guard that {_GUARD_WORDS[str(item.detail)]}; around it {around})"
         context = item.parent
     return ""
 

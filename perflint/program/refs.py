@@ -75,7 +75,7 @@ class Resolver:
         self.modules = modules
         self._is_loader = is_loader
         self.param_refs: ParamRefs | None = None
-        self._memo: dict[tuple[Value, Scope], Refs] = {}
+        self._memo: dict[Scope, dict[Value, Refs]] = {}
         self._active: set[tuple[Value, Scope]] = set()
         self._element_memo: dict[tuple[Value, Scope, object], Refs] = {}
         self._iterating: set[tuple[Value, Scope, object]] = set()
@@ -84,6 +84,7 @@ class Resolver:
         self._attributes_of: dict[tuple[Ref, str], Refs] = {}
         self._scopes: dict[Scope, tuple[tuple[Scope, FunctionFacts], ...]] = {}
         self._loaders: dict[Ref, bool] = {}
+        self._foreign: dict[str, frozenset[str]] = {}
         #: By file, the functions that define other functions or classes inside.
         self._nesting = {
             path: {name.rpartition(".<locals>.")[0] for name in (*summary.functions, *summary.classes)}
@@ -107,10 +108,14 @@ class Resolver:
     def refs(self, value: Value, scope: Scope) -> Refs:
         if value is None:
             return ()
+        memo = self._memo.get(scope)
+        if memo is None:
+            memo = self._memo[scope] = {}
+        else:
+            known = memo.get(value)
+            if known is not None:
+                return known
         key = (value, scope)
-        known = self._memo.get(key)
-        if known is not None:
-            return known
         if key in self._active or len(self._active) > 200:
             return ()
         self._active.add(key)
@@ -119,7 +124,7 @@ class Resolver:
         finally:
             self._active.discard(key)
         if found or not self._active:
-            self._memo[key] = found
+            memo[value] = found
         return found
 
     def _evaluate(self, value: Value, scope: Scope) -> Iterator[Ref]:
@@ -450,13 +455,25 @@ class Resolver:
 
     def name(self, name: str, scope: Scope) -> Refs:
         """What a plain name refers to."""
-        key = (name, scope)
-        known = self._memo.get(key)
+        memo = self._memo.setdefault(scope, {})
+        known = memo.get(name)
         if known is None:
             known = self._look_up(name, scope)
             if known or not self._active:
-                self._memo[key] = known
+                memo[name] = known
         return known
+
+    def foreign(self, path: str) -> frozenset[str]:
+        """The names that a file imports from libraries."""
+        found = self._foreign.get(path)
+        if found is None:
+            imports = self.summaries[path].imports
+            found = self._foreign[path] = frozenset(
+                name
+                for name, target in imports.items()
+                if all(ref.kind == EXTERNAL for ref in self.imported(target, path))
+            )
+        return found
 
     def _look_up(self, name: str, scope: Scope) -> Refs:
         summary = self.summaries[scope.path]
