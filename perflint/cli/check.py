@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perflint import __version__
-from perflint.cli import console, project
+from perflint.cli import console, fixing, project
 from perflint.cli.app import CLEAN, FAULT, FOUND
 from perflint.discovery import display_path
 from perflint.errors import PerflintError
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 @click.command("check")
 @click.argument("paths", nargs=-1)
 @project.selection_options
+@click.option("--fix", is_flag=True, help="Make the safe fixes first, as 'perflint fix --apply' does.")
+@click.option("--unsafe", is_flag=True, help="With --fix, make the unsafe ones too.")
 @click.option("--fail-on", metavar="LEVEL", help="What makes exit code 1: impact=LEVEL, confidence=LEVEL, or both.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 although there are findings.")
 @click.option("--output-format", type=click.Choice(FORMATS), help="How to print.")
@@ -47,6 +49,8 @@ def command(
     explain_heat: str | None,
     jobs: int | None,
     *,
+    fix: bool,
+    unsafe: bool,
     extra: bool,
     exit_zero: bool,
     statistics: bool,
@@ -56,11 +60,15 @@ def command(
 ) -> int:
     """Check PATHS (default: the working directory), knowing the whole project around them.
 
-    Exit code 0: nothing found; 1: findings; 2: the input or perflint was at fault.
+    Exit code 0: nothing found; 1: findings, or files changed by --fix; 2: the input or perflint was at fault.
     """
     from perflint.run import Options, check
 
     paths = paths or (".",)
+    if unsafe and not fix:
+        raise click.UsageError("--unsafe says which fixes --fix makes")
+    if fix and "-" in paths:
+        raise click.UsageError("--fix cannot rewrite standard input; 'perflint fix -' prints it fixed")
     named = (stdin_filename or "stdin.py",) if "-" in paths else paths
     settings = project.settings_for(named, config, confidence)
     counting = settings.fail_on if fail_on is None else FailOn.parse(fail_on)
@@ -85,6 +93,11 @@ def command(
             console.write(_explain_heat(discovery, options, explain_heat))
             return CLEAN
         report = check(discovery, options)
+        made = fixing.make(discovery, options, report, unsafe=unsafe) if fix else fixing.NOTHING
+        if made.written:
+            report = check(discovery, options)
+    for line in made.lines():
+        console.complain(line)
     text = render(
         report,
         shown_as,
@@ -100,9 +113,10 @@ def command(
         for problem in report.errors:
             if problem.detail:
                 sys.stderr.write(f"{problem.path}: {problem.message}\n{problem.detail}\n")
-    if report.errors:
+    if report.errors or made.problems:
         return FAULT
-    return FOUND if any(map(counting.counts, report.findings)) and not exit_zero else CLEAN
+    is_clean = not made.written and not any(map(counting.counts, report.findings))
+    return CLEAN if is_clean or exit_zero else FOUND
 
 
 def _deliver(text: str, output: Path | None, report: Report) -> None:

@@ -82,7 +82,7 @@ def command(
         _print_content(stdin[1], result)
     elif apply:
         files, failed = fixing.write(discovery, result)
-        _name_files(files)
+        console.write("".join(f"{fixing.named(file)}\n" for file in files))
         problems += failed
     else:
         _print_diff(result, colored=console.wants_color(color))
@@ -103,11 +103,6 @@ def _print_content(original: bytes, result: Fixing) -> None:
     sys.stdout.buffer.flush()
 
 
-def _name_files(files: Iterable[FixedFile]) -> None:
-    for file in files:
-        console.write(f"fixed {file.source.path}: {fixing.codes(file.taken)}\n")
-
-
 def _print_diff(result: Fixing, *, colored: bool) -> None:
     from perflint.fixes.diff import file_diff
 
@@ -124,14 +119,11 @@ def _colored(line: str) -> str:
 def _comment(result: Fixing, problems: Iterable[Problem], *, debug: bool) -> None:
     """On standard error, so that a diff or a fixed file is all there is on standard output."""
     for problem in problems:
-        place = problem.path if problem.line is None else f"{problem.path}:{problem.line}"
-        console.complain(f"{place}: {problem.message}")
+        console.complain(fixing.described(problem))
         if debug and problem.detail:
             sys.stderr.write(f"{problem.detail}\n")
     for item in result.outcome.dropped:
-        finding = item.finding
-        title = finding.fix.title if finding.fix is not None else finding.name
-        console.complain(f"{finding.path}:{finding.span.line}: {finding.code} not fixed ({title}): {item.reason}")
+        console.complain(fixing.not_fixed(item))
 
 
 def _summary(files: Sequence[FixedFile], more: int, *, is_made: bool) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perflint.errors import SourceError
-from perflint.finding import Applicability, Finding, Fix, Problem, Report
-from perflint.fixes.rounds import FixedFile, Outcome, fix_files
+from perflint.finding import Applicability, Fix, Problem, Report
+from perflint.fixes.rounds import Dropped, FixedFile, Outcome, fix_files
 from perflint.source.read import decode_source, read_bytes
 
 if TYPE_CHECKING:
@@ -102,6 +102,34 @@ def encoded(fixing: Fixing) -> dict[str, bytes]:
     return {file.source.path: file.source.encode(file.text) for file in fixing.outcome.files}
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What was done on disk, and what was not."""
+
+    written: tuple[FixedFile, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+
+    def lines(self) -> Iterator[str]:
+        """In words."""
+        for problem in self.problems:
+            yield described(problem)
+        for item in self.dropped:
+            yield not_fixed(item)
+        for file in self.written:
+            yield named(file)
+
+
+NOTHING = Made()
+
+
+def make(discovery: Discovery, options: Options, report: Report, *, unsafe: bool) -> Made:
+    """Make the fixes of `report` and write them."""
+    fixing = fix_report(discovery, options, report, Applicability.UNSAFE if unsafe else Applicability.SAFE)
+    written, problems = write(discovery, fixing)
+    return Made(tuple(written), (*fixing.problems, *problems), fixing.outcome.dropped)
+
+
 def write(discovery: Discovery, fixing: Fixing) -> tuple[list[FixedFile], list[Problem]]:
     """Write the changed files. Returns those written, and what went wrong with others."""
     from perflint.fixes.write import WriteError, replace_file
@@ -120,9 +148,21 @@ def write(discovery: Discovery, fixing: Fixing) -> tuple[list[FixedFile], list[P
     return written, problems
 
 
-def codes(findings: Sequence[Finding]) -> str:
-    """`TPL101, TPL305 (2)`: which fixes a file got."""
+def named(file: FixedFile) -> str:
+    """`fixed train.py: TPL101, TPL305 (2)`."""
     counts: dict[str, int] = {}
-    for finding in findings:
+    for finding in file.taken:
         counts[finding.code] = counts.get(finding.code, 0) + 1
-    return ", ".join(code if number == 1 else f"{code} ({number})" for code, number in sorted(counts.items()))
+    codes = (code if number == 1 else f"{code} ({number})" for code, number in sorted(counts.items()))
+    return f"fixed {file.source.path}: {', '.join(codes)}"
+
+
+def described(problem: Problem) -> str:
+    place = problem.path if problem.line is None else f"{problem.path}:{problem.line}"
+    return f"{place}: {problem.message}"
+
+
+def not_fixed(item: Dropped) -> str:
+    finding = item.finding
+    title = finding.fix.title if finding.fix is not None else finding.name
+    return f"{finding.path}:{finding.span.line}: {finding.code} not fixed ({title}): {item.reason}"

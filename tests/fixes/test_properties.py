@@ -241,7 +241,7 @@ def test_statements(source: SourceFile, data: st.DataObject) -> None:
     body = getattr(parent, name)
     index = body.index(statement)
     codemods = program.codemods
-    if isinstance(statement, ast.ImportFrom) or program.source.text.startswith('"""') and statement is body[0]:
+    if isinstance(statement, ast.ImportFrom) or (program.source.text.startswith('"""') and statement is body[0]):
         return
     empty = [] if isinstance(parent, ast.Module) else [ast.Pass()]
     left = [*body[:index], *body[index + 1 :]] or empty
