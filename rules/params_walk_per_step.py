@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.api import Context, Finding, Heat, Impact, Nodes, Rule, callee_name, is_test
 
 _WALKS = ("parameters", "named_parameters")
+_LISTS = ("params", "trainable_params", "model_params", "param_list", "trainable_parameters")
 _STATISTICS = frozenset(
     "norm mean std var sum abs max min amax amin median pow square isnan isinf isfinite any all item tolist histc "
     "vector_norm clip_grad_norm_ quantile".split()
@@ -43,7 +44,7 @@ class ParamsWalkPerStep(Rule):
 
     code, name = "TPL508", "params-walk-per-step"
     impact = Impact.MEDIUM
-    listens = (Nodes(ast.For, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp, mentioning=_WALKS),)
+    listens = (Nodes(ast.For, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp, mentioning=_WALKS + _LISTS),)
     at_least = Heat.STEP
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
@@ -59,7 +60,7 @@ class ParamsWalkPerStep(Rule):
         if not any(callee_name(call) in _STATISTICS for call in taken) or _updates(parts):
             return
         reads = [call for call in taken if callee_name(call) in _READS]
-        if not reads and not _is_detached(parts, node, ctx):
+        if not reads and not _is_detached(parts, ctx):
             return
         costs = (
             f"makes the host wait for the device once per parameter (`{ctx.text(reads[0])}`)"
@@ -90,7 +91,9 @@ def _walk(node: ast.AST) -> tuple[ast.expr, list[ast.AST]] | None:
 
 
 def _is_parameters(node: ast.expr) -> bool:
-    """`model.parameters()`, also filtered, listed or numbered."""
+    """`model.parameters()`, also filtered, listed or numbered, and lists that are named for it."""
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        return (node.attr if isinstance(node, ast.Attribute) else node.id) in (*_LISTS, "parameters")
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute) and node.func.attr in _WALKS:
@@ -145,7 +148,7 @@ def _updates(parts: list[ast.AST]) -> bool:
     return False
 
 
-def _is_detached(parts: list[ast.AST], node: ast.AST, ctx: Context) -> bool:
+def _is_detached(parts: list[ast.AST], ctx: Context) -> bool:
     """Whether it is about gradients or values only, and no penalty that the loss is made of."""
     if ctx.grad_off(parts[0]):
         return True

@@ -1,0 +1,189 @@
+"""TPL505: the same forward run twice in one function."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator
+
+from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, callee_name, is_test
+from perflint.source.bindings import Binding
+
+from ._forwards import arguments, is_forward, is_pure
+from ._loops import is_timing, names_in
+
+_SWITCHES = frozenset(
+    "train load_state_dict step update fuse quantize disable_adapter enable_adapter set_adapter merge_adapter apply "
+    "register_forward_hook add_hook reset_hooks remove unload prune half float requires_grad_ backward dropout "
+    "enable_dropout seed manual_seed disable_adapters enable_adapters copy_ mul_ add_ data".split()
+)
+_DEEP = 4
+
+
+class RepeatedForward(Rule):
+    """The same module is called twice with the same input in one function, with gradients off.
+
+    Why it is slow
+    A forward is the dearest thing in evaluation code. Run under `no_grad` in evaluation mode it gives the same result
+    for the same input, so the second run is half the time for nothing.
+
+    What to write instead
+    Keep the first result and use it twice. Where different layers are wanted, take all of them from one run, with the
+    names that are needed as a filter.
+
+    When to leave it
+    Where the second result may differ: dropout left on, batch statistics being updated, augmentation, views of a
+    contrastive loss, a second pass of sharpness-aware optimizers, adapters or hooks switched in between, weights
+    changed in between; and where the time itself is measured. perflint is silent there, and where the function
+    neither switches gradients off nor the module to evaluation.
+
+    Fix safety
+    There is no automatic fix: that a module gives the same twice cannot be proven from the source.
+    """
+
+    code, name = "TPL505", "repeated-forward"
+    impact = Impact.HIGH
+    listens = (Functions("no_grad", "inference_mode", "run_with_cache", "eval"),)
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        if is_test(ctx.path) or is_timing(node):
+            return
+        runs = [
+            part
+            for statement in node.body
+            for part in ctx.walk(statement)
+            if isinstance(part, ast.Call) and arguments(part) and not _is_thrown_away(part, ctx)
+        ]
+        runs = sorted((run for run in runs if is_forward(run, ctx)), key=lambda run: (run.lineno, run.col_offset))
+        told: set[str] = set()
+        for first, second in itertools.combinations(runs, 2):
+            text = ctx.text(second)
+            if text in told or not _is_same(first, second, node, ctx):
+                continue
+            told.add(text)
+            yield self.finding(
+                second,
+                ctx,
+                f"`{text}` runs the same forward again: line {first.lineno} has its result already.",
+                advice=f"Keep the result of line {first.lineno} and use it here.",
+                confidence=None if ctx.grad_off(second) else Confidence.MEDIUM,
+                related=(ctx.hop(first, "first run here"),),
+            )
+
+
+def _is_thrown_away(call: ast.Call, ctx: Context) -> bool:
+    """Whether nobody uses the result: a warm-up."""
+    parent = ctx.tree.parent(call)
+    if isinstance(parent, ast.Assign):
+        return all(isinstance(target, ast.Name) and target.id == "_" for target in parent.targets)
+    return isinstance(parent, ast.Expr)
+
+
+def _is_same(first: ast.Call, second: ast.Call, function: ast.AST, ctx: Context) -> bool:
+    """Whether both give the same: same text and meaning, on one way through the code, and nothing switched between."""
+    if ctx.text(first) != ctx.text(second) or not all(_only_evaluates(run, function, ctx) for run in (first, second)):
+        return False
+    if not _comes_before(first, second, ctx) or _withs(first, ctx) != _withs(second, ctx):
+        return False
+    pairs = zip([first.func, *arguments(first)], [second.func, *arguments(second)])
+    if not all(_means_the_same(one, other, ctx, _DEEP) for one, other in pairs):
+        return False
+    return not _is_switched(first, second, function, ctx)
+
+
+def _only_evaluates(call: ast.Call, function: ast.AST, ctx: Context) -> bool:
+    """Whether the result is looked at and not trained on: gradients off, an analysis call, or evaluation mode."""
+    if ctx.grad_off(call) or callee_name(call) == "run_with_cache":
+        return True
+    model = ctx.text(call.func)
+    return not ctx.program.trains(ctx.scope(call)) and any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr == "eval"
+        and ctx.text(part.func.value) == model
+        for part in ast.walk(function)
+    )
+
+
+def _comes_before(first: ast.Call, second: ast.Call, ctx: Context) -> bool:
+    """Whether the first has always run when the second does: its block is one of those around the second."""
+    if ctx.loops(first) and ctx.loops(first) != ctx.loops(second)[-len(ctx.loops(first)) :]:
+        return False
+    one, other = ctx.tree.statement_of(first), ctx.tree.statement_of(second)
+    if one is other:
+        return not any(isinstance(outer, (ast.IfExp, ast.BoolOp)) for outer in ctx.tree.ancestors(first))
+    block = ctx.tree.parent(one)
+    around: list[ast.AST] = [other, *ctx.tree.ancestors(other)]
+    for outer in around:
+        if ctx.tree.parent(outer) is block:
+            for name in ("body", "orelse", "finalbody"):
+                statements = getattr(block, name, [])
+                if one in statements and outer in statements:
+                    return statements.index(one) < statements.index(outer)
+    # A `with` lets through what stands in it.
+    if isinstance(block, (ast.With, ast.AsyncWith)):
+        return one.lineno < other.lineno and ctx.tree.parent(block) in list(ctx.tree.ancestors(other))
+    return False
+
+
+def _withs(node: ast.AST, ctx: Context) -> list[str]:
+    """The context managers around a call but those that only switch gradients or precision."""
+    found = []
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.With, ast.AsyncWith)):
+            texts = [ctx.text(item.context_expr) for item in outer.items]
+            found += [text for text in texts if "no_grad" not in text and "inference_mode" not in text]
+    return found
+
+
+def _means_the_same(one: ast.expr, other: ast.expr, ctx: Context, depth: int) -> bool:
+    """Whether two expressions of the same text have the same value, seen through names set twice to the same."""
+    mine = [part for part in ast.walk(one) if isinstance(part, ast.Name)]
+    theirs = [part for part in ast.walk(other) if isinstance(part, ast.Name)]
+    for part in ast.walk(one):
+        if isinstance(part, ast.Call) and not is_pure(part, ctx):
+            return False
+    return all(_name_means_the_same(left, right, ctx, depth) for left, right in zip(mine, theirs))
+
+
+def _name_means_the_same(left: ast.Name, right: ast.Name, ctx: Context, depth: int) -> bool:
+    flow = ctx.inference.flow
+    first, second = flow.definitions(left), flow.definitions(right)
+    if {id(item) for item in first} == {id(item) for item in second}:
+        return True
+    if depth == 0 or len(first) != 1 or len(second) != 1:
+        return False
+    one, other = first[0], second[0]
+    if one.binding is not Binding.ASSIGN or other.binding is not Binding.ASSIGN or one.path or other.path:
+        return False
+    if one.value is None or other.value is None or ctx.text(one.value) != ctx.text(other.value):
+        return False
+    return _means_the_same(one.value, other.value, ctx, depth - 1)
+
+
+def _is_switched(first: ast.Call, second: ast.Call, function: ast.AST, ctx: Context) -> bool:
+    """Whether anything between the two may change the module or its input."""
+    start, end = (first.end_lineno or 0, first.end_col_offset or 0), (second.lineno, second.col_offset)
+    own = set(names_in(first.func))
+    given = {part.id for item in arguments(first) for part in ast.walk(item) if isinstance(part, ast.Name)}
+    for part in ast.walk(function):
+        if not isinstance(part, (ast.expr, ast.stmt)) or not start <= (part.lineno, part.col_offset) < end:
+            continue
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _SWITCHES:
+            return True
+        if isinstance(part, ast.Call) and not is_forward(part, ctx) and own & set(_passed(part)):
+            return True
+        if isinstance(part, (ast.Subscript, ast.Attribute)) and isinstance(part.ctx, ast.Store):
+            if set(names_in(part)) & (given | own - {"self"}):
+                return True
+        if isinstance(part, ast.AugAssign) and set(names_in(part.target)) & given:
+            return True
+    return False
+
+
+def _passed(call: ast.Call) -> Iterator[str]:
+    """Names a call is given; a method's receiver is none."""
+    for item in arguments(call):
+        if isinstance(item, (ast.Name, ast.Attribute)):
+            yield from names_in(item)
