@@ -27,7 +27,8 @@ _ARGUMENT_DEPTH = 4
 _DULL_CALLS = frozenset(
     "len isinstance print range str int float bool abs type id repr hasattr format ord chr round hash divmod pow "
     "issubclass vars dir locals globals ValueError TypeError RuntimeError KeyError NotImplementedError AssertionError "
-    "AttributeError ImportError IndexError".split()
+    "AttributeError ImportError IndexError dict list tuple set frozenset enumerate zip super getattr setattr slice "
+    "bytes partial staticmethod classmethod property reversed callable".split()
 )
 _DULL_METHODS = frozenset(
     "append extend insert join split strip lstrip rstrip startswith endswith lower upper replace format encode decode "
@@ -36,6 +37,12 @@ _DULL_METHODS = frozenset(
     "items get pop update setdefault add remove discard sort reverse index count type to cpu numpy warn warning "
     "info debug error exists repeat softmax sigmoid argmax argmin pow sqrt exp log abs cumsum gather scatter_ any "
     "all".split()
+)
+#: Of these, the ones that only tensors, strings and lists have.
+_PLAIN_METHODS = frozenset(
+    "append extend strip lstrip rstrip startswith endswith lower upper view reshape permute transpose contiguous "
+    "unsqueeze squeeze flatten expand float long half tolist detach fill_ zero_ mul_ add_ sub_ div_ copy_ masked_fill "
+    "chunk setdefault softmax cumsum gather scatter_".split()
 )
 #: Modules whose plain arithmetic runs nothing of the program's, as written in imports.
 _DULL_MODULES = frozenset("torch torch.nn torch.nn.functional torch.nn.init numpy math os.path".split())
@@ -249,7 +256,9 @@ class Expressions:
         if type(receiver) is ast.Name:
             if func.attr in _DULL_FUNCTIONS and self.summary.imports.get(receiver.id) in _DULL_MODULES:
                 return True
-            return func.attr in _DULL_METHODS and receiver.id not in ("self", "super") and not node.args
+            if func.attr not in _DULL_METHODS or receiver.id in ("self", "super"):
+                return False
+            return not node.args or func.attr in _PLAIN_METHODS
         if func.attr in _DULL_METHODS:
             return not node.args or func.attr not in ("to", "log")
         return False
@@ -417,7 +426,7 @@ class Expressions:
                 self.bind_items(target, value)  # type: ignore[arg-type]
 
     def bind_each(self, target: ast.expr, iterable: Value) -> None:
-        if iterable is None:
+        if iterable is None or (type(iterable) is tuple and iterable[0] == "call" and iterable[1] == "range"):
             return
         if type(target) is ast.Name:
             self.scope.bind(target.id, ("item", iterable, None))
@@ -425,7 +434,7 @@ class Expressions:
             self.bind_items(target, ("item", iterable, None))
 
     def bind_items(self, target: ast.Tuple | ast.List, value: Value) -> None:
-        if value is None:
+        if value is None or _gives_numbers(value):
             return
         for index, part in enumerate(target.elts):
             item = ("item", value, index)
@@ -453,6 +462,13 @@ def names_in(target: ast.expr) -> tuple[str, ...]:
     if type(target) is ast.Name:
         return (target.id,)
     return tuple(part.id for part in ast.walk(target) if isinstance(part, ast.Name))
+
+
+def _gives_numbers(value: Value) -> bool:
+    """`b, c = x.shape`, `b, c = x.size()`: what comes out refers to nothing."""
+    if type(value) is str:
+        return value.endswith((".shape", ".size"))
+    return value[0] == "call" and type(value[1]) is str and value[1].endswith((".size", ".shape"))
 
 
 def _cut(value: Value, depth: int) -> Value:
