@@ -14,7 +14,8 @@ FORWARD_METHODS = frozenset(
 )
 #: What gives the same for the same input and costs little to read through.
 _PURE = frozenset(
-    "to_tokens tokenize to cuda cpu unsqueeze squeeze view reshape long getattr len int str float range tuple get".split()
+    "to_tokens tokenize to cuda cpu unsqueeze squeeze view reshape long getattr len int str float range tuple "
+    "get".split()
 )
 
 

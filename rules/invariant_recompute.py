@@ -1,0 +1,202 @@
+"""TPL506: work in a loop whose inputs never change there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Confidence, Context, Finding, Heat, Impact, Loops, Rule, is_test
+from perflint.kinds.kind import Tag
+from perflint.program.heat import inside_no_grad
+from perflint.program.refs import Scope
+from perflint.pytorch.tensors import COSTLY_FUNCTIONS
+
+from ._forwards import arguments, is_forward, is_pure
+from ._loops import is_timing, names_in, starts_afresh, trains_inside
+
+_MODELS = (
+    "model",
+    "teacher",
+    "encoder",
+    "net",
+    "network",
+    "text_encoder",
+    "base_model",
+    "ref_model",
+    "reference_model",
+)
+_MAKERS = ("meshgrid", "linspace", "arange", "outer", "logspace", "tril_indices", "triu_indices")
+_RANDOM = frozenset("rand randn randint sample shuffle multinomial choice normal dropout permutation randperm".split())
+_CHANGES = frozenset(
+    "load_state_dict train step fit update prune quantize merge copy_ add_ mul_ apply half register_forward_hook "
+    "add_hook set_adapter requires_grad_ reset unload push append forward_".split()
+)
+_DEEP = 4
+
+
+class InvariantRecompute(Rule):
+    """A forward of an unchanged model, or another costly pure call, is repeated in a loop with the same inputs.
+
+    Why it is slow
+    The result is the same on every turn, so all turns but the first are for nothing. A search loop that compares each
+    candidate with the unchanged original, and runs the original again each time, spends half of its forwards on it.
+
+    What to write instead
+    Compute it once before the loop and keep the result; on the host, if the loop needs the device's memory.
+
+    When to leave it
+    A model that the loop trains or changes, an input that the loop sets, dropout or sampling in what is called,
+    warm-up and timing loops, loops over seeds and trials, and cheap calls: perflint is silent there. It looks at
+    forwards that run without gradients, at grids and position tables made from numbers, and at decompositions; whether
+    any other call is pure cannot be told from the source. Reading an attribute, or a function of weights that are being
+    trained, is no such work.
+
+    Fix safety
+    There is no automatic fix: that a call is pure cannot be proven.
+    """
+
+    code, name = "TPL506", "invariant-recompute"
+    impact = Impact.MEDIUM
+    listens = (Loops(*_MODELS, *_MAKERS, "eigh", "svd", "inv", "pinv"),)
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, (ast.For, ast.AsyncFor, ast.While))
+        if is_test(ctx.path) or is_timing(node) or starts_afresh(node) or _is_forever(node) or trains_inside(node, ctx):
+            return
+        for call in _calls(node, ctx):
+            if _is_cheap(call, ctx) or not _is_unchanging(call, node, ctx):
+                continue
+            certain = is_forward(call, ctx)
+            yield self.finding(
+                call,
+                ctx,
+                f"`{_short(call, ctx)}` is computed on every turn of this loop from inputs that never change in it.",
+                advice="Compute it once before the loop and keep the result.",
+                confidence=None if certain else Confidence.MEDIUM,
+                related=(ctx.hop(node, "the loop"),),
+            )
+
+
+def _is_forever(loop: ast.stmt) -> bool:
+    """A service loop: what it calls answers a world that changes."""
+    return isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant)
+
+
+def _calls(loop: ast.For | ast.AsyncFor | ast.While, ctx: Context) -> Iterator[ast.Call]:
+    """Calls of the loop's own body whose result is bound or used; those of inner loops are judged there."""
+    for statement in loop.body:
+        for part in ctx.walk(statement):
+            if isinstance(part, ast.Call) and ctx.loops(part)[:1] == [loop] and arguments(part):
+                parent = ctx.tree.parent(part)
+                if not isinstance(parent, (ast.Expr, ast.Return)) and not _is_thrown_away(parent):
+                    yield part
+
+
+def _is_thrown_away(parent: ast.AST | None) -> bool:
+    return isinstance(parent, ast.Assign) and all(getattr(target, "id", "") == "_" for target in parent.targets)
+
+
+def _is_cheap(call: ast.Call, ctx: Context) -> bool:
+    """Whether the call is none of those worth keeping: a forward without gradients, a table, a decomposition."""
+    if is_forward(call, ctx):
+        return not ctx.grad_off(call)
+    target = ctx.target(call.func)
+    if target is not None:
+        hot = ctx.heat(call) >= Heat.STEP
+        return not (
+            hot and target in COSTLY_FUNCTIONS and target.rpartition(".")[2] in ("meshgrid", "eigh", "svd", "pinv")
+        )
+    return not _runs_a_model(call, ctx)
+
+
+def _runs_a_model(call: ast.Call, ctx: Context) -> bool:
+    """Whether a function of the project runs a model that it is given, without gradients and without chance."""
+    ref = ctx.project_target(call.func)
+    if ref is None or ref.kind != "function":
+        return False
+    scope = Scope(ref.path, ref.name)
+    facts = ctx.program.function(scope)
+    if ctx.program.trains(scope) or facts.is_generator or not facts.returns:
+        return False
+    names = {param.name for param in facts.params}
+    runs = False
+    for item in facts.calls:
+        dotted = item.func if isinstance(item.func, str) else ""
+        if dotted.rpartition(".")[2] in _RANDOM or dotted.rpartition(".")[2] in _CHANGES:
+            return False
+        if dotted in names and _is_given_module(dotted, call, facts.params, ctx):
+            runs = runs or inside_no_grad(facts, item.context) or ctx.program.grad_off(scope)
+    return runs
+
+
+def _is_given_module(name: str, call: ast.Call, params: tuple[object, ...], ctx: Context) -> bool:
+    """Whether the argument passed for a parameter is a module."""
+    ordered = [getattr(param, "name", "") for param in params]
+    position = ordered.index(name)
+    given = next((item.value for item in call.keywords if item.arg == name), None)
+    if given is None and position < len(call.args):
+        given = call.args[position]
+    if given is None or isinstance(given, ast.Starred):
+        return False
+    kind = ctx.kind(given)
+    return kind.tag is Tag.MODULE or (not kind.known and ctx.text(given).rpartition(".")[2].endswith("model"))
+
+
+def _is_unchanging(call: ast.Call, loop: ast.stmt, ctx: Context) -> bool:
+    """Whether nothing the call depends on is set, changed or handed to others in the loop."""
+    given = arguments(call)
+    if not all(_is_fixed(item, loop, ctx, _DEEP) for item in given):
+        return False
+    if is_forward(call, ctx):
+        given = [*given, call.func]
+        if not _is_fixed(call.func, loop, ctx, _DEEP):
+            return False
+    return not _is_touched({name for item in given for name in _objects(item)}, call, loop, ctx)
+
+
+def _is_fixed(node: ast.expr, loop: ast.stmt, ctx: Context, depth: int) -> bool:
+    """Whether an expression has the same value on every turn, seen through names that the loop sets to the same."""
+    flow = ctx.inference.flow
+    if flow.is_invariant(node, loop, lambda call: is_pure(call, ctx)):
+        return True
+    if not isinstance(node, ast.Name) or depth == 0:
+        return False
+    made = flow.definitions(node)
+    if len(made) != 1 or made[0].path or made[0].value is None or not isinstance(made[0].node, ast.Assign):
+        return False
+    return _is_fixed(made[0].value, loop, ctx, depth - 1)
+
+
+def _objects(node: ast.expr) -> Iterator[str]:
+    """Names in an argument that stand for objects others may change."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Attribute):
+        yield node.attr
+
+
+def _is_touched(names: set[str], call: ast.Call, loop: ast.stmt, ctx: Context) -> bool:
+    """Whether another call in the loop may change one of the objects: it is its receiver, or is given it."""
+    for other in ast.walk(loop):
+        if not isinstance(other, ast.Call) or other is call or ctx.text(other.func) == ctx.text(call.func):
+            continue
+        if isinstance(other.func, ast.Attribute):
+            receiver = set(names_in(other.func.value))
+            if receiver & names and other.func.attr in _CHANGES:
+                return True
+        if is_forward(other, ctx) or is_pure(other, ctx):
+            continue
+        for item in arguments(other):
+            if set(_objects(item)) & names and _may_change(item, ctx):
+                return True
+    return False
+
+
+def _may_change(item: ast.expr, ctx: Context) -> bool:
+    """Whether handing it on may change it: numbers, strings and devices cannot."""
+    return ctx.kind(item).tag not in (Tag.NUMBER, Tag.STRING, Tag.DEVICE, Tag.DTYPE, Tag.NONE, Tag.TOKENIZER)
+
+
+def _short(node: ast.Call, ctx: Context) -> str:
+    text = ctx.text(node)
+    return text if len(text) <= 70 else f"{ctx.text(node.func)}(...)"
