@@ -34,7 +34,7 @@ _DULL_METHODS = frozenset(
     "append extend insert join split strip lstrip rstrip startswith endswith lower upper replace format encode decode "
     "view reshape permute transpose contiguous unsqueeze squeeze flatten expand size dim numel sum mean max min float "
     "long half bool int item tolist detach clone fill_ zero_ mul_ add_ sub_ div_ copy_ masked_fill chunk keys values "
-    "items get pop update setdefault add remove discard sort reverse index count type to cpu numpy warn warning "
+    "items get pop update setdefault add discard sort reverse index count type to cpu numpy warn warning "
     "info debug error exists repeat softmax sigmoid argmax argmin pow sqrt exp log abs cumsum gather scatter_ any "
     "all".split()
 )

@@ -41,6 +41,9 @@ _SHOULD = re.compile(
 _DEBUG = re.compile(
     r"^(?:debug|_debug|is_debug|debugging|debug_mode|dry_run|profile|profiling|do_profile|sanity_check|verbose_debug)$"
 )
+_MAKER = re.compile(
+    r"^_*(?:lazy_?)?(?:init|build|set_?up|create|fill|load|make|refresh|compute|ensure|start|open)(?:_|$)"
+)
 _BEST = re.compile(r"best|(?:^|_)(?:is_|new_)best|improv", re.IGNORECASE)
 _EXPORTING = {"is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting", "is_compiling", "is_dynamo_compiling"}
 _BROKEN = {"isnan", "isinf"}
@@ -53,8 +56,10 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = 
         kinds = [classify(value, body, known) for value in test.values]
         if isinstance(test.op, ast.And):
             return _coldest(kinds)
+        if all(kinds):
+            return _hottest(kinds)
         # `if self.cache is None or self.cache.shape != x.shape`: filled anew only when it no longer fits.
-        return LAZY if LAZY in kinds else _hottest(kinds) if all(kinds) else None
+        return LAZY if LAZY in kinds else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return classify_negated(test.operand, body, known)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
@@ -159,7 +164,7 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
         # `if i in self.plot_steps`: a counter looked up in a collection of chosen steps.
         return PERIODIC if _is_counter(left) and _last_name(left) not in ("n", "t") else None
     if isinstance(op, ast.Is) and isinstance(right, ast.Constant) and right.value is None:
-        return LAZY if body is not None and _assigns(body, left) else None
+        return LAZY if body is not None and (_assigns(body, left) or _asks_for(body, left)) else None
     if isinstance(op, (ast.Lt, ast.LtE)):
         if _is_counter(left) and isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value <= 10:
             return FIRST
@@ -252,6 +257,18 @@ def _raises(body: list[ast.stmt], limit: ast.expr) -> bool:
         targets = [target for item in body if isinstance(item, ast.Assign) for target in item.targets]
         return any(isinstance(target, ast.Name) and target.id == limit.id for target in targets)
     return _assigns(body, limit)
+
+
+def _asks_for(body: list[ast.stmt], target: ast.expr) -> bool:
+    """`if self._buffer is None: self._fill_buffer()`: a method of the object is asked to make what it lacks."""
+    if not (isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self"):
+        return False
+    for statement in body:
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and _MAKER.match(call.func.attr):
+            if isinstance(call.func.value, ast.Name) and call.func.value.id == "self":
+                return True
+    return False
 
 
 def _makes(body: list[ast.stmt], owner: ast.expr, attribute: ast.expr) -> bool:

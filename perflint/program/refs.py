@@ -325,7 +325,7 @@ class Resolver:
             yield from self._nested_elements(("item", inner, None), where, index, depth - 1)
 
     def _call_elements(self, value: Value, scope: Scope, index: object, depth: int) -> Iterator[Ref]:
-        func, args = value[1], value[2]
+        func, args = value[1], given(value)
         name = func if isinstance(func, str) else ""
         last = name.rpartition(".")[2]
         if last in _PREPARE and args:
@@ -722,6 +722,11 @@ class Resolver:
     def _function(self, scope: Scope) -> FunctionFacts:
         functions = self.summaries[scope.path].functions
         return functions.get(scope.function) or functions[MODULE]
+
+
+def given(call: Value) -> tuple[Value, ...]:
+    """The positional arguments of a call, or what it is told to iterate: `tqdm(iterable=loader)`."""
+    return call[2] or tuple(item for name, item in call[3] if name == "iterable")
 
 
 def _instance(ref: Ref) -> Ref:

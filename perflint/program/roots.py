@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from perflint.facts import guards
 from perflint.facts.summary import CallFacts, FunctionFacts, LoopFacts, Value
 from perflint.finding import Confidence, Heat
 from perflint.program.callgraph import CallGraph
-from perflint.program.refs import BATCH, CLASS, EXTERNAL, EXTERNAL_INSTANCE, INSTANCE, Ref, Resolver, Scope
+from perflint.program.refs import BATCH, CLASS, EXTERNAL, EXTERNAL_INSTANCE, INSTANCE, Ref, Resolver, Scope, given
 from perflint.pytorch import frameworks, loaders
 from perflint.pytorch.names import canonical
 
@@ -64,6 +65,7 @@ _WRAPPER_POSITION = {
 }
 _HOOKS = frameworks.FORWARD_HOOKS | frameworks.BACKWARD_HOOKS | frameworks.OPTIMIZER_HOOKS
 _IGNITE_ENGINES = {name.rpartition(".")[2] for name in frameworks.IGNITE_ENGINES}
+_HANDLE = re.compile(r"handle|hook", re.IGNORECASE)
 _NOT_BATCHES = frozenset(
     "range keys values items split splitlines parameters named_parameters modules children listdir glob walk finditer "
     "open reversed map filter".split()
@@ -143,13 +145,13 @@ class RootFinder:
     def __init__(self, resolver: Resolver, graph: CallGraph) -> None:
         self.resolver = resolver
         self.graph = graph
-        self._steps_inside: set[Scope] = set()
+        self._taking: set[Scope] = set()
         self.loops: dict[tuple[Scope, int], LoopHeat] = {}
         self.functions: dict[Scope, FunctionRoot] = {}
-        self._contains: set[Scope] = set()
 
     def find(self) -> None:
         training = self._training_functions()
+        self._taking = self._batch_taking_functions()
         for path, summary in self.resolver.summaries.items():
             for qualname, facts in summary.functions.items():
                 self._framework_function(Scope(path, qualname), facts)
@@ -162,15 +164,21 @@ class RootFinder:
 
     def _training_functions(self) -> set[Scope]:
         """Functions that run a backward or an optimizer step outside any loop of their own."""
+        return self._holding(lambda call, scope: self.is_training_call(call.func, call.args, scope))
+
+    def _batch_taking_functions(self) -> set[Scope]:
+        """Functions that take the next batch from an iterator that outlives them, outside any loop of their own."""
+        return self._holding(lambda call, scope: self._advances(call, scope) and not _is_fresh(call))
+
+    def _holding(self, wanted: Callable[[CallFacts, Scope], bool]) -> set[Scope]:
+        """Functions that make a wanted call outside their loops, themselves or through what they surely call."""
         found: set[Scope] = set()
         waiting: list[Scope] = []
         for path, summary in self.resolver.summaries.items():
             for qualname, facts in summary.functions.items():
                 scope = Scope(path, qualname)
                 for call in facts.calls:
-                    if innermost_loop(facts, call.context) is None and self.is_training_call(
-                        call.func, call.args, scope
-                    ):
+                    if innermost_loop(facts, call.context) is None and wanted(call, scope):
                         found.add(scope)
                         waiting.append(scope)
                         break
@@ -210,22 +218,17 @@ class RootFinder:
                 backward.add(inner)
             elif is_optimizer_step(call.func, call.args, self.resolver, scope):
                 steps.add(inner)
-            name = (
-                call.func
-                if isinstance(call.func, str)
-                else call.func[2]
-                if call.func and call.func[0] == "attr"
-                else ""
-            )
-            if name in ("next", "__next__") or (name.endswith(".__next__") and not call.args):
-                if self._takes_batch(call.args[0] if call.args else name.removesuffix(".__next__"), scope):
-                    advances.add(inner)
-            if name.rpartition(".")[2] in _SAMPLING:
+            if self._advances(call, scope):
+                advances.add(inner)
+            if _callee(call.func)[0] in _SAMPLING:
                 samples.add(inner)
         for edge in self.graph.outgoing.get(scope, ()):
             inner = innermost_loop(facts, edge.context)
-            if inner is not None and edge.callee in training and edge.confidence == Confidence.HIGH:
-                steps.add(inner)
+            if inner is not None and edge.confidence == Confidence.HIGH:
+                if edge.callee in training:
+                    steps.add(inner)
+                if edge.callee in self._taking:
+                    advances.add(inner)
         for index, loop in enumerate(facts.loops):
             found = self._loop_heat(scope, facts, index, loop, backward, steps, advances, samples, accumulates)
             if found is not None:
@@ -300,12 +303,12 @@ class RootFinder:
                     value[1] if isinstance(value[1], str) else value[1][2] if value[1] and value[1][0] == "attr" else ""
                 )
                 last = name.rpartition(".")[2]
-                position = _WRAPPER_POSITION.get(last)
-                if position is not None and len(value[2]) > position:
+                position, passed = _WRAPPER_POSITION.get(last), given(value)
+                if position is not None and len(passed) > position:
                     if last in ("zip", "zip_longest"):
-                        names = [item for item in value[2] if isinstance(item, str) and looks_like_loader(item)]
+                        names = [item for item in passed if isinstance(item, str) and looks_like_loader(item)]
                         return names[0] if names else None
-                    value = value[2][position]
+                    value = passed[position]
                 else:
                     # `self.train_dataloader()`, `get_loader(...)`: the name of a factory is a convention as well.
                     return name if looks_like_loader(name) else None
@@ -320,6 +323,15 @@ class RootFinder:
             else:
                 return None
         return None
+
+    def _advances(self, call: CallFacts, scope: Scope) -> bool:
+        """Whether a call takes the next batch: `next(it)`, `it.__next__()`."""
+        func = call.func
+        if func == "next":
+            return bool(call.args) and self._takes_batch(call.args[0], scope)
+        return (
+            isinstance(func, str) and func.endswith(".__next__") and self._takes_batch(func[: -len(".__next__")], scope)
+        )
 
     def _takes_batch(self, value: Value, scope: Scope) -> bool:
         if any(ref.kind == BATCH for ref in self.resolver.elements(value, scope)):
@@ -403,7 +415,7 @@ class RootFinder:
 
     def _registered(self, call: CallFacts, scope: Scope) -> None:
         last, _ = _callee(call.func)
-        if last in _HOOKS:
+        if last in _HOOKS and not self._is_temporary(call, scope):
             text = f"{last}(...): runs in every forward or backward"
             self._mark(call.args[:1], scope, FunctionRoot(Heat.STEP, "hook", text, Confidence.HIGH))
         elif last == "add_event_handler" and len(call.args) > 1:
@@ -415,6 +427,17 @@ class RootFinder:
             if key in frameworks.COLLATE_KEYWORDS:
                 root = FunctionRoot(Heat.SAMPLE, "data", f"{key} of a DataLoader", Confidence.HIGH)
                 self._mark((value,), scope, root)
+
+    def _is_temporary(self, call: CallFacts, scope: Scope) -> bool:
+        """Whether a hook is taken off again by itself or by who put it on: it runs for one look, not for training."""
+        hooks = [Scope(ref.path, ref.name) for ref in self.resolver.refs(call.args[0], scope)] if call.args else []
+        inner = [edge.callee for hook in hooks for edge in self.graph.outgoing.get(hook, ())]
+        return any(self._removes_handle(item) for item in (scope, *hooks, *inner))
+
+    def _removes_handle(self, scope: Scope) -> bool:
+        functions = self.resolver.summaries[scope.path].functions if scope.path else {}
+        calls = functions[scope.function].calls if scope.function in functions else ()
+        return any(_callee(call.func)[0] == "remove" and _HANDLE.search(_callee(call.func)[1]) for call in calls)
 
     def _decorated_handler(self, scope: Scope, facts: FunctionFacts) -> None:
         for decorator in facts.decorators:
@@ -487,6 +510,12 @@ def loops_around(facts: FunctionFacts, context: int) -> list[int]:
             found.append(int(item.detail))
         context = item.parent
     return found
+
+
+def _is_fresh(call: CallFacts) -> bool:
+    """`next(iter(loader))`: a look at one batch, not a step through them."""
+    first = call.args[0] if call.args else None
+    return isinstance(first, tuple) and first[0] == "call" and first[1] == "iter"
 
 
 def _may_give_batches(value: Value) -> bool:
