@@ -85,6 +85,7 @@ class Resolver:
         self._scopes: dict[Scope, tuple[tuple[Scope, FunctionFacts], ...]] = {}
         self._loaders: dict[Ref, bool] = {}
         self._foreign: dict[str, frozenset[str]] = {}
+        self._params: dict[Scope, dict[str, int]] = {}
         #: By file, the functions that define other functions or classes inside.
         self._nesting = {
             path: {name.rpartition(".<locals>.")[0] for name in (*summary.functions, *summary.classes)}
@@ -481,28 +482,47 @@ class Resolver:
         for where, facts in self.scopes(scope):
             function = where.function
             if function == MODULE:
-                found = self._defined(summary, where.path, name)
-            elif function in nesting:
+                return self._global(name, where, facts) if where == scope else self.name(name, where)
+            if function in nesting:
                 found = self._defined(summary, where.path, f"{function}.<locals>.{name}")
-            else:
-                found = ()
-            if found:
-                return found
+                if found:
+                    return found
             if name in facts.annotations:
                 annotated = self.annotated(facts.annotations[name], where)
                 if annotated:
                     return annotated
             if name in facts.binds:
                 return _few(ref for value in facts.binds[name] for ref in self.refs(value, where))
-            for index, param in enumerate(facts.params):
-                if param.name in (name, f"={name}"):
-                    return self._param(facts, index, where)
-            if function == MODULE and name in summary.imports:
-                return self.imported(summary.imports[name], scope.path)
+            index = self._positions(where, facts).get(name)
+            if index is not None:
+                return self._param(facts, index, where)
+        return ()
+
+    def _positions(self, scope: Scope, facts: FunctionFacts) -> dict[str, int]:
+        known = self._params.get(scope)
+        if known is None:
+            known = self._params[scope] = {param.name.lstrip("="): index for index, param in enumerate(facts.params)}
+        return known
+
+    def _global(self, name: str, module: Scope, facts: FunctionFacts) -> Refs:
+        """What a name at module level refers to, imports and builtins included."""
+        path = module.path
+        summary = self.summaries[path]
+        found = self._defined(summary, path, name)
+        if found:
+            return found
+        if name in facts.annotations:
+            annotated = self.annotated(facts.annotations[name], module)
+            if annotated:
+                return annotated
+        if name in facts.binds:
+            return _few(ref for value in facts.binds[name] for ref in self.refs(value, module))
+        if name in summary.imports:
+            return self.imported(summary.imports[name], path)
         for star in summary.stars:
-            path = self.modules.find(self.modules.absolute(star, scope.path), scope.path)
-            if path and path != scope.path:
-                found = self.exported(path, name)
+            inner = self.modules.find(self.modules.absolute(star, path), path)
+            if inner and inner != path:
+                found = self.exported(inner, name)
                 if found:
                     return found
         return (Ref(EXTERNAL, "", f"builtins.{name}"),) if name in _BUILTINS else ()
