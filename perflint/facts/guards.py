@@ -73,6 +73,8 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = 
         return PERIODIC if _SHOULD.search(name) else None
     if isinstance(test, ast.Name) and test.id in known:
         return known[test.id][0]
+    if isinstance(test, ast.Attribute) and body is not None and _switches_off(body, test):
+        return LAZY  # `if self.first: ...; self.first = False`
     name = _last_name(test)
     if _DEBUG.match(name):
         return RARE
@@ -249,6 +251,18 @@ def _assigns(body: list[ast.stmt], target: ast.expr) -> bool:
                 if ast.dump(node).replace("Store()", "Load()") == wanted:
                     return True
     return False
+
+
+def _switches_off(body: list[ast.stmt], flag: ast.Attribute) -> bool:
+    """Whether `body` ends what its own flag lets through."""
+    wanted = ast.dump(flag)
+    return any(
+        isinstance(item, ast.Assign)
+        and isinstance(item.value, ast.Constant)
+        and item.value.value is False
+        and any(ast.dump(target).replace("Store()", "Load()") == wanted for target in item.targets)
+        for item in body
+    )
 
 
 def _raises(body: list[ast.stmt], limit: ast.expr) -> bool:
