@@ -176,7 +176,7 @@ def _advice(node: ast.Call, value: Kind, ctx: Context) -> tuple[str, bool]:
         text = ctx.text(moved)
         return f'Keep `{text}` on the device: `self.register_buffer("{moved.attr}", ..., persistent=False)`.', False
     maker = value.how.removeprefix("made by `").removesuffix("`")
-    if maker in _CONSTRUCTORS:
+    if maker in _CONSTRUCTORS - tensors.COPYING_CONSTRUCTORS:
         if maker.endswith("Tensor"):
             return "Make it on the device, with `torch.tensor(..., device=...)`.", False
         return f"Make it on the device: pass `device=` to `{maker}`.", False
