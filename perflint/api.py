@@ -8,13 +8,18 @@ from perflint.facts.summary import FunctionFacts
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
 from perflint.kinds.kind import Device, Kind, Place, Tag
 from perflint.program.heat import is_test
-from perflint.program.refs import INSTANCE, Ref
-from perflint.pytorch import frameworks, loaders, tensors
+from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Ref, Scope
+from perflint.program.roots import LoopHeat
+from perflint.pytorch import arrays, frameworks, loaders, randomness, tensors
+from perflint.pytorch.names import canonical
 from perflint.rule import Calls, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
 from perflint.source.file import SourceFile
 from perflint.source.suppressions import Malformed, Suppression
 
 __all__ = [
+    "CLASS",
+    "EXTERNAL",
+    "FUNCTION",
     "INSTANCE",
     "Applicability",
     "Calls",
@@ -32,19 +37,23 @@ __all__ = [
     "Impact",
     "Kind",
     "Listen",
+    "LoopHeat",
     "Loops",
     "Malformed",
     "Nodes",
     "Place",
     "Ref",
     "Rule",
+    "Scope",
     "SourceFile",
     "Span",
     "Suppression",
     "Tag",
     "Tier",
     "argument",
+    "arrays",
     "callee_name",
+    "canonical",
     "frameworks",
     "guards",
     "has_unpacking",
@@ -52,5 +61,6 @@ __all__ = [
     "is_test",
     "keyword",
     "loaders",
+    "randomness",
     "tensors",
 ]

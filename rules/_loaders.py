@@ -6,11 +6,14 @@ import ast
 import re
 
 from perflint.api import (
+    CLASS,
+    EXTERNAL,
     INSTANCE,
     Context,
     FunctionFacts,
     Ref,
     argument,
+    canonical,
     has_unpacking,
     is_constant,
     is_test,
@@ -50,6 +53,20 @@ def is_sampling_loader(call: ast.Call, ctx: Context) -> bool:
     if ref is None or ref.name not in SAMPLERS:
         return False
     return ctx.program.is_loader(Ref(INSTANCE, ref.path, ref.name)) or keyword(call, "num_workers") is not None
+
+
+def builds_data_loader(call: ast.Call, ctx: Context) -> bool:
+    """As `is_plain_loader`, but also by a name that may stand for another class, and by a class of that same name that
+    derives from torch's in the project.
+    """
+    if is_test(ctx.path):
+        return False
+    for ref in ctx.refs(call.func):
+        if ref.kind == EXTERNAL and canonical(ref.name) == DATA_LOADER:
+            return True
+        if ref.kind == CLASS and ref.name == "DataLoader" and ctx.program.is_loader(Ref(INSTANCE, ref.path, ref.name)):
+            return True
+    return False
 
 
 def uses_accelerator(ctx: Context) -> bool:

@@ -25,6 +25,8 @@ BATCH = "batch"
 
 _DEPTH = 6
 _MOST = 6
+_DEEPEST = 200
+_DEEPEST_ELEMENTS = 20
 
 
 class Ref(NamedTuple):
@@ -75,10 +77,13 @@ class Resolver:
         self.modules = modules
         self._is_loader = is_loader
         self.param_refs: ParamRefs | None = None
-        self._memo: dict[Scope, dict[Value, Refs]] = {}
-        self._active: set[tuple[Value, Scope]] = set()
-        self._element_memo: dict[tuple[Value, Scope, object], Refs] = {}
-        self._iterating: set[tuple[Value, Scope, object]] = set()
+        #: None marks what is being evaluated.
+        self._memo: dict[Scope, dict[Value, Refs | None]] = {}
+        self._depth = 0
+        #: How often a value that is being evaluated was asked for again: what was concluded meanwhile may lack a part.
+        self._cuts = 0
+        self._element_memo: dict[tuple[Value, Scope, object], Refs | None] = {}
+        self._element_depth = 0
         self._mro: dict[Ref, tuple[Ref, ...]] = {}
         self._below: dict[Ref, list[Ref]] | None = None
         self._attributes_of: dict[tuple[Ref, str], Refs] = {}
@@ -116,17 +121,23 @@ class Resolver:
             known = memo.get(value)
             if known is not None:
                 return known
-        key = (value, scope)
-        if key in self._active or len(self._active) > 200:
-            return ()
-        self._active.add(key)
-        try:
-            found = self._path(value, scope) if type(value) is str else _few(self._evaluate(value, scope))
-        finally:
-            self._active.discard(key)
-        if found or not self._active:
+            if value in memo or self._depth > _DEEPEST:
+                self._cuts += 1
+                return ()
+        memo[value] = None
+        cuts = self._cuts
+        self._depth += 1
+        found = self._path(value, scope) if type(value) is str else _few(self._evaluate(value, scope))
+        self._depth -= 1
+        if found or self._is_whole(cuts):
             memo[value] = found
+        else:
+            del memo[value]
         return found
+
+    def _is_whole(self, cuts: int) -> bool:
+        """Whether an answer is final: nothing it rests on was cut since `cuts`, or nobody is waiting for it."""
+        return cuts == self._cuts or (self._depth == 0 and self._element_depth == 0)
 
     def _evaluate(self, value: Value, scope: Scope) -> Iterator[Ref]:
         form = value[0]
@@ -252,16 +263,22 @@ class Resolver:
     def elements(self, value: Value, scope: Scope, index: object = None) -> Refs:
         """What iterating `value` gives, or indexing it with `index`."""
         key = (value, scope, index)
-        known = self._element_memo.get(key)
+        memo = self._element_memo
+        known = memo.get(key)
         if known is not None:
             return known
-        if key in self._iterating or len(self._iterating) > 20:
+        if key in memo or self._element_depth > _DEEPEST_ELEMENTS:
+            self._cuts += 1
             return ()
-        self._iterating.add(key)
+        memo[key] = None
+        cuts = self._cuts
+        self._element_depth += 1
         found = _few(self._elements(value, scope, index, _DEPTH))
-        self._iterating.discard(key)
-        if not self._iterating or found:
-            self._element_memo[key] = found
+        self._element_depth -= 1
+        if found or self._is_whole(cuts):
+            memo[key] = found
+        else:
+            del memo[key]
         return found
 
     def _elements(self, value: Value, scope: Scope, index: object, depth: int) -> Iterator[Ref]:
@@ -459,8 +476,9 @@ class Resolver:
         memo = self._memo.setdefault(scope, {})
         known = memo.get(name)
         if known is None:
+            cuts = self._cuts
             known = self._look_up(name, scope)
-            if known or not self._active:
+            if known or self._is_whole(cuts):
                 memo[name] = known
         return known
 
@@ -639,8 +657,9 @@ class Resolver:
         key = (ref, name)
         known = self._attributes_of.get(key)
         if known is None:
+            cuts = self._cuts
             known = self._attribute(ref, name)
-            if known or not self._active:
+            if known or self._is_whole(cuts):
                 self._attributes_of[key] = known
         return known
 

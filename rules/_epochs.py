@@ -1,0 +1,173 @@
+"""Whether a loader is run through again and again: which loops over batches are over it, and what is around them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import FUNCTION, Context, FunctionFacts, Heat, LoopHeat, Scope
+
+from ._loaders import purpose
+
+_LoopPlace = tuple[Scope, int]
+
+
+def is_repeated(call: ast.Call, ctx: Context) -> bool:
+    """Whether the loader that `call` builds is run through once per epoch.
+
+    Where the loops over it are in sight (by its name, handed to a function or back from one) they decide; otherwise
+    whether the program does so with loaders of that purpose, or a framework would.
+    """
+    places = [place for place, loop in ctx.program.roots.loops.items() if _is_over_batches(loop)]
+    name, scope = _name_of(call, ctx), ctx.scope(call)
+    if name:
+        seen = list(_seen(name, scope, ctx, places, depth=2))
+        if not seen and not _leaves(name, ctx.facts(call)):
+            seen = [_comes_again(place, ctx) for place in places if place[0] == scope] or [False]
+        if seen:
+            return any(seen)
+    elif any(isinstance(outer, (ast.For, ast.comprehension)) for outer in ctx.tree.ancestors(call)):
+        return False  # `for batch in DataLoader(...)`
+    role = purpose(call, ctx)
+    for place in places:
+        if role and (ctx.program.roots.loops[place].role == "train") != (role == "train"):
+            continue
+        if _comes_again(place, ctx):
+            return True
+    return any(root.role == "train" for root in ctx.program.roots.functions.values())
+
+
+def _is_over_batches(loop: LoopHeat) -> bool:
+    return loop.heat >= Heat.STEP and loop.role in ("train", "batches")
+
+
+def _name_of(call: ast.Call, ctx: Context) -> str:
+    """The name the loader is bound to, "return" for one that is handed back at once."""
+    parent = ctx.tree.parent(call)
+    if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], (ast.Name, ast.Attribute)):
+        return ctx.text(parent.targets[0])
+    return "return" if isinstance(parent, ast.Return) else ""
+
+
+def _leaves(name: str, facts: FunctionFacts) -> bool:
+    """Whether a loader goes where it is not followed, to its users: to an attribute, a caller, a container. What it is
+    passed to without a loop over it coming to light is taken to run through it once.
+    """
+    if "." in name or name == "return" or facts.is_generator:
+        return True
+    held = (value for values in facts.binds.values() for value in values if not _is_made(value))
+    return any(_holds(value, name) for value in (*facts.returns, *held))
+
+
+def _is_made(value: object) -> bool:
+    return isinstance(value, tuple) and value[:1] == ("call",)
+
+
+def _holds(value: object, name: str) -> bool:
+    if isinstance(value, tuple) and value and value[0] in ("seq", "map"):
+        return name in value[1] or any(isinstance(item, tuple) and item[1:] == (name,) for item in value[1])
+    if isinstance(value, tuple) and value and value[0] == "call":
+        return name in value[2] or any(item == name for _, item in value[3])
+    return value == name
+
+
+def _seen(name: str, scope: Scope, ctx: Context, places: list[_LoopPlace], depth: int) -> Iterator[bool]:
+    """For each loop over the loader called `name` in `scope`, whether it is started again and again."""
+    program, facts = ctx.program, ctx.program.function(scope)
+    shared = scope.function == "<module>" or "." in name
+    word = name.rpartition(".")[2]
+    for place in places:
+        where, index = place
+        if where == scope or (shared and where.path == scope.path and not _is_own(word, program.function(where))):
+            if _mentions(program.function(where).loops[index].text, word):
+                yield _comes_again(place, ctx)
+    for edge in program.graph.outgoing.get(scope, ()):
+        callee = program.function(edge.callee)
+        for param in callee.params:
+            if program.argument(edge, param.name.lstrip("=*")) == name:
+                again = program.heat_at(scope, edge.context) >= Heat.EPOCH
+                for place in places:
+                    if place[0] == edge.callee and _mentions(callee.loops[place[1]].text, param.name.lstrip("=*")):
+                        yield again or _comes_again(place, ctx, outside=False)
+    if depth > 0 and scope.function != "<module>":
+        yield from _handed_back(name, scope, facts, ctx, places, depth)
+
+
+def _handed_back(
+    name: str, scope: Scope, facts: FunctionFacts, ctx: Context, places: list[_LoopPlace], depth: int
+) -> Iterator[bool]:
+    """What callers do with a loader that a factory returns, under the name they give it."""
+    program = ctx.program
+    for caller in {edge.caller for edge in program.callers(scope)}:
+        for bound, values in program.function(caller).binds.items():
+            for value in values:
+                index = None
+                if isinstance(value, tuple) and value[0] == "item":
+                    _, value, index = value  # noqa: PLW2901 - the call whose result is unpacked
+                if not (isinstance(value, tuple) and value[0] == "call") or not _returns(name, index, facts):
+                    continue
+                if any(ref[:3] == (FUNCTION, *scope) for ref in program.refs(value[1], caller)):
+                    yield from _seen(bound, caller, ctx, places, depth - 1)
+
+
+def _returns(name: str, index: object, facts: FunctionFacts) -> bool:
+    if index is None:
+        return name == "return" or name in facts.returns
+    if not isinstance(index, int):
+        return False
+    return any(
+        isinstance(value, tuple) and value[0] == "seq" and name in value[1][index : index + 1]
+        for value in facts.returns
+    )
+
+
+def _is_own(name: str, facts: FunctionFacts) -> bool:
+    """Whether a function has a parameter or variable of that name, which hides the module's."""
+    return name in facts.binds or any(param.name.lstrip("=*") == name for param in facts.params)
+
+
+def _mentions(text: str, word: str) -> bool:
+    return re.search(rf"\b{re.escape(word)}\b", text) is not None
+
+
+def _comes_again(place: _LoopPlace, ctx: Context, *, outside: bool = True) -> bool:
+    """Whether something around a loop over batches starts it again; a loop that hands it one loader after the other,
+    or that makes the loader, does not.
+    """
+    scope, index = place
+    facts = ctx.program.function(scope)
+    inner = facts.loops[index]
+    context = inner.context
+    while context >= 0:
+        item = facts.contexts[context]
+        if item.kind == "loop" and not _hands_on(facts, int(item.detail), inner.text):
+            return True
+        context = item.parent
+    return outside and ctx.program.heat(scope) >= Heat.EPOCH
+
+
+def _hands_on(facts: FunctionFacts, outer: int, text: str) -> bool:
+    loop = facts.loops[outer]
+    if any(_mentions(text, name) for name in loop.targets):
+        return True
+    # `for split in splits: loader = make(split); for batch in loader: ...`
+    inside = {item for item in range(len(facts.contexts)) if _is_within(facts, item, outer)}
+    made = {name for name, values in facts.binds.items() if _mentions(text, name.rpartition(".")[2]) and values}
+    return any(
+        call.context in inside and any(_is_call(value, call.func) for name in made for value in facts.binds[name])
+        for call in facts.calls
+    )
+
+
+def _is_within(facts: FunctionFacts, context: int, loop: int) -> bool:
+    while context >= 0:
+        item = facts.contexts[context]
+        if item.kind == "loop" and int(item.detail) == loop:
+            return True
+        context = item.parent
+    return False
+
+
+def _is_call(value: object, func: object) -> bool:
+    return isinstance(value, tuple) and value[0] == "call" and value[1] == func
