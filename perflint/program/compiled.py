@@ -40,6 +40,31 @@ def compiled_scopes(program: Program) -> dict[Scope, Hop]:
     return found
 
 
+def compiles_anything(program: Program) -> bool:
+    """Whether anything in the program is compiled, by whatever spelling: a call or decorator named `compile` of
+    anything but a regular expression, or a framework's switch for it."""
+    if program.mentions(("torch_compile", "_dynamo", "script", "torch_xla", "use_compile")):
+        return True
+    for path, summary in program.summaries.items():
+        for qualname, facts in summary.functions.items():
+            values = [call.func for call in facts.calls] + [_called(value) for value in facts.decorators]
+            if any(_is_compile(program, value, Scope(path, qualname)) for value in values):
+                return True
+    return False
+
+
+def _called(value: Value) -> Value:
+    return value[1] if isinstance(value, tuple) and value[0] == "call" else value
+
+
+def _is_compile(program: Program, func: Value, scope: Scope) -> bool:
+    name = func if isinstance(func, str) else func[2] if isinstance(func, tuple) and func[0] == "attr" else ""
+    if name.rpartition(".")[2] != "compile":
+        return False
+    refs = program.refs(func, scope)
+    return not any(ref.name.startswith(("re.", "regex.", "builtins.")) for ref in refs)
+
+
 def _sites(program: Program) -> Iterator[tuple[Scope, Hop]]:
     for path, summary in program.summaries.items():
         for qualname, facts in summary.functions.items():

@@ -8,7 +8,7 @@ from functools import cached_property
 from perflint.facts.summary import MODULE, FunctionFacts, Summary, Value
 from perflint.finding import Confidence, Heat, Hop
 from perflint.program.callgraph import CallGraph, Edge
-from perflint.program.compiled import compiled_scopes
+from perflint.program.compiled import compiled_scopes, compiles_anything
 from perflint.program.heat import HeatMap, grad_switch
 from perflint.program.names import ModuleTable
 from perflint.program.refs import BATCH, CLASS, EXTERNAL, INSTANCE, Ref, Refs, Resolver, Scope
@@ -128,6 +128,11 @@ class Program:
     def compiled(self) -> Mapping[Scope, Hop]:
         """Functions that `torch.compile` traces, each with the place where what holds it is compiled."""
         return compiled_scopes(self)
+
+    @cached_property
+    def compiles(self) -> bool:
+        """Whether anything in the program is compiled."""
+        return compiles_anything(self)
 
     @cached_property
     def _training(self) -> set[Scope]:
