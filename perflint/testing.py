@@ -19,10 +19,12 @@ comments say what must happen on the line where a finding starts:
     y.item()  # missed: TPL201     a known missed alarm: fails the day it is found
     z.item()  # false: TPL201      a known false alarm: fails the day it is gone
 
-They are stripped before the analysis, lines stay put. *All* rules run on every case. Afterwards the safe fixes must
-give `<case>.fixed.py` and all fixes `<case>.unsafe.py` (for a case that is a folder: the folders `<case>.fixed` and
-`<case>.unsafe`), the result must parse, and a second round must change nothing. A missing `.fixed` means that no safe
-fix may change the case; a missing `.unsafe` that the other fixes add nothing to it. `measure.py` is no case. With
+They are stripped before the analysis, lines stay put. All core rules run on every case; those of the extra tier, which
+may have a word for every program, on the cases of their own folder and where a marker names them. Afterwards the safe
+fixes must give `<case>.fixed.py` and all fixes `<case>.unsafe.py` (for a case that is a folder: the folders
+`<case>.fixed` and `<case>.unsafe`), the result must parse, and a second round must change nothing. A missing `.fixed`
+means that no safe fix may change the case; a missing `.unsafe` that the other fixes add nothing to it. `measure.py` is
+no case. With
 `PERFLINT_BLESS=1` in the environment these files are rewritten instead of compared: review the difference.
 Groups whose name begins with `_` test the engine: rules run only on cases that mark a finding.
 """
@@ -49,7 +51,7 @@ from perflint.finding import Applicability, Finding, Heat, Report
 from perflint.fixes.rounds import fix_files
 from perflint.program.program import Program
 from perflint.registry import load_rules
-from perflint.rule import Rule
+from perflint.rule import Rule, Tier
 from perflint.run import Options, check
 from perflint.settings import load_settings
 from perflint.source.file import SourceFile
@@ -211,7 +213,7 @@ def _texts(path: Path) -> dict[str, str]:
 
 
 def check_case(case: Case, *, rules: Sequence[type[Rule]] | None = None, bless: bool | None = None) -> None:
-    """Run `rules`, by default all that are installed, on `case`.
+    """Run `rules`, by default the installed ones as told above, on `case`.
 
     Raises AssertionError that lists every difference from its markers and from its `.fixed` and `.unsafe` siblings,
     FixtureError for a case that is broken by itself. `bless` rewrites the siblings instead of comparing them; None
@@ -222,10 +224,16 @@ def check_case(case: Case, *, rules: Sequence[type[Rule]] | None = None, bless: 
     marked = dict(case.read())
     wrong = list(_compare_heat(marked))
     if case.fires or not case.group.startswith("_"):
-        run = [rule() for rule in (load_rules() if rules is None else rules)]
+        run = [rule() for rule in (_rules_for(case, marked) if rules is None else rules)]
         wrong += _compare_run(case, marked, run, bless=bless)
     if wrong:
         raise AssertionError("\n".join([f"{case}:", *wrong]))
+
+
+def _rules_for(case: Case, marked: Mapping[str, Marked]) -> list[type[Rule]]:
+    """All core rules, and of the extra tier what the case is about."""
+    named = {marker.value for item in marked.values() for marker in item.each} | {case.group.partition("-")[0]}
+    return [rule for rule in load_rules() if rule.tier is Tier.CORE or rule.code in named]
 
 
 def _compare_run(case: Case, marked: Mapping[str, Marked], rules: Sequence[Rule], *, bless: bool) -> list[str]:

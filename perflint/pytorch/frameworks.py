@@ -420,8 +420,8 @@ TORCH = Framework(
             "__getitem__": Hook(_SAMPLE, _DATA),
             "__getitems__": Hook(_STEP, _DATA),
             "get": Hook(_SAMPLE, _DATA),
-            # Names by which data sets bring the collate function that their loaders are given.
-            **_hooks(_STEP, _DATA, "collate collate_fn collater"),
+            # Names by which data sets bring the collate function of their loaders, or make whole batches themselves.
+            **_hooks(_STEP, _DATA, "collate collate_fn collater generate_batch sample_batch"),
         },
         "IterableDataset": {"__iter__": Hook(_SAMPLE, _DATA)},
         "ChainDataset": {"__iter__": Hook(_SAMPLE, _DATA)},

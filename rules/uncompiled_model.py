@@ -1,0 +1,59 @@
+"""TPL405: a training loop in a program that compiles nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Confidence, Context, Finding, Heat, Impact, Loops, Rule, Tier, is_test
+
+
+class UncompiledModel(Rule):
+    """The model of a training loop is never compiled, although `torch.compile` may make its steps faster.
+
+    Why it is slow
+    Run eagerly, each small operation is a launch of its own and passes its result through memory. `torch.compile`
+    fuses them. What it gains depends on the model. On a CPU with torch 2.13: six blocks of an MLP 1.2 times faster, a
+    chain of pointwise operations on a million numbers 3.2 times, on ten thousand numbers 1.3 times slower, a single
+    `nn.Linear(32)` 4.6 times slower. Compiling itself takes 2 to 30 seconds, so it pays from some number of steps on
+    only.
+
+    What to write instead
+    Compile the whole model once, before the loop: `model.compile()`, or `model = torch.compile(model)` before it is
+    handed to `DistributedDataParallel`. Measure some hundred steps with and without, after warming up, and keep what
+    is faster.
+
+    When to leave it
+    Tiny models, control flow that depends on data, shapes that change all the time, hooks that come and go, devices
+    without support, short runs and debugging. perflint cannot see a gain from the source, which is why this rule is
+    not on by default. It is silent in programs that compile anything, by whatever switch.
+
+    Fix safety
+    There is no automatic fix: keys of the state dict may change, and the gain has to be measured.
+    """
+
+    code, name = "TPL405", "uncompiled-model"
+    tier = Tier.EXTRA
+    impact = Impact.MEDIUM
+    confidence = Confidence.MEDIUM
+    listens = (Loops("backward", "manual_backward", "zero_grad"),)
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, (ast.For, ast.AsyncFor, ast.While))
+        if is_test(ctx.path) or not ctx.is_root_loop(node) or ctx.program.compiles:
+            return
+        if ctx.role(node.body[0]) != "train" or ctx.body_heat(node) < Heat.STEP or _is_inside_one(node, ctx):
+            return
+        yield self.finding(
+            node,
+            ctx,
+            "This loop trains a model that is never compiled. `torch.compile` may make its steps faster; how much has "
+            "to be measured.",
+            advice="Call `model.compile()` before the loop, and time some hundred steps with and without it.",
+        )
+
+
+def _is_inside_one(node: ast.For | ast.AsyncFor | ast.While, ctx: Context) -> bool:
+    """Whether the loop around this one is told of already: micro-batches of a step."""
+    return any(ctx.is_root_loop(loop) and ctx.role(loop.body[0]) == "train" for loop in ctx.loops(node))
