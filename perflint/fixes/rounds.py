@@ -14,6 +14,7 @@ from typing import TypeAlias
 from perflint.errors import SourceError
 from perflint.finding import Finding, Fix, Report
 from perflint.fixes.apply import apply_fixes
+from perflint.fixes.second_reading import second_reading
 from perflint.source.file import SourceFile
 from perflint.source.parse import parse
 
@@ -275,7 +276,8 @@ class _Trial:
             source.encode(text)
         except SourceError as error:
             return f"the result {error.message}"
-        return None
+        fault = second_reading(self.base.text, text)
+        return None if fault is None else f"the result {fault}"
 
     def _split(self, group: list[Finding], reason: str) -> None:
         """Try a group that went wrong in two halves; a single one is dropped, unless it is only wrong with others."""

@@ -1,7 +1,7 @@
 """Syntax trees with parents: what encloses a node, and the exact text and span of it.
 
 Pure: no I/O, no knowledge of PyTorch or of rules. Trees are the standard library's `ast`, because it is an order of
-magnitude cheaper than a lossless parser; libcst reads only what is rewritten, and syntax newer than the interpreter.
+magnitude cheaper than a lossless parser; libcst reads only what is rewritten.
 """
 
 from __future__ import annotations
