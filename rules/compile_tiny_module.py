@@ -1,0 +1,117 @@
+"""TPL403: a single layer or operation compiled on its own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import INSTANCE, Calls, Context, Finding, Impact, Ref, Rule, Tier, is_test
+from perflint.kinds.kind import Tag
+from perflint.program.refs import EXTERNAL, EXTERNAL_INSTANCE, Scope
+from perflint.pytorch.compiling import MADE_FOR_COMPILING
+from perflint.pytorch.modules import CONTAINER_MODULES, is_torch_module
+from perflint.pytorch.names import canonical, last
+from perflint.pytorch.tensors import FUNCTIONAL_MODULES, FUNCTIONS
+
+from ._compiling import is_compile_call
+
+#: Modules of torch.nn that are no single operation, and losses, which are large over a vocabulary.
+_NOT_SINGLE = ("Sequential", "Transformer", "LSTM", "GRU", "RNN", "Loss", "Module", "DataParallel", "Softmax")
+#: A forward of this many lines and layers is a handful of operations.
+_LINES, _LAYERS = 12, 2
+
+
+class CompileTinyModule(Rule):
+    """`torch.compile` around one layer or one operation costs more than it saves.
+
+    Why it is slow
+    Every call of compiled code checks its guards and goes through a wrapper: 30 to 40 us. One layer has nothing to be
+    fused with. Measured on a CPU with torch 2.13: a compiled `nn.Linear(32)` is 4.6 times slower than the layer itself,
+    `torch.compile(torch.relu)` 22 times slower than `torch.relu`, a chain of pointwise operations on at most ten
+    thousand numbers 1.3 times slower; a chain on a million numbers is 3.2 times faster, and six blocks of an MLP 1.2
+    times. Compiling takes 2 to 30 seconds on top. A matrix product, a mask and another product gain nothing: both
+    products are library calls already.
+
+    What to write instead
+    Compile the whole model, or its repeated blocks, and let the operation be fused with what stands around it.
+
+    When to leave it
+    `flex_attention`, which must be compiled to be fast, pointwise work on millions of numbers, losses and softmax over
+    a vocabulary, an optimizer's step, repeated blocks: perflint is silent there. Sizes cannot be seen in the source,
+    which is why this rule is not on by default. A benchmark that compares the two on purpose is right to compile it.
+
+    Fix safety
+    There is no automatic fix: what to compile instead is for the author to say.
+    """
+
+    code, name = "TPL403", "compile-tiny-module"
+    tier = Tier.EXTRA
+    impact = Impact.MEDIUM
+    listens = (Calls("compile"),)
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if is_test(ctx.path):
+            return
+        compiled = _compiled(node, ctx)
+        what = None if compiled is None else _single(compiled, ctx)
+        if compiled is None or what is None:
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node)}` compiles {what} on its own: checking the compiled code takes longer than there is to "
+            "gain.",
+            advice="Compile the model, or the block, that it is a part of.",
+        )
+
+
+def _compiled(node: ast.Call, ctx: Context) -> ast.expr | None:
+    if is_compile_call(node, ctx):
+        return node.args[0]
+    if isinstance(node.func, ast.Attribute) and not node.args and ctx.kind(node.func.value).tag is Tag.MODULE:
+        return node.func.value
+    return None
+
+
+def _single(node: ast.expr, ctx: Context) -> str | None:
+    """What is compiled, in words, when it is one layer, one operation, or a project's module of a few of them."""
+    target = ctx.target(node)
+    if target is not None and (target in FUNCTIONS or target.startswith(FUNCTIONAL_MODULES)):
+        vocabulary = "loss" in target or "entropy" in target or "softmax" in target
+        return None if target in MADE_FOR_COMPILING or vocabulary else f"the operation `{target}`"
+    kind = ctx.kind(node)
+    if kind.tag is not Tag.MODULE or not kind.qualified:
+        return None
+    if kind.path:
+        return (
+            f"`{kind.qualified}`, a few operations,"
+            if _is_small(Ref(INSTANCE, kind.path, kind.qualified), ctx)
+            else None
+        )
+    return f"one `{last(kind.qualified)}`" if _is_layer(kind.qualified) else None
+
+
+def _is_layer(dotted: str) -> bool:
+    name = canonical(dotted)
+    return is_torch_module(name) and name not in CONTAINER_MODULES and not any(word in name for word in _NOT_SINGLE)
+
+
+def _is_small(ref: Ref, ctx: Context) -> bool:
+    """Whether a class of the project has a short forward that calls single layers at most."""
+    forward = ctx.program.resolver.method(ref, "forward")
+    if forward is None or not forward.path:
+        return False
+    scope = Scope(forward.path, forward.name)
+    facts = ctx.program.function(scope)
+    if facts.loops or facts.end_line - facts.line > _LINES:
+        return False
+    layers = 0
+    for call in facts.calls:
+        if not (isinstance(call.func, str) and call.func.startswith("self.")):
+            continue
+        refs = ctx.program.refs(call.func, scope)
+        if not refs or any(item.kind not in (EXTERNAL, EXTERNAL_INSTANCE) or not _is_layer(item.name) for item in refs):
+            return False
+        layers += 1
+    return layers <= _LAYERS
