@@ -105,6 +105,7 @@ class CallGraph:
         if key in self._params:
             return self._params[key]
         if key in self._resolving or len(self._resolving) > 12:
+            self.resolver.cut()
             return ()
         self._resolving.add(key)
         found: dict[Ref, None] = {}

@@ -122,7 +122,7 @@ class Resolver:
             if known is not None:
                 return known
             if value in memo or self._depth > _DEEPEST:
-                self._cuts += 1
+                self.cut()
                 return ()
         memo[value] = None
         cuts = self._cuts
@@ -134,6 +134,10 @@ class Resolver:
         else:
             del memo[value]
         return found
+
+    def cut(self) -> None:
+        """Note that an answer was refused because it is being worked out: what is concluded now is not final."""
+        self._cuts += 1
 
     def _is_whole(self, cuts: int) -> bool:
         """Whether an answer is final: nothing it rests on was cut since `cuts`, or nobody is waiting for it."""
@@ -268,12 +272,12 @@ class Resolver:
         if known is not None:
             return known
         if key in memo or self._element_depth > _DEEPEST_ELEMENTS:
-            self._cuts += 1
+            self.cut()
             return ()
         memo[key] = None
         cuts = self._cuts
         self._element_depth += 1
-        found = _few(self._elements(value, scope, index, _DEPTH))
+        found = _few(self._elements(value, scope, index))
         self._element_depth -= 1
         if found or self._is_whole(cuts):
             memo[key] = found
@@ -281,13 +285,13 @@ class Resolver:
             del memo[key]
         return found
 
-    def _elements(self, value: Value, scope: Scope, index: object, depth: int) -> Iterator[Ref]:
-        if value is None or depth <= 0:
+    def _elements(self, value: Value, scope: Scope, index: object) -> Iterator[Ref]:
+        if value is None:
             return
         if isinstance(value, str):
             for inner, where in self.definitions(value, scope):
                 if inner != value or where != scope:
-                    yield from self._elements(inner, where, index, depth - 1)
+                    yield from self.elements(inner, where, index)
             yield from self._annotated_elements(value, scope)
             yield from self._batches(value, scope)
             return
@@ -307,11 +311,11 @@ class Resolver:
             yield from self.refs(value[1], scope)
         elif form == "either":
             for part in value[1]:
-                yield from self._elements(part, scope, index, depth - 1)
+                yield from self.elements(part, scope, index)
         elif form == "call":
-            yield from self._call_elements(value, scope, index, depth)
+            yield from self._call_elements(value, scope, index)
         elif form == "item":
-            yield from self._nested_elements(value, scope, index, depth)
+            yield from self._nested_elements(value, scope, index, _DEPTH)
             yield from self._batches(value, scope)
         elif form == "attr" and index is None:
             yield from self._batches(value, scope)
@@ -329,20 +333,20 @@ class Resolver:
             name = source[1] if isinstance(source[1], str) else ""
             args = source[2]
             if name == "enumerate" and args and index == 1:
-                yield from self._elements(args[0], scope, None, depth - 1)
+                yield from self.elements(args[0], scope)
             elif name == "zip" and index < len(args):
-                yield from self._elements(args[index], scope, None, depth - 1)
+                yield from self.elements(args[index], scope)
             elif name.endswith((".items", ".named_children", ".named_modules")) and index == 1:
-                yield from self._elements(name.rpartition(".")[0], scope, None, depth - 1)
+                yield from self.elements(name.rpartition(".")[0], scope)
             elif name.rpartition(".")[2] in {"tqdm", "track", "list", "iter"} and args:
                 yield from self._nested_elements(("item", args[0], None), scope, index, depth - 1)
             elif name.rpartition(".")[2] in _PREPARE and index < len(args):
-                yield from self._elements(args[index], scope, None, depth - 1)
+                yield from self.elements(args[index], scope)
             return
         for inner, where in self.definitions(source, scope) if isinstance(source, str) else ():
             yield from self._nested_elements(("item", inner, None), where, index, depth - 1)
 
-    def _call_elements(self, value: Value, scope: Scope, index: object, depth: int) -> Iterator[Ref]:
+    def _call_elements(self, value: Value, scope: Scope, index: object) -> Iterator[Ref]:
         func, args = value[1], given(value)
         name = func if isinstance(func, str) else ""
         last = name.rpartition(".")[2]
@@ -352,21 +356,21 @@ class Resolver:
                     yield from self.refs(args[index], scope)
                 return
             if len(args) == 1:
-                yield from self._elements(args[0], scope, index, depth - 1)
+                yield from self.elements(args[0], scope, index)
             return
         if last in {"values", "children", "modules", "parameters"} and "." in name:
-            yield from self._elements(name.rpartition(".")[0], scope, None, depth - 1)
+            yield from self.elements(name.rpartition(".")[0], scope)
             return
         for callee in self.refs(func, scope):
             if callee.kind == EXTERNAL and (
                 canonical(callee.name) in _CONTAINERS or canonical(callee.name) in IDENTITY
             ):
                 for argument in args:
-                    yield from self._elements(argument, scope, index, depth - 1)
+                    yield from self.elements(argument, scope, index)
                     if canonical(callee.name) == _SEQUENTIAL:
                         yield from self.refs(argument, scope)
             elif callee.kind == FUNCTION:
-                yield from self._generated(callee, index, depth)
+                yield from self._generated(callee, index)
                 if index is None and any(self.is_loader(ref) for ref in self.returned(callee)):
                     yield Ref(BATCH, "", "")
             elif callee.kind in (CLASS, EXTERNAL) and self.is_loader(_instance(callee)):
@@ -377,23 +381,23 @@ class Resolver:
     def _iterated(self, instance: Ref) -> Iterator[Ref]:
         found = self.method(instance, "__iter__")
         if found:
-            yield from self._generated(found, None, _DEPTH // 2)
+            yield from self._generated(found, None)
 
-    def _generated(self, function: Ref, index: object, depth: int) -> Iterator[Ref]:
+    def _generated(self, function: Ref, index: object) -> Iterator[Ref]:
         facts = self.summaries[function.path].functions[function.name]
         scope = Scope(function.path, function.name)
         for value, context in facts.yields:
             if self._in_batch_loop(facts, context, scope):
                 yield Ref(BATCH, "", "")
             if isinstance(value, tuple) and value[0] == "each" and value[1] is None:
-                yield from self._elements(value[2], scope, None, depth - 1)
+                yield from self.elements(value[2], scope)
             else:
                 yield from self.refs(value, scope)
         for value in facts.returns if not facts.is_generator else ():
             if isinstance(value, tuple) and value[0] == "seq" and isinstance(index, int):
-                yield from self._elements(value, scope, index, depth - 1)
+                yield from self.elements(value, scope, index)
             else:
-                yield from self._elements(value, scope, index, depth - 1)
+                yield from self.elements(value, scope, index)
         names = annotated_names(facts.returns_annotation)[1] if facts.returns_annotation else ()
         for name in names:
             for ref in self.refs(name, Scope(function.path, facts.owner or MODULE)):

@@ -71,6 +71,7 @@ _NOT_BATCHES = frozenset(
     "open reversed map filter".split()
 )
 _SAMPLING = frozenset({"multinomial", "argmax", "cat", "topk", "sample", "gumbel_softmax", "concat"})
+_TELLING = _SAMPLING | frozenset("backward manual_backward step optimizer_step step_optimizer next __next__".split())
 
 
 def is_loader(resolver: Resolver, ref: Ref) -> bool:
@@ -146,6 +147,7 @@ class RootFinder:
         self.resolver = resolver
         self.graph = graph
         self._taking: set[Scope] = set()
+        self._calls: dict[Scope, list[CallFacts]] = {}
         self.loops: dict[tuple[Scope, int], LoopHeat] = {}
         self.functions: dict[Scope, FunctionRoot] = {}
 
@@ -177,7 +179,7 @@ class RootFinder:
         for path, summary in self.resolver.summaries.items():
             for qualname, facts in summary.functions.items():
                 scope = Scope(path, qualname)
-                for call in facts.calls:
+                for call in self._telling(scope, facts):
                     if innermost_loop(facts, call.context) is None and wanted(call, scope):
                         found.add(scope)
                         waiting.append(scope)
@@ -196,6 +198,13 @@ class RootFinder:
                     waiting.append(edge.caller)
         return found
 
+    def _telling(self, scope: Scope, facts: FunctionFacts) -> list[CallFacts]:
+        """The calls of a function that may say what its loops are for: few of many, by their last names."""
+        found = self._calls.get(scope)
+        if found is None:
+            found = self._calls[scope] = [call for call in facts.calls if _callee(call.func)[0] in _TELLING]
+        return found
+
     def is_training_call(self, func: Value, args: tuple[Value, ...], scope: Scope) -> bool:
         return is_backward(func, args) or is_optimizer_step(func, args, self.resolver, scope)
 
@@ -210,7 +219,7 @@ class RootFinder:
             if context.detail == guards.ACCUMULATION
             for outer in loops_around(facts, index)[:1]
         }
-        for call in facts.calls:
+        for call in self._telling(scope, facts):
             inner = innermost_loop(facts, call.context)
             if inner is None:
                 continue
