@@ -270,7 +270,9 @@ class RootFinder:
             heat = Heat.MICROBATCH if inner_of_step and index not in steps else Heat.STEP
             if index in accumulates:
                 heat = Heat.MICROBATCH
-            return LoopHeat(heat, "train", Confidence.HIGH)
+            # `for _ in range(n): model(x).sum().backward()` without any optimizer may be a benchmark.
+            sure = bool(steps) or inner_of_step or not _is_range(loop.iterable)
+            return LoopHeat(heat, "train", Confidence.HIGH if sure else Confidence.MEDIUM)
         if index in samples and loop.kind != "comprehension" and self._is_decoding(loop):
             return LoopHeat(Heat.STEP, "decode", Confidence.MEDIUM)
         if loop.targets and _EPOCH_NAME.match(loop.targets[0]):
@@ -535,6 +537,10 @@ def _may_give_batches(value: Value) -> bool:
             return _may_give_batches(value[2][0])
         return name not in _NOT_BATCHES
     return not (isinstance(value, tuple) and value[0] in ("seq", "map", "const", "each", "item"))
+
+
+def _is_range(value: Value) -> bool:
+    return isinstance(value, tuple) and value[0] == "call" and value[1] in ("range", "trange")
 
 
 def _is_literal(value: Value) -> bool:
