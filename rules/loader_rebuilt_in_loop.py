@@ -1,0 +1,177 @@
+"""TPL105: loaders that are begun or built again on every turn of a loop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, Tag, is_constant, is_test, keyword
+
+from ._loaders import is_plain_loader, option
+from ._loops import is_timing, starts_afresh
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+class LoaderRebuiltInLoop(Rule):
+    """A loader that is begun again for each batch starts its workers, fills their queues and throws all that away.
+
+    Why it is slow
+    `iter(loader)` starts the workers and asks each for batches ahead; `next(iter(loader))` takes one batch and drops
+    the rest. In a loop, with two workers, that took 66 ms a batch, where `next` of an iterator that is kept took
+    0.9 ms (72 times less). Without workers it only starts the sampler again. A `DataLoader(...)` that is built in a
+    loop from things that do not change pays the same for every turn.
+
+    What to write instead
+    `batches = iter(loader)` before the loop and `next(batches)` in it, begun again at `StopIteration`; or a `for` over
+    the loader (`zip(range(steps), loader)`); or `itertools.islice(loader, steps)`. A loader whose arguments stay the
+    same is built before the loop.
+
+    When to leave it
+    One batch to look at, outside loops; training on one and the same batch to debug; a loader that is built anew
+    because its dataset or sampler changes (folds, a curriculum). perflint is silent there.
+
+    Fix safety
+    No fix: an iterator that is kept ends (`StopIteration`), and gives successive batches where `next(iter(loader))`
+    gives independent draws, or the same first batch when nothing shuffles.
+    """
+
+    code, name = "TPL105", "loader-rebuilt-in-loop"
+    impact = Impact.HIGH
+    listens = (Calls("next", "DataLoader"),)
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if is_test(ctx.path):
+            return
+        if isinstance(node.func, ast.Name) and node.func.id == "next":
+            yield from self._begun_again(node, ctx)
+        else:
+            yield from self._built_again(node, ctx)
+
+    def _begun_again(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
+        source = _begun(node)
+        if source is None:
+            return
+        confidence = _loader_confidence(source, ctx)
+        loop = _loop_around(node, ctx)
+        if confidence is None or not _runs_often(node, source, loop, ctx):
+            return
+        often = ctx.heat(node).phrase if loop is None else "runs on every turn of this loop"
+        text = ctx.text(source)
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node)}` {often}: each time the loader begins anew, and all it fetched ahead is thrown away.",
+            advice=f"Keep one iterator, `batches = iter({text})`, and call `next(batches)`; begin it again when it ends "
+            "(it gives successive batches, not independent draws).",
+            confidence=confidence,
+            impact=Impact.HIGH if ctx.mentions("num_workers") else Impact.MEDIUM,
+        )
+
+    def _built_again(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
+        loop = _loop_around(node, ctx)
+        if loop is None or not is_plain_loader(node, ctx) or starts_afresh(loop) or is_timing(loop):
+            return
+        if _is_conditional(node, loop, ctx) or not _stays_the_same(node, loop, ctx):
+            return
+        staffed = option(node, "num_workers")
+        idle = staffed is None or is_constant(staffed, 0)
+        yield self.finding(
+            node,
+            ctx,
+            "This loader is built on every turn of the loop from things that do not change there"
+            + ("." if idle else ", and its workers are started each time."),
+            advice="Build it before the loop"
+            + ("." if idle else ", with `persistent_workers=True` where it is run through more than once."),
+            impact=Impact.LOW if idle else Impact.HIGH,
+            confidence=Confidence.MEDIUM,
+        )
+
+
+def _begun(node: ast.Call) -> ast.expr | None:
+    """The loader in `next(iter(loader))`."""
+    if len(node.args) != 1 or node.keywords or not isinstance(node.args[0], ast.Call):
+        return None
+    inner = node.args[0]
+    if isinstance(inner.func, ast.Name) and inner.func.id == "iter" and len(inner.args) == 1 and not inner.keywords:
+        return inner.args[0]
+    if isinstance(inner.func, ast.Attribute) and inner.func.attr == "__iter__" and not inner.args:
+        return inner.func.value
+    return None
+
+
+def _loader_confidence(source: ast.expr, ctx: Context) -> Confidence | None:
+    """How sure it is that `source` is a loader, None when it is something else."""
+    kind = ctx.kind(source)
+    if kind.tag is Tag.LOADER:
+        return min(kind.certainty, Confidence.HIGH)
+    if any(ctx.program.is_loader(ref) for ref in ctx.refs(source)):
+        return Confidence.HIGH
+    if kind.known or not isinstance(source, (ast.Name, ast.Attribute)) or ctx.refs(source):
+        return None
+    return Confidence.MEDIUM if ctx.program.looks_like_loader(ctx.text(source)) else None
+
+
+def _loop_around(node: ast.AST, ctx: Context) -> ast.For | ast.AsyncFor | ast.While | None:
+    """The innermost loop statement whose body (not its header) runs `node`."""
+    child = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            return None
+        if isinstance(outer, _LOOPS) and child in outer.body:
+            return outer
+        child = outer
+    return None
+
+
+def _runs_often(node: ast.Call, source: ast.expr, loop: ast.stmt | None, ctx: Context) -> bool:
+    if loop is None:
+        # A helper that is called every step; a loader made in the helper itself is another matter.
+        return ctx.heat(node) >= Heat.STEP and (isinstance(source, ast.Attribute) or _is_parameter(source, ctx))
+    if is_timing(loop) or not ctx.inference.flow.is_invariant(source, loop):
+        return False
+    return not _is_conditional(node, loop, ctx)
+
+
+def _is_parameter(source: ast.expr, ctx: Context) -> bool:
+    function = ctx.tree.function_of(source)
+    if function is None or not isinstance(source, ast.Name):
+        return False
+    arguments = function.args
+    return any(item.arg == source.id for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+
+
+def _is_conditional(node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
+    """Whether `node` runs on some turns only, or the loop ends with its first one."""
+    for outer in ctx.tree.ancestors(node):
+        if outer is loop:
+            break
+        if isinstance(outer, (ast.If, ast.IfExp, ast.ExceptHandler, ast.Match)):
+            return True
+    assert isinstance(loop, _LOOPS)
+    return any(isinstance(statement, (ast.Break, ast.Return)) for statement in loop.body)
+
+
+def _stays_the_same(node: ast.Call, loop: ast.stmt, ctx: Context) -> bool:
+    """Whether the loop changes nothing that the loader is built from. A dataset that is used otherwise in the loop may
+    be changed there.
+    """
+    flow = ctx.inference.flow
+    given = [*node.args, *(item.value for item in node.keywords)]
+    if not all(flow.is_invariant(item, loop, pure=lambda call: _is_plain(call, ctx)) for item in given):
+        return False
+    names = {part.id for item in given for part in ast.walk(item) if isinstance(part, ast.Name)}
+    dataset = option(node, "dataset")
+    if not isinstance(dataset, (ast.Name, ast.Attribute)) or keyword(node, "generator") is not None:
+        return False
+    inside = {id(part) for part in ast.walk(node)}
+    text = ctx.text(dataset)
+    return bool(names) and not any(
+        isinstance(part, (ast.Name, ast.Attribute)) and id(part) not in inside and ctx.text(part) == text
+        for part in ast.walk(loop)
+    )
+
+
+def _is_plain(call: ast.Call, ctx: Context) -> bool:
+    return ctx.is_call_of(call, "torch.cuda.is_available", "os.cpu_count", "builtins.len", "builtins.int")
