@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import INSTANCE, Calls, Context, Finding, Impact, Ref, Rule, Tier, is_test
 from perflint.kinds.kind import Tag
-from perflint.program.refs import EXTERNAL, EXTERNAL_INSTANCE, Scope
+from perflint.program.refs import EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, Scope
 from perflint.pytorch.compiling import MADE_FOR_COMPILING
 from perflint.pytorch.modules import CONTAINER_MODULES, is_torch_module
 from perflint.pytorch.names import canonical, last
@@ -17,8 +17,8 @@ from ._compiling import is_compile_call
 
 #: Modules of torch.nn that are no single operation, and losses, which are large over a vocabulary.
 _NOT_SINGLE = ("Sequential", "Transformer", "LSTM", "GRU", "RNN", "Loss", "Module", "DataParallel", "Softmax")
-#: A forward of this many lines and layers is a handful of operations.
-_LINES, _LAYERS = 12, 2
+#: A forward of this many calls, of which as many are of layers, is a handful of operations.
+_CALLS, _LAYERS = 6, 2
 
 
 class CompileTinyModule(Rule):
@@ -97,21 +97,30 @@ def _is_layer(dotted: str) -> bool:
     return is_torch_module(name) and name not in CONTAINER_MODULES and not any(word in name for word in _NOT_SINGLE)
 
 
-def _is_small(ref: Ref, ctx: Context) -> bool:
-    """Whether a class of the project has a short forward that calls single layers at most."""
+def _is_small(ref: Ref, ctx: Context, depth: int = 2) -> bool:
+    """Whether a class of the project has a forward of a few calls, of single layers or of modules as small."""
     forward = ctx.program.resolver.method(ref, "forward")
     if forward is None or not forward.path:
         return False
     scope = Scope(forward.path, forward.name)
     facts = ctx.program.function(scope)
-    if facts.loops or facts.end_line - facts.line > _LINES:
+    if facts.loops or len(facts.calls) > _CALLS:
         return False
     layers = 0
     for call in facts.calls:
         if not (isinstance(call.func, str) and call.func.startswith("self.")):
             continue
         refs = ctx.program.refs(call.func, scope)
-        if not refs or any(item.kind not in (EXTERNAL, EXTERNAL_INSTANCE) or not _is_layer(item.name) for item in refs):
+        if not refs or not all(_is_small_part(item, ctx, depth) for item in refs):
             return False
-        layers += 1
+        layers += any(item.kind != FUNCTION for item in refs)
     return layers <= _LAYERS
+
+
+def _is_small_part(ref: Ref, ctx: Context, depth: int) -> bool:
+    if ref.kind == FUNCTION:
+        facts = ctx.program.function(Scope(ref.path, ref.name))
+        return not facts.calls and not facts.loops
+    if ref.kind == INSTANCE:
+        return depth > 0 and _is_small(ref, ctx, depth - 1)
+    return ref.kind in (EXTERNAL, EXTERNAL_INSTANCE) and _is_layer(ref.name)
