@@ -98,6 +98,7 @@ class _Run:
         self.done = 0
         self.total = 0
         self.cache: Cache | None = None
+        self._inspected = 0
         self.digests: dict[str, bytes] = {}
         self.fingerprint = ""
         self.result_key = b""
@@ -136,6 +137,7 @@ class _Run:
 
     def _fresh_report(self) -> Report:
         program = self.program()
+        gc.freeze()
         self.inspectors = (Inspector(program, self.options.rules), Inspector(program, self.options.extra_rules))
         files = [file for file in self.discovery.reported if file.display in program.summaries]
         total = _Inspected()
@@ -232,6 +234,9 @@ class _Run:
     def _inspect_all(self, files: Sequence[FoundFile]) -> _Inspected:
         inspected = _Inspected()
         for file in files:
+            self._inspected += 1
+            if self._inspected % _FILES_A_COLLECTION == 0:
+                gc.collect()  # what a file's inspection leaves behind holds on to itself; the program is frozen
             try:
                 self._inspect_file(self._source(file), file, inspected)
             except SourceError as error:  # it changed or vanished since it was surveyed
@@ -324,17 +329,19 @@ def selects(selector: str, code: str, name: str) -> bool:
     return word == "ALL" or word.lower() == name or (bool(word) and code.startswith(word.upper()))
 
 
+_FILES_A_COLLECTION = 12
+
+
 @contextlib.contextmanager
 def _gc_paused() -> Iterator[None]:
     """Syntax trees hold no cycles worth collecting, and looking for them costs a third of the run."""
     was_enabled = gc.isenabled()
     gc.disable()
+    gc.unfreeze()  # an earlier run of this process froze its program
     try:
         yield
     finally:
         if was_enabled:
-            # What is alive now stays alive for the most part: it need not be visited by every collection to come.
-            gc.freeze()
             gc.enable()
 
 
