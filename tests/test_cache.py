@@ -46,7 +46,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(*, cache: bool = True) -> Report:
     settings = load_settings(Path.cwd())
-    options = Options(settings, [rule() for rule in load_rules()], cache=cache)
+    options = Options(settings, [rule() for rule in load_rules() if rule.code == "TPL303"], cache=cache)
     return check(discover(["."], settings), options)
 
 

@@ -37,7 +37,7 @@ def many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(jobs: int) -> Report:
     settings = load_settings(Path.cwd())
-    rules = [rule() for rule in load_rules()]
+    rules = [rule() for rule in load_rules() if rule.code == "TPL303"]
     return check(discover(["."], settings), Options(settings, rules, jobs=jobs, cache=False))
 
 
