@@ -83,6 +83,8 @@ def _single(node: ast.expr, ctx: Context) -> str | None:
     kind = ctx.kind(node)
     if kind.tag is not Tag.MODULE or not kind.qualified:
         return None
+    if kind.path and "Loss" in kind.qualified:
+        return None
     if kind.path:
         return (
             f"`{kind.qualified}`, a few operations,"

@@ -7,6 +7,11 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Heat, Impact, Loops, Rule, Tier, is_test
 
+from ._loops import names_in
+
+#: What only a loop that trains has.
+_STEPS = frozenset("step zero_grad optimizer optimizer_step opt optim".split())
+
 
 class UncompiledModel(Rule):
     """The model of a training loop is never compiled, although `torch.compile` may make its steps faster.
@@ -45,6 +50,8 @@ class UncompiledModel(Rule):
             return
         if ctx.role(node.body[0]) != "train" or ctx.body_heat(node) < Heat.STEP or _is_inside_one(node, ctx):
             return
+        if not any(name in _STEPS for name in names_in(node)):
+            return  # a profile of forward and backward trains nothing
         yield self.finding(
             node,
             ctx,

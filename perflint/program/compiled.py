@@ -43,7 +43,7 @@ def compiled_scopes(program: Program) -> dict[Scope, Hop]:
 def compiles_anything(program: Program) -> bool:
     """Whether anything in the program is compiled, by whatever spelling: a call or decorator named `compile` of
     anything but a regular expression, or a framework's switch for it."""
-    if program.mentions(("torch_compile", "_dynamo", "script", "torch_xla", "use_compile")):
+    if program.mentions(("torch_compile", "_dynamo", "torch_xla", "use_compile")):
         return True
     for path, summary in program.summaries.items():
         for qualname, facts in summary.functions.items():
