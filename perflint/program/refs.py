@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from perflint.facts.summary import MODULE, ClassFacts, FunctionFacts, Summary, Value
 from perflint.program.names import ModuleTable, annotated_names
@@ -25,7 +25,8 @@ BATCH = "batch"
 
 _DEPTH = 6
 _MOST = 6
-_DEEPEST = 200
+#: Each level takes several frames of the interpreter, which allows a thousand.
+_DEEPEST = 50
 _DEEPEST_ELEMENTS = 20
 
 
@@ -82,6 +83,7 @@ class Resolver:
         self._depth = 0
         #: How often a value that is being evaluated was asked for again: what was concluded meanwhile may lack a part.
         self._cuts = 0
+        self._provisional: list[tuple[dict[Any, Any], object]] = []
         self._element_memo: dict[tuple[Value, Scope, object], Refs | None] = {}
         self._element_depth = 0
         self._mro: dict[Ref, tuple[Ref, ...]] = {}
@@ -121,27 +123,34 @@ class Resolver:
             known = memo.get(value)
             if known is not None:
                 return known
-            if value in memo or self._depth > _DEEPEST:
+            if value in memo:
                 self.cut()
                 return ()
+        if self._depth > _DEEPEST:
+            return ()
         memo[value] = None
         cuts = self._cuts
         self._depth += 1
         found = self._path(value, scope) if type(value) is str else _few(self._evaluate(value, scope))
         self._depth -= 1
-        if found or self._is_whole(cuts):
-            memo[value] = found
-        else:
-            del memo[value]
+        self._keep(memo, value, found, cuts)
         return found
 
     def cut(self) -> None:
         """Note that an answer was refused because it is being worked out: what is concluded now is not final."""
         self._cuts += 1
 
-    def _is_whole(self, cuts: int) -> bool:
-        """Whether an answer is final: nothing it rests on was cut since `cuts`, or nobody is waiting for it."""
-        return cuts == self._cuts or (self._depth == 0 and self._element_depth == 0)
+    def _keep(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int) -> None:
+        """Remember an answer. One that a circle cut short since `cuts` holds only until the first question is done."""
+        memo[key] = found
+        if self._depth or self._element_depth:
+            if not found and cuts != self._cuts:
+                self._provisional.append((memo, key))
+        elif self._provisional:
+            for other, name in self._provisional:
+                if other.get(name) == () and not (other is memo and name == key):
+                    del other[name]
+            self._provisional.clear()
 
     def _evaluate(self, value: Value, scope: Scope) -> Iterator[Ref]:
         form = value[0]
@@ -271,18 +280,17 @@ class Resolver:
         known = memo.get(key)
         if known is not None:
             return known
-        if key in memo or self._element_depth > _DEEPEST_ELEMENTS:
+        if key in memo:
             self.cut()
+            return ()
+        if self._element_depth > _DEEPEST_ELEMENTS:
             return ()
         memo[key] = None
         cuts = self._cuts
         self._element_depth += 1
         found = _few(self._elements(value, scope, index))
         self._element_depth -= 1
-        if found or self._is_whole(cuts):
-            memo[key] = found
-        else:
-            del memo[key]
+        self._keep(memo, key, found, cuts)
         return found
 
     def _elements(self, value: Value, scope: Scope, index: object) -> Iterator[Ref]:
@@ -482,8 +490,7 @@ class Resolver:
         if known is None:
             cuts = self._cuts
             known = self._look_up(name, scope)
-            if known or self._is_whole(cuts):
-                memo[name] = known
+            self._keep(memo, name, known, cuts)
         return known
 
     def foreign(self, path: str) -> frozenset[str]:
@@ -663,8 +670,7 @@ class Resolver:
         if known is None:
             cuts = self._cuts
             known = self._attribute(ref, name)
-            if known or self._is_whole(cuts):
-                self._attributes_of[key] = known
+            self._keep(self._attributes_of, key, known, cuts)
         return known
 
     def _attribute(self, ref: Ref, name: str) -> Refs:

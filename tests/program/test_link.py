@@ -1,0 +1,82 @@
+"""Linking ends, and says nothing false, on programs that are odd, deep or circular."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from perflint.facts.summary import Summary
+from perflint.facts.survey import survey
+from perflint.finding import Heat
+from perflint.program.program import Program
+from perflint.program.refs import Scope
+
+
+def program_of(**texts: str) -> Program:
+    files = {f"{name.replace('__', '/')}.py": text for name, text in texts.items()}
+    return Program({path: survey(ast.parse(text), text.split("\n")) for path, text in files.items()})
+
+
+def chain(form: str, length: int) -> str:
+    return "x0 = start()\n" + "\n".join(f"x{i + 1} = {form.format(f'x{i}')}" for i in range(length))
+
+
+@pytest.mark.parametrize("form", ["{}", "{}.to('cpu')", "list({})", "[{}]", "{}[0]", "{} or None", "f({})"])
+def test_a_long_chain_of_names_ends(form: str) -> None:
+    program = program_of(main=f"{chain(form, 600)}\nx600.run()\nfor y in x600:\n    y()\n")
+    assert program.refs("x600", Scope("main.py", "<module>")) in ((), program.refs("x0", Scope("main.py", "<module>")))
+
+
+def test_functions_that_return_each_other_end() -> None:
+    functions = "\n".join(f"def f{i}():\n    return f{i + 1}()" for i in range(400))
+    program = program_of(main=f"{functions}\ndef f400():\n    return f0()\nf0()()\n")
+    assert program.heat(Scope("main.py", "f0")) is Heat.ONCE
+
+
+def test_circular_bases_imports_and_aliases_end() -> None:
+    program = program_of(
+        a="from b import B, x\nclass A(B):\n    def run(self):\n        self.run()\n        x()\n",
+        b="from a import A, x\nclass B(A):\n    pass\nB().run()\n",
+        c="y = z\nz = y\ny()\nfor i in y:\n    i()\n",
+    )
+    assert program.heat(Scope("a.py", "A.run")) is Heat.ONCE
+
+
+def test_a_star_import_of_oneself_ends() -> None:
+    program = program_of(a="from a import *\nfrom b import *\nf()\n", b="from a import *\ng()\n")
+    assert program.graph.unresolved[Scope("a.py", "<module>")]
+
+
+def test_deep_expressions_are_surveyed() -> None:
+    text = f"x = {'+'.join(['a'] * 600)}\n" + "if a:\n    pass\n" + "elif a:\n    pass\n" * 2000
+    assert survey(ast.parse(text), text.split("\n")).functions
+
+
+def test_a_summary_survives_json() -> None:
+    text = (
+        "import torch\nclass A(B, metaclass=C):\n    x: int = 3\n    @property\n    def p(self): return self.q.r\n"
+        "def f(a, *b, c=None, **d) -> 'T':\n    with torch.no_grad():\n        for i, j in enumerate(a):\n"
+        "            if i % 3 == 0:\n                k = {'a': (lambda z: z)(i), 'b': [m for m in j]}\n                yield k\n"
+    )
+    summary = survey(ast.parse(text), text.split("\n"))
+    assert Summary.from_json(summary.to_json()) == summary
+
+
+def test_a_guess_is_never_sure() -> None:
+    program = program_of(
+        main=(
+            "def train(loader, thing):\n    for batch in loader:\n        thing.polish_everything(batch)\n"
+            "class Tool:\n    def polish_everything(self, x):\n        return x\n"
+        )
+    )
+    heat, _, confidence = program.route(Scope("main.py", "Tool.polish_everything"), -1)
+    assert heat is Heat.STEP
+    assert confidence.label == "medium"
+
+
+def test_what_two_classes_define_is_not_guessed() -> None:
+    classes = "".join(f"class T{i}:\n    def polish_everything(self, x):\n        return x\n" for i in range(2))
+    program = program_of(main=f"def train(loader, t):\n    for b in loader:\n        t.polish_everything(b)\n{classes}")
+    assert program.heat(Scope("main.py", "T0.polish_everything")) is Heat.ONCE
+    assert [call.func for call in program.graph.unresolved[Scope("main.py", "train")]] == ["t.polish_everything"]
