@@ -158,7 +158,7 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
         if isinstance(right, ast.BinOp) and isinstance(right.op, ast.Mod):
             return _modulo(right)
         is_number = isinstance(right, ast.Constant) and isinstance(right.value, int)
-        return FIRST if _is_counter(left) and (is_number or _is_last(right)) else None
+        return FIRST if _is_counter(left) and (is_number or _is_last(right) or _is_next(left)) else None
     if isinstance(op, ast.NotIn):
         # `if key not in self._cache: self._cache[key] = ...`: computed once for each key.
         return LAZY if body is not None and _fills(body, right) else None
@@ -234,6 +234,11 @@ def _is_last(node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         return _last_name(node.func) == "len"
     return bool(re.search(r"last|^max_|^num_|^total|^n_", _last_name(node)))
+
+
+def _is_next(node: ast.expr) -> bool:
+    """`step + 1`, which equals the number of steps at the last one."""
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant)
 
 
 def _is_zero(node: ast.expr) -> bool:

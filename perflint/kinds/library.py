@@ -171,7 +171,9 @@ def certainty_of(inputs: list[Kind], place: Place) -> Confidence:
     """How sure the place of a result is: as sure as that of its inputs. That it is a tensor is certain."""
     if place is Place.UNKNOWN:
         return Confidence.HIGH
-    return max((kind.certainty for kind in inputs if kind.place is place), default=Confidence.HIGH)
+    # Something unknown that was moved is on the device all the same; what it is does not matter here.
+    given = (kind.certainty if kind.known else Confidence.MEDIUM for kind in inputs if kind.place is place)
+    return max(given, default=Confidence.HIGH)
 
 
 def _dimensioned(name: str, arguments: Arguments) -> Kind:

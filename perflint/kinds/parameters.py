@@ -15,6 +15,7 @@ from perflint.kinds import promises
 from perflint.kinds.arguments import Arguments
 from perflint.kinds.kind import UNKNOWN, Device, Kind, Place, Tag, join, mapping, sequence, tensor
 from perflint.kinds.operations import part_of
+from perflint.program.heat import is_test
 from perflint.program.refs import CLASS, Ref, Scope
 from perflint.pytorch import frameworks, tensors
 from perflint.source.bindings import Definition
@@ -205,6 +206,9 @@ class Parameters:
         if scope.function not in inference.program.summaries[inference.path].functions:
             return UNKNOWN
         edges = list(inference.program.callers(scope))
+        if not is_test(inference.path):
+            # Tests run on the host, whatever the code they test runs on.
+            edges = [edge for edge in edges if not is_test(edge.caller.path)]
         if not edges or len(edges) > 4 * _MOST_CALLERS:
             return UNKNOWN
         edges = [edge for edge in edges if self._calls_itself(edge, function)]
