@@ -8,10 +8,10 @@ from perflint.facts.summary import FunctionFacts
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
 from perflint.kinds.kind import Device, Kind, Place, Tag
 from perflint.program.heat import is_test
-from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Ref, Scope
+from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
 from perflint.program.roots import LoopHeat
-from perflint.pytorch import arrays, frameworks, loaders, randomness, tensors
-from perflint.pytorch.names import canonical
+from perflint.pytorch import arrays, compiling, distributed, frameworks, loaders, modules, randomness, tensors, trackers
+from perflint.pytorch.names import canonical, last
 from perflint.rule import Calls, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
 from perflint.source.file import SourceFile
 from perflint.source.suppressions import Malformed, Suppression
@@ -19,6 +19,7 @@ from perflint.source.suppressions import Malformed, Suppression
 __all__ = [
     "CLASS",
     "EXTERNAL",
+    "EXTERNAL_INSTANCE",
     "FUNCTION",
     "INSTANCE",
     "Applicability",
@@ -54,13 +55,18 @@ __all__ = [
     "arrays",
     "callee_name",
     "canonical",
+    "compiling",
+    "distributed",
     "frameworks",
     "guards",
     "has_unpacking",
     "is_constant",
     "is_test",
     "keyword",
+    "last",
     "loaders",
+    "modules",
     "randomness",
     "tensors",
+    "trackers",
 ]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, Hop
-from perflint.pytorch.compiling import COMPILERS, TRACING_TESTS
+from perflint.api import Context, Hop, compiling
 
 
 def is_compile_call(node: ast.AST, ctx: Context) -> bool:
     """Whether `node` is `torch.compile(something, ...)`, which hands back the compiled thing."""
-    return isinstance(node, ast.Call) and bool(node.args) and ctx.is_call_of(node, *COMPILERS)
+    return isinstance(node, ast.Call) and bool(node.args) and ctx.is_call_of(node, *compiling.COMPILERS)
 
 
 def compiled_at(node: ast.AST, ctx: Context) -> Hop | None:
@@ -31,6 +30,7 @@ def _is_under_tracing_test(node: ast.AST, ctx: Context) -> bool:
 def asks_for_tracing(test: ast.expr) -> bool:
     return any(
         isinstance(part, ast.Call)
-        and (part.func.attr if isinstance(part.func, ast.Attribute) else getattr(part.func, "id", "")) in TRACING_TESTS
+        and (part.func.attr if isinstance(part.func, ast.Attribute) else getattr(part.func, "id", ""))
+        in compiling.TRACING_TESTS
         for part in ast.walk(test)
     )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, callee_name
-from perflint.kinds.kind import Tag
+from perflint.api import Context, Tag, callee_name
 
 #: Methods of models that run them, besides calling them.
 FORWARD_METHODS = frozenset(

@@ -6,8 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Context
-from perflint.program.refs import Scope
+from perflint.api import Context, Scope
 
 _TRAINING = re.compile(
     r"^(?:backward|fit|finetune|fine_tune|zero_grad|learn|optimizer|optim|opt|trainer|Trainer|manual_backward)$"

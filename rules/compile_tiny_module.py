@@ -5,13 +5,27 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import INSTANCE, Calls, Context, Finding, Impact, Ref, Rule, Tier, is_test
-from perflint.kinds.kind import Tag
-from perflint.program.refs import EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, Scope
-from perflint.pytorch.compiling import MADE_FOR_COMPILING
-from perflint.pytorch.modules import CONTAINER_MODULES, is_torch_module
-from perflint.pytorch.names import canonical, last
-from perflint.pytorch.tensors import FUNCTIONAL_MODULES, FUNCTIONS
+from perflint.api import (
+    EXTERNAL,
+    EXTERNAL_INSTANCE,
+    FUNCTION,
+    INSTANCE,
+    Calls,
+    Context,
+    Finding,
+    Impact,
+    Ref,
+    Rule,
+    Scope,
+    Tag,
+    Tier,
+    canonical,
+    compiling,
+    is_test,
+    last,
+    modules,
+    tensors,
+)
 
 from ._compiling import is_compile_call
 
@@ -77,9 +91,9 @@ def _compiled(node: ast.Call, ctx: Context) -> ast.expr | None:
 def _single(node: ast.expr, ctx: Context) -> str | None:
     """What is compiled, in words, when it is one layer, one operation, or a project's module of a few of them."""
     target = ctx.target(node)
-    if target is not None and (target in FUNCTIONS or target.startswith(FUNCTIONAL_MODULES)):
+    if target is not None and (target in tensors.FUNCTIONS or target.startswith(tensors.FUNCTIONAL_MODULES)):
         vocabulary = "loss" in target or "entropy" in target or "softmax" in target
-        return None if target in MADE_FOR_COMPILING or vocabulary else f"the operation `{target}`"
+        return None if target in compiling.MADE_FOR_COMPILING or vocabulary else f"the operation `{target}`"
     kind = ctx.kind(node)
     if kind.tag is not Tag.MODULE or not kind.qualified:
         return None
@@ -96,7 +110,11 @@ def _single(node: ast.expr, ctx: Context) -> str | None:
 
 def _is_layer(dotted: str) -> bool:
     name = canonical(dotted)
-    return is_torch_module(name) and name not in CONTAINER_MODULES and not any(word in name for word in _NOT_SINGLE)
+    return (
+        modules.is_torch_module(name)
+        and name not in modules.CONTAINER_MODULES
+        and not any(word in name for word in _NOT_SINGLE)
+    )
 
 
 def _is_small(ref: Ref, ctx: Context, depth: int = 2) -> bool:

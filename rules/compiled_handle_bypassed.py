@@ -6,13 +6,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, is_test
-from perflint.kinds.kind import Tag
-from perflint.pytorch.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, FULLY_SHARDED
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tag, distributed, is_test
 
 from ._compiling import is_compile_call
 
-_WRAPPERS = DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL | FULLY_SHARDED
+_WRAPPERS = distributed.DATA_PARALLEL | distributed.DISTRIBUTED_DATA_PARALLEL | distributed.FULLY_SHARDED
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Context, Finding, Heat, Impact, Nodes, Rule
-from perflint.program.refs import CLASS, Ref
+from perflint.api import CLASS, Context, Finding, Heat, Impact, Nodes, Ref, Rule
 
 from ._compiling import compiled_at
 

@@ -6,15 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name
-from perflint.pytorch.compiling import (
-    BREAKING_FUNCTIONS,
-    BREAKING_METHODS,
-    LOG_METHODS,
-    LOGGER_FACTORIES,
-    Break,
-)
-from perflint.pytorch.names import last
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name, compiling, last
 
 from ._compiling import compiled_at
 
@@ -22,13 +14,19 @@ _HELPER = re.compile(r"^_?(?:log|warn|print|rank_zero|master_print|debug)", re.I
 #: Flags of what happens on one call only.
 _ONE_TIME = re.compile(r"first|once|initiali[sz]ed|printed|logged|warned|shown")
 _HELPERS = ("log_once", "log_rank_zero", "log0", "log_info", "log_metrics", "warn_once", "warning_once", "print_once")
-_NAMES = (*(last(name) for name in BREAKING_FUNCTIONS), *LOG_METHODS, *BREAKING_METHODS, *_HELPERS, "info_once")
+_NAMES = (
+    *(last(name) for name in compiling.BREAKING_FUNCTIONS),
+    *compiling.LOG_METHODS,
+    *compiling.BREAKING_METHODS,
+    *_HELPERS,
+    "info_once",
+)
 #: Settings that let the tracer keep what otherwise breaks.
 _KEPT = {
-    Break.READ: ("capture_scalar_outputs",),
-    Break.LOG: ("ignore_logging_functions", "reorderable_logging_functions", "ignore_logger_methods"),
-    Break.PRINT: ("reorderable_logging_functions", "ignore_logging_functions"),
-    Break.WARN: ("reorderable_logging_functions", "ignore_logging_functions"),
+    compiling.Break.READ: ("capture_scalar_outputs",),
+    compiling.Break.LOG: ("ignore_logging_functions", "reorderable_logging_functions", "ignore_logger_methods"),
+    compiling.Break.PRINT: ("reorderable_logging_functions", "ignore_logging_functions"),
+    compiling.Break.WARN: ("reorderable_logging_functions", "ignore_logging_functions"),
 }
 
 
@@ -85,7 +83,7 @@ class GraphBreakInCompiled(Rule):
         if why is None or ctx.program.mentions(_KEPT.get(why, ())):
             return
         condition = _condition(node, ctx)
-        if condition is not None and (why is Break.WARN or _ONE_TIME.search(ctx.text(condition.test))):
+        if condition is not None and (why is compiling.Break.WARN or _ONE_TIME.search(ctx.text(condition.test))):
             return
         yield self.finding(
             node,
@@ -99,30 +97,30 @@ class GraphBreakInCompiled(Rule):
 
 _LOG_ADVICE = "Log outside the compiled function, or only `if not torch.compiler.is_compiling():`."
 _ADVICE = {
-    Break.PRINT: "Print outside the compiled function, or only `if not torch.compiler.is_compiling():`.",
-    Break.LOG: _LOG_ADVICE,
-    Break.WARN: _LOG_ADVICE,
-    Break.CLOCK: "Time around the call of the compiled function.",
-    Break.RANDOM: "Draw from torch, or pass the number in.",
-    Break.COLLECT: "Collect outside the compiled function.",
-    Break.EXPLICIT: "Take the break out once what needed it is gone.",
-    Break.READ: "Keep it a tensor, or read it outside the compiled function.",
+    compiling.Break.PRINT: "Print outside the compiled function, or only `if not torch.compiler.is_compiling():`.",
+    compiling.Break.LOG: _LOG_ADVICE,
+    compiling.Break.WARN: _LOG_ADVICE,
+    compiling.Break.CLOCK: "Time around the call of the compiled function.",
+    compiling.Break.RANDOM: "Draw from torch, or pass the number in.",
+    compiling.Break.COLLECT: "Collect outside the compiled function.",
+    compiling.Break.EXPLICIT: "Take the break out once what needed it is gone.",
+    compiling.Break.READ: "Keep it a tensor, or read it outside the compiled function.",
 }
 
 
-def _break(node: ast.Call, ctx: Context) -> Break | None:
+def _break(node: ast.Call, ctx: Context) -> compiling.Break | None:
     name = callee_name(node)
-    if name in BREAKING_METHODS:
+    if name in compiling.BREAKING_METHODS:
         if isinstance(node.func, ast.Attribute) and not node.args and ctx.kind(node.func.value).is_tensor:
-            return BREAKING_METHODS[name]
+            return compiling.BREAKING_METHODS[name]
         return None
     target = ctx.target(node.func)
     if target is not None:
-        if target in BREAKING_FUNCTIONS:
-            return BREAKING_FUNCTIONS[target]
+        if target in compiling.BREAKING_FUNCTIONS:
+            return compiling.BREAKING_FUNCTIONS[target]
         owner, _, method = target.rpartition(".")
-        return Break.LOG if method in LOG_METHODS and owner in LOGGER_FACTORIES else None
-    return Break.LOG if _is_log_helper(node, ctx) else None
+        return compiling.Break.LOG if method in compiling.LOG_METHODS and owner in compiling.LOGGER_FACTORIES else None
+    return compiling.Break.LOG if _is_log_helper(node, ctx) else None
 
 
 def _is_log_helper(node: ast.Call, ctx: Context) -> bool:

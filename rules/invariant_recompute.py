@@ -5,11 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Heat, Impact, Loops, Rule, is_test
-from perflint.kinds.kind import Tag
-from perflint.program.heat import inside_no_grad
-from perflint.program.refs import Scope
-from perflint.pytorch.tensors import COSTLY_FUNCTIONS
+from perflint.api import Confidence, Context, Finding, Heat, Impact, Loops, Rule, Scope, Tag, is_test, tensors
 
 from ._forwards import arguments, is_forward, is_pure
 from ._loops import is_timing, names_in, starts_afresh, trains_inside
@@ -104,7 +100,9 @@ def _is_cheap(call: ast.Call, ctx: Context) -> bool:
     if target is not None:
         hot = ctx.heat(call) >= Heat.STEP
         return not (
-            hot and target in COSTLY_FUNCTIONS and target.rpartition(".")[2] in ("meshgrid", "eigh", "svd", "pinv")
+            hot
+            and target in tensors.COSTLY_FUNCTIONS
+            and target.rpartition(".")[2] in ("meshgrid", "eigh", "svd", "pinv")
         )
     return not _runs_a_model(call, ctx)
 
@@ -125,7 +123,7 @@ def _runs_a_model(call: ast.Call, ctx: Context) -> bool:
         if dotted.rpartition(".")[2] in _RANDOM or dotted.rpartition(".")[2] in _CHANGES:
             return False
         if dotted in names and _is_given_module(dotted, call, facts.params, ctx):
-            runs = runs or inside_no_grad(facts, item.context) or ctx.program.grad_off(scope)
+            runs = runs or ctx.program.grad_off(scope, item.context)
     return runs
 
 

@@ -5,10 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import INSTANCE, Calls, Confidence, Context, Finding, Heat, Impact, Rule, callee_name, is_test
-from perflint.kinds.kind import Tag
-from perflint.pytorch.modules import FACTORY_METHODS, MODULE_FACTORIES, is_torch_module, makes_module
-from perflint.pytorch.names import last
+from perflint.api import (
+    INSTANCE,
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Heat,
+    Impact,
+    Rule,
+    Tag,
+    callee_name,
+    is_test,
+    last,
+    modules,
+)
 
 from ._loops import is_timing, names_in, starts_afresh, trains_inside
 
@@ -65,7 +76,9 @@ class ModelBuiltInLoop(Rule):
 
     code, name = "TPL503", "model-built-in-loop"
     impact = Impact.HIGH
-    listens = (Calls(*FACTORY_METHODS, *(last(name) for name in MODULE_FACTORIES), *_LAYERS, *_BUILDERS),)
+    listens = (
+        Calls(*modules.FACTORY_METHODS, *(last(name) for name in modules.MODULE_FACTORIES), *_LAYERS, *_BUILDERS),
+    )
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
@@ -87,7 +100,7 @@ class ModelBuiltInLoop(Rule):
             if not _is_constant(node, ctx):
                 return
             often = ctx.heat(node).phrase
-        reads = callee_name(node) in FACTORY_METHODS - {"from_config"} or callee_name(node).startswith("load")
+        reads = callee_name(node) in modules.FACTORY_METHODS - {"from_config"} or callee_name(node).startswith("load")
         yield self.finding(
             node,
             ctx,
@@ -103,9 +116,9 @@ def _builds(node: ast.Call, ctx: Context) -> bool:
     """Whether the call makes a module that costs: a checkpoint's, a factory's, or a layer with weights."""
     target = ctx.target(node.func)
     if target is not None:
-        if is_torch_module(target):
+        if modules.is_torch_module(target):
             return last(target) in _LAYERS
-        return makes_module(target)
+        return modules.makes_module(target)
     project = ctx.project_target(node.func)
     if project is None:
         return False

@@ -9,16 +9,17 @@ from perflint.api import (
     Applicability,
     Calls,
     Context,
+    Device,
     Finding,
     Fix,
     Heat,
     Impact,
     Rule,
+    Tag,
     callee_name,
     is_constant,
     is_test,
 )
-from perflint.kinds.kind import Device, Tag
 
 
 class ModuleSwitchInStep(Rule):

@@ -7,7 +7,6 @@ import itertools
 from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, callee_name, is_test
-from perflint.source.bindings import Binding
 
 from ._forwards import arguments, is_forward, is_pure
 from ._loops import is_timing, names_in
@@ -155,7 +154,7 @@ def _name_means_the_same(left: ast.Name, right: ast.Name, ctx: Context, depth: i
     if depth == 0 or len(first) != 1 or len(second) != 1:
         return False
     one, other = first[0], second[0]
-    if one.binding is not Binding.ASSIGN or other.binding is not Binding.ASSIGN or one.path or other.path:
+    if not (isinstance(one.node, ast.Assign) and isinstance(other.node, ast.Assign)) or one.path or other.path:
         return False
     if one.value is None or other.value is None or ctx.text(one.value) != ctx.text(other.value):
         return False
