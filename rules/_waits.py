@@ -1,0 +1,201 @@
+"""What the rules about waiting for the device share: which expressions read a device tensor's values on the host."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import NamedTuple
+
+from perflint.api import Confidence, Context, Heat, Kind, Place, Tag, callee_name, guards, keyword, tensors
+
+#: Methods that copy values to the host, and the functions that read those of their arguments.
+READ_METHODS = ("item", "tolist", "cpu", "to")
+_READ_FUNCTIONS = frozenset(
+    name.removeprefix("builtins.")
+    for name in tensors.READING_FUNCTIONS
+    # Making a list of a tensor unbinds it; numpy refuses device tensors, so what it gets is on the host.
+    if not name.startswith("numpy.") and name not in ("builtins.list", "builtins.tuple", "builtins.set")
+) - {"round"}
+_ITERATING = frozenset({"min", "max", "sorted", "any", "all"})
+READ_NAMES = (*READ_METHODS, *sorted({name.rpartition(".")[2] for name in _READ_FUNCTIONS}), "get_scale")
+#: Words that code which means to run on an accelerator cannot do without.
+_ACCELERATOR_WORDS = frozenset(
+    "cuda device to_device Accelerator accelerator Fabric LightningModule pl xpu npu local_rank get_device".split()
+)
+_LOSS_MAKERS = ("loss", "criterion", "objective", "model", "net", "compute_loss", "loss_fn", "module", "engine")
+
+
+class Read(NamedTuple):
+    """One place where the host waits for a value: the tensor it reads, and how sure it is that it is a device's."""
+
+    value: ast.expr
+    certainty: Confidence
+    copies: bool = False  # `.cpu()`: all values, which stay a tensor
+
+
+def device_read(node: ast.AST, ctx: Context) -> Read | None:
+    """The device tensor whose values the call `node` brings to the host; None for anything else."""
+    if not isinstance(node, ast.Call):
+        return None
+    name = callee_name(node)
+    if isinstance(node.func, ast.Attribute) and name in ("item", "tolist", "cpu", "to", "get_scale"):
+        return _read_by_method(node, node.func.value, name, ctx)
+    if name not in READ_NAMES or not node.args or ctx.target(node.func) not in _READ_FUNCTIONS:
+        return None
+    for value in node.args:
+        certainty = certainty_on_device(value, ctx)
+        if certainty is None and len(node.args) == 1 and name in _ITERATING:
+            element = ctx.kind(value).element
+            certainty = None if element is None else kind_on_device(element, value, ctx)
+        if certainty is not None:
+            return Read(value, certainty)
+    return None
+
+
+def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) -> Read | None:
+    if name == "get_scale":
+        kind = ctx.kind(value)
+        return Read(value, kind.certainty) if kind.tag is Tag.SCALER else None
+    certainty = certainty_on_device(value, ctx)
+    if name in ("cpu", "to"):
+        if certainty is None and name == "cpu" and _is_unknown_value(value, ctx):
+            certainty = Confidence.MEDIUM
+        return Read(value, certainty, copies=True) if certainty is not None and _goes_to_host(call, name, ctx) else None
+    if call.args or call.keywords:
+        return None
+    if certainty is None and name == "item" and not ctx.kind(value).known and _is_loss(value, ctx):
+        certainty = Confidence.MEDIUM
+    return None if certainty is None else Read(value, certainty)
+
+
+def _is_unknown_value(value: ast.expr, ctx: Context) -> bool:
+    """Whether nothing is known of what `.cpu()` is called on but that it is no model: then it is a device tensor."""
+    kind = ctx.kind(value)
+    if kind.known or not uses_accelerator(ctx):
+        return False
+    root = value
+    while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call)):
+        root = root.func if isinstance(root, ast.Call) else root.value
+    name = ctx.text(value).rpartition(".")[2].lower()
+    return isinstance(root, ast.Name) and not re.search(r"model|net$|module|encoder|decoder|state|results?$", name)
+
+
+def _goes_to_host(call: ast.Call, name: str, ctx: Context) -> bool:
+    waits = keyword(call, "non_blocking")
+    if waits is not None and not (isinstance(waits, ast.Constant) and waits.value is False):
+        return False
+    if name == "cpu":
+        return True
+    return any(isinstance(item, ast.Constant) and item.value == "cpu" for item in call.args) or (
+        bool(call.args) and ctx.kind(call).place is Place.HOST
+    )
+
+
+def certainty_on_device(node: ast.expr, ctx: Context) -> Confidence | None:
+    """How sure it is that `node` is a tensor that lives on an accelerator wherever the program has one; None where it
+    is not known to.
+    """
+    return kind_on_device(ctx.kind(node), node, ctx)
+
+
+def is_on_device(node: ast.expr, ctx: Context) -> bool:
+    return certainty_on_device(node, ctx) is not None
+
+
+def kind_on_device(kind: Kind, node: ast.expr, ctx: Context) -> Confidence | None:
+    """As `certainty_on_device`, of a value of this kind that `node` gives or holds."""
+    if kind.tag is not Tag.TENSOR or kind.certainty is Confidence.LOW:
+        return None
+    if kind.place in (Place.DEVICE, Place.TARGET):
+        return kind.certainty
+    if kind.place is Place.MODULE:
+        return kind.certainty if uses_accelerator(ctx) else None
+    # What a module's forward or a training step is handed has been moved before.
+    handed = kind.place is Place.UNKNOWN and kind.how.startswith(("annotated as", "used as"))
+    if handed and (ctx.role(node) == "train" or in_forward(node, ctx)) and uses_accelerator(ctx):
+        return Confidence.MEDIUM
+    return None
+
+
+def uses_accelerator(ctx: Context) -> bool:
+    """Whether the program means to run on an accelerator at all."""
+    return ctx.program.mentions(_ACCELERATOR_WORDS)
+
+
+def _is_loss(value: ast.expr, ctx: Context) -> bool:
+    """Whether something unknown is the loss of a step: back-propagated here, or made by a criterion and named so."""
+    if not isinstance(value, (ast.Name, ast.Attribute)) or not uses_accelerator(ctx):
+        return False
+    if _is_back_propagated(value, ctx):
+        return True
+    if "loss" not in ctx.text(value).rpartition(".")[2].lower():
+        return False
+    for origin in ctx.inference.origins(value):
+        maker = origin.value if isinstance(origin, ast.Attribute) else origin
+        if not isinstance(maker, ast.Call) or not _makes_loss(maker):
+            return False
+    return True
+
+
+def _makes_loss(call: ast.Call) -> bool:
+    name = callee_name(call).strip("_").lower()
+    return name.endswith(_LOSS_MAKERS) or name.startswith("criterion")
+
+
+def _is_back_propagated(value: ast.expr, ctx: Context) -> bool:
+    function = ctx.tree.function_of(value)
+    wanted = ctx.text(value)
+    for node in ast.walk(function or ctx.tree.module):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
+            if any(ctx.text(part) == wanted for part in (node.func.value, *node.args)):
+                return True
+    return False
+
+
+def is_exceptional(node: ast.AST, ctx: Context) -> bool:
+    """Whether `node` runs only when something went wrong, in a handler or in the words of an error, or only when an
+    every-N test to its left is true: `step % 100 == 0 and not finite`.
+    """
+    child = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, ast.BoolOp) and _is_kept_from(outer, child):
+            return True
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        if isinstance(outer, (ast.Raise, ast.ExceptHandler)) or (isinstance(outer, ast.Assert) and child is outer.msg):
+            return True
+        child = outer
+    return False
+
+
+def _is_kept_from(test: ast.BoolOp, value: ast.AST) -> bool:
+    """Whether what stands to the left of one value of `and` or `or` mostly decides without it."""
+    for earlier in test.values:
+        if earlier is value:
+            return False
+        decides = guards.classify if isinstance(test.op, ast.And) else guards.classify_negated
+        if decides(earlier) is not None:
+            return True
+    return False
+
+
+def prepares_data(node: ast.AST, ctx: Context) -> bool:
+    """Whether `node` belongs to the data side, where tensors are on the host."""
+    return ctx.role(node) == "data" and not in_forward(node, ctx)
+
+
+def region_of(node: ast.AST, ctx: Context) -> ast.AST:
+    """The code that runs once per step around `node`: its innermost hot loop, else its function."""
+    for loop in ctx.loops(node):
+        if ctx.body_heat(loop) >= Heat.STEP:
+            return loop
+    return ctx.tree.function_of(node) or ctx.tree.module
+
+
+def in_forward(node: ast.AST, ctx: Context) -> bool:
+    """Whether `node` belongs to the forward pass of a module, in its own function or through a call."""
+    function = ctx.tree.function_of(node)
+    if function is not None and function.name == "forward":
+        return True
+    _, route, _ = ctx.heat_and_route(node)
+    return any(re.search(r"\bforward\b", hop.text) for hop in route)

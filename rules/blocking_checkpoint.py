@@ -1,0 +1,96 @@
+"""TPL207: a checkpoint written on every step."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tag, argument, callee_name
+
+from ._waits import is_exceptional
+
+_SAVERS = {"torch.save": 0, "safetensors.torch.save_file": 0, "safetensors.torch.save_model": 0}
+_SAVED = frozenset({Tag.STATE_DICT, Tag.MODULE, Tag.OPTIMIZER_STATE, Tag.OPTIMIZER})
+_RANKS = re.compile(r"rank|main_process|master|is_main|primary|zero|distributed|world_size", re.IGNORECASE)
+
+
+class BlockingCheckpoint(Rule):
+    """Writing a checkpoint in the step loop stops training until every byte is on the disk.
+
+    Why it is slow
+    `torch.save` copies each tensor to the host, waiting for the device, and returns when the file is written: 154 ms
+    for 100 MB where cloning the same tensors takes 15 ms (measured on one machine's disk). In the step loop with no
+    guard that is the price of every step.
+
+    What to write instead
+    Save every N steps, or when the validation loss has become better. Where saving often is wanted, copy the state to
+    pinned host memory and write it in a thread, or use `torch.distributed.checkpoint.async_save`.
+
+    When to leave it
+    Saves under an every-N guard or a best-so-far test, at the end of an epoch or of the run, in a handler of an error
+    or a signal, and files that are the program's output (features, predictions): perflint is silent there.
+
+    Fix safety
+    There is no automatic fix: how much work a crash may lose is for the author to say.
+    """
+
+    code, name = "TPL207", "blocking-checkpoint"
+    impact = Impact.HIGH
+    listens = (Calls("save", "save_file", "save_model", "save_pretrained", "save_state", "save_checkpoint"),)
+    at_least = Heat.STEP
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if ctx.role(node) != "train" or is_exceptional(node, ctx) or _is_conditional(node, ctx):
+            return
+        if not _saves_state(node, ctx):
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f"`{_short(node, ctx)}` {ctx.heat(node).phrase}, and training stops there until the file is written.",
+            advice="Save every N steps, or copy the state to the host and write it in a thread.",
+        )
+
+
+def _saves_state(node: ast.Call, ctx: Context) -> bool:
+    target = ctx.target(node.func)
+    if target in _SAVERS:
+        saved = argument(node, _SAVERS[target], "obj")
+        return saved is not None and _is_state(saved, ctx)
+    name = callee_name(node)
+    if not isinstance(node.func, ast.Attribute) or (target is not None and not target.startswith("accelerate.")):
+        return False
+    if name == "save_pretrained":
+        return ctx.kind(node.func.value).tag is Tag.MODULE
+    return name == "save_state" and "accelerator" in ctx.text(node.func.value)
+
+
+def _is_state(saved: ast.expr, ctx: Context) -> bool:
+    """A model, an optimizer, what their `state_dict()` gives, or a dict that holds one of these."""
+    for origin in ctx.inference.origins(saved):
+        values = origin.values if isinstance(origin, ast.Dict) else [origin]
+        for value in values:
+            if ctx.kind(value).tag in _SAVED:
+                return True
+            if isinstance(value, ast.Call) and callee_name(value) == "state_dict":
+                return True
+    return False
+
+
+def _is_conditional(node: ast.Call, ctx: Context) -> bool:
+    """Whether a test in the same function, other than of which process this is, decides about the save."""
+    child: ast.AST = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        if isinstance(outer, ast.If) and child is not outer.test and not _RANKS.search(ctx.text(outer.test)):
+            return True
+        child = outer
+    return False
+
+
+def _short(node: ast.Call, ctx: Context) -> str:
+    text = ctx.text(node)
+    return text if len(text) <= 70 else f"{ctx.text(node.func)}(...)"

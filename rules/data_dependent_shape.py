@@ -1,0 +1,194 @@
+"""TPL205: results whose size depends on the values of a device tensor, and checks of linear algebra."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import (
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Heat,
+    Impact,
+    Nodes,
+    Rule,
+    argument,
+    callee_name,
+    is_constant,
+    keyword,
+    tensors,
+)
+
+from ._waits import certainty_on_device, in_forward, is_exceptional, is_on_device
+
+_SHAPES = frozenset(name for name, wait in tensors.SYNC_METHODS.items() if wait is tensors.Wait.SHAPE)
+_CHECKS = frozenset(
+    name.rpartition(".")[2] for name, wait in tensors.SYNC_FUNCTIONS.items() if wait is tensors.Wait.CHECK
+)
+_NAMES = (*sorted(_SHAPES | _CHECKS), "where", "one_hot")
+#: Functions and methods that give tensors of booleans.
+_BOOLEAN = frozenset(
+    "eq ne gt ge lt le bool isnan isinf isfinite isin logical_and logical_or logical_not logical_xor greater less "
+    "greater_equal less_equal not_equal isclose signbit".split()
+)
+_MASK = re.compile(r"(?:^|_)(?:mask|masks|valid|keep)$")
+
+
+class DataDependentShape(Rule):
+    """The size of the result depends on the values of a device tensor, so the host waits to learn it.
+
+    Why it is slow
+    `nonzero`, `torch.where(condition)` with one argument, reading or writing a tensor through a boolean mask
+    (`x[mask]`, `x[mask] = y`), `masked_select`, `unique`, `bincount`, `one_hot` without `num_classes` and
+    `repeat_interleave` without `output_size` must know how much memory the result takes before they can go on: the host
+    waits until the device has counted. `torch.linalg` functions such as `inv`, `solve` and `cholesky` wait to see
+    whether they failed. Under `torch.compile` the first of these cut the graph.
+
+    What to write instead
+    Keep the shape: `torch.where(mask, x, other)`, `masked_fill`, a product with the mask and a division by its sum.
+    `x[mask] = 0` of a Python number does not wait. Pass `num_classes` and `output_size` where they are known;
+    `torch.nonzero_static(size=...)` bounds the result; `torch.linalg.inv_ex` and its kin leave the check to you.
+
+    When to leave it
+    Where the algorithm needs the packed result (detection, routing to experts, packing of sequences). perflint is
+    silent about masks on the CPU, three-argument `where`, indices that are integers, `multinomial`, `topk` and `sort`,
+    and about code outside of forward passes and training steps.
+
+    Fix safety
+    There is no automatic fix: with a mask instead of a selection, rounding, NaN times zero and empty selections come
+    out differently.
+    """
+
+    code, name = "TPL205", "data-dependent-shape"
+    impact = Impact.LOW
+    listens = (Calls(*_NAMES), Nodes(ast.Subscript))
+    at_least = Heat.STEP
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, (ast.Call, ast.Subscript))
+        if isinstance(node, ast.Subscript) and not isinstance(
+            node.slice, (ast.Name, ast.Attribute, ast.UnaryOp, *_TESTS)
+        ):
+            return
+        found = _masked(node, ctx) if isinstance(node, ast.Subscript) else _called(node, ctx)
+        if found is None or is_exceptional(node, ctx) or not _is_worth_it(node, ctx):
+            return
+        value, why, advice = found
+        certainty = certainty_on_device(value, ctx) or Confidence.LOW
+        if isinstance(node, ast.Subscript) and not _is_boolean(node.slice, ctx):
+            certainty = Confidence.MEDIUM
+        yield self.finding(
+            node,
+            ctx,
+            f"`{_short(node, ctx)}` {ctx.heat(node).phrase}: {why}.",
+            advice=advice,
+            confidence=min(self.confidence, certainty),
+        )
+
+
+_TESTS = (ast.Compare, ast.BinOp, ast.Call)
+_KEEP = "Keep the shape and work with the mask (`torch.where`, `masked_fill`), if the algorithm allows."
+_COUNTS = "the size of the result depends on the values, so the host waits until the device has counted"
+
+
+def _is_worth_it(node: ast.AST, ctx: Context) -> bool:
+    return ctx.role(node) == "train" or (ctx.role(node) not in ("data", "eval") and in_forward(node, ctx))
+
+
+def _called(node: ast.Call, ctx: Context) -> tuple[ast.expr, str, str] | None:
+    name = callee_name(node)
+    target = ctx.target(node.func)
+    if target is not None and target.startswith("torch."):
+        value = node.args[0] if node.args else keyword(node, "input")
+    elif isinstance(node.func, ast.Attribute) and target is None and name in _SHAPES | _METHOD_CHECKS:
+        value = node.func.value
+    else:
+        return None
+    if value is None or not is_on_device(value, ctx):
+        return None
+    is_method = target is None
+    if name in _CHECKS and (is_method or target in tensors.SYNC_FUNCTIONS):
+        return value, "it checks on the host whether it failed, so the host waits for the result", _unchecked(name)
+    if name == "where":
+        return (
+            (value, _COUNTS, "Use the mask itself, or `where` with three arguments.") if len(node.args) == 1 else None
+        )
+    if name == "one_hot":
+        return None if _has_classes(node) else (value, _COUNTS, "Pass `num_classes`.")
+    if name == "repeat_interleave":
+        return _repeated(node, value, ctx, is_method=is_method)
+    return (value, _COUNTS, _KEEP) if name in _SHAPES else None
+
+
+_METHOD_CHECKS = frozenset({"inverse", "cholesky", "pinverse", "logdet"})
+
+
+def _unchecked(name: str) -> str:
+    if name in ("inv", "inverse", "cholesky", "solve"):
+        return f"`torch.linalg.{'inv' if name == 'inverse' else name}_ex` leaves the check out."
+    return "Do it less often, or on the host where the matrices are small."
+
+
+def _has_classes(node: ast.Call) -> bool:
+    given = argument(node, 1, "num_classes")
+    return given is not None and not (isinstance(given, ast.UnaryOp) or is_constant(given, -1))
+
+
+def _repeated(node: ast.Call, value: ast.expr, ctx: Context, *, is_method: bool) -> tuple[ast.expr, str, str] | None:
+    repeats = argument(node, 0 if is_method else 1, "repeats")
+    if repeats is None or keyword(node, "output_size") is not None or not is_on_device(repeats, ctx):
+        return None
+    return value, _COUNTS, "Pass `output_size` where the sum of the repeats is known."
+
+
+def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | None:
+    """`x[mask]` read, or written with a tensor. Of a Python number it becomes a `masked_fill`, which does not wait."""
+    mask = node.slice
+    if not _is_boolean(mask, ctx) and not _is_called_mask(mask):
+        return None
+    if not is_on_device(node.value, ctx) or not is_on_device(mask, ctx):
+        return None
+    if isinstance(node.ctx, ast.Load):
+        return node.value, _COUNTS, "Keep the shape: `torch.where`, `masked_fill`, or a product with the mask."
+    parent = ctx.tree.parent(node)
+    if not isinstance(parent, ast.Assign) or not is_on_device(parent.value, ctx):
+        return None
+    return node.value, "the host waits until the device has counted the places to write to", "Use `torch.where`."
+
+
+def _is_boolean(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
+    """Whether an index is certainly a tensor of booleans."""
+    if depth == 0:
+        return False
+    if isinstance(node, ast.Compare):
+        return True
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Invert) and _is_boolean(node.operand, ctx, depth - 1)
+    if isinstance(node, ast.BinOp):
+        bitwise = isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor))
+        return bitwise and (_is_boolean(node.left, ctx, depth - 1) or _is_boolean(node.right, ctx, depth - 1))
+    if isinstance(node, ast.Call):
+        if callee_name(node) in _BOOLEAN:
+            return True
+        kinds = [*node.args, *(item.value for item in node.keywords if item.arg == "dtype")]
+        return any(ctx.text(item) == "torch.bool" for item in kinds)
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        origins = ctx.inference.origins(node)
+        return origins != [node] and all(_is_boolean(origin, ctx, depth - 1) for origin in origins)
+    return False
+
+
+def _is_called_mask(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+        return True
+    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return bool(_MASK.search(name))
+
+
+def _short(node: ast.AST, ctx: Context) -> str:
+    text = ctx.text(node)
+    return text if len(text) <= 70 else f"{text[:67]}..."

@@ -1,0 +1,83 @@
+"""TPL208: memory statistics asked for on every step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name
+
+from ._waits import is_exceptional, region_of
+
+_STATISTICS = frozenset(
+    "memory_allocated max_memory_allocated memory_reserved max_memory_reserved memory_cached max_memory_cached "
+    "memory_stats memory_summary memory_snapshot mem_get_info list_gpu_processes utilization temperature power_draw "
+    "clock_rate memory_usage".split()
+)
+_MANAGEMENT = frozenset(
+    "nvmlDeviceGetMemoryInfo nvmlDeviceGetUtilizationRates nvmlDeviceGetTemperature nvmlDeviceGetPowerUsage "
+    "showUtilization getGPUs".split()
+)
+_MODULES = tuple(f"torch.{name}." for name in ("cuda", "xpu", "mps", "npu", "accelerator"))
+
+
+class DeviceStatsEveryStep(Rule):
+    """Memory statistics are asked for on every step, though they are looked at on few.
+
+    Why it is slow
+    `torch.cuda.memory_allocated()` and its kin build the allocator's whole table of statistics in Python to read one
+    number of it; `memory_summary()` formats all of it; `mem_get_info()` and the management library ask the driver.
+    None of this is much, and all of it is on the host's way to the next kernel.
+
+    What to write instead
+    Ask every N steps, where the number is printed. `torch.cuda.max_memory_allocated()` once per epoch says more than a
+    number per step, as it keeps the peak.
+
+    When to leave it
+    Under an every-N guard, once per epoch, in an out-of-memory handler, or where the number decides what is done
+    next (a test of free memory): perflint is silent there.
+
+    Fix safety
+    There is no automatic fix: how often the number is wanted is for the author to say.
+    """
+
+    code, name = "TPL208", "device-stats-every-step"
+    impact = Impact.LOW
+    listens = (Calls(*sorted(_STATISTICS | _MANAGEMENT)),)
+    at_least = Heat.STEP
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if not _asks(node, ctx) or is_exceptional(node, ctx) or _decides(node, ctx):
+            return
+        asked = [part for part in ctx.walk(region_of(node, ctx)) if isinstance(part, ast.Call) and _asks(part, ctx)]
+        hot = [part for part in asked if ctx.heat(part) >= Heat.STEP]
+        if hot and node is not min(hot, key=lambda part: (part.lineno, part.col_offset)):
+            return  # told of once
+        more = f" It is one of {len(hot)} such questions here." if len(hot) > 1 else ""
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node)}` {ctx.heat(node).phrase} and gathers the memory statistics each time.{more}",
+            advice="Ask every N steps, or once per epoch for the peak.",
+        )
+
+
+def _asks(node: ast.Call, ctx: Context) -> bool:
+    name = callee_name(node)
+    if name not in _STATISTICS and name not in _MANAGEMENT:
+        return False
+    target = ctx.target(node.func)
+    return target is not None and (target.startswith(_MODULES) or name in _MANAGEMENT)
+
+
+def _decides(node: ast.Call, ctx: Context) -> bool:
+    child: ast.AST = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.If, ast.While, ast.IfExp, ast.Assert)):
+            return child is outer.test
+        if isinstance(outer, ast.stmt):
+            return False
+        child = outer
+    return False

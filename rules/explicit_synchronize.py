@@ -1,0 +1,131 @@
+"""TPL204: the whole device, or all processes, waited for on every step."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, callee_name, distributed
+
+from ._waits import is_exceptional
+
+_CLOCKS = frozenset("time perf_counter monotonic time_ns perf_counter_ns process_time elapsed_time now timeit".split())
+_MEASURING = re.compile(
+    r"bench|profil|timing|timer|time_|_time|perf|speed|latency|throughput|measure|warm_?up", re.IGNORECASE
+)
+_OWNERS = re.compile(r"accelerator|fabric|strategy|distributed|dist$|state$|comm$|torch$|cuda$", re.IGNORECASE)
+#: What such a wait is there for: streams of its own, copies that are read later, files that others read.
+_REASONS = frozenset(
+    "Stream stream wait_stream record_stream non_blocking CUDAGraph graph save load save_checkpoint makedirs rmtree "
+    "Event pynvml".split()
+)
+
+
+class ExplicitSynchronize(Rule):
+    """A full synchronisation on every step lets the device run dry before the next kernels are queued.
+
+    Why it is slow
+    `torch.cuda.synchronize()` stops the host until everything on the device has finished, and `dist.barrier()` until
+    every process has come as far. PyTorch orders work by streams, and collectives wait for what they need, so neither
+    makes a result more right. What is lost is the host's lead over the device, on every step.
+
+    What to write instead
+    Delete it. To time a step, use CUDA events, the profiler, or synchronise once around many steps. Processes that
+    must agree (who writes a file, when to stop) meet in a guard: every N steps, once per epoch.
+
+    When to leave it
+    Benchmarks and profiling code, code that works with streams of its own, copies to the host with
+    `non_blocking=True` that are read next (there the synchronisation protects the data), barriers around files that
+    another process writes, error handling and every-N guards: perflint is silent there.
+
+    Fix safety
+    There is no automatic fix: where the wait protects an asynchronous copy to the host, deleting it makes a race.
+    """
+
+    code, name = "TPL204", "explicit-synchronize"
+    impact = Impact.HIGH
+    listens = (Calls("synchronize", *sorted(distributed.BARRIER_METHODS), "monitored_barrier"),)
+    at_least = Heat.STEP
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        waits_for = _waits_for(node, ctx)
+        if waits_for is None or is_exceptional(node, ctx) or _has_reason(node, ctx):
+            return
+        timed = _is_timed(node, ctx)
+        if timed and not _is_in_training_loop(node, ctx):
+            return
+        text = ctx.text(node)
+        yield self.finding(
+            node,
+            ctx,
+            f"`{text}` {ctx.heat(node).phrase}, and the host waits there for {waits_for}.",
+            advice=(
+                "Time with CUDA events or the profiler, or synchronise once around many steps."
+                if timed
+                else "Delete it: kernels and collectives are ordered without it."
+            ),
+            confidence=Confidence.MEDIUM if timed or ctx.target(node.func) is None else None,
+        )
+
+
+def _waits_for(node: ast.Call, ctx: Context) -> str | None:
+    target = ctx.target(node.func)
+    if target in distributed.SYNCHRONIZE - {"torch.cuda.Stream.synchronize"}:
+        return "all work on the device"
+    if target in distributed.BARRIERS:
+        return "all other processes"
+    name = callee_name(node)
+    if (
+        name in distributed.BARRIER_METHODS
+        and isinstance(node.func, ast.Attribute)
+        and (target is None or "accelerat" in target)
+    ):
+        if ctx.project_target(node.func) is None and _OWNERS.search(ctx.text(node.func.value).rpartition(".")[2]):
+            return "all other processes"
+    return None
+
+
+def _has_reason(node: ast.Call, ctx: Context) -> bool:
+    """Whether the function around it does something that such a wait may protect."""
+    function = ctx.tree.function_of(node)
+    if function is not None and _is_thin(function):
+        return True  # a helper that does nothing else: where it is called is what matters
+    for part in ast.walk(function or ctx.tree.module):
+        if isinstance(part, ast.Call) and callee_name(part) in _REASONS and part is not node:
+            if not (callee_name(part) in ("save", "load", "save_checkpoint") and ctx.heat(part) < Heat.STEP):
+                return True
+        elif isinstance(part, ast.keyword) and part.arg == "non_blocking" and _copies_to_host(part, ctx):
+            return True
+    return False
+
+
+def _copies_to_host(keyword: ast.keyword, ctx: Context) -> bool:
+    call = ctx.tree.parent(keyword)
+    return isinstance(call, ast.Call) and any(
+        isinstance(item, ast.Constant) and item.value == "cpu" for item in call.args
+    )
+
+
+def _is_thin(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    statements = [part for part in ast.walk(function) if isinstance(part, ast.stmt) and part is not function]
+    work = [part for part in statements if not isinstance(part, (ast.If, ast.Pass, ast.Return, ast.Import, ast.Try))]
+    return all(isinstance(part, ast.Expr) for part in work)
+
+
+def _is_timed(node: ast.Call, ctx: Context) -> bool:
+    """Whether a clock is read in the same function, so that the wait is there for the number."""
+    function = ctx.tree.function_of(node)
+    return any(
+        isinstance(part, ast.Call) and callee_name(part) in _CLOCKS for part in ast.walk(function or ctx.tree.module)
+    )
+
+
+def _is_in_training_loop(node: ast.Call, ctx: Context) -> bool:
+    """Whether the wait stands in the loop that trains, outside of code that is there to measure."""
+    function = ctx.tree.function_of(node)
+    if ctx.role(node) != "train" or not any(ctx.body_heat(loop) >= Heat.STEP for loop in ctx.loops(node)):
+        return False
+    return not _MEASURING.search(ctx.path.rpartition("/")[2]) and not (function and _MEASURING.search(function.name))

@@ -1,0 +1,57 @@
+"""TPL206: several calls of an experiment tracker in one step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tier, trackers
+
+from ._printing import is_tracker
+from ._waits import is_exceptional, prepares_data, region_of
+
+_NAMES = (*sorted(trackers.TRACKER_METHODS), *sorted({name.rpartition(".")[2] for name in trackers.TRACKER_FUNCTIONS}))
+
+
+class LogEveryMicrobatch(Rule):
+    """Several tracker calls on every step put the tracker's work on the way to the next kernel.
+
+    Why it is slow
+    Each call checks, converts and queues its values on the host, and reads those that are tensors on the device. The
+    reads are most of the cost (sync-in-hot-loop and tensor-formatting tell of them); the rest is the tracker's own
+    Python code, once per call.
+
+    What to write instead
+    Gather the values of a step in one dict, and hand it over every N steps.
+
+    When to leave it
+    Calls under an every-N guard, one call per step, trackers of different kinds. Merging calls of `wandb.log` changes
+    its step counter, unless `step=` is given: this rule is off unless asked for.
+
+    Fix safety
+    There is no automatic fix: fewer calls change what the tracker's panels show.
+    """
+
+    code, name = "TPL206", "log-every-microbatch"
+    tier = Tier.EXTRA
+    impact = Impact.LOW
+    listens = (Calls(*_NAMES),)
+    at_least = Heat.STEP
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if not is_tracker(node, ctx) or prepares_data(node, ctx) or is_exceptional(node, ctx):
+            return
+        calls = [
+            part
+            for part in ctx.walk(region_of(node, ctx))
+            if isinstance(part, ast.Call) and ctx.heat(part) >= Heat.STEP and is_tracker(part, ctx)
+        ]
+        if len(calls) < 2 or node is not min(calls, key=lambda part: (part.lineno, part.col_offset)):
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node.func)}` {ctx.heat(node).phrase}, and is the first of {len(calls)} tracker calls there.",
+            advice="Gather the values in one dict, and log it every N steps.",
+        )

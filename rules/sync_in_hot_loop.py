@@ -1,0 +1,169 @@
+"""TPL201: values read from the device on every step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name
+
+from ._guarded import used_under_guard
+from ._printing import formatter_around
+from ._waits import READ_NAMES, Read, device_read, in_forward, is_exceptional, prepares_data, region_of
+
+_STEP_ENDS = frozenset({"backward", "step", "scale"})
+
+
+class SyncInHotLoop(Rule):
+    """Reading a device tensor's value on the host makes the host wait for the device on every step.
+
+    Why it is slow
+    The host queues work far ahead of the device. `.item()`, `.tolist()`, `.cpu()`, `float(t)`, `int(t)`, `bool(t)`,
+    `min`, `max`, `sorted`, `range` and `math` functions of a device tensor wait until everything queued before has
+    run. What is lost is that lead, not the few bytes: the device then idles while the host queues the next kernels.
+    Each of these is one wait (counted as `aten::_local_scalar_dense` calls on torch 2.13). It costs most in the middle
+    of a step, in a forward pass and where there are several; least as the last thing in a step.
+
+    What to write instead
+    Keep the number a tensor for as long as possible: `total += loss.detach()` and one `.item()` after the loop;
+    `losses.append(loss.detach())` and `torch.stack(losses).tolist()` at the end; read what is logged only on the steps
+    that log it. Several values of one step are read in one go: `torch.stack([a, b]).tolist()`. `sum([t, u])`,
+    `abs(t)`, `torch.clamp(max=t)` and `clip_grad_norm_` do not wait.
+
+    When to leave it
+    Tensors on the CPU, numpy scalars and Python numbers (0.3 us), reads under an every-N guard, once per epoch or in
+    an error path: perflint is silent there, and about values that are moved to the host because the program hands them
+    on (an action for an environment, the outputs of an inference loop). A value the algorithm needs on the host, such
+    as a stopping test, has to be read: then read it once.
+
+    Fix safety
+    Unsafe: sums are then kept in the tensor's precision instead of Python's float64, and the name holds a tensor until
+    the loop has ended. Equal to rounding.
+    """
+
+    code, name = "TPL201", "sync-in-hot-loop"
+    impact = Impact.HIGH
+    listens = (Calls(*READ_NAMES),)
+    at_least = Heat.STEP
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        read = device_read(node, ctx)
+        if read is None or prepares_data(node, ctx) or is_exceptional(node, ctx):
+            return
+        if formatter_around(node, ctx) is not None or used_under_guard(node, ctx) is not None:
+            return  # tensor-formatting and unused-metric-work say it better
+        others = _other_reads(node, ctx)
+        if read.copies and not others and _hands_on(node, ctx):
+            return
+        forward = in_forward(node, ctx)
+        yield self.finding(
+            node,
+            ctx,
+            _message(node, read, len(others), ctx),
+            advice=_advice(node, read, ctx, forward=forward),
+            fix=_fix(node, ctx),
+            confidence=min(self.confidence, read.certainty),
+            impact=_impact(node, others, ctx, forward=forward),
+        )
+
+
+def _message(node: ast.Call, read: Read, others: int, ctx: Context) -> str:
+    what = "copies" if read.copies else "reads"
+    words = (
+        f"`{ctx.text(node)}` {ctx.heat(node).phrase} and {what} a device tensor, so the host waits there until the "
+        "device has done all that was queued."
+    )
+    if others:
+        words += f" It is one of {others + 1} such waits here."
+    return words
+
+
+def _advice(node: ast.Call, read: Read, ctx: Context, *, forward: bool) -> str:
+    value = ctx.text(read.value).removesuffix(".detach()")
+    statement = ctx.tree.statement_of(node)
+    if read.copies:
+        return (
+            f"Keep `{value}` on the device and copy once after the loop, or copy with `non_blocking=True` into pinned "
+            "memory and read it later."
+        )
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
+        return f"Add `{value}.detach()` instead, and read the sum once after the loop."
+    parent = ctx.tree.parent(node)
+    if isinstance(parent, ast.Call) and callee_name(parent) == "append":
+        return f"Append `{value}.detach()`, and read all at once after the loop: `torch.stack(...).tolist()`."
+    if forward:
+        return f"Keep `{value}` a tensor, and compute with it on the device."
+    return f"Keep `{value}` on the device, and read it only on the steps that need the number."
+
+
+def _other_reads(node: ast.Call, ctx: Context) -> list[ast.Call]:
+    """Other reads of the device in the same turn of the loop, those that are printed included."""
+    return [
+        part
+        for part in ctx.walk(region_of(node, ctx))
+        if isinstance(part, ast.Call)
+        and part is not node
+        and callee_name(part) in READ_NAMES
+        and ctx.heat(part) >= Heat.STEP
+        and device_read(part, ctx) is not None
+    ]
+
+
+def _impact(node: ast.Call, others: list[ast.Call], ctx: Context, *, forward: bool) -> Impact:
+    role = ctx.role(node)
+    if role in ("eval", "decode"):
+        return Impact.MEDIUM if others else Impact.LOW
+    if others or forward:
+        return Impact.HIGH
+    return Impact.LOW if _ends_step(node, ctx) else Impact.MEDIUM
+
+
+def _ends_step(node: ast.Call, ctx: Context) -> bool:
+    """Whether the optimizer has stepped before, and nothing is queued after the read in this turn of the loop."""
+    end = (node.end_lineno or 0, node.end_col_offset or 0)
+    steps = [
+        part
+        for part in ctx.walk(region_of(node, ctx))
+        if isinstance(part, ast.Call) and callee_name(part) in _STEP_ENDS
+    ]
+    return bool(steps) and all((part.lineno, part.col_offset) < end for part in steps)
+
+
+def _hands_on(node: ast.Call, ctx: Context) -> bool:
+    """Whether a whole tensor is moved because it leaves torch or the loop: results have to reach the host somehow."""
+    if ctx.role(node) != "train":
+        return True
+    parent = ctx.tree.parent(node)
+    return isinstance(parent, ast.Attribute) and parent.attr == "numpy"
+
+
+def _fix(node: ast.Call, ctx: Context) -> Fix | None:
+    """`total += loss.item()` in a loop that does not look at `total`: sum on the device, read after the loop."""
+    statement = ctx.tree.statement_of(node)
+    loops = ctx.loops(node)
+    if callee_name(node) != "item" or not loops or not isinstance(node.func, ast.Attribute):
+        return None
+    if not isinstance(statement, ast.AugAssign) or not isinstance(statement.op, ast.Add) or statement.value is not node:
+        return None
+    target, loop = statement.target, loops[0]
+    if not isinstance(target, ast.Name) or ctx.body_heat(loop) < Heat.STEP or ctx.heat(loop) >= Heat.STEP:
+        return None
+    if _is_used(target.id, statement, loop):
+        return None
+    value = ctx.text(node.func.value)
+    kept = value if value.endswith(".detach()") else f"{value}.detach()"
+    return Fix(
+        "Sum on the device and read after the loop",
+        Applicability.UNSAFE,
+        (ctx.edit.replace(node, kept), ctx.edit.insert_after(loop, f"{target.id} = float({target.id})")),
+        reason=f"`{target.id}` is summed in the tensor's precision instead of Python's float64",
+        numerics="same to rounding",
+    )
+
+
+def _is_used(name: str, statement: ast.AugAssign, loop: ast.AST) -> bool:
+    return any(
+        isinstance(part, ast.Name) and part.id == name and part is not statement.target for part in ast.walk(loop)
+    )

@@ -1,0 +1,94 @@
+"""TPL203: device tensors made into text on every step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Nodes, Rule
+
+from ._printing import PRINTING_NAMES, Printed, formatter_around, is_formatter, is_tracker, printed_in
+from ._waits import certainty_on_device, device_read, is_exceptional, prepares_data
+
+
+class TensorFormatting(Rule):
+    """Printing, logging or formatting a device tensor on every step makes the host wait, often many times.
+
+    Why it is slow
+    Text needs the values, so the host waits until the device has done all that was queued. How often depends on the
+    form (reads per expression as counted on torch 2.13): `f"{t}"`, `f"{t:.3f}"` and `"%.3f" % t` of a 0-d tensor read
+    once; `print(t)`, `str(t)`, `"%s" % t` and `tqdm.set_postfix(loss=t)` 8 times and select by a mask as well; an
+    f-string of 5 elements 15 times; `print` of a 100 x 100 matrix 77 times. `str(t)` takes 103 us even on the CPU, 340
+    times an `.item()`. `logger.debug(f"{t}")` reads once even where the level is off.
+
+    What to write instead
+    Print every N steps. Read a value once, as one number (`loss.item()`), and only where it is shown. With the level
+    off, `logger.debug("%s", t)` costs nothing. A progress bar redraws at each `set_postfix` (194 us; with
+    `refresh=False` only when it is due).
+
+    When to leave it
+    Shapes, dtypes and devices, numbers that are on the host already, tensors on the CPU, text under an every-N guard,
+    in the words of an error or once per epoch: perflint is silent there.
+
+    Fix safety
+    There is no automatic fix: how often a line is wanted is for the author to say, and `print(t)` of a tensor and of
+    a number read differently.
+    """
+
+    code, name = "TPL203", "tensor-formatting"
+    impact = Impact.HIGH
+    listens = (Calls(*PRINTING_NAMES), Nodes(ast.JoinedStr, ast.BinOp))
+    at_least = Heat.STEP
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Mod):
+            return
+        assert isinstance(node, ast.expr)
+        tracks = isinstance(node, ast.Call) and is_tracker(node, ctx)
+        if not (tracks or is_formatter(node, ctx)) or formatter_around(node, ctx) is not None:
+            return
+        if prepares_data(node, ctx) or is_exceptional(node, ctx):
+            return
+        printed = list(printed_in(node, ctx))
+        if tracks:
+            printed = [item for item in printed if device_read(item.value, ctx) is None]
+        if not printed:
+            return
+        yield self.finding(
+            node,
+            ctx,
+            _message(node, printed, ctx, tracks=tracks),
+            advice=_advice(printed, ctx),
+            confidence=min(self.confidence, *(_certainty(item, ctx) for item in printed)),
+        )
+
+
+def _message(node: ast.expr, printed: list[Printed], ctx: Context, *, tracks: bool) -> str:
+    waits = sum(item.waits for item in printed)
+    names = _listed([ctx.text(item.value) for item in printed])
+    verb = "is handed to the tracker" if tracks else "becomes text"
+    often = "waits for the device" if waits == 1 else f"waits for the device {waits} times"
+    if any(item.waits > 1 for item in printed):
+        often = f"waits for the device at least {waits} times"
+    return f"{names} {verb} here, which {ctx.heat(node).phrase}: each time the host {often}."
+
+
+def _listed(names: list[str]) -> str:
+    quoted = [f"`{name}`" for name in dict.fromkeys(names)]
+    if len(quoted) > 3:
+        return f"{', '.join(quoted[:2])} and {len(quoted) - 2} more values"
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+
+
+def _advice(printed: list[Printed], ctx: Context) -> str:
+    costly = next((item for item in printed if item.waits > 1), None)
+    if costly is not None and ctx.kind(costly.value).scalar:
+        return f"Show it every N steps, and as a number: `{ctx.text(costly.value)}.item()` waits once."
+    return "Show it every N steps only."
+
+
+def _certainty(item: Printed, ctx: Context) -> Confidence:
+    read = device_read(item.value, ctx)
+    found = read.certainty if read is not None else certainty_on_device(item.value, ctx)
+    return Confidence.MEDIUM if found is None else found

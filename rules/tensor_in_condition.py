@@ -1,0 +1,127 @@
+"""TPL202: branches that ask the device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Confidence, Context, Finding, Heat, Impact, Nodes, Rule
+
+from ._waits import certainty_on_device, in_forward, is_exceptional, prepares_data, uses_accelerator
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class TensorInCondition(Rule):
+    """A branch on a device tensor makes the host wait for the value before it can go on.
+
+    Why it is slow
+    `if`, `while`, `assert`, `and`, `or`, `not` and the conditional expression turn a tensor into a Python bool. For a
+    device tensor that is one wait until all work queued before has run, for each tensor that is asked. Inside a
+    forward it happens once per layer, and the device idles until the host has queued more. `assert` does so as well.
+
+    What to write instead
+    Compute both and choose on the device: `torch.where(mask, a, b)`, `masked_fill`, or multiply by the mask; an empty
+    mask changes nothing then, so `if mask.any():` can go. Ask about shapes, lengths or configuration, which the host
+    knows. Checks: `torch._assert_async(condition)`, or every N steps, or behind a debugging switch.
+
+    When to leave it
+    Tests of shapes, sizes, dtypes, `is None`, lengths, Python numbers and flags, tensors on the CPU, checks under an
+    every-N guard: perflint is silent there. A loop that must stop when the device says so has to ask; it can ask every
+    few turns. Under `torch.compile` an `assert` becomes an asynchronous check; an `if` cuts the graph.
+
+    Fix safety
+    There is no automatic fix: skipping work for an empty mask and computing with it can differ where values are not
+    finite, and a check that comes later changes where a run stops.
+    """
+
+    code, name = "TPL202", "tensor-in-condition"
+    impact = Impact.MEDIUM
+    listens = (Nodes(ast.If, ast.While, ast.Assert, ast.IfExp, *_COMPREHENSIONS),)
+    at_least = Heat.STEP
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        asked = [leaf for test in _tests(node) for leaf in _leaves(test) if _is_asked(leaf, ctx)]
+        if not asked or prepares_data(asked[0], ctx):
+            return
+        yield self.finding(
+            asked[0],
+            ctx,
+            _message(node, asked, ctx),
+            advice=_advice(node, asked[0], ctx),
+            confidence=min(self.confidence, *(_certainty(leaf, ctx) or Confidence.LOW for leaf in asked)),
+            impact=Impact.HIGH if in_forward(asked[0], ctx) else None,
+        )
+
+
+def _tests(node: ast.AST) -> Iterator[ast.expr]:
+    if isinstance(node, _COMPREHENSIONS):
+        for generator in node.generators:
+            yield from generator.ifs
+    elif isinstance(node, (ast.If, ast.While, ast.Assert, ast.IfExp)):
+        yield node.test
+
+
+def _leaves(test: ast.expr) -> Iterator[ast.expr]:
+    """The values that are asked whether they are true."""
+    if isinstance(test, ast.BoolOp):
+        for value in test.values:
+            yield from _leaves(value)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _leaves(test.operand)
+    elif isinstance(test, ast.NamedExpr):
+        yield from _leaves(test.value)
+    else:
+        yield test
+
+
+def _is_asked(leaf: ast.expr, ctx: Context) -> bool:
+    return _certainty(leaf, ctx) is not None and not is_exceptional(leaf, ctx)
+
+
+def _certainty(leaf: ast.expr, ctx: Context) -> Confidence | None:
+    """How sure it is that a device tensor is asked; None where that is not known."""
+    if isinstance(leaf, (ast.Constant, ast.JoinedStr)):
+        return None
+    found = certainty_on_device(leaf, ctx)
+    if found is None:
+        return Confidence.MEDIUM if _reduces_unknown(leaf, ctx) else None
+    if isinstance(leaf, (ast.Call, ast.Compare)) or (ctx.kind(leaf).scalar and found is Confidence.HIGH):
+        return found
+    return None
+
+
+_ARRAYS = ("np", "numpy", "pd", "pandas", "jnp", "pl", "polars")
+
+
+def _reduces_unknown(leaf: ast.expr, ctx: Context) -> bool:
+    """`x.any()` or `x.all() <= 1` in a forward pass: where no arrays are about, only a tensor has these methods."""
+    call = leaf.left if isinstance(leaf, ast.Compare) else leaf
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("any", "all")):
+        return False
+    if call.args or call.keywords or ctx.kind(call.func.value).known or ctx.mentions(*_ARRAYS):
+        return False
+    return in_forward(call, ctx) and uses_accelerator(ctx)
+
+
+def _message(node: ast.AST, asked: list[ast.expr], ctx: Context) -> str:
+    statement = {ast.While: "loop", ast.Assert: "assert"}.get(type(node), "branch")
+    text = ctx.text(asked[0])
+    short = text if len(text) <= 60 else f"{text[:57]}..."
+    words = (
+        f"`{short}` is a device tensor, and this {statement} {ctx.heat(asked[0]).phrase}: the host waits for its value."
+    )
+    if len(asked) > 1:
+        words += f" {len(asked)} tensors are asked here, each with a wait of its own."
+    return words
+
+
+def _advice(node: ast.AST, leaf: ast.expr, ctx: Context) -> str:
+    if isinstance(node, ast.Assert):
+        return f"Check every N steps or behind a debugging switch, or use `torch._assert_async({ctx.text(leaf)})`."
+    if isinstance(leaf, ast.Call) and isinstance(leaf.func, ast.Attribute) and leaf.func.attr in ("any", "all"):
+        return "Do the masked work always (`torch.where`, `masked_fill`): with an empty mask it changes nothing."
+    if isinstance(node, ast.While):
+        return "Ask every few turns, or bound the number of turns by what the host knows."
+    return "Choose on the device with `torch.where`, or ask about something the host knows."

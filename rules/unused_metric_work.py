@@ -1,0 +1,77 @@
+"""TPL209: values read from the device on every step and used on few."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
+
+from ._guarded import GuardedUse, used_under_guard
+from ._waits import READ_NAMES, device_read, is_exceptional, prepares_data
+
+
+class UnusedMetricWork(Rule):
+    """A value is read from the device on every step, and used only on the few steps that log.
+
+    Why it is slow
+    Reading a device tensor (`loss.item()`) makes the host wait until the device has done all that was queued. Where
+    only the steps that log, save or evaluate look at the number, every other step waits for nothing.
+
+    What to write instead
+    Move the read under the guard that uses it: `if step % log_every == 0: print(loss.item())`.
+
+    When to leave it
+    Where each step's value goes into a running mean or a list, it is used (sync-in-hot-loop speaks there). A read
+    that is wanted to keep the host from running ahead is better written as what it is.
+
+    Fix safety
+    Unsafe: the read moves to a later line, where the tensor could have been written to in place, and errors of the
+    device are seen later. Same bits otherwise.
+    """
+
+    code, name = "TPL209", "unused-metric-work"
+    impact = Impact.HIGH
+    listens = (Calls(*READ_NAMES),)
+    at_least = Heat.STEP
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        read = device_read(node, ctx)
+        if read is None or prepares_data(node, ctx) or is_exceptional(node, ctx):
+            return
+        found = used_under_guard(node, ctx)
+        if found is None:
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node)}` {ctx.heat(node).phrase} and makes the host wait for the device, but `{found.name}` is "
+            f"only used under `if {_short(ctx.text(found.guard.test))}`.",
+            advice=f"Move it under that `if` on line {found.guard.lineno}.",
+            fix=_fix(found, ctx),
+            confidence=min(self.confidence, read.certainty),
+            related=(ctx.hop(found.guard, f"where `{found.name}` is used"),),
+        )
+
+
+def _fix(found: GuardedUse, ctx: Context) -> Fix | None:
+    names = {part.id for part in ast.walk(found.statement.value) if isinstance(part, ast.Name)}
+    block = ctx.tree.parent(found.statement)
+    between = [item for item in getattr(block, "body", ()) if found.statement.lineno < item.lineno < found.guard.lineno]
+    if any(names & ctx.inference.flow.names_written(item) for item in between):
+        return None
+    return Fix(
+        "Read it only on the steps that use it",
+        Applicability.UNSAFE,
+        (
+            *ctx.edit.delete_statement(found.statement),
+            ctx.edit.insert_before(found.guard.body[0], ctx.text(found.statement)),
+        ),
+        reason="the tensor could be written to in place before the value is read",
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
