@@ -8,64 +8,43 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from perflint.facts.summary import MODULE, ClassFacts, FunctionFacts, Summary, Value
+from perflint.program.hierarchy import Hierarchy
+from perflint.program.iteration import Iteration
 from perflint.program.names import ModuleTable, annotated_names
-from perflint.pytorch import loaders, wrappers
+from perflint.program.things import (
+    BATCH,
+    CLASS,
+    EXTERNAL,
+    EXTERNAL_INSTANCE,
+    FUNCTION,
+    IDENTITY,
+    INSTANCE,
+    MODULE_REF,
+    MOST,
+    ParamRefs,
+    Ref,
+    Refs,
+    Scope,
+    few,
+    given,
+    instance_of,
+)
+from perflint.pytorch import wrappers
 from perflint.pytorch.names import canonical
 
-FUNCTION = "function"
-CLASS = "class"
-INSTANCE = "instance"
-MODULE_REF = "module"
-EXTERNAL = "external"
-EXTERNAL_INSTANCE = "external instance"
-BATCH = "batch"
-
 _DEPTH = 6
-_MOST = 6
 #: Each level takes several frames of the interpreter, which allows a thousand.
 _DEEPEST = 50
-_DEEPEST_ELEMENTS = 20
 
 
-class Ref(NamedTuple):
-    """One thing a value may be. `path` is the defining file ("" for libraries), `name` the qualname in it, or the
-    dotted name of the library thing (for instances: of its class or of the function that made it)."""
-
-    kind: str
-    path: str
-    name: str
-
-
-class Scope(NamedTuple):
-    """Where a value is written: file and qualname of the function (`MODULE` for module level)."""
-
-    path: str
-    function: str
-
-
-Refs = tuple[Ref, ...]
-ParamRefs = Callable[[Scope, str], Refs]
-
-#: Calls that hand back one of their arguments (its index), wrapped or not.
-IDENTITY = {
-    **wrappers.IDENTITIES,
-    **{name: wrapper.argument for name, wrapper in loaders.WRAPPERS.items() if wrapper.shape == "same"},
-    "functools.partial": 0,
-    "functools.wraps": 0,
-}
 _IDENTITY_METHODS = wrappers.MODULE_CHAIN | wrappers.UNWRAP_METHODS | {"compile"}
 _WRAPPED_ATTRIBUTES = wrappers.WRAPPED_ATTRIBUTES
 _PREPARE = wrappers.PREPARE_METHODS
-_CONTAINERS = frozenset(
-    "torch.nn.ModuleList torch.nn.Sequential torch.nn.ModuleDict builtins.list builtins.tuple builtins.dict "
-    "builtins.set collections.OrderedDict builtins.zip builtins.enumerate".split()
-)
 _BUILTINS = frozenset(dir(builtins))
 _IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
-_SEQUENTIAL = "torch.nn.Sequential"
 
 
 class Resolver:
@@ -82,12 +61,10 @@ class Resolver:
         self._memo: dict[Scope, dict[Value, Refs | None]] = {}
         self._depth = 0
         #: How often a value that is being evaluated was asked for again: what was concluded meanwhile may lack a part.
-        self._cuts = 0
+        self.cuts = 0
         self._provisional: list[tuple[dict[Any, Any], object]] = []
-        self._element_memo: dict[tuple[Value, Scope, object], Refs | None] = {}
-        self._element_depth = 0
-        self._mro: dict[Ref, tuple[Ref, ...]] = {}
-        self._below: dict[Ref, list[Ref]] | None = None
+        self.hierarchy = Hierarchy(self)
+        self.iteration = Iteration(self)
         self._attributes_of: dict[tuple[Ref, str], Refs] = {}
         self._scopes: dict[Scope, tuple[tuple[Scope, FunctionFacts], ...]] = {}
         self._loaders: dict[Ref, bool] = {}
@@ -108,7 +85,7 @@ class Resolver:
     def forget(self) -> None:
         """Drop what was concluded before `param_refs` was known."""
         self._memo.clear()
-        self._element_memo.clear()
+        self.iteration.memo.clear()
         self._attributes_of.clear()
 
     # Values.
@@ -129,22 +106,22 @@ class Resolver:
         if self._depth > _DEEPEST:
             return ()
         memo[value] = None
-        cuts = self._cuts
+        cuts = self.cuts
         self._depth += 1
-        found = self._path(value, scope) if type(value) is str else _few(self._evaluate(value, scope))
+        found = self._path(value, scope) if type(value) is str else few(self._evaluate(value, scope))
         self._depth -= 1
-        self._keep(memo, value, found, cuts)
+        self.keep(memo, value, found, cuts)
         return found
 
     def cut(self) -> None:
         """Note that an answer was refused because it is being worked out: what is concluded now is not final."""
-        self._cuts += 1
+        self.cuts += 1
 
-    def _keep(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int) -> None:
+    def keep(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int) -> None:
         """Remember an answer. One that a circle cut short since `cuts` holds only until the first question is done."""
         memo[key] = found
-        if self._depth or self._element_depth:
-            if not found and cuts != self._cuts:
+        if self._depth or self.iteration.depth:
+            if not found and cuts != self.cuts:
                 self._provisional.append((memo, key))
         elif self._provisional:
             for other, name in self._provisional:
@@ -181,7 +158,7 @@ class Resolver:
             # `args.loader = DataLoader(...)` binds a dotted name of its own.
             values = binds.get(".".join([first, *rest[:size]]))
             if values:
-                return self._attributes(_few(ref for value in values for ref in self.refs(value, scope)), rest[size:])
+                return self._attributes(few(ref for value in values for ref in self.refs(value, scope)), rest[size:])
         return self._attributes(self.name(first, scope), rest)
 
     def _attributes(self, refs: Refs, names: list[str]) -> Refs:
@@ -189,7 +166,7 @@ class Resolver:
             if len(refs) == 1:
                 refs = self.attribute(refs[0], name)
             else:
-                refs = _few(found for ref in refs for found in self.attribute(ref, name))
+                refs = few(found for ref in refs for found in self.attribute(ref, name))
         return refs
 
     def _attribute_of(self, value: Value, scope: Scope) -> Iterator[Ref]:
@@ -266,166 +243,16 @@ class Resolver:
         scope = Scope(function.path, function.name)
         if facts.is_generator:
             return ()
-        found = _few(ref for value in facts.returns for ref in self.refs(value, scope))
+        found = few(ref for value in facts.returns for ref in self.refs(value, scope))
         if not found and facts.returns_annotation:
             found = self.annotated(facts.returns_annotation, scope)
         return found
 
-    # Elements of containers, loaders and generators.
-
     def elements(self, value: Value, scope: Scope, index: object = None) -> Refs:
         """What iterating `value` gives, or indexing it with `index`."""
-        key = (value, scope, index)
-        memo = self._element_memo
-        known = memo.get(key)
-        if known is not None:
-            return known
-        if key in memo:
-            self.cut()
-            return ()
-        if self._element_depth > _DEEPEST_ELEMENTS:
-            return ()
-        memo[key] = None
-        cuts = self._cuts
-        self._element_depth += 1
-        found = _few(self._elements(value, scope, index))
-        self._element_depth -= 1
-        self._keep(memo, key, found, cuts)
-        return found
+        return self.iteration.elements(value, scope, index)
 
-    def _elements(self, value: Value, scope: Scope, index: object) -> Iterator[Ref]:
-        if value is None:
-            return
-        if isinstance(value, str):
-            for inner, where in self.definitions(value, scope):
-                if inner != value or where != scope:
-                    yield from self.elements(inner, where, index)
-            yield from self._annotated_elements(value, scope)
-            yield from self._batches(value, scope)
-            return
-        form = value[0]
-        if form == "seq":
-            items = value[1]
-            if isinstance(index, int) and not isinstance(index, bool) and -len(items) <= index < len(items):
-                yield from self.refs(items[index], scope)
-            else:
-                for item in items:
-                    yield from self.refs(item, scope)
-        elif form == "map":
-            for key, item in value[1]:
-                if index is None or key == index:
-                    yield from self.refs(item, scope)
-        elif form == "each":
-            yield from self.refs(value[1], scope)
-        elif form == "either":
-            for part in value[1]:
-                yield from self.elements(part, scope, index)
-        elif form == "call":
-            yield from self._call_elements(value, scope, index)
-        elif form == "item":
-            yield from self._nested_elements(value, scope, index, _DEPTH)
-            yield from self._batches(value, scope)
-        elif form == "attr" and index is None:
-            yield from self._batches(value, scope)
-
-    def _batches(self, value: Value, scope: Scope) -> Iterator[Ref]:
-        if any(self.is_loader(ref) for ref in self.refs(value, scope)):
-            yield Ref(BATCH, "", "")
-
-    def _nested_elements(self, value: Value, scope: Scope, index: object, depth: int) -> Iterator[Ref]:
-        """`for i, x in enumerate(xs)`, `zip(a, b)`, `d.items()`: the element's own element `index`."""
-        if depth <= 0:
-            return
-        source = value[1]
-        if isinstance(source, tuple) and source[0] == "call" and isinstance(index, int):
-            name = source[1] if isinstance(source[1], str) else ""
-            args = source[2]
-            if name == "enumerate" and args and index == 1:
-                yield from self.elements(args[0], scope)
-            elif name == "zip" and index < len(args):
-                yield from self.elements(args[index], scope)
-            elif name.endswith((".items", ".named_children", ".named_modules")) and index == 1:
-                yield from self.elements(name.rpartition(".")[0], scope)
-            elif name.rpartition(".")[2] in {"tqdm", "track", "list", "iter"} and args:
-                yield from self._nested_elements(("item", args[0], None), scope, index, depth - 1)
-            elif name.rpartition(".")[2] in _PREPARE and index < len(args):
-                yield from self.elements(args[index], scope)
-            return
-        for inner, where in self.definitions(source, scope) if isinstance(source, str) else ():
-            yield from self._nested_elements(("item", inner, None), where, index, depth - 1)
-
-    def _call_elements(self, value: Value, scope: Scope, index: object) -> Iterator[Ref]:
-        func, args = value[1], given(value)
-        name = func if isinstance(func, str) else ""
-        last = name.rpartition(".")[2]
-        if last in _PREPARE and args:
-            if isinstance(index, int) and len(args) > 1:
-                if index < len(args):
-                    yield from self.refs(args[index], scope)
-                return
-            if len(args) == 1:
-                yield from self.elements(args[0], scope, index)
-            return
-        if last in {"values", "children", "modules", "parameters"} and "." in name:
-            yield from self.elements(name.rpartition(".")[0], scope)
-            return
-        for callee in self.refs(func, scope):
-            if callee.kind == EXTERNAL and (
-                canonical(callee.name) in _CONTAINERS or canonical(callee.name) in IDENTITY
-            ):
-                for argument in args:
-                    yield from self.elements(argument, scope, index)
-                    if canonical(callee.name) == _SEQUENTIAL:
-                        yield from self.refs(argument, scope)
-            elif callee.kind == FUNCTION:
-                yield from self._generated(callee, index)
-                if index is None and any(self.is_loader(ref) for ref in self.returned(callee)):
-                    yield Ref(BATCH, "", "")
-            elif callee.kind in (CLASS, EXTERNAL) and self.is_loader(_instance(callee)):
-                yield Ref(BATCH, "", "")
-            elif callee.kind == CLASS:
-                yield from self._iterated(Ref(INSTANCE, callee.path, callee.name))
-
-    def _iterated(self, instance: Ref) -> Iterator[Ref]:
-        found = self.method(instance, "__iter__")
-        if found:
-            yield from self._generated(found, None)
-
-    def _generated(self, function: Ref, index: object) -> Iterator[Ref]:
-        facts = self.summaries[function.path].functions[function.name]
-        scope = Scope(function.path, function.name)
-        for value, context in facts.yields:
-            if self._in_batch_loop(facts, context, scope):
-                yield Ref(BATCH, "", "")
-            if isinstance(value, tuple) and value[0] == "each" and value[1] is None:
-                yield from self.elements(value[2], scope)
-            else:
-                yield from self.refs(value, scope)
-        for value in facts.returns if not facts.is_generator else ():
-            if isinstance(value, tuple) and value[0] == "seq" and isinstance(index, int):
-                yield from self.elements(value, scope, index)
-            else:
-                yield from self.elements(value, scope, index)
-        names = annotated_names(facts.returns_annotation)[1] if facts.returns_annotation else ()
-        for name in names:
-            for ref in self.refs(name, Scope(function.path, facts.owner or MODULE)):
-                yield _instance(ref)
-
-    def _in_batch_loop(self, facts: FunctionFacts, context: int, scope: Scope) -> bool:
-        """Whether a generator yields once for each batch, whatever it makes of it."""
-        while context >= 0:
-            item = facts.contexts[context]
-            if item.kind == "loop":
-                found = self.elements(facts.loops[int(item.detail)].iterable, scope)
-                return any(ref.kind == BATCH for ref in found)
-            context = item.parent
-        return False
-
-    def _annotated_elements(self, dotted: str, scope: Scope) -> Iterator[Ref]:
-        for annotation, where in self._annotations(dotted, scope):
-            for name in annotated_names(annotation)[1]:
-                for ref in self.refs(name, where):
-                    yield _instance(ref)
+    # Definitions.
 
     def definitions(self, dotted: str, scope: Scope) -> list[tuple[Value, Scope]]:
         """The values assigned to a name or to `object.attribute`, each with the scope it is written in."""
@@ -488,9 +315,9 @@ class Resolver:
         memo = self._memo.setdefault(scope, {})
         known = memo.get(name)
         if known is None:
-            cuts = self._cuts
+            cuts = self.cuts
             known = self._look_up(name, scope)
-            self._keep(memo, name, known, cuts)
+            self.keep(memo, name, known, cuts)
         return known
 
     def foreign(self, path: str) -> frozenset[str]:
@@ -521,7 +348,7 @@ class Resolver:
                 if annotated:
                     return annotated
             if name in facts.binds:
-                return _few(ref for value in facts.binds[name] for ref in self.refs(value, where))
+                return few(ref for value in facts.binds[name] for ref in self.refs(value, where))
             index = self._positions(where, facts).get(name)
             if index is not None:
                 return self._param(facts, index, where)
@@ -545,7 +372,7 @@ class Resolver:
             if annotated:
                 return annotated
         if name in facts.binds:
-            return _few(ref for value in facts.binds[name] for ref in self.refs(value, module))
+            return few(ref for value in facts.binds[name] for ref in self.refs(value, module))
         if name in summary.imports:
             return self.imported(summary.imports[name], path)
         for star in summary.stars:
@@ -586,13 +413,13 @@ class Resolver:
         """Instances of the classes an annotation names."""
         owner = Scope(scope.path, MODULE)
         return tuple(
-            _instance(ref)
+            instance_of(ref)
             for name in annotated_names(annotation)[0]
             for ref in self.refs(name, owner)
             if ref.kind == CLASS or (ref.kind == EXTERNAL and not ref.name.startswith("builtins."))
         )
 
-    def _annotations(self, dotted: str, scope: Scope) -> Iterator[tuple[str, Scope]]:
+    def annotations(self, dotted: str, scope: Scope) -> Iterator[tuple[str, Scope]]:
         base, _, attribute = dotted.rpartition(".")
         if not base:
             for where, facts in self.scopes(scope):
@@ -632,7 +459,7 @@ class Resolver:
             return found
         binds = summary.functions[MODULE].binds.get(name)
         if binds:
-            return _few(ref for value in binds for ref in self.refs(value, Scope(path, MODULE)))
+            return few(ref for value in binds for ref in self.refs(value, Scope(path, MODULE)))
         if name in summary.imports:
             target = self.modules.absolute(summary.imports[name], path)
             if self.modules.find(target, path) == path:
@@ -668,9 +495,9 @@ class Resolver:
         key = (ref, name)
         known = self._attributes_of.get(key)
         if known is None:
-            cuts = self._cuts
+            cuts = self.cuts
             known = self._attribute(ref, name)
-            self._keep(self._attributes_of, key, known, cuts)
+            self.keep(self._attributes_of, key, known, cuts)
         return known
 
     def _attribute(self, ref: Ref, name: str) -> Refs:
@@ -682,23 +509,11 @@ class Resolver:
                 return self._as_property(found)
         if name in _WRAPPED_ATTRIBUTES:
             return (ref,)
-        for child in self.below(cls)[:_MOST]:
+        for child in self.below(cls)[:MOST]:
             found = self._own_attribute(child, name)
             if found:
                 return self._as_property(found)
         return ()
-
-    def below(self, cls: Ref) -> list[Ref]:
-        """The project's classes that derive from a class, in any number of steps."""
-        if self._below is None:
-            self._below = {}
-            for path, summary in self.summaries.items():
-                for name in summary.classes:
-                    child = Ref(CLASS, path, name)
-                    for base in self.mro(child)[1:]:
-                        if base.kind == CLASS:
-                            self._below.setdefault(base, []).append(child)
-        return self._below.get(cls, [])
 
     def _as_property(self, refs: Refs) -> Refs:
         first = refs[0]
@@ -718,7 +533,7 @@ class Resolver:
             return found
         facts = summary.classes[cls.name]
         if name in facts.attributes:
-            found = _few(
+            found = few(
                 ref for value, where in facts.attributes[name] for ref in self.refs(value, Scope(cls.path, where))
             )
             if found:
@@ -729,13 +544,22 @@ class Resolver:
 
     def method(self, instance: Ref, name: str) -> Ref | None:
         """The project's own definition of a method, through base classes."""
-        for cls in self.mro(Ref(CLASS, instance.path, instance.name)):
-            if cls.kind == CLASS and f"{cls.name}.{name}" in self.summaries[cls.path].functions:
-                return Ref(FUNCTION, cls.path, f"{cls.name}.{name}")
-        return None
+        return self.hierarchy.method(instance, name)
 
     def class_facts(self, cls: Ref) -> ClassFacts | None:
-        return self.summaries[cls.path].classes.get(cls.name) if cls.kind == CLASS else None
+        return self.hierarchy.facts(cls)
+
+    def mro(self, cls: Ref) -> tuple[Ref, ...]:
+        """The class and its bases, depth first, library bases as `EXTERNAL`."""
+        return self.hierarchy.mro(cls)
+
+    def below(self, cls: Ref) -> list[Ref]:
+        """The project's classes that derive from a class, in any number of steps."""
+        return self.hierarchy.below(cls)
+
+    def base_names(self, cls: Ref) -> tuple[str, ...]:
+        """Dotted names of all library bases; for project classes their own last names too."""
+        return tuple(ref.name for ref in self.mro(cls))
 
     def enclosing_class(self, scope: Scope) -> Ref:
         for _, facts in self.scopes(scope):
@@ -743,54 +567,24 @@ class Resolver:
                 return Ref(CLASS, scope.path, facts.in_class)
         return Ref(CLASS, scope.path, "")
 
-    def mro(self, cls: Ref) -> tuple[Ref, ...]:
-        """The class and its bases, depth first, library bases as `EXTERNAL`."""
-        known = self._mro.get(cls)
-        if known is not None:
-            return known
-        self._mro[cls] = (cls,)  # cuts inheritance cycles
-        found = [cls]
-        facts = self.class_facts(cls)
-        if facts is not None:
-            owner = Scope(cls.path, MODULE)
-            for written in facts.bases:
-                # `Dataset[int]`, `Generic[T]`
-                base = written[1] if isinstance(written, tuple) and written[0] == "item" else written
-                for ref in self.refs(base, owner):
-                    if ref.kind == CLASS:
-                        found += self.mro(ref)
-                    elif ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):
-                        found.append(Ref(EXTERNAL, "", ref.name))
-        self._mro[cls] = tuple(dict.fromkeys(found))
-        return self._mro[cls]
-
-    def base_names(self, cls: Ref) -> tuple[str, ...]:
-        """Dotted names of all library bases; for project classes their own last names too."""
-        return tuple(ref.name for ref in self.mro(cls))
-
     def _function(self, scope: Scope) -> FunctionFacts:
         functions = self.summaries[scope.path].functions
         return functions.get(scope.function) or functions[MODULE]
 
 
-def given(call: Value) -> tuple[Value, ...]:
-    """The positional arguments of a call, or what it is told to iterate: `tqdm(iterable=loader)`."""
-    return call[2] or tuple(item for name, item in call[3] if name == "iterable")
-
-
-def _instance(ref: Ref) -> Ref:
-    if ref.kind == CLASS:
-        return Ref(INSTANCE, ref.path, ref.name)
-    if ref.kind == EXTERNAL:
-        return Ref(EXTERNAL_INSTANCE, "", ref.name)
-    return ref
-
-
-def _few(refs: Iterator[Ref] | Refs) -> Refs:
-    """At most a handful of distinct refs: a value that may be anything is nothing to build on."""
-    found: dict[Ref, None] = {}
-    for ref in refs:
-        found[ref] = None
-        if len(found) > _MOST:
-            break
-    return tuple(found)
+__all__ = [
+    "BATCH",
+    "CLASS",
+    "EXTERNAL",
+    "EXTERNAL_INSTANCE",
+    "FUNCTION",
+    "IDENTITY",
+    "INSTANCE",
+    "MODULE_REF",
+    "ParamRefs",
+    "Ref",
+    "Refs",
+    "Resolver",
+    "Scope",
+    "given",
+]

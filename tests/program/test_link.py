@@ -57,7 +57,8 @@ def test_a_summary_survives_json() -> None:
     text = (
         "import torch\nclass A(B, metaclass=C):\n    x: int = 3\n    @property\n    def p(self): return self.q.r\n"
         "def f(a, *b, c=None, **d) -> 'T':\n    with torch.no_grad():\n        for i, j in enumerate(a):\n"
-        "            if i % 3 == 0:\n                k = {'a': (lambda z: z)(i), 'b': [m for m in j]}\n                yield k\n"
+        "            if i % 3 == 0:\n                k = {'a': (lambda z: z)(i), 'b': [m for m in j]}\n"
+        "                yield k\n"
     )
     summary = survey(ast.parse(text), text.split("\n"))
     assert Summary.from_json(summary.to_json()) == summary

@@ -1,0 +1,63 @@
+"""Classes and their bases, across files and up into libraries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perflint.facts.summary import MODULE, ClassFacts
+from perflint.program.things import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, Ref, Scope
+
+if TYPE_CHECKING:
+    from perflint.program.refs import Resolver
+
+
+class Hierarchy:
+    """The class hierarchy of a linked project, worked out as it is asked for."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
+        self._mro: dict[Ref, tuple[Ref, ...]] = {}
+        self._below: dict[Ref, list[Ref]] | None = None
+
+    def method(self, instance: Ref, name: str) -> Ref | None:
+        """The project's own definition of a method, through base classes."""
+        for cls in self.mro(Ref(CLASS, instance.path, instance.name)):
+            if cls.kind == CLASS and f"{cls.name}.{name}" in self.resolver.summaries[cls.path].functions:
+                return Ref(FUNCTION, cls.path, f"{cls.name}.{name}")
+        return None
+
+    def facts(self, cls: Ref) -> ClassFacts | None:
+        return self.resolver.summaries[cls.path].classes.get(cls.name) if cls.kind == CLASS else None
+
+    def mro(self, cls: Ref) -> tuple[Ref, ...]:
+        """The class and its bases, depth first, library bases as `EXTERNAL`."""
+        known = self._mro.get(cls)
+        if known is not None:
+            return known
+        self._mro[cls] = (cls,)  # cuts inheritance cycles
+        found = [cls]
+        facts = self.facts(cls)
+        if facts is not None:
+            owner = Scope(cls.path, MODULE)
+            for written in facts.bases:
+                # `Dataset[int]`, `Generic[T]`
+                base = written[1] if isinstance(written, tuple) and written[0] == "item" else written
+                for ref in self.resolver.refs(base, owner):
+                    if ref.kind == CLASS:
+                        found += self.mro(ref)
+                    elif ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):
+                        found.append(Ref(EXTERNAL, "", ref.name))
+        self._mro[cls] = tuple(dict.fromkeys(found))
+        return self._mro[cls]
+
+    def below(self, cls: Ref) -> list[Ref]:
+        """The project's classes that derive from a class, in any number of steps."""
+        if self._below is None:
+            self._below = {}
+            for path, summary in self.resolver.summaries.items():
+                for name in summary.classes:
+                    child = Ref(CLASS, path, name)
+                    for base in self.mro(child)[1:]:
+                        if base.kind == CLASS:
+                            self._below.setdefault(base, []).append(child)
+        return self._below.get(cls, [])

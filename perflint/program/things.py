@@ -1,0 +1,70 @@
+"""What a value may be: `Ref`, where it is written: `Scope`, and the small functions on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from perflint.facts.summary import Value
+from perflint.pytorch import loaders, wrappers
+
+FUNCTION = "function"
+CLASS = "class"
+INSTANCE = "instance"
+MODULE_REF = "module"
+EXTERNAL = "external"
+EXTERNAL_INSTANCE = "external instance"
+BATCH = "batch"
+
+#: Calls that hand back one of their arguments (its index), wrapped or not.
+IDENTITY = {
+    **wrappers.IDENTITIES,
+    **{name: wrapper.argument for name, wrapper in loaders.WRAPPERS.items() if wrapper.shape == "same"},
+    "functools.partial": 0,
+    "functools.wraps": 0,
+}
+#: A value that may be more things than these is nothing to build on.
+MOST = 6
+
+
+class Ref(NamedTuple):
+    """One thing a value may be. `path` is the defining file ("" for libraries), `name` the qualname in it, or the
+    dotted name of the library thing (for instances: of its class or of the function that made it)."""
+
+    kind: str
+    path: str
+    name: str
+
+
+class Scope(NamedTuple):
+    """Where a value is written: file and qualname of the function (`MODULE` for module level)."""
+
+    path: str
+    function: str
+
+
+Refs = tuple[Ref, ...]
+ParamRefs = Callable[[Scope, str], Refs]
+
+
+def given(call: Value) -> tuple[Value, ...]:
+    """The positional arguments of a call, or what it is told to iterate: `tqdm(iterable=loader)`."""
+    return call[2] or tuple(item for name, item in call[3] if name == "iterable")
+
+
+def instance_of(ref: Ref) -> Ref:
+    if ref.kind == CLASS:
+        return Ref(INSTANCE, ref.path, ref.name)
+    if ref.kind == EXTERNAL:
+        return Ref(EXTERNAL_INSTANCE, "", ref.name)
+    return ref
+
+
+def few(refs: Iterator[Ref] | Refs) -> Refs:
+    """At most a handful of distinct refs: a value that may be anything is nothing to build on."""
+    found: dict[Ref, None] = {}
+    for ref in refs:
+        found[ref] = None
+        if len(found) > MOST:
+            break
+    return tuple(found)
