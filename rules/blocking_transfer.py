@@ -20,11 +20,14 @@ from perflint.api import (
     Place,
     Rule,
     Tag,
+    callee_name,
     has_unpacking,
     is_constant,
     keyword,
     tensors,
 )
+
+from ._transfers import constructor
 
 _CONSTRUCTORS = (
     tensors.CONSTRUCTORS | tensors.LIKE_CONSTRUCTORS | {"torch.Tensor", "torch.FloatTensor", "torch.LongTensor"}
@@ -75,7 +78,7 @@ class BlockingTransfer(Rule):
             value = value.but(tag=Tag.BATCH, place=Place.HOST, certainty=Confidence.MEDIUM)
         if not value.holds_tensors or value.place is not Place.HOST:
             return
-        if ctx.role(node) == "data" or _is_constructor(node.func.value, ctx):
+        if ctx.role(node) == "data" or _is_reported_elsewhere(node.func.value, ctx):
             return  # device-work-in-dataset and alloc-then-transfer say what is wrong there
         if _moves_itself(node, ctx) or (_aligns(node, ctx) and not _is_surely_host(node.func.value, value)):
             return
@@ -131,9 +134,11 @@ _HOLDERS = (
 )
 
 
-def _is_constructor(value: ast.expr, ctx: Context) -> bool:
-    """`torch.zeros(n).to(device)`: nothing of a batch, and mended by making the tensor on the device."""
-    return isinstance(value, ast.Call) and (ctx.target(value.func) or "") in _CONSTRUCTORS
+def _is_reported_elsewhere(value: ast.expr, ctx: Context) -> bool:
+    """`torch.zeros(n).to(device)` and `x.pin_memory().to(device)`: other rules say what is wrong there."""
+    if isinstance(value, ast.Call) and callee_name(value) == "pin_memory":
+        return True
+    return constructor(value, _CONSTRUCTORS, ctx) is not None
 
 
 def _is_batch_mover(call: ast.Call, ctx: Context) -> bool:

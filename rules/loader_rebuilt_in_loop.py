@@ -63,7 +63,7 @@ class LoaderRebuiltInLoop(Rule):
             node,
             ctx,
             f"`{ctx.text(node)}` {often}: each time the loader begins anew, and all it fetched ahead is thrown away.",
-            advice=f"Keep one iterator, `batches = iter({text})`, and call `next(batches)`; begin it again when it ends "
+            advice=f"Keep one iterator, `batches = iter({text})`, and call `next(batches)`, begun again at its end "
             "(it gives successive batches, not independent draws).",
             confidence=confidence,
             impact=Impact.HIGH if ctx.mentions("num_workers") else Impact.MEDIUM,

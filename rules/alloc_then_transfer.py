@@ -1,0 +1,235 @@
+"""TPL107: tensors that are made on the host and moved at once."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import (
+    Applicability,
+    Calls,
+    Confidence,
+    Context,
+    Device,
+    Edit,
+    Finding,
+    Fix,
+    Heat,
+    Impact,
+    Place,
+    Rule,
+    Span,
+    Tag,
+    has_unpacking,
+    is_test,
+    keyword,
+    tensors,
+)
+
+from ._transfers import constructor
+
+#: Whose work is the data they are given: `device=` makes the same copy.
+_COPIES = tensors.COPYING_CONSTRUCTORS
+_MADE = (tensors.CONSTRUCTORS - _COPIES - {"torch.from_file", "torch.empty_strided"}) | {"torch.tensor"}
+_INTEGERS = frozenset({"torch.arange", "torch.tril_indices", "torch.triu_indices"})
+_LOOKS_LIKE_TYPE = re.compile(r"type|^d?t$|float|int|half|cpu|host", re.IGNORECASE)
+_LITERALS = (ast.Constant, ast.List, ast.Tuple)
+
+
+class AllocThenTransfer(Rule):
+    """A tensor made on the host and moved at once is filled by the CPU, copied, and waited for.
+
+    Why it is slow
+    `torch.zeros(n).to(device)` fills memory on the host, copies it to the device and waits until all that was queued
+    before is done. `torch.zeros(n, device=device)` queues one kernel. (For `torch.tensor(data)` only the second call
+    is saved: the data are on the host in any case.)
+
+    What to write instead
+    `device=` in the constructor: `torch.zeros(n, device=device)`, `torch.arange(n, device=x.device)`; `x.new_zeros(n)`
+    where the type is to be that of `x`, too.
+
+    When to leave it
+    Outside hot code the difference does not show; what runs once is not reported. `torch.from_numpy`, `torch.stack`
+    and `torch.cat` have no `device=`, nor have the legacy `torch.FloatTensor(...)`. Tensors that are used on the host
+    first, `nn.Parameter(torch.zeros(n)).to(device)`, constructors with `pin_memory=True` or a `generator=`, and code
+    under `with torch.device(...)` or `set_default_device`, where `.to` does nothing: all silent.
+
+    Fix safety
+    Safe for `zeros`, `ones`, `empty`, `eye`, `full` with a literal, `arange` of integers, index grids and `tensor` of
+    literals, where the move has the device for its only argument and nothing asks for gradients: same bits. Unsafe
+    otherwise: random tensors are drawn by the device's generator instead of the host's (other numbers, and the host's
+    stream is not advanced), `linspace` and its kin may differ in the last digit, and a `requires_grad=True` tensor
+    becomes a leaf.
+    """
+
+    code, name = "TPL107", "alloc-then-transfer"
+    impact = Impact.MEDIUM
+    listens = (Calls("to", "cuda"),)
+    at_least = Heat.EPOCH
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or is_test(ctx.path):
+            return
+        made = constructor(node.func.value, _MADE | tensors.LIKE_CONSTRUCTORS, ctx)
+        if made is None or ctx.role(node) == "data" or not _goes_to_device(node, ctx):
+            return
+        function = ctx.target(made.func)
+        assert function is not None
+        if not _is_ours(made, function, ctx) or _has_default_device(made, ctx):
+            return
+        short = function.removeprefix("torch.")
+        hot = ctx.heat(node) >= Heat.STEP
+        copies = function in _COPIES
+        cost = "a second call copies the result to the device" if copies else "the copy waits for the device's queue"
+        device = _device_text(node, ctx)
+        yield self.finding(
+            node,
+            ctx,
+            f"`torch.{short}(...)` {ctx.heat(node).phrase} on the host, and {cost}.",
+            advice=f"Make it where it is used: `torch.{short}(..., device={device or '...'})`.",
+            fix=_fix(node, made, function, device, ctx),
+            impact=Impact.MEDIUM if hot and not copies else Impact.LOW,
+            confidence=Confidence.HIGH if ctx.kind(node).certainty is Confidence.HIGH else Confidence.MEDIUM,
+        )
+
+
+def _goes_to_device(node: ast.Call, ctx: Context) -> bool:
+    kind = ctx.kind(node)
+    if kind.on_accelerator:
+        return True
+    # `x.device` of a tensor whose place is not known, in hot code: as a rule an accelerator.
+    given = node.args[0] if node.args else keyword(node, "device")
+    if isinstance(given, ast.Attribute) and given.attr == "device":
+        return ctx.kind(given.value).place is not Place.HOST and ctx.heat(node) >= Heat.STEP
+    if isinstance(given, ast.Name) and ctx.heat(node) >= Heat.STEP:
+        like = ctx.kind(given)
+        if like.place is Place.HOST or like.device is Device.CPU:
+            return False
+        if not like.known:
+            return not node.args or not _LOOKS_LIKE_TYPE.search(given.id)
+        return like.tag in (Tag.TENSOR, Tag.DEVICE, Tag.STRING)
+    return False
+
+
+def _is_ours(made: ast.Call, function: str, ctx: Context) -> bool:
+    """Whether the constructor makes its tensor on the host and could make it elsewhere."""
+    if any(keyword(made, name) is not None for name in ("device", "pin_memory", "generator", "out")):
+        return False
+    if any(item.arg is None for item in made.keywords):
+        return False
+    if function in tensors.LIKE_CONSTRUCTORS:
+        return bool(made.args) and ctx.kind(made.args[0]).place is Place.HOST
+    if function in _COPIES:
+        return bool(made.args) and _is_literal(made.args[0])
+    if function == "torch.normal":
+        return not any(ctx.kind(item).is_tensor for item in made.args[:2])
+    return True
+
+
+def _is_literal(data: ast.expr) -> bool:
+    """Whether data are written out here: numbers and lists of what is written there, no array by name."""
+    if isinstance(data, ast.UnaryOp):
+        data = data.operand
+    return isinstance(data, _LITERALS)
+
+
+def _has_default_device(made: ast.Call, ctx: Context) -> bool:
+    """Whether tensors are made on a device by default here: then `.to` does nothing."""
+    if ctx.program.mentions({"set_default_device", "set_default_tensor_type"}):
+        return True
+    return any(
+        isinstance(outer, ast.With)
+        and any(
+            ctx.is_call_of(item.context_expr, "torch.device") or "device" in ctx.text(item.context_expr)
+            for item in outer.items
+        )
+        for outer in ctx.tree.ancestors(made)
+    )
+
+
+def _device_text(node: ast.Call, ctx: Context) -> str:
+    """What to write behind `device=`; empty where that cannot be said."""
+    assert isinstance(node.func, ast.Attribute)
+    given = [item for item in node.keywords if item.arg != "non_blocking"]
+    if node.func.attr == "cuda":
+        return "" if node.args or given else '"cuda"'
+    if len(node.args) + len(given) != 1 or (given and given[0].arg != "device"):
+        return ""
+    target = node.args[0] if node.args else given[0].value
+    kind = ctx.kind(target)
+    if kind.is_tensor:
+        return ""
+    if kind.tag is Tag.DTYPE or (kind.tag is Tag.UNKNOWN and "dtype" in ctx.text(target)):
+        return ""
+    return ctx.tree.text(target)
+
+
+def _fix(node: ast.Call, made: ast.Call, function: str, device: str, ctx: Context) -> Fix | None:
+    assert isinstance(node.func, ast.Attribute)
+    if not device or made is not node.func.value or "\n" in device:
+        return None
+    start, end = ctx.tree.span(made), ctx.tree.span(node)
+    rest = Span(start.end_line, start.end_column, end.end_line, end.end_column)
+    if not _begins_with_dot(rest, ctx):
+        return None
+    reason = _why_unsafe(node, made, function, device, ctx)
+    draws = function in tensors.RANDOM_CONSTRUCTORS
+    return Fix(
+        "Make it on the device",
+        Applicability.UNSAFE if reason else Applicability.SAFE,
+        (ctx.edit.set_keyword(made, "device", device), Edit(rest, "")),
+        reason=reason,
+        numerics="changes training" if draws else "same to rounding" if "rounding" in reason else "same bits",
+    )
+
+
+def _begins_with_dot(rest: Span, ctx: Context) -> bool:
+    """Whether the move follows the constructor at once, with no parenthesis or comment between."""
+    line = ctx.source.lines[rest.line - 1]
+    return rest.line == rest.end_line and line[rest.column - 1 :].startswith(".")
+
+
+def _why_unsafe(node: ast.Call, made: ast.Call, function: str, device: str, ctx: Context) -> str:
+    if function in tensors.RANDOM_CONSTRUCTORS:
+        return "the numbers would come from the generator of the device, and the host's would not be advanced"
+    if keyword(made, "requires_grad") is not None:
+        return "the tensor would become a leaf, with a gradient of its own"
+    if ctx.edit.would_lose_comment(node, made):
+        return "a comment would be lost"
+    if function not in tensors.FOLDABLE_CONSTRUCTORS or not _is_exact(made, function, ctx):
+        return "the device may differ from the host in rounding"
+    given = node.args[0] if node.args else keyword(node, "device")
+    if given is not None and not ctx.kind(given).known and "device" not in device:
+        return f"`{device}` may be something else than a device"
+    return ""
+
+
+def _is_exact(made: ast.Call, function: str, ctx: Context) -> bool:
+    if function == "torch.full":
+        fill = made.args[1] if len(made.args) > 1 else keyword(made, "fill_value")
+        return isinstance(fill, (ast.Constant, ast.UnaryOp))
+    if function in _INTEGERS:
+        return all(_is_integer(item, ctx) for item in made.args)
+    return True
+
+
+def _is_integer(node: ast.expr, ctx: Context) -> bool:
+    if isinstance(node, ast.Constant):
+        return type(node.value) is int
+    if isinstance(node, ast.UnaryOp):
+        return _is_integer(node.operand, ctx)
+    if isinstance(node, ast.BinOp):
+        exact = isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod))
+        return exact and _is_integer(node.left, ctx) and _is_integer(node.right, ctx)
+    if isinstance(node, ast.Subscript):
+        return ctx.kind(node.value).tag is Tag.SHAPE or ctx.text(node.value).endswith(".shape")
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        return name in ("size", "numel", "dim") or ctx.is_call_of(node, "builtins.len", "builtins.int")
+    if isinstance(node, ast.Name):
+        origins = ctx.inference.origins(node)
+        return bool(origins) and all(item is not node and _is_integer(item, ctx) for item in origins)
+    return False

@@ -1,0 +1,82 @@
+"""TPL106: pinning on the main thread for a copy that waits anyway."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, Tag, has_unpacking, keyword
+
+_MOVES = ("to", "cuda")
+
+
+class PinOnMainThread(Rule):
+    """Pinning a tensor right before a copy that waits copies it once more on the host, for nothing.
+
+    Why it is slow
+    `x.pin_memory()` allocates page-locked memory and copies the tensor into it, on the thread that should be queueing
+    work. What that buys is an asynchronous copy to the device, and a `.to(device)` without `non_blocking=True` does
+    not use it: the pair is up to twice as slow as a plain `.to(device)` (PyTorch's tutorial on pinned memory).
+
+    What to write instead
+    Pin in the loader (`pin_memory=True`, where a thread does it while the step runs) and copy with
+    `non_blocking=True`; or leave the pin out.
+
+    When to leave it
+    `x.pin_memory().to(device, non_blocking=True)` is a trade that can be right: a copy on the host for a transfer that
+    does not wait for what is queued. Pinning once, before a loop, or in a thread that fetches ahead. perflint is
+    silent there.
+
+    Fix safety
+    Unsafe: the values are the same bits, but `.pin_memory()` raises where there is no accelerator, and code may count
+    on that; with `non_blocking=True` instead the copy would not wait at all.
+    """
+
+    code, name = "TPL106", "pin-on-main-thread"
+    impact = Impact.LOW
+    listens = (Calls("pin_memory"),)
+    at_least = Heat.STEP
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if not isinstance(node.func, ast.Attribute) or node.args or node.keywords:
+            return
+        move = _move_of(node, ctx)
+        if move is None or has_unpacking(move) or _may_not_block(move) or not ctx.kind(move).on_accelerator:
+            return
+        if ctx.kind(node.func.value).tag in (Tag.LOADER, Tag.MODULE):
+            return
+        pinned = ctx.text(node.func.value)
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node)}` {ctx.heat(node).phrase} and copies on the host, and `.{_name(move)}(...)` behind it "
+            "waits for the device all the same.",
+            advice=f"Pin in the loader and copy with `non_blocking=True`, or move `{pinned}` as it is.",
+            fix=Fix(
+                "Leave the pinning out",
+                Applicability.UNSAFE,
+                (ctx.edit.replace(node, ctx.tree.text(node.func.value)),),
+                reason="`.pin_memory()` raises where there is no accelerator, and code may count on that",
+            ),
+        )
+
+
+def _move_of(node: ast.Call, ctx: Context) -> ast.Call | None:
+    """The `.to(...)` or `.cuda(...)` that is called on the pinned tensor."""
+    attribute = ctx.tree.parent(node)
+    if not isinstance(attribute, ast.Attribute) or attribute.attr not in _MOVES:
+        return None
+    call = ctx.tree.parent(attribute)
+    return call if isinstance(call, ast.Call) and call.func is attribute else None
+
+
+def _may_not_block(move: ast.Call) -> bool:
+    """Whether `non_blocking` is given, by keyword or position: `.to(d, t, True)`, `.cuda(None, True)`."""
+    return keyword(move, "non_blocking") is not None or len(move.args) > (1 if _name(move) == "cuda" else 2)
+
+
+def _name(move: ast.Call) -> str:
+    assert isinstance(move.func, ast.Attribute)
+    return move.func.attr
