@@ -1,0 +1,120 @@
+"""Workload 1: the micro-benchmarks that rules carry. Finds them and measures them."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.resources
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perflint.verify.launch import Launcher, TrialError
+from perflint.verify.measuring import Plan, Row, Run, Trial
+from perflint.verify.results import Machine, Result
+
+if TYPE_CHECKING:
+    from perflint.rule import Rule
+
+MEASURE = "measure.py"
+
+
+@contextlib.contextmanager
+def benchmark_file(rule: type[Rule]) -> Iterator[Path | None]:
+    """The `measure.py` of `rule`: in `perflint.fixtures` for built-in rules, in `<package>.fixtures` for others."""
+    package = rule.__module__.partition(".")[0]
+    try:
+        file = importlib.resources.files(f"{package}.fixtures") / f"{rule.code}-{rule.name}" / MEASURE
+    except (ModuleNotFoundError, TypeError):
+        yield None
+        return
+    if not file.is_file():
+        yield None
+        return
+    with importlib.resources.as_file(file) as path:
+        yield path
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One `measure.py` on one device. `lacking` is what this machine has not, empty when it can be measured."""
+
+    code: str
+    file: Path
+    device: str
+    caption: str
+    sizes: tuple[str, ...]
+    lacking: str
+
+
+def describe(launcher: Launcher, code: str, file: Path, device: str, timeout: float) -> Benchmark:
+    """Raises TrialError when the file cannot be loaded."""
+    reply = launcher.ask({"kind": "describe", "file": str(file), "device": device}, timeout)
+    return Benchmark(code, file, device, str(reply["caption"]), tuple(reply["sizes"]), str(reply["lacking"]))
+
+
+def machine(launcher: Launcher, device: str, timeout: float) -> tuple[str, Machine]:
+    """The device's name for torch, and what it is. Raises TrialError when there is none such."""
+    reply = launcher.ask({"kind": "machine", "device": device}, timeout)
+    name = str(reply.pop("device"))
+    return name, Machine(**{**reply, "versions": tuple(reply["versions"])})
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkSide:
+    launcher: Launcher
+    benchmark: Benchmark
+    size: str
+    side: str
+
+    def run(self, plan: Plan, reference: Path | None, *, keeps: bool) -> Trial:
+        request = {
+            "kind": "benchmark",
+            "file": str(self.benchmark.file),
+            "device": self.benchmark.device,
+            "size": self.size,
+            "side": self.side,
+            "seed": plan.seed,
+            "seconds": plan.sample,
+            "reference": str(reference) if reference else None,
+            "keeps": keeps,
+        }
+        return trial_of(self.launcher.ask(request, plan.timeout))
+
+
+def trial_of(reply: dict[str, Any]) -> Trial:
+    return Trial(
+        seconds=float(reply["seconds"]),
+        peak=reply.get("peak"),
+        spin=float(reply.get("spin", 0.0)),
+        device_seconds=reply.get("device_seconds"),
+        equal=reply.get("equal"),
+        difference=str(reply.get("difference", "")),
+    )
+
+
+def measure(
+    launcher: Launcher,
+    benchmark: Benchmark,
+    plan: Plan,
+    folder: Path,
+    sizes: Sequence[str] | None = None,
+    *,
+    progress: Callable[[str, float], None] = lambda *_: None,
+    sides: tuple[str, str] = ("before", "after"),
+) -> Iterator[Result]:
+    """One result for each size. `sides` lets a self-test hold a side against itself."""
+    if benchmark.lacking:
+        yield Row(benchmark.code, benchmark.caption).lacking(f"needs {benchmark.lacking}")
+        return
+    for size in sizes or benchmark.sizes:
+        row = Row(benchmark.code, benchmark.caption, size)
+        one, other = (BenchmarkSide(launcher, benchmark, size, side) for side in sides)
+
+        def report(share: float, size: str = size) -> None:
+            progress(size, share)
+
+        yield Run(row, (one, other), plan, folder / "reference.pt", report).result()
+
+
+__all__ = ["MEASURE", "Benchmark", "BenchmarkSide", "TrialError", "benchmark_file", "describe", "machine", "measure"]

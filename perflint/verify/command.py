@@ -1,0 +1,142 @@
+"""Workload 3: a command of the user's, run in a copy of the tree and timed whole or by a figure that it prints."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import select
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from perflint.verify import metric
+from perflint.verify.device import maxrss_bytes
+from perflint.verify.launch import TrialError, end_group, last_line, start, wait
+from perflint.verify.measuring import Plan, Trial
+from perflint.verify.overlay import Overlay
+from perflint.verify.spin import spin
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """`words` are run without a shell. `metric` and `result` are patterns with a group: what to measure by, and what
+    must stay the same (to within `rtol` and `atol` where it is a number)."""
+
+    words: tuple[str, ...]
+    metric: str = ""
+    higher_is_better: bool = False
+    result: str = ""
+    rtol: float = 1e-5
+    atol: float = 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSide:
+    """The command in one copy. `inside` is the working folder, relative to the tree."""
+
+    command: Command
+    overlay: Overlay
+    inside: Path
+    folder: Path
+
+    def run(self, plan: Plan, reference: Path | None, *, keeps: bool) -> Trial:
+        self.overlay.restore()
+        output = self.folder / "command.output"
+        before = spin()
+        try:
+            seconds, peak = self._timed(output, plan.timeout)
+            lines = metric.lines_of(output) if self.command.metric or self.command.result else []
+            trial = Trial(self._figure(lines, seconds), peak, max(before, spin()))
+            return self._compared(trial, lines, reference, keeps=keeps) if self.command.result else trial
+        except metric.MetricError as error:
+            raise TrialError(str(error)) from error
+        finally:
+            output.unlink(missing_ok=True)
+
+    def _timed(self, output: Path, timeout: float) -> tuple[float, int | None]:
+        """Seconds, and bytes of peak memory where the platform tells them."""
+        with output.open("wb") as sink:
+            begin = time.perf_counter()
+            try:
+                process = start(
+                    list(self.command.words),
+                    self.overlay.tree / self.inside,
+                    sink,
+                    environment={"PYTHONPATH": self._python_path()},
+                )
+            except OSError as error:
+                raise TrialError(f"{self.command.words[0]!r} cannot be started: {error.strerror}") from error
+            code, peak = _wait(process, timeout)
+            seconds = time.perf_counter() - begin
+        if code != 0:
+            said = last_line(output)
+            ended = f"exit code {code}" if code > 0 else f"signal {-code}"
+            raise TrialError(f"failed with {ended}" + (f": {said}" if said else ""), is_crash=True)
+        return seconds, peak
+
+    def _python_path(self) -> str:
+        """The user's own, with what lies in the tree taken from the copy, and the copy before installed packages."""
+        tree, origin = self.overlay.tree, self.overlay.origin
+        own = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+        entries = []
+        for entry in own:
+            with contextlib.suppress(ValueError):
+                entry = str(tree / Path(entry).absolute().relative_to(origin))  # noqa: PLW2901
+            entries.append(entry)
+        sources = [folder for folder in (tree / "src", tree) if folder.is_dir()]
+        return os.pathsep.join([*entries, *(str(folder) for folder in sources)])
+
+    def _figure(self, lines: list[str], seconds: float) -> float:
+        """Something like seconds: less is better."""
+        if not self.command.metric:
+            return seconds
+        found = metric.last_match(self.command.metric, lines)
+        if found is None:
+            raise TrialError(f"prints nothing that matches --metric {self.command.metric!r}")
+        try:
+            value = float(found.replace(",", ""))
+        except ValueError:
+            raise TrialError(f"prints {found[:40]!r} for --metric, which is no number") from None
+        if not math.isfinite(value) or value <= 0:
+            raise TrialError(f"prints {found[:40]!r} for --metric, which cannot be compared")
+        return 1 / value if self.command.higher_is_better else value
+
+    def _compared(self, trial: Trial, lines: list[str], reference: Path | None, *, keeps: bool) -> Trial:
+        if reference is None:
+            return trial
+        found = metric.last_match(self.command.result, lines)
+        if found is None:
+            raise TrialError(f"prints nothing that matches --result {self.command.result!r}")
+        equal, difference = True, ""
+        if keeps:
+            reference.write_text(found, encoding="utf-8")
+        else:
+            wanted = reference.read_text(encoding="utf-8")
+            equal = self._agree(wanted, found)
+            difference = "" if equal else f"it prints {found[:40]!r} instead of {wanted[:40]!r}"
+        return Trial(trial.seconds, trial.peak, trial.spin, equal=equal, difference=difference)
+
+    def _agree(self, one: str, other: str) -> bool:
+        try:
+            return math.isclose(float(one), float(other), rel_tol=self.command.rtol, abs_tol=self.command.atol)
+        except ValueError:
+            return one == other
+
+
+def _wait(process: subprocess.Popen[bytes], timeout: float) -> tuple[int, int | None]:
+    """Exit code and peak memory. Ends the whole group when it takes too long or anything interrupts."""
+    try:
+        handle = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):
+        return wait(process, timeout), None
+    try:
+        if not select.select([handle], [], [], timeout)[0]:
+            raise TrialError(f"hung: ended after {timeout:g} s (--timeout)")
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        return process.returncode, maxrss_bytes(usage.ru_maxrss)
+    finally:
+        os.close(handle)
+        end_group(process)

@@ -1,0 +1,144 @@
+"""What was measured, kept and shown again: one JSON file a run. Needs neither torch nor anything else to be read.
+
+Measurements that ship with perflint lie in the package; those of a project lie in its cache. A file that somebody else
+made, or that is damaged, can do no more than be ignored.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from perflint.cache import FOLDER
+from perflint.errors import PerflintError
+from perflint.verify.results import Machine, Result, Verdict, result_from_json, to_json
+from perflint.verify.tables import harmless, seconds, size, verdict_of
+
+#: Folder of measurements below a project's cache, and below this package.
+STORED, SHIPPED = "evidence", "measurements"
+NOT_YET = "not measured yet"
+_MOST_BYTES = 5_000_000
+_MOST_FILES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One result with where and when it was measured."""
+
+    device: str
+    torch: str
+    versions: tuple[str, ...]
+    date: str
+    result: Result
+
+    def line(self) -> str:
+        """`100 x 1k: 4.88x as fast (4.10 to 6.33), 2.85 ms to 654 us, memory 3.17 MiB to 1.23 MiB`."""
+        result = self.result
+        parts = [f"{result.size}: {verdict_of(result)}" if result.size else verdict_of(result)]
+        if result.ratio is not None and result.ratio_low is not None and result.ratio_high is not None:
+            parts.append(f"{result.ratio:.3g}x ({result.ratio_low:.3g} to {result.ratio_high:.3g})")
+            parts.append(f"{seconds(result.before_s)} to {seconds(result.after_s)}")
+        if result.peak_before is not None and result.peak_after is not None:
+            parts.append(f"memory {size(result.peak_before)} to {size(result.peak_after)}")
+        return harmless(", ".join(parts))
+
+    def where(self) -> str:
+        """`cpu (Some Processor), torch 2.13.0, 2026-11-21`."""
+        return harmless(", ".join([self.device, f"torch {self.torch}", *self.versions, self.date[:10]]))
+
+
+def measured(code: str, project: Path | None = None) -> list[Measured]:
+    """All that is known about the rule `code`: the newest measurement on each device, newest first.
+
+    `project` is the root of a project whose own measurements count too.
+    """
+    newest: dict[tuple[str, str, str], Measured] = {}
+    for one in _read_all(project):
+        key = (one.device, one.result.workload, one.result.size)
+        if one.result.code == code and (key not in newest or newest[key].date <= one.date):
+            newest[key] = one
+    return sorted(newest.values(), key=lambda one: (one.date, one.device), reverse=True)
+
+
+def lines(code: str, project: Path | None = None) -> list[str]:
+    """What `perflint explain` prints under *Measured*: `not measured yet` where there is nothing."""
+    shown: list[str] = []
+    known = [one for one in measured(code, project) if one.result.verdict is not Verdict.NOT_MEASURABLE]
+    above = ""
+    for one in known:
+        heading = f"{one.where()} - {harmless(one.result.workload)}"
+        if heading != above:
+            shown.append(heading)
+            above = heading
+        shown.append(f"  {one.line()}")
+    return shown or [NOT_YET]
+
+
+def folder_of(project: Path) -> Path:
+    return project / FOLDER / STORED
+
+
+def store(folder: Path, machine: Machine, results: Iterable[Result], *, memory: str) -> Path | None:
+    """Keep what was measured; None when nothing was. Raises PerflintError when it cannot be written."""
+    worth = [result for result in results if result.verdict is not Verdict.NOT_MEASURABLE]
+    if not worth:
+        return None
+    now = datetime.now(timezone.utc)
+    file = folder / f"{now:%Y%m%dT%H%M%S}-{machine.kind}-{os.getpid()}.json"
+    text = json.dumps(to_json(machine, worth, memory=memory, date=now.isoformat(timespec="seconds")), indent=1)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if folder.parent.name == FOLDER and not (folder.parent / ".gitignore").exists():
+            (folder.parent / ".gitignore").write_text("# Made by perflint; safe to delete.\n*\n", encoding="utf-8")
+        partial = file.with_suffix(".part")
+        partial.write_text(f"{text}\n", encoding="utf-8")
+        partial.replace(file)
+    except OSError as error:
+        raise PerflintError(f"{folder}: measurements cannot be kept: {error.strerror or error}") from error
+    return file
+
+
+def _read_all(project: Path | None) -> Iterator[Measured]:
+    for text in _texts(project):
+        try:
+            table = json.loads(text)
+            yield from _rows(table)
+        except (ValueError, RecursionError, AttributeError, TypeError):
+            continue
+
+
+def _rows(table: dict[str, Any]) -> Iterator[Measured]:
+    about = [table.get(name) for name in ("device", "torch", "date")]
+    versions = table.get("versions", [])
+    if not all(isinstance(text, str) for text in [*about, *versions]):
+        return
+    device, torch, date = (str(text) for text in about)
+    for row in table.get("results", []):
+        try:
+            yield Measured(device, torch, tuple(versions), date, result_from_json(row))
+        except ValueError:
+            continue
+
+
+def _texts(project: Path | None) -> Iterator[str]:
+    shipped = importlib.resources.files("perflint.verify") / SHIPPED
+    if shipped.is_dir():
+        for entry in sorted(shipped.iterdir(), key=lambda entry: entry.name):
+            if entry.name.endswith(".json"):
+                yield entry.read_text(encoding="utf-8")
+    if project is None:
+        return
+    folder = folder_of(project)
+    try:
+        files = sorted(folder.glob("*.json"))[-_MOST_FILES:] if not folder.is_symlink() else []
+        for file in files:
+            if file.is_file() and not file.is_symlink() and file.stat().st_size <= _MOST_BYTES:
+                yield file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return

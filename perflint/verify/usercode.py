@@ -1,0 +1,67 @@
+"""Importing the user's callable from a copy of the tree, and making sure that it came from there."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from perflint.verify.contract import ContractError, load_module
+
+
+def redirect_imports(origin: Path, tree: Path, folder: Path) -> None:
+    """Whatever Python would import from below `origin` comes from the copy in `tree`; `folder` is searched first."""
+    sys.path.insert(0, str(folder))
+    for number, entry in enumerate(sys.path):
+        below = _below(entry, origin)
+        if below is not None and (tree / below).is_dir():
+            sys.path[number] = str(tree / below)
+    if (tree / "src").is_dir():
+        # An editable installation finds its packages by a finder of its own, after the folders of the path.
+        sys.path.insert(1, str(tree / "src"))
+
+
+def resolve(target: str) -> Callable[[], Any]:
+    """`package.module:name` or `file.py:name`. Raises ContractError, and whatever importing raises."""
+    where, _, name = target.rpartition(":")
+    if not where or not name:
+        raise ContractError(f"{target!r} is neither package.module:name nor file.py:name")
+    if where.endswith(".py"):
+        file = Path(where).absolute()
+        if not file.is_file():
+            raise ContractError(f"there is no file {where} in the copy of the tree")
+        sys.path.insert(0, str(file.parent))
+        value: Any = load_module(file, file.stem)
+    else:
+        value = importlib.import_module(where)
+    for part in name.split("."):
+        if not hasattr(value, part):
+            raise ContractError(f"{where} has no {name}")
+        value = getattr(value, part)
+    if not callable(value):
+        raise ContractError(f"{target} is not callable")
+    function: Callable[[], Any] = value
+    return function
+
+
+def from_elsewhere(origin: Path, tree: Path, changed: Sequence[str]) -> str:
+    """The first changed file that was imported from `origin` although there is a copy in `tree`; empty for none."""
+    ours, original = loaded(tree), loaded(origin)
+    return next((path for path in changed if path in original and path not in ours), "")
+
+
+def loaded(root: Path) -> set[str]:
+    """Paths, relative to `root`, of the modules that were loaded from below it."""
+    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    found = (_below(file, root) for file in files if isinstance(file, str))
+    return {path.as_posix() for path in found if path is not None}
+
+
+def _below(path: str, root: Path) -> Path | None:
+    try:
+        return Path(os.path.realpath(path or ".")).relative_to(os.path.realpath(root))
+    except ValueError:
+        return None
