@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "parallel": set(),
     "stored": _WORDS,
     "run": _FLOW | {"fixes", "cache", "parallel", "stored"},
-    "verify": _FLOW | {"fixes"},
+    "verify": _FLOW | {"fixes", "cache"},
     "testing": _FLOW | {"fixes"},
 }
 #: Rooms at the top: they may use everything below, and nothing below uses them.
