@@ -1,0 +1,137 @@
+"""TPL610: attention weights that are computed and dropped."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import (
+    EXTERNAL_INSTANCE,
+    Applicability,
+    Context,
+    Edit,
+    Finding,
+    Fix,
+    Heat,
+    Impact,
+    Nodes,
+    Rule,
+    argument,
+    canonical,
+    has_unpacking,
+    is_constant,
+    is_test,
+)
+
+_ATTENTION = "torch.nn.MultiheadAttention"
+#: The position of `need_weights` in `MultiheadAttention.forward`.
+_NEED_WEIGHTS = 4
+#: What sees a module's outputs without being written at its call.
+_HOOKS = ("register_forward_hook", "register_module_forward_hook")
+
+
+class AttentionWeightsUnused(Rule):
+    """`nn.MultiheadAttention` hands back its attention weights, and nobody takes them.
+
+    Why it is slow
+    With `need_weights` left on, the module multiplies, adds the mask, takes the softmax and averages over heads one
+    after the other, and keeps a matrix of L x L per head. Without it, it calls `scaled_dot_product_attention`, which
+    does all of that in one kernel. In training, 512 tokens took 2.4 times as long with the weights; in evaluation
+    without gradients, where the module has a fast path, 1.0 to 1.1 times as long (torch 2.13 on a CPU).
+
+    What to write instead
+    `out, _ = attention(q, k, v, need_weights=False)`: the second result is then None.
+
+    When to leave it
+    Where the weights are used, returned, stored, or read by a forward hook; modules of other classes. perflint is
+    silent there. (Before torch 2.0 the switch saves the average over heads only.)
+
+    Fix safety
+    Unsafe: same to rounding (1e-7). Something outside of the file may read the weights, and a row whose keys are all
+    masked may give zeros where it gave NaN.
+    """
+
+    code, name = "TPL610", "attention-weights-unused"
+    impact = Impact.MEDIUM
+    listens = (Nodes(ast.Assign, ast.Subscript, mentioning=("MultiheadAttention",)),)
+    at_least = Heat.STEP
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if is_test(ctx.path):
+            return
+        call = _first_taken(node) if isinstance(node, ast.Subscript) else _only_first_used(node, ctx)
+        if call is None or not _is_attention(call.func, ctx) or not _asks_for_weights(call):
+            return
+        if ctx.mentions(*_HOOKS):
+            return
+        name = ctx.text(call.func)
+        yield self.finding(
+            call,
+            ctx,
+            f"`{name}` computes the attention weights, and they are dropped: without them it would use the fused "
+            "`scaled_dot_product_attention`.",
+            advice=f"Pass `need_weights=False` to `{name}`.",
+            impact=Impact.LOW if ctx.grad_off(call) else None,
+            fix=Fix(
+                "Do not ask for the attention weights",
+                Applicability.UNSAFE,
+                (_without_weights(call, ctx),),
+                reason="the second result becomes None, which code outside of this function may not expect",
+                numerics="same to rounding",
+            ),
+        )
+
+
+def _first_taken(node: ast.Subscript) -> ast.Call | None:
+    """The call of `call(...)[0]`."""
+    return node.value if isinstance(node.value, ast.Call) and is_constant(node.slice, 0) else None
+
+
+def _only_first_used(node: ast.AST, ctx: Context) -> ast.Call | None:
+    """The call of `out, _ = call(...)` whose second result is never read, and of `out = call(...)` read by `out[0]`."""
+    assert isinstance(node, ast.Assign)
+    if not isinstance(node.value, ast.Call) or len(node.targets) != 1:
+        return None
+    target = node.targets[0]
+    if isinstance(target, ast.Tuple) and len(target.elts) == 2:
+        second = target.elts[1]
+        return node.value if isinstance(second, ast.Name) and not _uses(second, ctx) else None
+    if isinstance(target, ast.Name):
+        uses = _uses(target, ctx)
+        if uses and all(_is_first_of(use, ctx) for use in uses):
+            return node.value
+    return None
+
+
+def _uses(target: ast.Name, ctx: Context) -> list[ast.Name]:
+    flow = ctx.inference.flow
+    definition = flow.definition_at(target)
+    return [target] if definition is None else flow.uses_of(definition)
+
+
+def _is_first_of(use: ast.Name, ctx: Context) -> bool:
+    outer = ctx.tree.parent(use)
+    return isinstance(outer, ast.Subscript) and outer.value is use and is_constant(outer.slice, 0)
+
+
+def _is_attention(func: ast.expr, ctx: Context) -> bool:
+    """Whether every value that is called may only be the library's module."""
+    if not isinstance(func, (ast.Name, ast.Attribute, ast.Subscript)):
+        return False
+    refs = ctx.refs(func)
+    if refs:
+        return all(ref.kind == EXTERNAL_INSTANCE and canonical(ref.name) == _ATTENTION for ref in refs)
+    return canonical(ctx.kind(func).qualified) == _ATTENTION
+
+
+def _asks_for_weights(call: ast.Call) -> bool:
+    if has_unpacking(call):
+        return False
+    wanted = argument(call, _NEED_WEIGHTS, "need_weights")
+    return wanted is None or is_constant(wanted, True)  # noqa: FBT003 - the literal that is looked for
+
+
+def _without_weights(call: ast.Call, ctx: Context) -> Edit:
+    if len(call.args) > _NEED_WEIGHTS:
+        return ctx.edit.replace(call.args[_NEED_WEIGHTS], "False")
+    return ctx.edit.set_keyword(call, "need_weights", "False")
