@@ -30,7 +30,7 @@ DEFAULT_EXCLUDES = frozenset(
 )
 #: Build outputs by name, but only where they are no package: `engine/dist/__init__.py` is somebody's code.
 OUTPUT_FOLDERS = frozenset({"build", "_build", "dist", "env"})
-SUFFIXES = (".py", ".pyw")
+SUFFIXES = (".py", ".pyw", ".ipynb")
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -85,19 +85,27 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One step of a route, or a related place: `path:line` and the source text or words that say what is there."""
+    """One step of a route, or a related place: `path:line` and the source text or words that say what is there.
+
+    In a notebook, `cell` counts its cells from 1 and `line` is the line in it.
+    """
 
     path: str
     line: int
     text: str
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replace the text in `span` by `text`. An empty span inserts. Newlines in `text` are `\\n`."""
+    """Replace the text in `span` by `text`. An empty span inserts. Newlines in `text` are `\\n`.
+
+    In a notebook, `cell` counts its cells from 1 and `span` is in it.
+    """
 
     span: Span
     text: str
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +130,7 @@ class Finding:
     `message` states the cost at this place in one or two sentences; its first sentence stands alone.
     `route` leads from a root of heat to the line (outermost first), empty for code that is not hot.
     `advice` is what to write instead, with the names used here; empty when the message says it all.
+    In a notebook, `cell` counts its cells of every type from 1 and `span` is in it.
     """
 
     code: str

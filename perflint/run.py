@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from perflint.cache import FOLDER, Cache, engine_fingerprint, key_of
+from perflint.discovery import FoundFile
 from perflint.errors import PerflintError, SourceError
 from perflint.facts.summary import Summary
 from perflint.facts.survey import survey
 from perflint.finding import Finding, Problem, Report, Silenced
 from perflint.inspection import Inspector, Located
+from perflint.notebook import SUFFIX
 from perflint.parallel import map_chunks
+from perflint.placing import Placing
 from perflint.program.program import Program
 from perflint.pytorch import versions
 from perflint.requirements import project_torch
@@ -26,7 +29,7 @@ from perflint.source.suppressions import Suppression, Suppressions
 from perflint.stored import report_from_json, report_to_json
 
 if TYPE_CHECKING:
-    from perflint.discovery import Discovery, FoundFile
+    from perflint.discovery import Discovery
     from perflint.rule import Rule
     from perflint.settings import Settings
 
@@ -60,15 +63,21 @@ def check_overlay(discovery: Discovery, options: Options, overlay: Mapping[str, 
         return _Run(discovery, options, overlay).report()
 
 
-def explain_heat(discovery: Discovery, options: Options, path: str, line: int) -> str:
-    """Why a line is as hot as it is, as text. Raises PerflintError when the file is not part of the program."""
+def explain_heat(discovery: Discovery, options: Options, path: str, line: int, cell: int | None = None) -> str:
+    """Why a line, in a notebook one of a cell, is as hot as it is, as text.
+
+    Raises PerflintError when the file or cell is not part of the program.
+    """
     from perflint.program.explain import explain_heat as explain
 
     with _gc_paused():
-        program = _Run(discovery, options, {}).program()
+        run = _Run(discovery, options, {})
+        program = run.program()
     if path not in program.summaries:
         raise PerflintError(f"--explain-heat: {path} is not a file of this project that can be read")
-    return "\n".join(explain(program, path, line))
+    placing = run.placing()
+    words = explain(program, path, placing.module_line(path, line, cell))
+    return placing.words("\n".join(words), path, cell)
 
 
 @dataclass
@@ -112,14 +121,14 @@ class _Run:
         self._progress(len(summaries))
         fresh: dict[bytes, object] = {}
         for files, surveyed in map_chunks(self._survey_all, unknown, self.options.jobs):
-            for summary, problem, file in zip(*surveyed, files):
+            for summary, problems, file in zip(*surveyed, files):
                 if summary is not None:
                     summaries[file.display] = summary
-                    if self.cache is not None and file.display in self.digests:
+                    if self.cache is not None and file.display in self.digests and not problems:
                         fresh[self._summary_key(file.display)] = summary.to_json()
                 # A file that is only read for what it calls is its owner's business, not this run's.
-                if problem is not None and file.display in self.reported:
-                    self.problems.append(problem)
+                if file.display in self.reported:
+                    self.problems += problems
             self._progress(len(files))
         if self.cache is not None:
             self.cache.put(fresh)
@@ -144,18 +153,22 @@ class _Run:
         for chunk, inspected in map_chunks(self._inspect_all, files, self.options.jobs):
             total.add(inspected)
             self._progress(len(chunk))
-        problems = [*self.problems, *total.problems]
+        placing = self.placing()
+        problems = [*self.problems, *map(placing.problem, total.problems)]
         report = Report(
-            findings=tuple(sorted(total.findings, key=lambda item: item.sort_key)),
+            findings=tuple(sorted(map(placing.finding, total.findings), key=lambda item: item.sort_key)),
             errors=tuple(sorted(problems, key=lambda item: (item.path, item.line or 0, item.message))),
             files=len(self.reported),
             texts=total.texts,
-            silenced=tuple(total.silenced),
+            silenced=tuple(Silenced(placing.finding(one.finding), one.line, one.reason) for one in total.silenced),
             extra=total.extra if self.options.extra_rules else None,
         )
         if self.cache is not None and not report.errors:
             self.cache.put({self.result_key: report_to_json(report)})
         return report
+
+    def placing(self) -> Placing:
+        return Placing(lambda path: self._source(FoundFile(path, self.discovery.file(path))))
 
     # What the cache knows.
 
@@ -191,7 +204,8 @@ class _Run:
         )
 
     def _summary_key(self, display: str) -> bytes:
-        return key_of("summary", self.fingerprint, self.digests[display])
+        kind = "notebook" if display.endswith(SUFFIX) else "summary"
+        return key_of(kind, self.fingerprint, self.digests[display])
 
     def _cached_summaries(self) -> dict[str, Summary]:
         if self.cache is None:
@@ -213,23 +227,23 @@ class _Run:
         if stored is None:
             return None
         try:
-            texts = {path: self._source(self.reported[path]).text for path in stored["paths"]}
+            texts = {path: self._source(self.reported[path]).raw for path in stored["paths"]}
             return report_from_json(stored, texts)
         except (ValueError, KeyError, TypeError, SourceError):
             return None
 
-    def _survey_all(self, files: Sequence[FoundFile]) -> tuple[list[Summary | None], list[Problem | None]]:
+    def _survey_all(self, files: Sequence[FoundFile]) -> tuple[list[Summary | None], list[tuple[Problem, ...]]]:
         surveyed = [self._survey(file) for file in files]
-        return [summary for summary, _ in surveyed], [problem for _, problem in surveyed]
+        return [summary for summary, _ in surveyed], [problems for _, problems in surveyed]
 
-    def _survey(self, file: FoundFile) -> tuple[Summary | None, Problem | None]:
+    def _survey(self, file: FoundFile) -> tuple[Summary | None, tuple[Problem, ...]]:
         try:
             source = self._source(file)
-            return survey(parse(source), source.lines), None
+            return survey(parse(source), source.lines), source.faults
         except SourceError as error:
-            return None, Problem(file.display, error.message, error.line)
+            return None, (Problem(file.display, error.message, error.line),)
         except RecursionError:
-            return None, Problem(file.display, "nests too deep to be read")
+            return None, (Problem(file.display, "nests too deep to be read"),)
 
     def _inspect_all(self, files: Sequence[FoundFile]) -> _Inspected:
         inspected = _Inspected()
@@ -248,7 +262,7 @@ class _Run:
         found, problems = self._inspect(rules, source)
         kept, quiet = self._suppress(source, file, found)
         if kept or quiet:
-            inspected.texts[file.display] = source.text
+            inspected.texts[file.display] = source.raw
         inspected.problems += problems
         inspected.findings += kept
         inspected.silenced += quiet

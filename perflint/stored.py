@@ -55,8 +55,8 @@ def _finding_to_json(finding: Finding) -> dict[str, Any]:
         "span": _span_to_json(finding.span),
         "message": finding.message,
         "levels": [finding.confidence.value, finding.impact.value, finding.heat.value],
-        "route": [[hop.path, hop.line, hop.text] for hop in finding.route],
-        "related": [[hop.path, hop.line, hop.text] for hop in finding.related],
+        "route": [_hop_to_json(hop) for hop in finding.route],
+        "related": [_hop_to_json(hop) for hop in finding.related],
         "advice": finding.advice,
         "cell": finding.cell,
         "fix": None if finding.fix is None else _fix_to_json(finding.fix),
@@ -78,18 +78,18 @@ def _finding_from_json(data: Any) -> Finding:
         fix=None if data["fix"] is None else _fix_from_json(data["fix"]),
         advice=str(data["advice"]),
         related=tuple(_hop(item) for item in data["related"]),
-        cell=data["cell"],
+        cell=_cell(data["cell"]),
     )
 
 
 def _fix_to_json(fix: Fix) -> list[Any]:
-    edits = [[_span_to_json(edit.span), edit.text] for edit in fix.edits]
+    edits = [[_span_to_json(edit.span), edit.text, edit.cell] for edit in fix.edits]
     return [fix.title, fix.applicability.value, edits, fix.reason, fix.numerics]
 
 
 def _fix_from_json(data: Any) -> Fix:
     title, applicability, edits, reason, numerics = data
-    made = tuple(Edit(_span_from_json(span), str(text)) for span, text in edits)
+    made = tuple(Edit(_span_from_json(span), str(text), _cell(cell)) for span, text, cell in edits)
     return Fix(str(title), Applicability(applicability), made, str(reason), str(numerics))
 
 
@@ -102,6 +102,14 @@ def _span_from_json(data: Any) -> Span:
     return Span(line, column, end_line, end_column)
 
 
+def _hop_to_json(hop: Hop) -> list[Any]:
+    return [hop.path, hop.line, hop.text, hop.cell]
+
+
 def _hop(data: Any) -> Hop:
-    path, line, text = data
-    return Hop(str(path), int(line), str(text))
+    path, line, text, cell = data
+    return Hop(str(path), int(line), str(text), _cell(cell))
+
+
+def _cell(data: Any) -> int | None:
+    return None if data is None else int(data)

@@ -19,14 +19,16 @@ _FLOW = _CONTRACT | {"inspection", "settings", "requirements", "registry", "disc
 MAY_IMPORT = {
     "errors": set(),
     "finding": set(),
-    "source": _WORDS,
+    # The JSON of notebooks: where their cells stand.
+    "notebook": set(),
+    "source": _WORDS | {"notebook"},
     "facts": _WORDS | {"source"},
     "pytorch": _WORDS,
     "program": _WORDS | {"source", "facts", "pytorch"},
     "kinds": _ANALYSIS,
     "fixes": _WORDS | {"source"},
     # A rule's metadata is handed to the reports; they never see the engine that found something.
-    "report": _WORDS | {"rule", "rulepage"},
+    "report": _WORDS | {"notebook", "rule", "rulepage"},
     "rulepage": {"rule"},
     # The two halves of one contract. `fixes` builds the edits a rule asks its context for.
     "rule": _ANALYSIS | {"kinds", "context"},
@@ -43,7 +45,9 @@ MAY_IMPORT = {
     "cache": set(),
     "parallel": set(),
     "stored": _WORDS,
-    "run": _FLOW | {"fixes", "cache", "parallel", "stored"},
+    # Findings of notebooks told in cells.
+    "placing": _WORDS | {"notebook", "source"},
+    "run": _FLOW | {"fixes", "cache", "notebook", "parallel", "placing", "stored"},
     "verify": _FLOW | {"fixes", "cache"},
     "testing": _FLOW | {"fixes"},
 }

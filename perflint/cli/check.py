@@ -136,14 +136,15 @@ def _git_root(discovery: Discovery, settings: Settings) -> Path | None:
 
 
 def _explain_heat(discovery: Discovery, options: Options, place: str) -> str:
-    """Raises PerflintError when `place` is not FILE:LINE."""
+    """Raises PerflintError when `place` names no line."""
     from perflint import run
 
     file, _, line = place.rpartition(":")
-    if not file or not line.isdecimal():
-        raise PerflintError(f"--explain-heat: {place!r} is not FILE:LINE")
-    explain = getattr(run, "explain_heat", None)
-    if explain is None:
-        raise PerflintError("--explain-heat is not available in this version")
-    text: str = explain(discovery, options, display_path(Path(file)), int(line))
+    cell = None
+    if file.rpartition(":")[0].endswith(".ipynb"):
+        file, _, number = file.rpartition(":")
+        cell = int(number) if number.isdecimal() else 0
+    if not file or not line.isdecimal() or (cell is None) == file.endswith(".ipynb"):
+        raise PerflintError(f"--explain-heat: {place!r} is not FILE:LINE, nor NOTEBOOK:CELL:LINE")
+    text = run.explain_heat(discovery, options, display_path(Path(file)), int(line), cell)
     return text.rstrip("\n") + "\n"

@@ -107,7 +107,7 @@ def _print_diff(result: Fixing, *, colored: bool) -> None:
     from perflint.fixes.diff import file_diff
 
     for file in result.outcome.files:
-        text = file_diff(file.source.path, file.source.text, file.text)
+        text = file_diff(file.source.path, file.source.raw, file.source.raw_of(file.text))
         console.write("".join(map(_colored, text.splitlines(keepends=True))) if colored else text)
 
 

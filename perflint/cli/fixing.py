@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perflint.errors import SourceError
-from perflint.finding import Applicability, Fix, Problem, Report
+from perflint.finding import Applicability, Finding, Fix, Problem, Report
 from perflint.fixes.rounds import Dropped, FixedFile, Outcome, fix_files
 from perflint.source.read import decode_source, read_bytes
 
@@ -44,7 +44,7 @@ def fix_report(discovery: Discovery, options: Options, report: Report, weakest: 
 
     wanted = [finding for finding in report.findings if finding.fix is not None and usable(finding.fix)]
     loading = _Loading(discovery, options, report)
-    loading.load(sorted({finding.path for finding in wanted if finding.cell is None}))
+    loading.load(sorted({finding.path for finding in wanted}))
     files = {one.display: one for one in discovery.analysed}
 
     def recheck(overlay: Mapping[str, str]) -> Report:
@@ -54,7 +54,9 @@ def fix_report(discovery: Discovery, options: Options, report: Report, weakest: 
         quiet = dataclasses.replace(options, progress=None, extra_rules=())
         return check_overlay(dataclasses.replace(discovery, reported=reported, problems=()), quiet, overlay)
 
-    outcome = fix_files(loading.sources, report.findings, recheck, usable)
+    findings = [loading.of_module(finding) for finding in report.findings]
+    outcome = fix_files(loading.sources, findings, recheck, usable)
+    outcome = dataclasses.replace(outcome, dropped=tuple(loading.placed(outcome)))
     more = sum(
         finding.fix is not None and finding.fix.applicability is Applicability.UNSAFE for finding in report.findings
     )
@@ -85,11 +87,26 @@ class _Loading:
             except SourceError as error:
                 self.problems.append(Problem(path, error.message, error.line))
                 continue
-            if source.text == self.report.texts.get(path, source.text):
+            if source.raw == self.report.texts.get(path, source.raw):
                 self.sources[path] = source
                 self.read[path] = data
             else:
                 self.problems.append(Problem(path, "not fixed: it has changed since it was checked"))
+
+    def of_module(self, finding: Finding) -> Finding:
+        """The finding as the checks of a fix see it: a notebook is rewritten as one module."""
+        source = self.sources.get(finding.path)
+        return source.unplaced(finding) if source is not None else finding
+
+    def placed(self, outcome: Outcome) -> Iterator[Dropped]:
+        """What was not fixed, where people see it in the new text."""
+        texts = {file.source.path: file.text for file in outcome.files}
+        for item in outcome.dropped:
+            path = item.finding.path
+            source = self.sources[path]
+            if path in texts:
+                source = decode_source(source.encode(texts[path]), path)
+            yield dataclasses.replace(item, finding=source.placed(item.finding))
 
     def _bytes(self, path: str) -> bytes:
         if self.stdin is not None and self.stdin[0] == path:
@@ -165,4 +182,5 @@ def described(problem: Problem) -> str:
 def not_fixed(item: Dropped) -> str:
     finding = item.finding
     title = finding.fix.title if finding.fix is not None else finding.name
-    return f"{finding.path}:{finding.span.line}: {finding.code} not fixed ({title}): {item.reason}"
+    cell = "" if finding.cell is None else f"cell {finding.cell}:"
+    return f"{finding.path}:{cell}{finding.span.line}: {finding.code} not fixed ({title}): {item.reason}"

@@ -187,10 +187,7 @@ class _Session:
         return [
             finding
             for finding in file.findings
-            if finding.fix is not None
-            and finding.cell is None
-            and self.usable(finding.fix)
-            and _key(finding) not in self.dropped
+            if finding.fix is not None and self.usable(finding.fix) and _key(finding) not in self.dropped
         ]
 
     # One round.

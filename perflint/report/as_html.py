@@ -205,7 +205,7 @@ def _related(related: Sequence[Hop]) -> str:
 
 def _hop(hop: Hop) -> str:
     text = _inline(hop.text) if "`" in hop.text else f"<code>{_text(hop.text)}</code>"
-    return f'<span class="at">{_text(f"{hop.path}:{hop.line}")}</span> {text}'
+    return f'<span class="at">{_text(places.hop_place(hop))}</span> {text}'
 
 
 def _fix(finding: Finding, fix: Fix, texts: places.Texts) -> str:
@@ -213,10 +213,19 @@ def _fix(finding: Finding, fix: Fix, texts: places.Texts) -> str:
     head = f"<summary><b>Fix</b> ({_fix_label(finding)}{reason}): {_inline(fix.title)}</summary>"
     rows = [
         f'<span class="{_SIGNS[line.sign]}">{line.sign if line.sign != "@" else ""}{_code(line.text[:2000])}</span>\n'
-        for line in patch.diff(texts.lines(finding.path, finding.cell), fix.edits)
+        for line in _diff(finding, fix, texts)
     ]
     body = f'<pre class="diff" tabindex="0" aria-label="diff">{"".join(rows)}</pre>' if rows else ""
     return f'<details class="fix">{head}<p>Numerics: {_inline(fix.numerics)}.</p>{body}</details>'
+
+
+def _diff(finding: Finding, fix: Fix, texts: places.Texts) -> Iterator[patch.DiffLine]:
+    """In a notebook, a fix may touch several cells; each has lines of its own."""
+    for cell in sorted({edit.cell for edit in fix.edits}, key=lambda cell: cell or 0):
+        hunks = patch.diff(texts.lines(finding.path, cell), [edit for edit in fix.edits if edit.cell == cell])
+        if hunks and cell is not None:
+            yield patch.DiffLine("@", f"cell {cell}")
+        yield from hunks
 
 
 _SIGNS = {"@": "hunk", "-": "del", "+": "add", " ": "ctx"}

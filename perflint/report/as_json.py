@@ -32,7 +32,7 @@ def _dump(value: object) -> str:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    described: dict[str, Any] = {
+    return {
         "code": finding.code,
         "name": finding.name,
         "path": finding.path,
@@ -45,10 +45,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "fix": None if finding.fix is None else _fix(finding.fix),
         "advice": finding.advice,
         "related": [_hop(hop) for hop in finding.related],
+        **_cell(finding.cell),
     }
-    if finding.cell is not None:
-        described["cell"] = finding.cell
-    return described
 
 
 def _span(span: Span) -> dict[str, int]:
@@ -56,11 +54,15 @@ def _span(span: Span) -> dict[str, int]:
 
 
 def _hop(hop: Hop) -> dict[str, Any]:
-    return {"path": hop.path, "line": hop.line, "text": hop.text}
+    return {"path": hop.path, "line": hop.line, "text": hop.text, **_cell(hop.cell)}
+
+
+def _cell(cell: int | None) -> dict[str, int]:
+    return {} if cell is None else {"cell": cell}
 
 
 def _fix(fix: Fix) -> dict[str, Any]:
-    edits = [{**_span(edit.span), "text": edit.text} for edit in fix.edits]
+    edits = [{**_span(edit.span), "text": edit.text, **_cell(edit.cell)} for edit in fix.edits]
     return {"title": fix.title, "applicability": fix.applicability.label, "edits": edits}
 
 

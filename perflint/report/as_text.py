@@ -47,7 +47,7 @@ def _finding(finding: Finding, texts: places.Texts, paint: Palette, width: int) 
     if finding.fix is not None:
         yield from _labelled("fix:", _fix(finding.fix), paint, width)
     for hop in finding.related:
-        yield from _labelled("see also:", prose(f"{hop.path}:{hop.line} {hop.text}"), paint, width)
+        yield from _labelled("see also:", prose(f"{places.hop_place(hop)} {hop.text}"), paint, width)
 
 
 def _source(finding: Finding, texts: places.Texts, paint: Palette, width: int) -> Iterator[str]:

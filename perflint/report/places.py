@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+from perflint import notebook
 from perflint.finding import Finding, Heat, Hop, Problem, Report, Span
-from perflint.report import notebook
 
 
 def split_lines(text: str) -> list[str]:
@@ -43,6 +43,11 @@ class Texts:
             return finding.span, finding.cell is None
         first, last = cell.raw_line(finding.span.line), cell.raw_line(finding.span.end_line)
         return Span(first, 1, last, 1), False
+
+    def raw_line(self, hop: Hop) -> int:
+        """The line of a hop in the file as it lies on disk."""
+        cell = None if hop.cell is None else self._cell(hop.path, hop.cell)
+        return hop.line if cell is None else cell.raw_line(hop.line)
 
     def _cell(self, path: str, number: int) -> notebook.Cell | None:
         if path not in self._cells:
@@ -112,4 +117,9 @@ def why_hot(finding: Finding) -> str:
 def hop_text(hop: Hop) -> str:
     """`train.py:88 `for batch in loader``. Text that brings its own backticks is words, not source."""
     text = hop.text if "`" in hop.text or not hop.text else f"`{hop.text}`"
-    return f"{hop.path}:{hop.line} {text}".rstrip()
+    return f"{hop_place(hop)} {text}".rstrip()
+
+
+def hop_place(hop: Hop) -> str:
+    """`train.py:88`; in a notebook `train.ipynb:cell 3:2`."""
+    return f"{hop.path}:{hop.line}" if hop.cell is None else f"{hop.path}:cell {hop.cell}:{hop.line}"

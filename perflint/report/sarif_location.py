@@ -52,7 +52,7 @@ class Locator:
     def hop(self, hop: Hop, text: str, number: int | None = None) -> Json:
         """A step of a route; its region is the line without its indentation, where the text is known."""
         lines = self.texts.lines(hop.path)
-        line = max(hop.line, 1)
+        line = max(self.texts.raw_line(hop), 1)
         region: Json = {"startLine": line}
         if line <= len(lines) and lines[line - 1].strip():
             source = lines[line - 1]

@@ -7,7 +7,7 @@ import re
 from functools import cached_property
 
 from perflint.errors import SourceError
-from perflint.finding import Span
+from perflint.finding import Finding, Problem, Span
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _BOM = b"\xef\xbb\xbf"
@@ -20,11 +20,36 @@ class SourceFile:
     (`\\n`, `\\r\\n`, `\\r`; form feeds and Unicode separators do not end a line).
     """
 
+    #: What is left out of `text` because it does not parse, though the rest can be checked: cells of a notebook.
+    faults: tuple[Problem, ...] = ()
+
     def __init__(self, path: str, text: str, *, encoding: str = "utf-8", bom: bool = False) -> None:
         self.path = path
         self.text = text
         self.encoding = encoding
         self.bom = bom
+
+    @property
+    def raw(self) -> str:
+        """The text as it lies on disk, which for a notebook is not what is checked."""
+        return self.text
+
+    def raw_of(self, text: str) -> str:
+        """What lies on disk once `text` has become this file's text. Raises SourceError where there is no such thing.
+
+        Line endings are made the file's own where it has one kind; a file that mixes them keeps what `text` has.
+        """
+        if self.newline != "\n" and set(_NEWLINE.findall(self.text)) == {self.newline}:
+            return _NEWLINE.sub(lambda _: self.newline, text)
+        return text
+
+    def placed(self, finding: Finding) -> Finding:
+        """A finding of this text as people are told it; a notebook tells it in cells."""
+        return finding
+
+    def unplaced(self, finding: Finding) -> Finding:
+        """The other way."""
+        return finding
 
     @cached_property
     def lines(self) -> list[str]:
@@ -41,13 +66,10 @@ class SourceFile:
     def encode(self, text: str) -> bytes:
         """`text`, an edited form of this file's text, as the bytes to write: same encoding, mark and line endings.
 
-        Line endings are made the file's own where it has one kind; a file that mixes them keeps what `text` has.
-        Raises SourceError for a character that the file's encoding lacks.
+        Raises SourceError for a character that the file's encoding lacks, and as `raw_of` does.
         """
-        if self.newline != "\n" and set(_NEWLINE.findall(self.text)) == {self.newline}:
-            text = _NEWLINE.sub(lambda _: self.newline, text)
         try:
-            data = text.encode(self.encoding)
+            data = self.raw_of(text).encode(self.encoding)
         except UnicodeError as error:
             raise SourceError(f"cannot be written as {self.encoding}: {error}") from error
         return _BOM + data if self.bom else data

@@ -9,6 +9,7 @@ import tokenize
 from pathlib import Path
 
 from perflint.errors import SourceError
+from perflint.notebook import SUFFIX
 from perflint.source.file import SourceFile
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
@@ -34,8 +35,10 @@ def decode_source(data: bytes, path: str) -> SourceFile:
     """Decode the bytes of one file; `path` is how findings name it.
 
     Raises SourceError, with the line where there is one, for what Python would refuse: bytes that are not of the
-    file's encoding, an encoding nobody knows, null bytes.
+    file's encoding, an encoding nobody knows, null bytes. A `.ipynb` is a notebook.
     """
+    if path.endswith(SUFFIX):
+        return _decode_notebook(data, path)
     for mark, encoding_name in _OTHER_MARKS.items():
         if data.startswith(mark):
             raise SourceError(f"not UTF-8: the byte order mark says {encoding_name}", 1)
@@ -44,6 +47,13 @@ def decode_source(data: bytes, path: str) -> SourceFile:
     if b"\0" in body:
         raise SourceError("null byte in source", _line_of(body, body.index(b"\0")))
     return SourceFile(path, _decode(body, encoding), encoding=encoding, bom=bom)
+
+
+def _decode_notebook(data: bytes, path: str) -> SourceFile:
+    from perflint.source.notebook import Notebook
+
+    bom = data.startswith(codecs.BOM_UTF8)
+    return Notebook(path, _decode(data[len(codecs.BOM_UTF8) :] if bom else data, "utf-8"), bom=bom)
 
 
 def _encoding_of(data: bytes) -> tuple[str, bool]:

@@ -101,6 +101,20 @@ def scan(text: str) -> list[Token]:
     return tokens
 
 
+def logical_line_end(text: str, position: int) -> int:
+    """Where the line that begins at `position` ends, those counted in that brackets and strings hold together."""
+    scanner = _Scanner(text)
+    depth = 0
+    while position < len(text):
+        tokens: list[Token] = []
+        position = scanner.token(position, tokens, 0)
+        for token in tokens:
+            depth += token.opens
+            if token.kind is Kind.NEWLINE and depth <= 0:
+                return position
+    return position
+
+
 class _MalformedError(Exception):
     """A formatted string that does not read as one; it is then a plain string."""
 
