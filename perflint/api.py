@@ -10,9 +10,21 @@ from perflint.kinds.kind import Device, Kind, Place, Tag
 from perflint.program.heat import is_test
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
 from perflint.program.roots import LoopHeat
-from perflint.pytorch import arrays, compiling, distributed, frameworks, loaders, modules, randomness, tensors, trackers
+from perflint.pytorch import (
+    arrays,
+    attention,
+    compiling,
+    distributed,
+    frameworks,
+    loaders,
+    modules,
+    randomness,
+    tensors,
+    trackers,
+)
 from perflint.pytorch.names import canonical, last
 from perflint.rule import Calls, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
+from perflint.source.bindings import Definition
 from perflint.source.file import SourceFile
 from perflint.source.suppressions import Malformed, Suppression
 
@@ -27,6 +39,7 @@ __all__ = [
     "Classes",
     "Confidence",
     "Context",
+    "Definition",
     "Device",
     "Edit",
     "Finding",
@@ -53,6 +66,7 @@ __all__ = [
     "Tier",
     "argument",
     "arrays",
+    "attention",
     "callee_name",
     "canonical",
     "compiling",

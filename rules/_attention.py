@@ -1,0 +1,453 @@
+"""Attention that is written out: from its softmax back to the scores, and on to the product with the values."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from perflint.api import Context, Definition, argument, attention, callee_name, is_constant
+
+_DEPTH = 14
+_SQRT = re.compile(r"sqrt\(|\*\*\s*\(?-?\s*(?:0?\.5|1\s*/\s*2)")
+_SHAPING = frozenset("view reshape contiguous flatten unflatten".split())
+_VIEWS = _SHAPING | frozenset("transpose permute squeeze unsqueeze expand to type_as movedim".split())
+_FILLS = frozenset("masked_fill masked_fill_".split())
+_SCALING = frozenset("mul mul_ div div_ multiply divide true_divide".split())
+#: What is read of scores or weights without keeping them.
+_DESCRIPTIONS = frozenset("shape dtype device size dim ndim masked_fill_ mul_ div_ new_zeros new_full new_ones".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """softmax(scale * query @ key^T + mask) @ value, as written. With `columns`, tokens are the last dimension."""
+
+    query: ast.expr
+    key: ast.expr
+    value: ast.expr
+    masks: tuple[ast.expr, ...]
+    drops: bool
+    columns: bool
+
+
+@dataclass(slots=True)
+class _Scores:
+    """What was found on the way from the softmax back to the product of queries and keys."""
+
+    products: list[ast.expr] = field(default_factory=list)
+    scaled: bool = False
+    masks: list[ast.expr] = field(default_factory=list)
+    definitions: dict[int, Definition] = field(default_factory=dict)
+    names: set[int] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Weights:
+    """What was found on the way from the softmax to the product with the values."""
+
+    columns: bool
+    values: list[ast.expr] = field(default_factory=list)
+    drops: bool = False
+
+
+def written_out(softmax: ast.Call, ctx: Context) -> Attention | None:
+    """The attention around a softmax; None where any part of it is something else, or its weights go elsewhere."""
+    softened = _softened(softmax, ctx)
+    found = _Scores()
+    if softened is None or not _follow(softened, found, ctx, _DEPTH) or len(found.products) != 1:
+        return None
+    factors = _query_and_key(found.products[0], ctx)
+    if factors is None or _are_kept(found, ctx):
+        return None
+    query, key, columns = factors
+    if not found.scaled and not _is_scaled(query, ctx) and not _is_scaled(key, ctx):
+        return None
+    weights = _Weights(columns)
+    if not _spend(softmax, weights, ctx, _DEPTH) or len(weights.values) != 1 or not _is_plain(weights.values[0]):
+        return None
+    return Attention(query, key, weights.values[0], tuple(found.masks), weights.drops, columns)
+
+
+# The softmax.
+
+
+def _softened(call: ast.Call, ctx: Context) -> ast.expr | None:
+    """What a softmax over the last dimension is taken of; None where it widens the type as well."""
+    if len(call.args) + len(call.keywords) > 2:
+        return None
+    target = ctx.target(call.func)
+    if target in ("torch.softmax", "torch.nn.functional.softmax"):
+        return argument(call, 0, "input") if _is_last(argument(call, 1, "dim")) else None
+    if isinstance(call.func, ast.Call):
+        made = call.func if ctx.is_call_of(call.func, "torch.nn.Softmax") else None
+        return call.args[0] if made is not None and call.args and _is_last(argument(made, 0, "dim")) else None
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    if isinstance(call.func.value, ast.Name) and call.func.value.id == "self":
+        return call.args[0] if call.args and _is_softmax_module(call.func, ctx) else None
+    return call.func.value if _is_last(argument(call, 0, "dim")) else None
+
+
+def _is_last(dim: ast.expr | None) -> bool:
+    return isinstance(dim, ast.UnaryOp) and isinstance(dim.op, ast.USub) and is_constant(dim.operand, 1)
+
+
+def _is_softmax_module(func: ast.Attribute, ctx: Context) -> bool:
+    """Whether `self.softmax` is an `nn.Softmax` over the last dimension wherever the file sets it."""
+    made = list(_attribute_values(func.attr, ctx))
+    return bool(made) and all(
+        isinstance(value, ast.Call) and callee_name(value) == "Softmax" and _is_last(argument(value, 0, "dim"))
+        for value in made
+    )
+
+
+def _attribute_values(name: str, ctx: Context) -> Iterator[ast.expr]:
+    """What `self.name` is given in this file."""
+    for node in ast.walk(ctx.tree.module):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(target, ast.Attribute) and target.attr == name for target in targets):
+                yield node.value
+
+
+# Back to the product of queries and keys.
+
+
+def _follow(node: ast.expr, found: _Scores, ctx: Context, depth: int) -> bool:
+    """Follow scores through scales, masks and reshapes; False where anything else is done to them."""
+    if not depth:
+        return False
+    if isinstance(node, ast.Name):
+        found.names.add(id(node))
+        return _follow_definitions(ctx.inference.flow.definitions(node), found, ctx, depth - 1)
+    if isinstance(node, ast.BinOp):
+        return _follow_operation(node, node.left, node.right, node.op, found, ctx, depth - 1)
+    return isinstance(node, ast.Call) and _follow_call(node, found, ctx, depth - 1)
+
+
+def _follow_definitions(made: Iterable[Definition], found: _Scores, ctx: Context, depth: int) -> bool:
+    made = tuple(made)
+    for item in made:
+        if id(item) in found.definitions:
+            continue
+        found.definitions[id(item)] = item
+        if item.value is None or item.path:
+            return False
+        if isinstance(item.node, ast.AugAssign):
+            before, open_end = ctx.inference.flow.definitions_before(item.name, item.node)
+            if open_end or not _changes(item.value, item.node.op, found, ctx):
+                return False
+            if not _follow_definitions(before, found, ctx, depth):
+                return False
+        elif not _follow(item.value, found, ctx, depth):
+            return False
+    return bool(made)
+
+
+def _follow_operation(
+    node: ast.expr, left: ast.expr, right: ast.expr, op: ast.operator, found: _Scores, ctx: Context, depth: int
+) -> bool:
+    if isinstance(op, ast.MatMult):
+        found.products.append(node)
+        return True
+    if _changes(right, op, found, ctx):
+        return _follow(left, found, ctx, depth)
+    if isinstance(op, (ast.Mult, ast.Add)) and _changes(left, op, found, ctx):
+        return _follow(right, found, ctx, depth)
+    return False
+
+
+def _changes(other: ast.expr, op: ast.operator, found: _Scores, ctx: Context) -> bool:
+    """Whether `scores op other` scales or masks them, which a fused attention does as well."""
+    if isinstance(op, (ast.Mult, ast.Div)) and is_scale(other, ctx):
+        found.scaled = True
+        return True
+    if isinstance(op, ast.Add) and _is_mask(other):
+        found.masks.append(other)
+        return True
+    return False
+
+
+def _follow_call(node: ast.Call, found: _Scores, ctx: Context, depth: int) -> bool:
+    name, target = callee_name(node), ctx.target(node.func)
+    if name == "einsum" or target in attention.PRODUCTS:
+        found.products.append(node)
+        return True
+    if target == "torch.where" and len(node.args) == 3:
+        found.masks.append(node.args[0])
+        return _follow(node.args[1], found, ctx, depth)
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    scores = node.func.value
+    if name in attention.PRODUCT_METHODS and len(node.args) == 1:
+        found.products.append(node)
+        return True
+    if name in _FILLS and node.args:
+        found.masks.append(node.args[0])
+        return _follow(scores, found, ctx, depth)
+    if name in _SCALING and len(node.args) == 1 and is_scale(node.args[0], ctx):
+        found.scaled = True
+        return _follow(scores, found, ctx, depth)
+    return name in _SHAPING and _follow(scores, found, ctx, depth)
+
+
+def _are_kept(found: _Scores, ctx: Context) -> bool:
+    """Whether raw scores are used for more than the softmax: returned, stored, handed on."""
+    for item in found.definitions.values():
+        for use in ctx.inference.flow.uses_of(item):
+            outer = ctx.tree.parent(use)
+            described = isinstance(outer, ast.Attribute) and outer.attr in _DESCRIPTIONS
+            if id(use) not in found.names and not described and not _is_mask_part(use, found):
+                return True
+    return False
+
+
+def _is_mask_part(use: ast.Name, found: _Scores) -> bool:
+    return any(part is use for mask in found.masks for part in ast.walk(mask))
+
+
+# Scales and masks.
+
+
+def is_scale(node: ast.expr, ctx: Context, depth: int = 3) -> bool:
+    """Whether a factor is the usual scale of attention: a root, or something named for it that is not learnt."""
+    if _SQRT.search(ctx.text(node)):
+        return True
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    if isinstance(node, ast.Attribute):
+        given = list(_attribute_values(name, ctx))
+        if any("Parameter" in ctx.text(value) or "Embedding" in ctx.text(value) for value in given):
+            return False
+        return name in attention.SCALES or any(_SQRT.search(ctx.text(value)) for value in given)
+    if isinstance(node, ast.Name) and depth:
+        made = [item.value for item in ctx.inference.flow.definitions(node) if item.value is not None]
+        return name in attention.SCALES or any(is_scale(value, ctx, depth - 1) for value in made)
+    return False
+
+
+def _is_mask(node: ast.expr) -> bool:
+    """Whether what is added to scores is called a mask. A bias of positions is none."""
+    names = [part.attr if isinstance(part, ast.Attribute) else part.id for part in _named(node)]
+    return any("mask" in name.lower() for name in names) and not any(
+        word in name.lower() for name in names for word in ("bias", "pos", "alibi", "rel", "slope", "prior")
+    )
+
+
+def _named(node: ast.expr) -> Iterator[ast.Name | ast.Attribute]:
+    for part in ast.walk(node):
+        if isinstance(part, (ast.Name, ast.Attribute)):
+            yield part
+
+
+def _is_scaled(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
+    """Whether queries or keys were scaled before they were multiplied."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.BinOp) and isinstance(part.op, (ast.Mult, ast.Div)) and is_scale(part.right, ctx):
+            return True
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult) and is_scale(part.left, ctx):
+            return True
+        if isinstance(part, ast.Name) and depth:
+            for item in ctx.inference.flow.definitions(part):
+                if isinstance(item.node, ast.AugAssign) and isinstance(item.node.op, (ast.Mult, ast.Div)):
+                    if is_scale(item.node.value, ctx):
+                        return True
+                elif item.value is not None and not item.path and _is_scaled(item.value, ctx, depth - 1):
+                    return True
+    return False
+
+
+# The two products.
+
+
+def _query_and_key(product: ast.expr, ctx: Context) -> tuple[ast.expr, ast.expr, bool] | None:
+    """The factors of `query @ key^T`, or of an einsum that multiplies each query with each key; and whether it is
+    `query^T @ key`, of tokens in columns."""
+    if isinstance(product, ast.Call) and callee_name(product) == "einsum":
+        spec, factors = _einsum(product)
+        if spec is None or not _is_query_by_key(*spec):
+            return None
+        return *factors, False
+    pair = _factors(product, ctx)
+    if pair is None:
+        return None
+    query, key = pair
+    rows, columns = _transposed(key), _transposed(query)
+    if rows is not None:
+        return None if columns is not None else (query, rows, False)
+    if columns is not None:
+        return columns, key, True
+    return (query, key, False) if _is_transposed_before(key, ctx) else None
+
+
+def _factors(product: ast.expr, ctx: Context) -> tuple[ast.expr, ast.expr] | None:
+    """The two factors of a product of matrices."""
+    if isinstance(product, ast.BinOp):
+        return (product.left, product.right) if isinstance(product.op, ast.MatMult) else None
+    if not isinstance(product, ast.Call):
+        return None
+    if ctx.target(product.func) in attention.PRODUCTS:
+        return (product.args[0], product.args[1]) if len(product.args) == 2 else None
+    if isinstance(product.func, ast.Attribute) and product.func.attr in attention.PRODUCT_METHODS:
+        return (product.func.value, product.args[0]) if len(product.args) == 1 else None
+    return None
+
+
+def _transposed(node: ast.expr) -> ast.expr | None:
+    """`key` of `key.transpose(-2, -1)`, `key.mT` and their kin."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
+        return _transposed(node.left)
+    if isinstance(node, ast.Call) and callee_name(node) == "contiguous" and isinstance(node.func, ast.Attribute):
+        return _transposed(node.func.value)
+    if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
+        return node.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in ("transpose", "swapaxes", "swapdims", "t", "permute"):
+            return node.func.value
+    if isinstance(node, ast.Call) and callee_name(node) in ("transpose", "swapaxes") and len(node.args) > 1:
+        return node.args[0]
+    return None
+
+
+def _is_transposed_before(key: ast.expr, ctx: Context) -> bool:
+    """Whether a name holds keys whose last two dimensions were swapped, not those of heads and positions."""
+    if not isinstance(key, ast.Name):
+        return False
+    made = ctx.inference.flow.definitions(key)
+    return bool(made) and all(
+        item.value is not None and not item.path and _swaps_last(item.value, ctx) for item in made
+    )
+
+
+def _swaps_last(value: ast.expr, ctx: Context) -> bool:
+    if _transposed(value) is None:
+        return False
+    if isinstance(value, ast.Attribute):
+        return True
+    assert isinstance(value, ast.Call)
+    order = [ctx.text(item) for item in value.args]
+    if callee_name(value) == "permute":
+        return bool(order) and order[-1].isdigit() and int(order[-1]) != len(order) - 1
+    return sorted(order[-2:]) in (["-1", "-2"], ["2", "3"])
+
+
+def _einsum(call: ast.Call) -> tuple[tuple[str, str, str] | None, tuple[ast.expr, ast.expr]]:
+    """The subscripts of both factors and the result, and the factors, also where they come first (einops)."""
+    texts = [item for item in call.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+    factors = [item for item in call.args if item not in texts]
+    if len(texts) != 1 or len(factors) != 2:
+        return None, (call, call)
+    assert isinstance(texts[0].value, str)
+    given, arrow, result = texts[0].value.partition("->")
+    parts = given.split(",")
+    if not arrow or len(parts) != 2:
+        return None, (call, call)
+    return (_letters(parts[0]), _letters(parts[1]), _letters(result)), (factors[0], factors[1])
+
+
+def _letters(text: str) -> str:
+    """One letter for each subscript: einops allows words, which blanks tell apart."""
+    text = text.replace("...", " . ").strip()
+    words = text.split()
+    # Blanks between single letters, or no blanks at all.
+    if all(len(word) == 1 for word in words):
+        return "".join(words)
+    return text.replace(" ", "") if len(words) == 1 else "\0"
+
+
+def _is_query_by_key(first: str, second: str, result: str) -> bool:
+    """Whether one subscript is summed over, and the result ends in the queries' and the keys' positions."""
+    summed = (set(first) & set(second)) - set(result)
+    if len(summed) != 1 or len(result) < 2 or "\0" in first + second + result:
+        return False
+    return _own(result[-1], second, first) and _own(result[-2], first, second)
+
+
+def _own(letter: str, of: str, other: str) -> bool:
+    return letter in of and letter not in other
+
+
+# On to the product with the values.
+
+
+def _spend(node: ast.expr, found: _Weights, ctx: Context, depth: int) -> bool:
+    """Follow weights to the one product they end in; False where they go anywhere else."""
+    outer = ctx.tree.parent(node)
+    if not depth or outer is None:
+        return False
+    value = _value_by(node, found.columns, ctx)
+    if value is not None:
+        if value not in found.values:
+            found.values.append(value)
+        return True
+    if isinstance(outer, ast.Assign):
+        return _spend_name(outer, found, ctx, depth - 1)
+    if isinstance(outer, ast.Attribute):
+        call = ctx.tree.parent(outer)
+        if not isinstance(call, ast.Call) or call.func is not outer:
+            return outer.attr in ("shape", "dtype", "device")
+        return outer.attr == "size" or (
+            outer.attr in (*_SHAPING, "to", "type_as") and _spend(call, found, ctx, depth - 1)
+        )
+    if isinstance(outer, ast.Call) and outer.args and outer.args[0] is node and _is_dropout(outer, ctx):
+        found.drops = True
+        return not _is_training_only(outer, ctx) and _spend(outer, found, ctx, depth - 1)
+    return False
+
+
+def _spend_name(statement: ast.Assign, found: _Weights, ctx: Context, depth: int) -> bool:
+    target = statement.targets[0]
+    if len(statement.targets) != 1 or not isinstance(target, ast.Name):
+        return False
+    definition = ctx.inference.flow.definition_at(target)
+    uses = ctx.inference.flow.uses_of(definition) if definition is not None else []
+    return bool(uses) and all(_spend(use, found, ctx, depth) for use in uses)
+
+
+def _value_by(node: ast.expr, columns: bool, ctx: Context) -> ast.expr | None:  # noqa: FBT001 - a layout
+    """The values that weights are multiplied with: `weights @ value`, for tokens in columns `value @ weights^T`."""
+    outer = ctx.tree.parent(node)
+    if columns:
+        turned = ctx.tree.parent(outer) if isinstance(outer, ast.Attribute) else None
+        product = ctx.tree.parent(turned) if isinstance(turned, ast.Call) and _transposed(turned) is node else None
+        factors = _factors(product, ctx) if isinstance(product, ast.expr) else None
+        return factors[0] if factors is not None and factors[1] is turned else None
+    if isinstance(outer, ast.Attribute):
+        outer = ctx.tree.parent(outer)
+    if isinstance(outer, ast.Call) and callee_name(outer) == "einsum":
+        spec, pair = _einsum(outer)
+        return pair[1] if spec is not None and pair[0] is node and _is_weights_by_value(*spec) else None
+    factors = _factors(outer, ctx) if isinstance(outer, ast.expr) else None
+    return factors[1] if factors is not None and factors[0] is node else None
+
+
+def _is_plain(value: ast.expr) -> bool:
+    """Whether values are a name or a view of one, and not computed from the weights of another attention."""
+    while isinstance(value, (ast.Attribute, ast.Subscript, ast.Call)):
+        if isinstance(value, ast.Call):
+            if not isinstance(value.func, ast.Attribute) or value.func.attr not in _VIEWS:
+                return False
+            value = value.func
+        value = value.value
+    return isinstance(value, ast.Name)
+
+
+def _is_weights_by_value(first: str, second: str, result: str) -> bool:
+    """Whether the weights' last subscript, the keys' position, is the one that is summed over."""
+    summed = (set(first) & set(second)) - set(result)
+    return "\0" not in first + second + result and summed == {first[-1:]}
+
+
+def _is_dropout(call: ast.Call, ctx: Context) -> bool:
+    if ctx.target(call.func) in ("torch.nn.functional.dropout", "torch.dropout", "torch.nn.Dropout"):
+        return True
+    return isinstance(call.func, ast.Attribute) and (
+        "drop" in call.func.attr.lower() and isinstance(call.func.value, ast.Name) and call.func.value.id == "self"
+    )
+
+
+def _is_training_only(call: ast.Call, ctx: Context) -> bool:
+    """Whether the dropout stands under a test, so that the fused call would need two forms."""
+    statement = ctx.tree.statement_of(call)
+    outer = ctx.tree.parent(statement)
+    return isinstance(outer, ast.If) and "training" in ctx.text(outer.test)

@@ -1,0 +1,110 @@
+"""TPL606: attention that is multiplied out by hand."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, attention, is_test
+
+from ._attention import Attention, written_out
+from ._loops import names_in
+
+#: `scaled_dot_product_attention` is there since this version.
+_SINCE = (2, 0)
+
+
+class ManualAttention(Rule):
+    """softmax(q k^T) v is computed step by step where `scaled_dot_product_attention` does it in one kernel.
+
+    Why it is slow
+    Each step writes a matrix of L x L numbers per head to memory and the next one reads it again; a backward pass keeps
+    several of them. The fused kernel never makes the matrix. Without gradients on one thread of a CPU, the written-out
+    form took 1.05 times as long for 64 tokens (causal: 1.6), 1.65 times for 512 (causal: 2.2) and 3.5 times for 2048
+    (causal, against `is_causal=True`: 7.1 times; torch 2.13). On a GPU its memory grows with L instead of L squared;
+    the fastest kernels need fp16 or bf16.
+
+    What to write instead
+    `F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=p if self.training else 0.0)`. It differs in what
+    is easily missed: a boolean mask says True for what is kept, which is the opposite of `masked_fill`; a row whose
+    keys are all masked gives 0 (by hand: NaN, or the mean of the values); `dropout_p` acts in evaluation too;
+    `is_causal=True` aligns the triangle at the top left where queries and keys differ in number; the scale is
+    1/sqrt(d) unless `scale=` says otherwise (since torch 2.1).
+
+    When to leave it
+    Weights that are returned, stored, changed or seen by a hook; biases of positions, ALiBi, capped or sigmoid scores;
+    a softmax that is widened to float32 on purpose, or over another dimension; a learnt temperature or no scale;
+    dropout under a test of `self.training`; a fallback beside a fused way, or a switch between the two; very short
+    sequences; torch before 2.0; models that are exported, or differentiated twice. perflint is silent about all of
+    these that the source shows.
+
+    Fix safety
+    There is no automatic fix: results are equal to rounding at best (5e-7), and masks have to be turned around.
+    """
+
+    code, name = "TPL606", "manual-attention"
+    impact = Impact.MEDIUM
+    listens = (Calls("softmax", "Softmax"),)
+    at_least = Heat.STEP
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if is_test(ctx.path) or (ctx.torch_version or _SINCE) < _SINCE or has_fused_way(node, ctx):
+            return
+        found = written_out(node, ctx)
+        if found is None:
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f"The attention of `{ctx.text(found.query)}`, `{ctx.text(found.key)}` and `{ctx.text(found.value)}` is "
+            "written out: each step writes a matrix of all queries by all keys to memory, and the next reads it again.",
+            advice=_advice(found, ctx),
+        )
+
+
+def has_fused_way(node: ast.AST, ctx: Context) -> bool:
+    """Whether the code names a fused attention: the written-out one is its fallback, or was chosen over it."""
+    if ctx.mentions(*attention.DISPATCHERS):
+        return True
+    owner = _outermost(node, ctx)
+    if isinstance(owner, ast.ClassDef):
+        family = [owner, *_relatives(owner, ctx)]
+        return any(name in attention.FUSED for item in family for name in names_in(item))
+    return ctx.mentions(*attention.FUSED)
+
+
+def _outermost(node: ast.AST, ctx: Context) -> ast.AST | None:
+    """The outermost class around a node, else None."""
+    found = None
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, ast.ClassDef):
+            found = outer
+    return found
+
+
+def _relatives(owner: ast.ClassDef, ctx: Context) -> Iterator[ast.ClassDef]:
+    """Classes of the file that derive from `owner`, are derived from by it, or carry its name in theirs."""
+    bases = {name for base in owner.bases for name in names_in(base)}
+    for item in ctx.tree.module.body:
+        if not isinstance(item, ast.ClassDef) or item is owner:
+            continue
+        derived = any(owner.name in set(names_in(base)) for base in item.bases)
+        if derived or item.name in bases or owner.name in item.name:
+            yield item
+
+
+def _advice(found: Attention, ctx: Context) -> str:
+    query, key, value = (ctx.text(part) for part in (found.query, found.key, found.value))
+    words = f"`F.scaled_dot_product_attention({query}, {key}, {value}"
+    masks = " ".join(ctx.text(mask) for mask in found.masks)
+    if any(name in masks for name in ("tril", "triu", "causal")):
+        words += ", is_causal=True"
+    elif found.masks:
+        words += ", attn_mask=..."
+    if found.drops:
+        words += ", dropout_p=... if self.training else 0.0"
+    words += ")`, with `scale=` where it is not 1/sqrt(d)."
+    if "attn_mask" in words:
+        words += " In a boolean mask, True means kept."
+    return words
