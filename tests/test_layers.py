@@ -48,6 +48,9 @@ MAY_IMPORT = {
     # Findings of notebooks told in cells.
     "placing": _WORDS | {"notebook", "source"},
     "run": _FLOW | {"fixes", "cache", "notebook", "parallel", "placing", "stored"},
+    # What of a report is new: against a file, and against git.
+    "baseline": _WORDS | {"report"},
+    "changes": _WORDS | {"source"},
     "verify": _FLOW | {"fixes", "cache"},
     "testing": _FLOW | {"fixes"},
 }

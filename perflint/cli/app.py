@@ -19,6 +19,7 @@ CLEAN, FOUND, FAULT, INTERRUPTED = 0, 1, 2, 130
 
 #: Each command's module in this package holds it as `command`. Imported when the command is asked for.
 COMMANDS = {
+    "baseline": "perflint.cli.baseline",
     "check": "perflint.cli.check",
     "clean": "perflint.cli.clean",
     "explain": "perflint.cli.explain",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perflint import __version__
-from perflint.cli import console, fixing, project
+from perflint.cli import console, fixing, ignoring, narrowing, project
 from perflint.cli.app import CLEAN, FAULT, FOUND
 from perflint.discovery import display_path
 from perflint.errors import PerflintError
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 @click.option("--fix", is_flag=True, help="Make the safe fixes first, as 'perflint fix --apply' does.")
 @click.option("--unsafe", is_flag=True, help="With --fix, make the unsafe ones too.")
 @click.option("--fail-on", metavar="LEVEL", help="What makes exit code 1: impact=LEVEL, confidence=LEVEL, or both.")
+@narrowing.narrowing_options
+@click.option("--add-ignores", is_flag=True, help="Silence what is found with comments in the files.")
+@click.option("--reason", default="", metavar="TEXT", help="With --add-ignores, why.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 although there are findings.")
 @click.option("--output-format", type=click.Choice(FORMATS), help="How to print.")
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file.")
@@ -47,12 +50,17 @@ def command(
     output: Path | None,
     stdin_filename: str | None,
     explain_heat: str | None,
+    baseline: Path | None,
+    changed_since: str | None,
+    reason: str,
     jobs: int | None,
     *,
     fix: bool,
     unsafe: bool,
     extra: bool,
     exit_zero: bool,
+    no_baseline: bool,
+    add_ignores: bool,
     statistics: bool,
     color: bool | None,
     no_cache: bool,
@@ -67,14 +75,18 @@ def command(
     paths = paths or (".",)
     if unsafe and not fix:
         raise click.UsageError("--unsafe says which fixes --fix makes")
-    if fix and "-" in paths:
-        raise click.UsageError("--fix cannot rewrite standard input; 'perflint fix -' prints it fixed")
+    if reason and not add_ignores:
+        raise click.UsageError("--reason is what the comments of --add-ignores say")
+    if "-" in paths and (fix or add_ignores):
+        raise click.UsageError("standard input cannot be rewritten; 'perflint fix -' prints it fixed")
     named = (stdin_filename or "stdin.py",) if "-" in paths else paths
     settings = project.settings_for(named, config, confidence)
     counting = settings.fail_on if fail_on is None else FailOn.parse(fail_on)
     shown_as = output_format or settings.output_format
     discovery, stdin = project.find(paths, stdin_filename, settings)
     chosen = project.choose(settings, select, ignore, extra=extra)
+    git_root = _git_root(discovery, settings)
+    narrow = narrowing.Narrowing.of(settings, git_root, baseline, changed_since, off=no_baseline)
     # Only people are told what the extra rules would add, and only when they did not choose rules themselves.
     hint = shown_as == "text" and not (select or settings.select)
     with console.progress() as progress:
@@ -92,10 +104,15 @@ def command(
         if explain_heat is not None:
             console.write(_explain_heat(discovery, options, explain_heat))
             return CLEAN
-        report = check(discovery, options)
-        made = fixing.make(discovery, options, report, unsafe=unsafe) if fix else fixing.NOTHING
+        report = narrow(check(discovery, options))
+        made = fixing.make(discovery, options, report, narrow, unsafe=unsafe) if fix else fixing.NOTHING
         if made.written:
-            report = check(discovery, options)
+            report = narrow(check(discovery, options))
+        silenced = ignoring.Ignored()
+        if add_ignores:
+            silenced = ignoring.add_ignores(discovery, options, report, reason)
+            ignoring.report_ignored(silenced)
+            report = narrow(check(discovery, options))
     for line in made.lines():
         console.complain(line)
     text = render(
@@ -105,7 +122,7 @@ def command(
         color=output is None and console.wants_color(color),
         width=console.width(),
         statistics=statistics,
-        root=_git_root(discovery, settings),
+        root=git_root,
         version=__version__,
     )
     _deliver(text, output, report)
@@ -113,7 +130,7 @@ def command(
         for problem in report.errors:
             if problem.detail:
                 sys.stderr.write(f"{problem.path}: {problem.message}\n{problem.detail}\n")
-    if report.errors or made.problems:
+    if report.errors or made.problems or silenced.problems:
         return FAULT
     is_clean = not made.written and not any(map(counting.counts, report.findings))
     return CLEAN if is_clean or exit_zero else FOUND

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,8 +36,17 @@ class Fixing:
         return bool(self.outcome.files)
 
 
-def fix_report(discovery: Discovery, options: Options, report: Report, weakest: Applicability) -> Fixing:
-    """Make the fixes of `report` that are at least `weakest`, in memory."""
+def fix_report(
+    discovery: Discovery,
+    options: Options,
+    report: Report,
+    weakest: Applicability,
+    narrow: Callable[[Report], Report] = lambda report: report,
+) -> Fixing:
+    """Make the fixes of `report` that are at least `weakest`, in memory.
+
+    `narrow` makes of a report what is to be fixed of it; `report` is narrowed already.
+    """
 
     def usable(fix: Fix) -> bool:
         return fix.applicability >= weakest
@@ -52,7 +61,7 @@ def fix_report(discovery: Discovery, options: Options, report: Report, weakest: 
 
         reported = tuple(files[path] for path in sorted(overlay))
         quiet = dataclasses.replace(options, progress=None, extra_rules=())
-        return check_overlay(dataclasses.replace(discovery, reported=reported, problems=()), quiet, overlay)
+        return narrow(check_overlay(dataclasses.replace(discovery, reported=reported, problems=()), quiet, overlay))
 
     findings = [loading.of_module(finding) for finding in report.findings]
     outcome = fix_files(loading.sources, findings, recheck, usable)
@@ -140,9 +149,11 @@ class Made:
 NOTHING = Made()
 
 
-def make(discovery: Discovery, options: Options, report: Report, *, unsafe: bool) -> Made:
-    """Make the fixes of `report` and write them."""
-    fixing = fix_report(discovery, options, report, Applicability.UNSAFE if unsafe else Applicability.SAFE)
+def make(
+    discovery: Discovery, options: Options, report: Report, narrow: Callable[[Report], Report], *, unsafe: bool
+) -> Made:
+    """Make the fixes of `report`, which is narrowed already, and write them."""
+    fixing = fix_report(discovery, options, report, Applicability.UNSAFE if unsafe else Applicability.SAFE, narrow)
     written, problems = write(discovery, fixing)
     return Made(tuple(written), (*fixing.problems, *problems), fixing.outcome.dropped)
 

@@ -48,7 +48,8 @@ def render(report: Report, options: Options) -> str:
 
 def _headline(report: Report) -> str:
     counts = Counts.of(report)
-    errors = f", {many(len(report.errors), 'error')}" if report.errors else ""
+    errors = "".join(f"; left out: {text(note)}" for note in report.notes)
+    errors += f", {many(len(report.errors), 'error')}" if report.errors else ""
     if not counts.findings:
         return f"nothing found in {many(report.files, 'file')}{errors}"
     return f"{many(counts.findings, 'finding')} in {counts.files_hit} of {many(report.files, 'file')}{errors}"

@@ -123,6 +123,7 @@ def _summary(report: Report, paint: Palette) -> str:
         parts.append("no Python files to check")
     if report.extra:
         parts.append(f"{many(report.extra, 'more finding')} with `--extra`")
+    parts += [f"left out: {note}" for note in report.notes]
     if report.errors:
         parts.append(many(len(report.errors), "error"))
     tint = Tint.RED if report.errors else Tint.PLACE if counts.findings else Tint.GREEN

@@ -1,0 +1,147 @@
+"""`perflint baseline`: the findings a project lives with for now, written down, shown and pruned."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from perflint.baseline import FILE, Baseline
+from perflint.cli import console, project
+from perflint.cli.app import CLEAN, FAULT
+from perflint.discovery import display_path, project_root
+from perflint.report.counts import many
+
+if TYPE_CHECKING:
+    from perflint.finding import Report
+    from perflint.settings import Settings
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+@click.group("baseline")
+def command() -> None:
+    """Live with the findings there are, so that 'perflint check' reports new ones only.
+
+    An entry is a rule, a file and the text of a line: it stays true when lines move, and ends when the line is touched.
+    """
+
+
+def _options(function: C) -> C:
+    file = click.option(
+        "--baseline",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help=f"The file; by default the one the configuration names, else {FILE} at the root of the project.",
+    )
+    return click.argument("paths", nargs=-1)(file(project.selection_options(project.run_options(function))))
+
+
+@command.command("write")
+@_options
+def write(baseline: Path | None, **given: Any) -> int:
+    """Write down what is found in PATHS (default: the working directory). Entries of other files stay."""
+    settings, report, checked = _checked(**given)
+    file = _file(baseline, settings, given["paths"])
+    before = Baseline.read(file) if file.exists() else Baseline(file)
+    after = before.updated(report, {before.path_of(path) for path in checked})
+    after.write()
+    count = sum(after.entries.values())
+    console.write(f"{many(count, 'finding')} written to {display_path(file)}\n")
+    if settings.baseline is None:
+        shown = display_path(file)
+        console.write(f'To use it: perflint check --baseline {shown}, or baseline = "{file.name}" in [tool.perflint]\n')
+    return FAULT if report.errors else CLEAN
+
+
+@command.command("show")
+@_options
+def show(baseline: Path | None, **given: Any) -> int:
+    """Show how many findings the baseline knows, by rule and file, and which entries are found no more."""
+    settings, report, checked = _checked(**given)
+    known = Baseline.read(_file(baseline, settings, given["paths"]))
+    compared = known.compare(report)
+    gone = _gone(known, compared.gone, checked)
+    for field in ("rule", "path"):
+        counts = Counter[str]()
+        for entry, count in known.entries.items():
+            counts[getattr(entry, field)] += count
+        console.write("".join(f"{count:>6}  {name}\n" for name, count in counts.most_common()) + "\n" if counts else "")
+    console.write("".join(f"gone: {one.path}: {one.rule} {one.line}\n" for one in sorted(gone.elements())))
+    total = sum(known.entries.values())
+    fresh = len(compared.report.findings)
+    console.write(
+        f"{many(total, 'known finding')}, {sum(gone.values())} of them found no more; {many(fresh, 'new one')}\n"
+    )
+    return FAULT if report.errors else CLEAN
+
+
+@command.command("prune")
+@_options
+def prune(baseline: Path | None, **given: Any) -> int:
+    """Delete the entries that are found no more. Nothing is added."""
+    settings, report, checked = _checked(**given)
+    known = Baseline.read(_file(baseline, settings, given["paths"]))
+    if report.errors:
+        console.complain("not pruned: what cannot be checked may still hold what is known")
+        return FAULT
+    pruned = known.without(known.compare(report).gone, {known.path_of(path) for path in checked})
+    pruned.write()
+    count = sum(known.entries.values()) - sum(pruned.entries.values())
+    console.write(f"{many(count, 'finding')} deleted from {display_path(known.file)}\n")
+    return CLEAN
+
+
+def _gone(known: Baseline, gone: Counter[Any], checked: list[str]) -> Counter[Any]:
+    """What is found no more, of the files that were checked or are not there."""
+    paths = {known.path_of(path) for path in checked}
+    return Counter(known.entries) - Counter(known.without(gone, paths).entries)
+
+
+def _file(baseline: Path | None, settings: Settings, paths: tuple[str, ...]) -> Path:
+    given = baseline or settings.baseline
+    if given is not None:
+        return given
+    root = settings.root or project_root([Path(path).absolute() for path in paths or (".",)])
+    return (root or Path.cwd()) / FILE
+
+
+def _checked(
+    paths: tuple[str, ...],
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    confidence: str | None,
+    config: Path | None,
+    jobs: int | None,
+    *,
+    extra: bool,
+    no_cache: bool,
+    debug: bool,
+) -> tuple[Settings, Report, list[str]]:
+    """Settings, report, and the paths that were checked."""
+    from perflint.run import Options, check
+
+    paths = paths or (".",)
+    settings = project.settings_for(paths, config, confidence)
+    discovery, _ = project.find(paths, None, settings)
+    chosen = project.choose(settings, select, ignore, extra=extra)
+    with console.progress() as progress:
+        options = Options(
+            settings=settings,
+            rules=[rule() for rule in chosen.running],
+            jobs=jobs or settings.jobs or project.default_jobs(),
+            debug=debug,
+            progress=progress,
+            cache=not no_cache,
+            everything=len(chosen.running) == len(chosen.known),
+        )
+        report = check(discovery, options)
+    for problem in report.errors:
+        place = problem.path if problem.line is None else f"{problem.path}:{problem.line}"
+        console.complain(f"{place}: {problem.message}")
+        if debug and problem.detail:
+            sys.stderr.write(f"{problem.detail}\n")
+    return settings, report, [file.display for file in discovery.reported]

@@ -1,0 +1,84 @@
+"""What of a report is shown: not what the baseline knows, and only what stands on changed lines."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from perflint.errors import PerflintError
+
+if TYPE_CHECKING:
+    from perflint.baseline import Baseline
+    from perflint.changes import Changes
+    from perflint.finding import Report
+    from perflint.settings import Settings
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+def narrowing_options(function: C) -> C:
+    """The options of a narrowed report: `baseline`, `no_baseline`, `changed_since`."""
+    for option in reversed(
+        (
+            click.option(
+                "--baseline",
+                type=click.Path(path_type=Path, dir_okay=False),
+                help="Leave out the findings that this file knows; by default the one the configuration names.",
+            ),
+            click.option("--no-baseline", is_flag=True, help="Report known findings too."),
+            click.option(
+                "--changed-since",
+                metavar="REV",
+                help="Report findings on lines changed since this git revision only; all is analysed as ever.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+class Narrowing:
+    """A function from a report to what of it is shown. It leaves a report alone where nothing was asked for."""
+
+    def __init__(self, baseline: Baseline | None = None, changes: Changes | None = None) -> None:
+        self._baseline = baseline
+        self._changes = changes
+
+    @classmethod
+    def of(
+        cls, settings: Settings, git_root: Path | None, baseline: Path | None, changed_since: str | None, *, off: bool
+    ) -> Narrowing:
+        """`off` switches the baseline of the configuration off. Raises PerflintError."""
+        if off and baseline is not None:
+            raise click.UsageError("--baseline and --no-baseline exclude each other")
+        file = None if off else baseline or settings.baseline
+        known = changes = None
+        if file is not None:
+            from perflint.baseline import Baseline
+
+            known = Baseline.read(file)
+        if changed_since is not None:
+            from perflint.changes import Changes
+
+            if git_root is None:
+                raise PerflintError("--changed-since: this is no git repository")
+            changes = Changes(git_root, changed_since)
+        return cls(known, changes)
+
+    def __call__(self, report: Report) -> Report:
+        notes = list(report.notes)
+        if self._baseline is not None:
+            compared = self._baseline.compare(report)
+            report = compared.report
+            if compared.known:
+                notes.append(f"{compared.known} known to the baseline")
+        if self._changes is not None:
+            before = len(report.findings)
+            report = self._changes.narrow(report)
+            if len(report.findings) < before:
+                notes.append(f"{before - len(report.findings)} on unchanged lines")
+        return dataclasses.replace(report, notes=tuple(notes))
