@@ -15,6 +15,7 @@ from perflint.program.refs import EXTERNAL, EXTERNAL_INSTANCE, Ref, Refs, Scope
 from perflint.pytorch.names import canonical
 from perflint.source.file import SourceFile
 from perflint.source.tree import LoopNode, Tree
+from perflint.source.walk import children
 
 if TYPE_CHECKING:
     from perflint.fixes.codemods import Codemods
@@ -202,7 +203,7 @@ class Context:
         while stack:
             current = stack.pop()
             yield current
-            stack.extend(child for child in ast.iter_child_nodes(current) if not isinstance(child, apart))
+            stack.extend(child for child in children(current) if not isinstance(child, apart))
 
 
 def callee_name(call: ast.Call) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, callee_name, is_test
@@ -54,7 +55,8 @@ class RepeatedForward(Rule):
             for part in ctx.walk(statement)
             if isinstance(part, ast.Call) and arguments(part) and not _is_thrown_away(part, ctx)
         ]
-        runs = sorted((run for run in runs if is_forward(run, ctx)), key=lambda run: (run.lineno, run.col_offset))
+        runs = [run for run in _written_twice(runs, ctx) if is_forward(run, ctx)]
+        runs.sort(key=lambda run: (run.lineno, run.col_offset))
         told: set[str] = set()
         for first, second in itertools.combinations(runs, 2):
             text = ctx.text(second)
@@ -69,6 +71,14 @@ class RepeatedForward(Rule):
                 confidence=None if ctx.grad_off(second) else Confidence.MEDIUM,
                 related=(ctx.hop(first, "first run here"),),
             )
+
+
+def _written_twice(calls: list[ast.Call], ctx: Context) -> list[ast.Call]:
+    """The calls that stand in the function once more, as text: no other is asked what it calls."""
+    named = Counter(callee_name(call) for call in calls)
+    calls = [call for call in calls if named[callee_name(call)] > 1]
+    texts = Counter(ctx.text(call) for call in calls)
+    return [call for call in calls if texts[ctx.text(call)] > 1]
 
 
 def _is_thrown_away(call: ast.Call, ctx: Context) -> bool:

@@ -17,6 +17,7 @@ from perflint.pytorch import frameworks, loaders, modules, wrappers
 from perflint.pytorch.names import canonical, last
 from perflint.source.bindings import Binding, Definition
 from perflint.source.tree import FunctionNode
+from perflint.source.walk import children
 
 if TYPE_CHECKING:
     from perflint.kinds.inference import Inference
@@ -112,7 +113,7 @@ class Classes:
                 generator = True
                 if isinstance(part, ast.Yield) and part.value is not None:
                     yields.append(part.value)
-            stack.extend(reversed(list(ast.iter_child_nodes(part))))
+            stack.extend(reversed(children(part)))
         self._results[id(node)] = (returns, yields, generator)
         return self._results[id(node)]
 
@@ -331,7 +332,7 @@ class Classes:
         known = self._buffers[id(node)] = {}
         if "register_" not in self.inference.tree.source.text:
             return known
-        for part in ast.walk(node):
+        for part in self.inference.tree.walk(node):
             if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.args:
                 if part.func.attr in ("register_buffer", "register_parameter"):
                     first = part.args[0]

@@ -53,7 +53,7 @@ class Defaults:
             or "set_default_tensor_type" in self.inference.tree.source.text
         ):
             for top in self.inference.tree.module.body:
-                for node in ast.walk(top):
+                for node in self.inference.tree.walk(top):
                     if isinstance(node, ast.Call) and _last_name(node.func) in (
                         "set_default_device",
                         "set_default_tensor_type",

@@ -52,6 +52,8 @@ _MODULE = "<module>"
 _EXECUTES = re.compile(r"^\s*exec\(|\bglobals\(\)", re.MULTILINE)
 _Node = TypeVar("_Node", ast.expr, Definition)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+#: Comparisons that give a bool of the host for whatever they compare.
+_HOST_ANSWERS = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 
 
 class Inference:
@@ -148,6 +150,8 @@ class Inference:
         if isinstance(node, ast.UnaryOp):
             return operations.unary(node.op, self.eval(node.operand, frame))
         if isinstance(node, ast.Compare):
+            if all(isinstance(op, _HOST_ANSWERS) for op in node.ops):
+                return NUMBER  # whatever the operands are
             others = [self.eval(item, frame) for item in node.comparators]
             return operations.compare(self.eval(node.left, frame), node.ops, others)
         if isinstance(node, ast.BoolOp):

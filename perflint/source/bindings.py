@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from perflint.source.walk import children, walk
+
 ScopeLike: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -198,7 +200,7 @@ class _Collector:
                 self.block(body, chain)
 
     def pattern(self, case: ast.match_case, subject: ast.expr, chain: tuple[ast.AST, ...]) -> None:
-        for part in ast.walk(case.pattern):
+        for part in walk(case.pattern):
             name = getattr(part, "name", None) or getattr(part, "rest", None)
             if isinstance(name, str):
                 whole = part is case.pattern
@@ -249,7 +251,7 @@ class _Collector:
     def walruses(self, node: ast.stmt, chain: tuple[ast.AST, ...]) -> None:
         """Assignment expressions in the header of a compound statement, or anywhere in a simple one."""
         stack: list[ast.AST] = [
-            child for child in ast.iter_child_nodes(node) if isinstance(child, (ast.expr, ast.withitem, ast.keyword))
+            child for child in children(node) if isinstance(child, (ast.expr, ast.withitem, ast.keyword))
         ]
         while stack:
             part = stack.pop()
@@ -257,7 +259,7 @@ class _Collector:
                 made = Definition(part.target.id, Binding.WALRUS, part, part.value, target=part.target)
                 self.record(made, chain)
             if not isinstance(part, ast.Lambda):
-                stack.extend(ast.iter_child_nodes(part))
+                stack.extend(children(part))
 
     def record(self, definition: Definition, chain: tuple[ast.AST, ...]) -> None:
         scope = self.scope

@@ -36,7 +36,7 @@ class Flow(Reaching):
         known = self._loads.get(id(scope))
         if known is None:
             known = defaultdict(list)
-            for node in ast.walk(scope):
+            for node in self.tree.walk(scope):
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                     known[node.id].append(node)
             for names in known.values():
@@ -59,7 +59,7 @@ class Flow(Reaching):
         loops = self.tree.loops_around(node)
         start = (loops[-1].lineno, loops[-1].col_offset) if loops else end
         stop = (loops[-1].end_lineno, loops[-1].end_col_offset) if loops else end
-        inside = {id(part) for part in ast.walk(node)}
+        inside = {id(part) for part in self.tree.walk(node)}
         found = []
         for use in self.uses(scope).get(name, ()):
             place = (use.lineno, use.col_offset)
@@ -117,8 +117,8 @@ class Flow(Reaching):
         """
         written, mutated = self._writes(loop)
         # Targets of the expression's own comprehensions.
-        own = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-        for part in ast.walk(node):
+        own = {part.id for part in self.tree.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        for part in self.tree.walk(node):
             if isinstance(part, ast.Name) and part.id not in own and (part.id in written or part.id in mutated):
                 return False
             if isinstance(part, ast.Attribute):
@@ -139,7 +139,7 @@ class Flow(Reaching):
             return known
         written: set[str] = set()
         mutated: set[str] = set()
-        for node in ast.walk(region):
+        for node in self.tree.walk(region):
             if isinstance(node, ast.Name):
                 if not isinstance(node.ctx, ast.Load):
                     written.add(node.id)

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from perflint.source.bindings import Binding, Definition, ScopeBindings, ScopeLike, collect, key_of, prefixes
 from perflint.source.tree import LoopNode, Tree
+from perflint.source.walk import children, walk
 
 #: Whether a file may hold a `global` statement at all; docstrings like the word.
 _GLOBAL = re.compile(r"^\s*global\s+\w", re.MULTILINE)
@@ -140,7 +141,7 @@ class Reaching:
         if not _GLOBAL.search(self.tree.source.text):
             return
         for top in module.node.body if isinstance(module.node, ast.Module) else ():
-            for node in ast.walk(top):
+            for node in walk(top):
                 if isinstance(node, _FUNCTIONS) and any(isinstance(part, ast.Global) for part in node.body):
                     inner = self.bindings(node)
                     for name in inner.outer:
@@ -198,7 +199,7 @@ class Reaching:
                 if any_scope and not isinstance(outer, ast.Lambda):
                     return scope
                 if use.id in scope.outer:
-                    if any(isinstance(part, ast.Global) and use.id in part.names for part in ast.walk(outer)):
+                    if any(isinstance(part, ast.Global) and use.id in part.names for part in walk(outer)):
                         break
                 elif scope.binds(use.id):
                     return scope
@@ -436,7 +437,7 @@ class Reaching:
                 elif isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.expr)):
                     continue
                 else:
-                    stack.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
+                    stack.extend(child for child in children(node) if not isinstance(child, ast.expr))
             self._jumps[id(loop)] = known
         return known
 
@@ -467,7 +468,7 @@ class Reaching:
             node = stack.pop()
             if id(node) in query.holders:
                 found += query.direct(node)
-                stack.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
+                stack.extend(child for child in children(node) if not isinstance(child, ast.expr))
         return found
 
 

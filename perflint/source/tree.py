@@ -7,11 +7,12 @@ magnitude cheaper than a lossless parser; libcst reads only what is rewritten.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from perflint.finding import Span
 from perflint.source.file import SourceFile
+from perflint.source.walk import children, walk
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -20,8 +21,6 @@ LoopNode: TypeAlias = ast.For | ast.AsyncFor | ast.While
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-#: One object each for the whole interpreter: they have no parent to speak of.
-_CONTEXTS = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop)
 
 
 class Tree:
@@ -36,6 +35,7 @@ class Tree:
         self.module = module
         self._parents: dict[int, ast.AST] = {}
         self._nodes: dict[int, list[ast.AST]] = {}
+        self._places: dict[int, tuple[list[ast.AST], int, int]] = {}
 
     def link(self, statement: ast.stmt) -> list[ast.AST]:
         """Give every node below a top-level `statement` its parent; all of them, outer before inner."""
@@ -44,20 +44,45 @@ class Tree:
             return known
         parents = self._parents
         parents[id(statement)] = self.module
-        nodes: list[ast.AST] = [statement]
-        for node in nodes:  # grows while it is walked
-            for name in node._fields:
-                value = getattr(node, name, None)
-                if value.__class__ is list:
-                    for item in value:
-                        if isinstance(item, ast.AST):
-                            parents[id(item)] = node
-                            nodes.append(item)
-                elif isinstance(value, ast.AST) and not isinstance(value, _CONTEXTS):
-                    parents[id(value)] = node
-                    nodes.append(value)
+        nodes: list[ast.AST] = []
+        stack: list[ast.AST] = [statement]
+        while stack:
+            node = stack.pop()
+            nodes.append(node)
+            below = children(node)
+            if below:
+                for item in below:
+                    parents[id(item)] = node
+                below.reverse()
+                stack += below
         self._nodes[id(statement)] = nodes
         return nodes
+
+    def walk(self, node: ast.AST) -> Sequence[ast.AST]:
+        """`node` and all below it, without contexts and operators; outer before inner, in the order of the source."""
+        place = self._places.get(id(node))
+        if place is None:
+            top = node
+            for outer in self.ancestors(node):
+                top = outer if not isinstance(outer, ast.Module) else top
+            nodes = self._nodes.get(id(top))
+            if nodes is None:
+                return walk(node)
+            self._place(nodes)
+            place = self._places[id(node)]
+        nodes, start, end = place
+        return nodes[start:end]
+
+    def _place(self, nodes: list[ast.AST]) -> None:
+        """Note where in `nodes` everything below each node begins and ends."""
+        places, parents = self._places, self._parents
+        ends: dict[int, int] = {}
+        for index in range(len(nodes) - 1, -1, -1):
+            key = id(nodes[index])
+            end = ends.pop(key, index + 1)
+            places[key] = (nodes, index, end)
+            # What is met first, from the back, is the last below its parent.
+            ends.setdefault(id(parents[key]), end)
 
     def link_all(self) -> None:
         for statement in self.module.body:
