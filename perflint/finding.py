@@ -177,8 +177,7 @@ class Report:
     """The outcome of one run: what every output format prints.
 
     `texts` holds the source text of every file with a finding (key: finding path).
-    `extra` is how many more findings the `extra` tier would add, None when not counted. `notes` say what was left
-    out, as in "12 known to the baseline".
+    `notes` say what was left out, as in "12 known to the baseline".
     """
 
     findings: tuple[Finding, ...]
@@ -186,5 +185,4 @@ class Report:
     files: int
     texts: Mapping[str, str] = field(default_factory=dict)
     silenced: tuple[Silenced, ...] = ()
-    extra: int | None = None
     notes: tuple[str, ...] = ()

@@ -39,8 +39,8 @@ class Inspector:
         self._triggers = [(rule, _triggers(rule)) for rule in rules]
         self._table = _Table(rules)
 
-    def inspect(self, source: SourceFile) -> tuple[list[Located], list[Problem]]:
-        """Findings of all rules in one file, and the rules that failed on it."""
+    def inspect(self, source: SourceFile, module: ast.Module | None = None) -> tuple[list[Located], list[Problem]]:
+        """Findings of all rules in one file, and the rules that failed on it. `module` is its tree, if at hand."""
         summary = self.program.summaries.get(source.path)
         if summary is None:
             return [], []
@@ -48,7 +48,7 @@ class Inspector:
         if not suspects:
             return [], []
         try:
-            tree = Tree(source, parse(source))
+            tree = Tree(source, module if module is not None else parse(source))
         except SourceError as error:
             return [], [Problem(source.path, error.message, error.line)]
         context = Context(tree, self.program)

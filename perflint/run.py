@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import gc
+import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 class Options:
     """How one run goes. `rules` are the selected rules, one instance each; `stdin` replaces the file of that name.
 
-    `extra_rules` are only counted; `everything` says that `rules` are all there are.
+    `everything` says that `rules` are all there are.
     """
 
     settings: Settings
@@ -48,7 +50,6 @@ class Options:
     debug: bool = False
     progress: Callable[[int, int], None] | None = None
     cache: bool = True
-    extra_rules: Sequence[Rule] = field(default_factory=tuple)
     everything: bool = False
 
 
@@ -88,14 +89,33 @@ class _Inspected:
     silenced: list[Silenced] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
-    extra: int = 0
 
     def add(self, other: _Inspected) -> None:
         self.findings += other.findings
         self.silenced += other.silenced
         self.problems += other.problems
         self.texts |= other.texts
-        self.extra += other.extra
+
+
+class _KeptTrees:
+    """Syntax trees of a small project, or of the beginning of a larger one, from its survey to its inspection.
+
+    Reading a file twice costs as much as all else that is done with it, but a tree takes 37 times the memory of its
+    text, so only so many are kept. What a worker process surveys is inspected by another one: nothing is kept there.
+    """
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        self._room = _KEPT_CHARACTERS
+        self._trees: dict[str, tuple[SourceFile, ast.Module]] = {}
+
+    def put(self, source: SourceFile, module: ast.Module) -> None:
+        if len(source.text) <= self._room and os.getpid() == self._process:
+            self._room -= len(source.text)
+            self._trees[source.path] = (source, module)
+
+    def take(self, path: str) -> tuple[SourceFile, ast.Module] | None:
+        return self._trees.pop(path, None)
 
 
 class _Run:
@@ -112,6 +132,7 @@ class _Run:
         self.fingerprint = ""
         self.result_key = b""
         self.reported = {file.display: file for file in discovery.reported}
+        self.kept = _KeptTrees()
 
     def program(self) -> Program:
         """Survey every analysed file that the cache does not know, and link the summaries."""
@@ -147,7 +168,7 @@ class _Run:
     def _fresh_report(self) -> Report:
         program = self.program()
         gc.freeze()
-        self.inspectors = (Inspector(program, self.options.rules), Inspector(program, self.options.extra_rules))
+        self.inspector = Inspector(program, self.options.rules)
         files = [file for file in self.discovery.reported if file.display in program.summaries]
         total = _Inspected()
         for chunk, inspected in map_chunks(self._inspect_all, files, self.options.jobs):
@@ -161,7 +182,6 @@ class _Run:
             files=len(self.reported),
             texts=total.texts,
             silenced=tuple(Silenced(placing.finding(one.finding), one.line, one.reason) for one in total.silenced),
-            extra=total.extra if self.options.extra_rules else None,
         )
         if self.cache is not None and not report.errors:
             self.cache.put({self.result_key: report_to_json(report)})
@@ -194,7 +214,6 @@ class _Run:
             "report",
             self.fingerprint,
             [rule.code for rule in options.rules],
-            [rule.code for rule in options.extra_rules],
             options.everything,
             options.settings,
             self._torch_version(),
@@ -239,7 +258,10 @@ class _Run:
     def _survey(self, file: FoundFile) -> tuple[Summary | None, tuple[Problem, ...]]:
         try:
             source = self._source(file)
-            return survey(parse(source), source.lines), source.faults
+            module = parse(source)
+            if file.display in self.reported:
+                self.kept.put(source, module)
+            return survey(module, source.lines), source.faults
         except SourceError as error:
             return None, (Problem(file.display, error.message, error.line),)
         except RecursionError:
@@ -252,23 +274,22 @@ class _Run:
             if self._inspected % _FILES_A_COLLECTION == 0:
                 gc.collect()  # what a file's inspection leaves behind holds on to itself; the program is frozen
             try:
-                self._inspect_file(self._source(file), file, inspected)
+                source, module = self.kept.take(file.display) or (self._source(file), None)
+                self._inspect_file(source, module, file, inspected)
             except SourceError as error:  # it changed or vanished since it was surveyed
                 inspected.problems.append(Problem(file.display, error.message, error.line))
         return inspected
 
-    def _inspect_file(self, source: SourceFile, file: FoundFile, inspected: _Inspected) -> None:
-        rules, extra = self.inspectors
-        found, problems = self._inspect(rules, source)
+    def _inspect_file(
+        self, source: SourceFile, module: ast.Module | None, file: FoundFile, inspected: _Inspected
+    ) -> None:
+        found, problems = self._inspect(source, module)
         kept, quiet = self._suppress(source, file, found)
         if kept or quiet:
             inspected.texts[file.display] = source.raw
         inspected.problems += problems
         inspected.findings += kept
         inspected.silenced += quiet
-        if extra.rules:
-            more, _ = self._inspect(extra, source)
-            inspected.extra += len(self._suppress(source, file, more, comments=False)[0])
 
     def _torch_version(self) -> tuple[int, int] | None:
         target = self.options.settings.target_torch
@@ -284,14 +305,14 @@ class _Run:
             return decode_source(stdin[1], file.display)
         return read_source(file.file, file.display)
 
-    def _inspect(self, inspector: Inspector, source: SourceFile) -> tuple[list[Located], list[Problem]]:
+    def _inspect(self, source: SourceFile, module: ast.Module | None) -> tuple[list[Located], list[Problem]]:
         try:
-            return inspector.inspect(source)
+            return self.inspector.inspect(source, module)
         except RecursionError:
             return [], [Problem(source.path, "nests too deep to be inspected", detail=traceback.format_exc())]
 
     def _suppress(
-        self, source: SourceFile, file: FoundFile, found: Sequence[Located], *, comments: bool = True
+        self, source: SourceFile, file: FoundFile, found: Sequence[Located]
     ) -> tuple[list[Finding], list[Silenced]]:
         """Split findings into those that are reported and those a comment silences; judge the comments themselves."""
         kept: list[Finding] = []
@@ -310,8 +331,7 @@ class _Run:
                 silenced.append(Silenced(finding, by.line, by.reason))
             elif finding.confidence >= self.options.settings.confidence:
                 kept.append(finding)
-        if comments:
-            kept += self._comments(source, suppressions, used, switched_off)
+        kept += self._comments(source, suppressions, used, switched_off)
         return kept, silenced
 
     def _comments(
@@ -344,6 +364,8 @@ def selects(selector: str, code: str, name: str) -> bool:
 
 
 _FILES_A_COLLECTION = 12
+#: Some 110 MB of trees.
+_KEPT_CHARACTERS = 3_000_000
 
 
 @contextlib.contextmanager

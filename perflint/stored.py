@@ -27,7 +27,6 @@ def report_to_json(report: Report) -> dict[str, Any]:
         "silenced": [[_finding_to_json(one.finding), one.line, one.reason] for one in report.silenced],
         "errors": [[one.path, one.message, one.line, one.column, one.detail] for one in report.errors],
         "files": report.files,
-        "extra": report.extra,
         "paths": sorted(report.texts),
     }
 
@@ -41,7 +40,6 @@ def report_from_json(data: Any, texts: dict[str, str]) -> Report:
             files=int(data["files"]),
             texts=texts,
             silenced=tuple(Silenced(_finding_from_json(item), line, reason) for item, line, reason in data["silenced"]),
-            extra=None if data["extra"] is None else int(data["extra"]),
         )
     except (KeyError, TypeError, IndexError) as error:
         raise ValueError(f"not a stored report: {error}") from error

@@ -82,7 +82,7 @@ def _is_asked(leaf: ast.expr, ctx: Context) -> bool:
 
 def _certainty(leaf: ast.expr, ctx: Context) -> Confidence | None:
     """How sure it is that a device tensor is asked; None where that is not known."""
-    if isinstance(leaf, (ast.Constant, ast.JoinedStr)):
+    if isinstance(leaf, (ast.Constant, ast.JoinedStr)) or _asks_the_host(leaf):
         return None
     found = certainty_on_device(leaf, ctx)
     if found is None:
@@ -90,6 +90,19 @@ def _certainty(leaf: ast.expr, ctx: Context) -> Confidence | None:
     if isinstance(leaf, (ast.Call, ast.Compare)) or (ctx.kind(leaf).scalar and found is Confidence.HIGH):
         return found
     return None
+
+
+#: Functions that give a bool or number of the host for whatever they are given.
+_HOST_FUNCTIONS = frozenset("isinstance issubclass hasattr callable len id type".split())
+
+
+def _asks_the_host(leaf: ast.expr) -> bool:
+    """Whether the shape of a test alone says that no tensor is asked: most tests are such, and this costs nothing."""
+    if isinstance(leaf, ast.Call):
+        return isinstance(leaf.func, ast.Name) and leaf.func.id in _HOST_FUNCTIONS
+    if isinstance(leaf, ast.Compare):
+        return any(isinstance(item, ast.Constant) and isinstance(item.value, str) for item in leaf.comparators)
+    return False
 
 
 _ARRAYS = ("np", "numpy", "pd", "pandas", "jnp", "pl", "polars")

@@ -242,21 +242,6 @@ def test_interrupted(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtu
     assert capfd.readouterr().err.strip() == "perflint: interrupted"
 
 
-def test_the_extra_hint_is_for_people_who_chose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[run.Options] = []
-
-    def check(discovery: object, options: run.Options) -> Report:
-        asked.append(options)
-        return Report((), (), files=0)
-
-    monkeypatch.setattr(run, "check", check)
-    app.run(["check", "--select", "TPL1"])
-    app.run(["check", "--output-format", "json"])
-    app.run(["check", "--extra"])
-
-    assert [options.extra_rules for options in asked] == [[], [], []]
-
-
 # Printing
 
 

@@ -87,8 +87,6 @@ def command(
     chosen = project.choose(settings, select, ignore, extra=extra)
     git_root = _git_root(discovery, settings)
     narrow = narrowing.Narrowing.of(settings, git_root, baseline, changed_since, off=no_baseline)
-    # Only people are told what the extra rules would add, and only when they did not choose rules themselves.
-    hint = shown_as == "text" and not (select or settings.select)
     with console.progress() as progress:
         options = Options(
             settings=settings,
@@ -98,7 +96,6 @@ def command(
             debug=debug,
             progress=progress,
             cache=not no_cache,
-            extra_rules=[rule() for rule in chosen.more] if hint else [],
             everything=len(chosen.running) == len(chosen.known),
         )
         if explain_heat is not None:

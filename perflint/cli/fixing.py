@@ -60,7 +60,7 @@ def fix_report(
         from perflint.run import check_overlay
 
         reported = tuple(files[path] for path in sorted(overlay))
-        quiet = dataclasses.replace(options, progress=None, extra_rules=())
+        quiet = dataclasses.replace(options, progress=None)
         return narrow(check_overlay(dataclasses.replace(discovery, reported=reported, problems=()), quiet, overlay))
 
     findings = [loading.of_module(finding) for finding in report.findings]

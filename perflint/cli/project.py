@@ -24,11 +24,10 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Rules by code: all there are, those that run, and those the `extra` tier would add."""
+    """Rules by code: all there are, and those that run."""
 
     known: tuple[type[Rule], ...]
     running: tuple[type[Rule], ...]
-    more: tuple[type[Rule], ...]
 
 
 def selection_options(function: C) -> C:
@@ -83,9 +82,7 @@ def choose(settings: Settings, select: Sequence[str], ignore: Sequence[str], *, 
     known = load_rules()
     selection = Selection(settings, split(select), split(ignore), extra)
     running = selection.resolve(known)
-    with_extra = dataclasses.replace(selection, extra=True).resolve(known)
-    more = tuple(rule for rule in with_extra if rule not in running)
-    return Chosen(known, tuple(running), more)
+    return Chosen(known, tuple(running))
 
 
 def find(

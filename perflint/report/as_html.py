@@ -83,7 +83,6 @@ def _head(report: Report) -> str:
         said = [f"<b>{many(counts.findings, 'finding')}</b>", f"{counts.files_hit} of {files}"]
         said += [f"{counts.safe} safely fixable"] if counts.safe else []
         said += [f"{counts.unsafe} fixable unsafely"] if counts.unsafe else []
-    said += [f"{report.extra} more with <code>--extra</code>"] if report.extra else []
     said += [f"left out: {_text(note)}" for note in report.notes]
     said += [f'<b class="bad">{many(len(report.errors), "error")}</b>'] if report.errors else []
     return " · ".join(said)

@@ -65,8 +65,6 @@ def _table(report: Report) -> Iterator[str]:
         listed = ", ".join(fix for fix in fixes if fix)
         lines.append(f"| {row.count} | {text(row.code)} {text(row.name)} | {row.impact.label} | {listed} |")
     yield "\n".join(lines)
-    if report.extra:
-        yield f"{many(report.extra, 'more finding')} with `--extra`."
 
 
 def _errors(report: Report) -> Iterator[str]:

@@ -121,8 +121,6 @@ def _summary(report: Report, paint: Palette) -> str:
         parts.append(f"{many(report.files, 'file')} checked, nothing found")
     else:
         parts.append("no Python files to check")
-    if report.extra:
-        parts.append(f"{many(report.extra, 'more finding')} with `--extra`")
     parts += [f"left out: {note}" for note in report.notes]
     if report.errors:
         parts.append(many(len(report.errors), "error"))

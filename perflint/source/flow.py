@@ -117,7 +117,9 @@ class Flow(Reaching):
         """
         written, mutated = self._writes(loop)
         # Targets of the expression's own comprehensions.
-        own = {part.id for part in self.tree.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        own = {
+            part.id for part in self.tree.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+        }
         for part in self.tree.walk(node):
             if isinstance(part, ast.Name) and part.id not in own and (part.id in written or part.id in mutated):
                 return False

@@ -94,7 +94,7 @@ SYNC = Finding(
     related=(Hop("train.py", 5, "print(loss.item())"),),
 )
 BROKEN = Problem("pkg/broken.py", "invalid syntax", 7, 3)
-REPORT = Report((SYNC, TRANSFER), (BROKEN,), 17, {"train.py": TRAIN}, extra=3)
+REPORT = Report((SYNC, TRANSFER), (BROKEN,), 17, {"train.py": TRAIN})
 EMPTY = Report((), (), 4)
 ERRORS_ONLY = Report((), (BROKEN, Problem("gone.py", "no such file")), 1)
 

@@ -17,8 +17,6 @@ def test_whole_output() -> None:
         "| 1 | TPL101 blocking-transfer | medium | 1 safe |\n"
         "| 1 | TPL201 sync-in-hot-loop | high | 1 unsafe |\n"
         "\n"
-        "3 more findings with `--extra`.\n"
-        "\n"
         "- **error** `pkg/broken.py:7:3`: invalid syntax\n"
         "\n"
         "<details><summary><code>train.py</code>: 2 findings</summary>\n"

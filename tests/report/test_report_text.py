@@ -31,17 +31,13 @@ def test_whole_output() -> None:
         '\n'
         'error: pkg/broken.py:7:3: invalid syntax\n'
         '\n'
-        '2 findings in 1 of 17 files; 1 fixable with `perflint fix`, 1 more with `--unsafe`; '
-        '3 more findings with `--extra`; 1 error.\n'
+        '2 findings in 1 of 17 files; 1 fixable with `perflint fix`, 1 more with `--unsafe`; 1 error.\n'
     )  # fmt: skip
 
 
 def test_clean_is_one_line() -> None:
     assert shown(EMPTY, "text") == "4 files checked, nothing found.\n"
     assert shown(Report((), (), 0), "text") == "no Python files to check.\n"
-    assert shown(Report((), (), 1, extra=2), "text") == (
-        "1 file checked, nothing found; 2 more findings with `--extra`.\n"
-    )
 
 
 def test_errors_only() -> None:
