@@ -32,7 +32,7 @@ class Changes:
     def narrow(self, report: Report) -> Report:
         """`report` with the findings that stand on changed lines."""
         kept = tuple(one for one in report.findings if self._touches(one, report.texts.get(one.path, "")))
-        return Report(kept, report.errors, report.files, report.texts, report.silenced, report.extra, report.notes)
+        return Report(kept, report.errors, report.files, report.texts, report.silenced, report.notes)
 
     def _touches(self, finding: Finding, raw: str) -> bool:
         now = SourceFile(finding.path, raw)

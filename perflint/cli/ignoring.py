@@ -87,7 +87,7 @@ def _prove(discovery: Discovery, options: Options, source: SourceFile, text: str
 
     here = tuple(file for file in discovery.analysed if file.display == source.path)
     narrow = dataclasses.replace(discovery, reported=here, problems=())
-    quiet = dataclasses.replace(options, progress=None, extra_rules=())
+    quiet = dataclasses.replace(options, progress=None)
     before, after = (check_overlay(narrow, quiet, {source.path: one}) for one in (source.text, text))
     if after.errors and not before.errors:
         raise SourceError(after.errors[0].message, after.errors[0].line)
