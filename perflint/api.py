@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from perflint.context import Context, argument, callee_name, has_unpacking, is_constant, keyword
 from perflint.facts import guards
-from perflint.facts.summary import FunctionFacts
+from perflint.facts.summary import CallFacts, FunctionFacts
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
 from perflint.kinds.kind import Device, Kind, Place, Tag
 from perflint.program.heat import is_test
+from perflint.program.program import Program
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
 from perflint.program.roots import LoopHeat
 from perflint.pytorch import (
@@ -35,6 +36,7 @@ __all__ = [
     "FUNCTION",
     "INSTANCE",
     "Applicability",
+    "CallFacts",
     "Calls",
     "Classes",
     "Confidence",
@@ -56,6 +58,7 @@ __all__ = [
     "Malformed",
     "Nodes",
     "Place",
+    "Program",
     "Ref",
     "Rule",
     "Scope",

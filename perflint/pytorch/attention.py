@@ -23,3 +23,23 @@ SCALES = words(
 PRODUCTS = words("torch.matmul torch.bmm torch.mm")
 #: Their methods.
 PRODUCT_METHODS = words("matmul bmm mm")
+
+#: What reads a model's attention weights, which only the written-out way computes.
+READERS = words(
+    "output_attentions return_attentions attentions cross_attentions encoder_attentions decoder_attentions "
+    "output_attention return_attention attention_weights attn_weights head_view model_view bertviz captum nnsight "
+    "HookedTransformer TransformerBridge"
+)
+#: What looks into or replaces a model's attention, exports it, or differentiates it in a way that fused kernels lack.
+TAKES_APART = words(
+    "register_forward_hook register_forward_pre_hook register_full_backward_hook onnx openvino coremltools tensorrt "
+    "hessian jvp jacfwd hvp vhp create_graph use_deterministic_algorithms set_deterministic forward_ad "
+    "eager_attention_forward AttentionInterface ALL_ATTENTION_FUNCTIONS"
+)
+#: Parts of model names of transformers whose attention has no fused way there, or is capped in one it must not take.
+WRITTEN_OUT_ONLY = words(
+    "gemma deberta longformer big_bird bigbird bigbirdpegasus led longt5 funnel xlnet flaubert reformer roformer mpnet "
+    "megatron_bert prophetnet bloom codegen gptj gpt_oss gpt-oss convbert canine tapas layoutlmv2 layoutlmv3 lilt "
+    "luke lxmert rembert splinter squeezebert yoso nystromformer mra xglm switch_transformers wavlm speecht5 perceiver "
+    "mpt switch-transformers vilt visual_bert flava florence"
+)

@@ -1,0 +1,148 @@
+"""TPL607: a model that is told to compute its attention the slow way."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import (
+    Applicability,
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Fix,
+    Impact,
+    Rule,
+    attention,
+    is_constant,
+    is_test,
+    keyword,
+    modules,
+)
+
+from ._loops import names_in
+from ._programs import passes_any
+
+_SWITCHES = ("attn_implementation", "_attn_implementation")
+_FAST = re.compile(r"""["'](?:sdpa|flash_attention_[23]|flex_attention)["']""")
+#: Names of models as they stand in identifiers such as "google/gemma-2-9b": `led` is one, `loaded` is none.
+_WRITTEN_OUT = re.compile(
+    rf"^[\w.\-/]*(?<![A-Za-z])(?:{'|'.join(sorted(attention.WRITTEN_OUT_ONLY))})(?![a-z])[\w.\-/]*$", re.IGNORECASE
+)
+#: Words in the name of a function, class or file that is about the slow way itself, or about leaving torch.
+_ON_PURPOSE = re.compile(
+    r"eager|reference|golden|parity|compar|export|convert|trace|onnx|attn_map|attention_map|heatmap|visuali|saliency"
+    r"|interpret|explain|probe",
+    re.IGNORECASE,
+)
+
+
+class EagerAttention(Rule):
+    """A model is loaded with `attn_implementation="eager"`, and nobody reads its attention weights.
+
+    Why it is slow
+    Left to itself, transformers picks `scaled_dot_product_attention`, which computes attention in one kernel. "eager"
+    writes a matrix of L x L numbers per head and layer to memory, several times, and keeps it for the backward pass. On
+    one thread of a CPU the written-out form took 1.65 times as long for 512 tokens and 3.5 times for 2048 (torch 2.13);
+    on a GPU it also takes memory that grows with the square of the length.
+
+    What to write instead
+    Nothing: leave the argument out, or ask for `"sdpa"` or `"flash_attention_2"`.
+
+    When to leave it
+    Where `output_attentions=True` is passed or the weights are read; models whose scores are capped (Gemma 2) or which
+    have no other way; hooks, interpretability, replaced attention, export, second derivatives, deterministic
+    algorithms; code that compares the ways, or has a comment beside the argument; models with code of their own
+    (`trust_remote_code`). perflint is silent there, and where the value is chosen at run time.
+
+    Fix safety
+    Unsafe: same to rounding. A model without a fused way falls back to the slow one by itself, but code out of sight
+    may want the weights.
+    """
+
+    code, name = "TPL607", "eager-attention"
+    impact = Impact.MEDIUM
+    listens = (Calls("from_pretrained", "from_config"),)
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        switch = next((name for name in _SWITCHES if is_constant(keyword(node, name), "eager")), None)
+        if switch is None or is_test(ctx.path) or not _is_model(node, ctx):
+            return
+        if _is_on_purpose(node, ctx) or _is_needed(node, ctx):
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f'`{switch}="eager"` makes each layer write its attention weights to memory, and nothing reads them.',
+            advice=f"Leave `{switch}` out, or ask for `sdpa`.",
+            confidence=Confidence.MEDIUM,
+            fix=Fix(
+                "Leave the attention to transformers",
+                Applicability.UNSAFE,
+                (ctx.edit.remove_keyword(node, switch),),
+                reason="code that is not seen here may read the attention weights",
+                numerics="same to rounding",
+            ),
+        )
+
+
+def _is_model(node: ast.Call, ctx: Context) -> bool:
+    target = ctx.target(node.func)
+    return target is not None and target.startswith("transformers.") and modules.makes_module(target)
+
+
+def _is_needed(node: ast.Call, ctx: Context) -> bool:
+    """Whether the model has no other way, or its weights are wanted somewhere."""
+    if keyword(node, "trust_remote_code") is not None or any(item.arg is None for item in node.keywords):
+        return True
+    if _has_no_other_way(node, ctx):
+        return True
+    if ctx.program.mentions(attention.READERS) or passes_any(ctx.program, attention.READERS):
+        return True
+    return ctx.mentions(*attention.TAKES_APART) or passes_any(ctx.program, attention.TAKES_APART, ctx.path)
+
+
+def _has_no_other_way(node: ast.Call, ctx: Context) -> bool:
+    """Whether the class, or any model that the file names, is one that transformers computes step by step."""
+    owner = (ctx.target(node.func) or "").lower()
+    if any(name.replace("_", "").replace("-", "") in owner for name in attention.WRITTEN_OUT_ONLY if len(name) > 4):
+        return True
+    return any(
+        isinstance(part, ast.Constant) and isinstance(part.value, str) and _WRITTEN_OUT.search(part.value[:100])
+        for part in ast.walk(ctx.tree.module)
+    )
+
+
+def _is_on_purpose(node: ast.Call, ctx: Context) -> bool:
+    """Whether the code shows that the slow way was chosen: by a comment, a name, a test, or the other way beside it."""
+    lines = ctx.source.lines[node.lineno - 1 : node.end_lineno]
+    if (
+        any("#" in line for line in lines)
+        or _FAST.search(ctx.source.text)
+        or _ON_PURPOSE.search(ctx.path.rpartition("/")[2])
+    ):
+        return True
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if _ON_PURPOSE.search(outer.name):
+                return True
+        elif isinstance(outer, (ast.Assign, ast.AnnAssign)):
+            targets = outer.targets if isinstance(outer, ast.Assign) else [outer.target]
+            if any(_ON_PURPOSE.search(name) for target in targets for name in names_in(target)):
+                return True
+        elif isinstance(outer, (ast.If, ast.IfExp)) and "attn" in ctx.text(outer.test):
+            return True
+    return _replaces_forwards(ctx)
+
+
+def _replaces_forwards(ctx: Context) -> bool:
+    """Whether the file gives modules another `forward`."""
+    return any(
+        isinstance(target, ast.Attribute) and target.attr == "forward"
+        for node in ast.walk(ctx.tree.module)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+    )
