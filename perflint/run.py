@@ -31,16 +31,32 @@ from perflint.source.suppressions import Suppression, Suppressions
 from perflint.stored import report_from_json, report_to_json
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from perflint.discovery import Discovery
     from perflint.rule import Rule
     from perflint.settings import Settings
+
+
+class Memory:
+    """Summaries that a process which checks again and again keeps, with the state of the file each was made from."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Path, tuple[object, Summary]] = {}
+
+    def get(self, file: Path, state: object) -> Summary | None:
+        kept = self._kept.get(file)
+        return kept[1] if kept is not None and kept[0] == state else None
+
+    def put(self, file: Path, state: object, summary: Summary) -> None:
+        self._kept[file] = (state, summary)
 
 
 @dataclass(frozen=True)
 class Options:
     """How one run goes. `rules` are the selected rules, one instance each; `stdin` replaces the file of that name.
 
-    `everything` says that `rules` are all there are.
+    `everything` says that `rules` are all there are. A `memory` takes the place of the cache.
     """
 
     settings: Settings
@@ -51,6 +67,7 @@ class Options:
     progress: Callable[[int, int], None] | None = None
     cache: bool = True
     everything: bool = False
+    memory: Memory | None = None
 
 
 def check(discovery: Discovery, options: Options) -> Report:
@@ -137,7 +154,8 @@ class _Run:
     def program(self) -> Program:
         """Survey every analysed file that the cache does not know, and link the summaries."""
         self.total = len(self.discovery.analysed) + len(self.reported)
-        summaries = self._cached_summaries()
+        states = self._states() if self.options.memory is not None else {}
+        summaries = self._remembered(states) if self.options.memory is not None else self._cached_summaries()
         unknown = [file for file in self.discovery.analysed if file.display not in summaries]
         self._progress(len(summaries))
         fresh: dict[bytes, object] = {}
@@ -145,6 +163,8 @@ class _Run:
             for summary, problems, file in zip(*surveyed, files):
                 if summary is not None:
                     summaries[file.display] = summary
+                    if self.options.memory is not None and file.display in states and not problems:
+                        self.options.memory.put(file.file, states[file.display], summary)
                     if self.cache is not None and file.display in self.digests and not problems:
                         fresh[self._summary_key(file.display)] = summary.to_json()
                 # A file that is only read for what it calls is its owner's business, not this run's.
@@ -156,7 +176,7 @@ class _Run:
         return Program(summaries, self._torch_version())
 
     def report(self) -> Report:
-        if self.options.cache and not self.overlay:
+        if self.options.cache and not self.overlay and self.options.memory is None:
             self._open_cache()
         try:
             known = self._known_report()
@@ -189,6 +209,27 @@ class _Run:
 
     def placing(self) -> Placing:
         return Placing(lambda path: self._source(FoundFile(path, self.discovery.file(path))))
+
+    def _states(self) -> dict[str, object]:
+        """What each file's summary depends on: its text where there is one to stand in, else what the disk says."""
+        states: dict[str, object] = {}
+        for file in self.discovery.analysed:
+            if file.display in self.overlay:
+                states[file.display] = self.overlay[file.display]
+                continue
+            with contextlib.suppress(OSError, ValueError):
+                status = file.file.stat()
+                states[file.display] = (status.st_mtime_ns, status.st_size, status.st_ino)
+        return states
+
+    def _remembered(self, states: Mapping[str, object]) -> dict[str, Summary]:
+        assert self.options.memory is not None
+        found: dict[str, Summary] = {}
+        for file in self.discovery.analysed:
+            summary = self.options.memory.get(file.file, states.get(file.display))
+            if summary is not None:
+                found[file.display] = summary
+        return found
 
     # What the cache knows.
 

@@ -25,6 +25,7 @@ COMMANDS = {
     "explain": "perflint.cli.explain",
     "fix": "perflint.cli.fix",
     "rules": "perflint.cli.rules",
+    "server": "perflint.cli.server",
 }
 
 

@@ -1,0 +1,141 @@
+"""Checks for an editor: open documents with their texts, the project around them from disk. Knows no protocol."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perflint.discovery import Discovery, FoundFile, discover, display_path, project_root
+from perflint.errors import SourceError
+from perflint.finding import Applicability, Finding, Fix, Problem, Report
+from perflint.fixes.ignores import ignore_fixes
+from perflint.fixes.rounds import fix_files
+from perflint.registry import load_rules
+from perflint.rule import Rule
+from perflint.run import Memory, Options, check_overlay
+from perflint.settings import Selection, Settings, load_settings
+from perflint.source.file import SourceFile
+
+
+class CancelledError(Exception):
+    """Nobody waits for the result any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What is found in one open document, and the text that was checked."""
+
+    source: SourceFile
+    findings: tuple[Finding, ...]
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Project:
+    discovery: Discovery
+    options: Options
+    overlay: Mapping[str, str]
+
+
+class Analyst:
+    """Checks documents, remembering from one time to the next what it read of the files around them."""
+
+    def __init__(self) -> None:
+        self._memory = Memory()
+        self._rules: list[type[Rule]] | None = None
+
+    @property
+    def rules(self) -> list[type[Rule]]:
+        if self._rules is None:
+            self._rules = list(load_rules())
+        return self._rules
+
+    def check(self, texts: Mapping[Path, str], cancelled: Callable[[], bool]) -> dict[Path, Result]:
+        """Findings of all of `texts`, open documents by absolute path, each with its whole project around it.
+
+        A document that the configuration excludes has none. Raises PerflintError for a configuration that does not
+        read, CancelledError as soon as `cancelled`.
+        """
+        results: dict[Path, Result] = {}
+        for root, files in _by_project(texts).items():
+            project = self._project(root, {file: texts[file] for file in files}, cancelled)
+            report = check_overlay(project.discovery, project.options, project.overlay)
+            for file in files:
+                results[file] = _result(report, display_path(file), texts[file])
+        return results
+
+    def fix_all(self, texts: Mapping[Path, str], file: Path, cancelled: Callable[[], bool]) -> str:
+        """The text of one document with all safe fixes made. Raises as `check` does."""
+        root = project_root([file])
+        project = self._project(root, texts, cancelled)
+        path = display_path(file)
+        only = dataclasses.replace(
+            project.discovery,
+            reported=tuple(one for one in project.discovery.reported if one.display == path),
+            problems=(),
+        )
+
+        def recheck(overlay: Mapping[str, str]) -> Report:
+            return check_overlay(only, project.options, {**project.overlay, **overlay})
+
+        source = SourceFile(path, texts[file])
+        findings = recheck({}).findings
+        outcome = fix_files({path: source}, findings, recheck, lambda fix: fix.applicability is Applicability.SAFE)
+        return source.raw_of(outcome.files[0].text) if outcome.files else source.text
+
+    def _project(self, root: Path | None, texts: Mapping[Path, str], cancelled: Callable[[], bool]) -> _Project:
+        files = [file for file in texts if project_root([file]) == root]
+        settings = load_settings(root or files[0].parent)
+        discovery = _discovery(root, files, settings)
+        selected = Selection(settings).resolve(self.rules)
+
+        def progress(_done: int, _total: int) -> None:
+            if cancelled():
+                raise CancelledError
+
+        progress(0, 0)
+        options = Options(
+            settings=settings,
+            rules=[rule() for rule in selected],
+            progress=progress,
+            everything=len(selected) == len(self.rules),
+            memory=self._memory,
+        )
+        return _Project(discovery, options, {display_path(file): texts[file] for file in files})
+
+
+def _by_project(texts: Iterable[Path]) -> dict[Path | None, list[Path]]:
+    grouped: dict[Path | None, list[Path]] = {}
+    for file in texts:
+        grouped.setdefault(project_root([file]), []).append(file)
+    return grouped
+
+
+def _discovery(root: Path | None, files: Sequence[Path], settings: Settings) -> Discovery:
+    """The project, with the open documents to be reported: those it holds, and those not yet on disk."""
+    found = [FoundFile(display_path(file), file) for file in files]
+    if root is None:
+        return Discovery(None, tuple(sorted(found)), tuple(sorted(found)))
+    whole = discover([root], settings)
+    known = {one.display for one in whole.analysed}
+    reported = tuple(sorted(one for one in found if one.display in known or not one.file.exists()))
+    analysed = tuple(sorted({*whole.analysed, *reported}))
+    return Discovery(root, reported, analysed)
+
+
+def _result(report: Report, path: str, text: str) -> Result:
+    return Result(
+        SourceFile(path, text),
+        tuple(finding for finding in report.findings if finding.path == path),
+        tuple(problem for problem in report.errors if problem.path == path),
+    )
+
+
+def silencing(source: SourceFile, finding: Finding) -> Fix | None:
+    """The fix that silences one finding with a comment, None where there is no place for one."""
+    try:
+        return ignore_fixes(source, [finding])[0]
+    except SourceError:
+        return None
