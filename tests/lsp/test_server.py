@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("pygls")
 
-from editing import applied, editor, session
+from lsp_client import applied, editor, session
 from lsprotocol import types
 
 from perflint.cli import app
