@@ -57,7 +57,7 @@ def test_findings_follow_the_text_in_the_editor_and_not_the_one_on_disk(root: Pa
                 8,
             )
             assert "Why hot: runs every step: train.py:5" in found.message
-            (hop,) = found.related_information or ()
+            (hop,) = list(found.related_information or [])
             assert (hop.location.uri, hop.location.range.start.line) == (client.uri("train.py"), 4)
             client.change("train.py", COLD)
             assert await client.codes("train.py") == []
