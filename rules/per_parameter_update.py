@@ -1,0 +1,376 @@
+"""TPL605: parameters updated one by one in Python on every step."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from perflint.api import (
+    Applicability,
+    Context,
+    Finding,
+    Fix,
+    Heat,
+    Impact,
+    Loops,
+    Rule,
+    callee_name,
+    is_test,
+    keyword,
+)
+
+from ._loops import names_in
+
+_WALKS = frozenset("parameters named_parameters buffers named_buffers".split())
+#: Functions around a walk that leave it one.
+_WRAPPERS = frozenset("list tuple enumerate filter zip zip_strict reversed chain".split())
+#: Lists that are named for what they hold.
+_LISTS = re.compile(r"(?:^|_)(?:params|parameters|grads|gradients)(?:_|$)")
+_UPDATES = frozenset(
+    "mul_ add_ sub_ div_ lerp_ addcmul_ addcdiv_ clamp_ clamp_min_ clamp_max_ clip_ copy_ mul add sub lerp".split()
+)
+#: What an update may call besides: it neither computes statistics nor communicates.
+_HARMLESS = frozenset(
+    "detach to float data is_floating_point items values keys zip parameters named_parameters state_dict isinstance "
+    "hasattr getattr no_grad type_as cpu cuda startswith min max float int dtype clone view_as is_complex".split()
+)
+#: Layers of one or two parameters.
+_LAYERS = frozenset(f"torch.nn.{name}" for name in "Linear Conv1d Conv2d Conv3d Embedding LayerNorm Bilinear".split())
+#: Methods by which classes of moving averages mix two values.
+_MIXERS = frozenset("update_average".split())
+#: Tensors that are spread over processes, which `torch._foreach_*` does not take everywhere.
+_SHARDED = (
+    "FullyShardedDataParallel",
+    "FSDP",
+    "fully_shard",
+    "DTensor",
+    "summon_full_params",
+    "to_local",
+    "full_tensor",
+    "GatheredParameters",
+)
+
+
+class PerParameterUpdate(Rule):
+    """A Python loop updates parameters one after the other on every step: a moving average, clipping, a step by hand.
+
+    Why it is slow
+    Each operation on each parameter is a launch of its own: two for each of 300 parameters are 600, where
+    `torch._foreach_*` needs a handful. On one thread of a CPU with torch 2.13, a moving average of 300 parameters of
+    1,000 numbers took 0.57 of the loop's time by `_foreach_mul_` and `_foreach_add_`, 0.42 by `lerp_` in the loop, and
+    0.19 by `_foreach_lerp_`; of 300 parameters of 30,000 numbers 0.71 to 0.79, of 12 parameters of a million 0.75. An
+    update that builds the new value first (`copy_(d * x + (1 - d) * y)`) takes twice as long as one in place. On a GPU,
+    where a launch is all that a small update costs, the loop loses more.
+
+    What to write instead
+    Moving averages: `torch._foreach_lerp_(averages, values, 1 - decay)` on two lists, or
+    `torch.optim.swa_utils.AveragedModel` with `get_ema_multi_avg_fn`, which names its entries differently. Clipping:
+    `torch.nn.utils.clip_grad_norm_` or `clip_grad_value_`; scaling: `torch._foreach_mul_(gradients, factor)`. A step by
+    hand: `torch.optim.SGD`.
+
+    When to leave it
+    Loops outside of hot code, a loop beside a `_foreach_` way, updates that differ from parameter to parameter (an
+    optimizer's own step, rates by name, statistics of each, noise), sharded parameters, plain copies, communication:
+    perflint is silent there. It also gains nothing for a handful of parameters.
+
+    Fix safety
+    Unsafe: `torch._foreach_*` raises for an empty list, for integer buffers and for lists of mixed types, and is not a
+    public name. `_foreach_mul_` and `_foreach_add_` give the same bits as `mul_` and `add_`; `lerp_` differs from them
+    in the last bit.
+    """
+
+    code, name = "TPL605", "per-parameter-update"
+    impact = Impact.MEDIUM
+    listens = (Loops(),)
+    at_least = Heat.STEP
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if not isinstance(node, ast.For) or is_test(ctx.path) or not _is_walk(node.iter):
+            return
+        if ctx.heat(node.body[0]) < Heat.STEP or _has_another_way(node, ctx) or _is_small(node.iter, ctx):
+            return
+        updates = _updates(node)
+        if not updates or not _is_alike(node):
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f"The loop over `{ctx.text(node.iter)}` {ctx.heat(node.body[0]).phrase} and launches "
+            f"{_count(updates)} for each parameter.",
+            advice=_advice(updates, ctx),
+            fix=_fix(node, ctx),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """One operation that changes what the loop walks over."""
+
+    node: ast.AST
+    method: str
+
+
+def _is_walk(node: ast.expr) -> bool:
+    """`model.parameters()`, pairs of those, entries of state dicts, lists named for parameters or gradients."""
+    if isinstance(node, ast.Name):
+        return _LISTS.search(node.id) is not None
+    if isinstance(node, ast.Attribute):
+        return _LISTS.search(node.attr) is not None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _is_walk(node.left) and _is_walk(node.right)
+    if not isinstance(node, ast.Call):
+        return False
+    if callee_name(node) in _WALKS:
+        return isinstance(node.func, ast.Attribute)
+    if callee_name(node) in ("items", "values") and isinstance(node.func, ast.Attribute):
+        return _is_state(node.func.value)
+    return callee_name(node) in _WRAPPERS and any(_is_walk(item) for item in node.args)
+
+
+def _is_state(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        return callee_name(node) == "state_dict"
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return re.search(r"(?:^|_)(?:shadow|ema)(?:_|$)|state_dict$", name) is not None
+
+
+def _is_small(node: ast.expr, ctx: Context) -> bool:
+    """Whether the walk is over the two parameters of a single layer."""
+    return any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in _WALKS
+        and ctx.kind(part.func.value).qualified in _LAYERS
+        for part in ast.walk(node)
+    )
+
+
+def _has_another_way(node: ast.For, ctx: Context) -> bool:
+    """Whether it is an optimizer's own step, stands beside a `_foreach_` way, or walks over sharded tensors."""
+    if ctx.mentions(*_SHARDED):
+        return True
+    function = ctx.tree.function_of(node)
+    if function is not None and any(name.startswith("_foreach") for name in names_in(function)):
+        return True
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, ast.ClassDef):
+            return any("Optim" in name for base in outer.bases for name in names_in(base))
+        if isinstance(outer, ast.For) and _is_walk(outer.iter):
+            return True
+    return False
+
+
+# What the body does.
+
+
+def _updates(node: ast.For) -> list[_Update]:
+    """Operations that change a tensor of the loop by arithmetic."""
+    own = _own_names(node)
+    found = []
+    for part in _statements(node):
+        if isinstance(part, ast.AugAssign) and _root(part.target) in own:
+            found.append(_Update(part, type(part.op).__name__))
+        elif isinstance(part, ast.Assign) and len(part.targets) == 1 and _sets_tensor(part.targets[0], own):
+            if _mixes(part.value, node):
+                found.append(_Update(part, "copy_"))
+        elif isinstance(part, ast.Expr):
+            found += _calls(part.value, own)
+    return found
+
+
+def _calls(node: ast.expr, own: set[str]) -> Iterator[_Update]:
+    """Updates of a chain such as `e.mul_(d).add_(p, alpha=1 - d)`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return
+    name = node.func.attr
+    if name not in _UPDATES:
+        return
+    out = keyword(node, "out")
+    if out is not None and _root(out) in own:
+        yield _Update(node, name)
+    elif name.endswith("_"):
+        yield from _calls(node.func.value, own)
+        changed = _root(node.func.value)
+        if changed in own and (name != "copy_" or any(_mixes(item, None) for item in node.args)):
+            yield _Update(node, name)
+
+
+def _mixes(value: ast.expr, loop: ast.For | None) -> bool:
+    """Whether a value is computed: by an operator, by a method that mixes two, or so in the loop before."""
+    for part in ast.walk(value):
+        if isinstance(part, ast.BinOp) or (isinstance(part, ast.Call) and callee_name(part) in _MIXERS):
+            return True
+        if isinstance(part, ast.Name) and loop is not None:
+            made = [item for item in _statements(loop) if isinstance(item, ast.Assign) and _binds(item, part.id)]
+            if any(_mixes(item.value, None) for item in made):
+                return True
+    return False
+
+
+def _binds(statement: ast.Assign, name: str) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
+
+
+def _own_names(node: ast.For) -> set[str]:
+    """The loop's names, and those bound in it."""
+    names = {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
+    for part in _statements(node):
+        if isinstance(part, ast.Assign):
+            names |= {item.id for item in part.targets if isinstance(item, ast.Name)}
+    # What is reached by the loop's key: `average[name]`.
+    for item in ast.walk(node):
+        if isinstance(item, ast.Subscript) and isinstance(item.slice, ast.Name) and item.slice.id in names:
+            base = _root(item.value)
+            if base is not None:
+                names.add(f"{base}[]")
+    return names
+
+
+def _statements(node: ast.For) -> Iterator[ast.stmt]:
+    for statement in node.body:
+        for part in ast.walk(statement):
+            if isinstance(part, ast.stmt):
+                yield part
+
+
+def _root(node: ast.expr) -> str | None:
+    """The name an update starts from; `name[]` where it is an entry."""
+    entry = False
+    while True:
+        if isinstance(node, ast.Subscript):
+            entry, node = True, node.value
+        elif isinstance(node, ast.Attribute):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        else:
+            break
+    return (f"{node.id}[]" if entry else node.id) if isinstance(node, ast.Name) else None
+
+
+def _sets_tensor(target: ast.expr, own: set[str]) -> bool:
+    """Whether an assignment gives a parameter other values: `p.data = ...`, `average[name] = ...`."""
+    if isinstance(target, ast.Attribute):
+        return target.attr in ("data", "grad") and _root(target) in own
+    return isinstance(target, ast.Subscript) and _root(target) in own
+
+
+def _is_alike(node: ast.For) -> bool:
+    """Whether every parameter is treated the same way, by updates and nothing else."""
+    for part in ast.walk(ast.Module(body=node.body, type_ignores=[])):
+        if isinstance(part, ast.Call) and callee_name(part) not in _UPDATES | _HARMLESS | _MIXERS:
+            return False
+        if isinstance(part, (ast.If, ast.IfExp)) and _tells_apart(part.test):
+            return False
+        if isinstance(part, (ast.For, ast.While, ast.Break, ast.Return, ast.Await, ast.Yield)):
+            return False
+    return True
+
+
+def _tells_apart(test: ast.expr) -> bool:
+    """Whether a test asks for some parameters by name or shape."""
+    return any(
+        (isinstance(part, ast.Constant) and isinstance(part.value, str))
+        or (isinstance(part, ast.Attribute) and part.attr in ("ndim", "shape"))
+        for part in ast.walk(test)
+    )
+
+
+# What is said and done.
+
+
+def _count(updates: list[_Update]) -> str:
+    return "an update" if len(updates) == 1 else f"{len(updates)} updates"
+
+
+def _advice(updates: list[_Update], ctx: Context) -> str:
+    text = " ".join(ctx.text(update.node) for update in updates)
+    methods = {update.method for update in updates}
+    if methods & {"clamp_", "clip_", "clamp_min_", "clamp_max_"}:
+        return "Use `torch._foreach_clamp_min_` and `torch._foreach_clamp_max_` on a list of all of them."
+    if len(updates) == 1 and ".grad" in text and methods & {"mul_", "div_", "Mult", "Div"}:
+        return "Use `torch._foreach_mul_` on a list of all gradients, or `torch.nn.utils.clip_grad_norm_`."
+    if ".grad" in text:
+        return "Use an optimizer such as `torch.optim.SGD`, or `torch._foreach_add_` on lists."
+    if len(updates) == 1 and methods & {"mul_", "div_", "Mult", "Div"}:
+        return "Use `torch._foreach_mul_` on a list of all of them."
+    return (
+        "Use `torch._foreach_lerp_` on two lists, or `torch.optim.swa_utils.AveragedModel` with `get_ema_multi_avg_fn`."
+    )
+
+
+def _fix(node: ast.For, ctx: Context) -> Fix | None:
+    """The loop as calls on lists, where its body is one chain of updates over fresh walks."""
+    statement, walks = node.body[0], _fresh_walks(node)
+    if len(node.body) != 1 or not isinstance(statement, ast.Expr) or not walks or ctx.edit.would_lose_comment(node):
+        return None
+    torch, imports = ctx.edit.ensure_import("torch", at=node)
+    lines = [_line(link, walks, torch, ctx) for link in _links(statement.value)]
+    if not lines or "" in lines:
+        return None
+    indent = "\n" + ctx.source.lines[node.lineno - 1][: node.col_offset]
+    return Fix(
+        "Update all parameters at once",
+        Applicability.UNSAFE,
+        (*imports, ctx.edit.replace(node, indent.join(lines))),
+        reason="raises for an empty list, and for parameters that are not floating-point numbers of one type",
+    )
+
+
+def _fresh_walks(node: ast.For) -> dict[str, ast.expr]:
+    """What each name of the loop walks over, where the walks start anew when they are asked for again."""
+    if isinstance(node.target, ast.Name):
+        names, walks = [node.target], [node.iter]
+    elif isinstance(node.target, ast.Tuple) and isinstance(node.iter, ast.Call) and callee_name(node.iter) == "zip":
+        names = [item for item in node.target.elts if isinstance(item, ast.Name)]
+        walks = node.iter.args
+    else:
+        return {}
+    fresh = all(isinstance(walk, ast.Call) and callee_name(walk) == "parameters" for walk in walks)
+    return {name.id: walk for name, walk in zip(names, walks)} if fresh and len(names) == len(walks) else {}
+
+
+def _links(node: ast.expr) -> list[ast.Call]:
+    """The calls of a chain, first to last."""
+    links: list[ast.Call] = []
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        links.insert(0, node)
+        node = node.func.value
+    return links
+
+
+def _line(link: ast.Call, walks: dict[str, ast.expr], torch: str, ctx: Context) -> str:
+    """The call on lists that does the same for all; empty where there is none."""
+    given, method = link.args, callee_name(link)
+    first = link.func
+    while isinstance(first, ast.Attribute) and isinstance(first.value, ast.Call):
+        first = first.value.func
+    assert isinstance(first, ast.Attribute)
+    changed = _list(first.value, walks, ctx)
+    weight = given[1] if method == "lerp_" and len(given) == 2 else keyword(link, "alpha") or keyword(link, "weight")
+    if method == "mul_" and len(given) == 1 and not link.keywords and changed:
+        return "" if _uses(given[0], walks) else f"{torch}._foreach_mul_({changed}, {ctx.text(given[0])})"
+    other = _list(given[0], walks, ctx) if given else ""
+    if weight is None or _uses(weight, walks) or not changed or not other:
+        return ""
+    if method == "lerp_":
+        return f"{torch}._foreach_lerp_({changed}, {other}, {ctx.text(weight)})"
+    if method == "add_" and len(given) == 1:
+        return f"{torch}._foreach_add_({changed}, {other}, alpha={ctx.text(weight)})"
+    return ""
+
+
+def _list(node: ast.expr, walks: dict[str, ast.expr], ctx: Context) -> str:
+    """All values that an expression of one of the loop's names takes; empty where it has several."""
+    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and part.id in walks}
+    if len(names) != 1:
+        return ""
+    name = names.pop()
+    walk = ctx.text(walks[name])
+    return f"list({walk})" if isinstance(node, ast.Name) else f"[{ctx.text(node)} for {name} in {walk}]"
+
+
+def _uses(node: ast.expr, walks: dict[str, ast.expr]) -> bool:
+    return any(isinstance(part, ast.Name) and part.id in walks for part in ast.walk(node))
