@@ -22,6 +22,9 @@ READ_NAMES = (*READ_METHODS, *sorted({name.rpartition(".")[2] for name in _READ_
 _ACCELERATOR_WORDS = frozenset(
     "cuda device to_device Accelerator accelerator Fabric LightningModule pl xpu npu local_rank get_device".split()
 )
+_OUTPUT = re.compile(r"plot|visuali[sz]|draw|save|export|write|render", re.IGNORECASE)
+#: Functions that make pictures and files, or are the variant for the host.
+_FOR_PEOPLE = re.compile(r"plot|visuali[sz]|draw|render|_cpu$", re.IGNORECASE)
 _LOSS_MAKERS = ("loss", "criterion", "objective", "model", "net", "compute_loss", "loss_fn", "module", "engine")
 
 
@@ -111,10 +114,17 @@ def kind_on_device(kind: Kind, node: ast.expr, ctx: Context) -> Confidence | Non
     if kind.place is Place.MODULE:
         return kind.certainty if uses_accelerator(ctx) else None
     # What a module's forward or a training step is handed has been moved before.
-    handed = kind.place is Place.UNKNOWN and kind.how.startswith(("annotated as", "used as"))
-    if handed and (ctx.role(node) == "train" or in_forward(node, ctx)) and uses_accelerator(ctx):
+    if kind.place is Place.UNKNOWN and kind.how.startswith(("annotated as", "used as")) and _is_handed(node, ctx):
         return Confidence.MEDIUM
     return None
+
+
+def _is_handed(node: ast.expr, ctx: Context) -> bool:
+    if ctx.role(node) not in ("train", "batches") and not in_forward(node, ctx):
+        return False
+    _, route, _ = ctx.heat_and_route(node)
+    # Pictures and files are made from what was copied to the host.
+    return uses_accelerator(ctx) and not any(_OUTPUT.search(hop.text) for hop in route[1:])
 
 
 def uses_accelerator(ctx: Context) -> bool:
@@ -179,8 +189,11 @@ def _is_kept_from(test: ast.BoolOp, value: ast.AST) -> bool:
     return False
 
 
-def prepares_data(node: ast.AST, ctx: Context) -> bool:
-    """Whether `node` belongs to the data side, where tensors are on the host."""
+def works_on_host(node: ast.AST, ctx: Context) -> bool:
+    """Whether `node` belongs to code whose tensors are on the host, or have to go there: the data side, pictures."""
+    function = ctx.tree.function_of(node)
+    if function is not None and _FOR_PEOPLE.search(function.name):
+        return True
     return ctx.role(node) == "data" and not in_forward(node, ctx)
 
 

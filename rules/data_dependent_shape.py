@@ -22,7 +22,7 @@ from perflint.api import (
     tensors,
 )
 
-from ._waits import certainty_on_device, in_forward, is_exceptional, is_on_device
+from ._waits import certainty_on_device, in_forward, is_exceptional, is_on_device, works_on_host
 
 _SHAPES = frozenset(name for name, wait in tensors.SYNC_METHODS.items() if wait is tensors.Wait.SHAPE)
 _CHECKS = frozenset(
@@ -96,7 +96,9 @@ _COUNTS = "the size of the result depends on the values, so the host waits until
 
 
 def _is_worth_it(node: ast.AST, ctx: Context) -> bool:
-    return ctx.role(node) == "train" or (ctx.role(node) not in ("data", "eval") and in_forward(node, ctx))
+    if works_on_host(node, ctx):
+        return False
+    return ctx.role(node) in ("train", "batches") or (ctx.role(node) not in ("data", "eval") and in_forward(node, ctx))
 
 
 def _called(node: ast.Call, ctx: Context) -> tuple[ast.expr, str, str] | None:
@@ -148,7 +150,7 @@ def _repeated(node: ast.Call, value: ast.expr, ctx: Context, *, is_method: bool)
 def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | None:
     """`x[mask]` read, or written with a tensor. Of a Python number it becomes a `masked_fill`, which does not wait."""
     mask = node.slice
-    if not _is_boolean(mask, ctx) and not _is_called_mask(mask):
+    if not _is_boolean(mask, ctx) and not (_is_called_mask(mask) and in_forward(node, ctx)):
         return None
     if not is_on_device(node.value, ctx) or not is_on_device(mask, ctx):
         return None
@@ -167,7 +169,7 @@ def _is_boolean(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
     if isinstance(node, ast.Compare):
         return True
     if isinstance(node, ast.UnaryOp):
-        return isinstance(node.op, ast.Invert) and _is_boolean(node.operand, ctx, depth - 1)
+        return isinstance(node.op, ast.Invert)
     if isinstance(node, ast.BinOp):
         bitwise = isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor))
         return bitwise and (_is_boolean(node.left, ctx, depth - 1) or _is_boolean(node.right, ctx, depth - 1))
@@ -183,8 +185,6 @@ def _is_boolean(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
 
 
 def _is_called_mask(node: ast.expr) -> bool:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
-        return True
     name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
     return bool(_MASK.search(name))
 

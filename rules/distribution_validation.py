@@ -21,7 +21,7 @@ from perflint.api import (
     keyword,
 )
 
-from ._waits import is_on_device, prepares_data
+from ._waits import is_on_device, works_on_host
 
 _CLASSES = (
     "Normal Categorical Bernoulli Beta Gamma Dirichlet Laplace Exponential Poisson Uniform Multinomial Cauchy StudentT "
@@ -60,7 +60,7 @@ class DistributionValidation(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         target = ctx.target(node.func)
-        if target is None or not target.startswith("torch.distributions.") or prepares_data(node, ctx):
+        if target is None or not target.startswith("torch.distributions.") or works_on_host(node, ctx):
             return
         if has_unpacking(node) or keyword(node, "validate_args") is not None:
             return

@@ -15,6 +15,9 @@ _MEASURING = re.compile(
     r"bench|profil|timing|timer|time_|_time|perf|speed|latency|throughput|measure|warm_?up", re.IGNORECASE
 )
 _OWNERS = re.compile(r"accelerator|fabric|strategy|distributed|dist$|state$|comm$|torch$|cuda$", re.IGNORECASE)
+_HARDWARE = re.compile(r"cuda|device|gpu|is_available|distributed|world_size|rank|is_initialized", re.IGNORECASE)
+#: Names of options that ask for a wait; `no_sync` is the accumulation of gradients.
+_OPTION = re.compile(r"(?<!no_)sync|barrier|debug|profil", re.IGNORECASE)
 #: What such a wait is there for: streams of its own, copies that are read later, files that others read.
 _REASONS = frozenset(
     "Stream stream wait_stream record_stream non_blocking CUDAGraph graph save load save_checkpoint makedirs rmtree "
@@ -91,6 +94,8 @@ def _waits_for(node: ast.Call, ctx: Context) -> str | None:
 def _has_reason(node: ast.Call, ctx: Context) -> bool:
     """Whether the function around it does something that such a wait may protect."""
     function = ctx.tree.function_of(node)
+    if _is_asked_for(node, ctx):
+        return True
     if function is not None and _is_thin(function):
         return True  # a helper that does nothing else: where it is called is what matters
     for part in ast.walk(function or ctx.tree.module):
@@ -99,6 +104,22 @@ def _has_reason(node: ast.Call, ctx: Context) -> bool:
                 return True
         elif isinstance(part, ast.keyword) and part.arg == "non_blocking" and _copies_to_host(part, ctx):
             return True
+    return False
+
+
+def _is_asked_for(node: ast.Call, ctx: Context) -> bool:
+    """Whether a test decides about it: an option of that name, or for processes anything but whether there are any."""
+    is_barrier = callee_name(node) != "synchronize"
+    child: ast.AST = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.While)):
+            return False
+        if isinstance(outer, ast.If):
+            if is_barrier and not _HARDWARE.search(ctx.text(outer.test)):
+                return True
+            if child not in outer.orelse and _OPTION.search(ctx.text(outer.test)):
+                return True
+        child = outer
     return False
 
 

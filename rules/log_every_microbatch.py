@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tier, trackers
 
 from ._printing import is_tracker
-from ._waits import is_exceptional, prepares_data, region_of
+from ._waits import is_exceptional, region_of, works_on_host
 
 _NAMES = (*sorted(trackers.TRACKER_METHODS), *sorted({name.rpartition(".")[2] for name in trackers.TRACKER_FUNCTIONS}))
 
@@ -40,7 +40,7 @@ class LogEveryMicrobatch(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not is_tracker(node, ctx) or prepares_data(node, ctx) or is_exceptional(node, ctx):
+        if not is_tracker(node, ctx) or works_on_host(node, ctx) or is_exceptional(node, ctx):
             return
         calls = [
             part

@@ -9,7 +9,7 @@ from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impa
 
 from ._guarded import used_under_guard
 from ._printing import formatter_around
-from ._waits import READ_NAMES, Read, device_read, in_forward, is_exceptional, prepares_data, region_of
+from ._waits import READ_NAMES, Read, device_read, in_forward, is_exceptional, region_of, works_on_host
 
 _STEP_ENDS = frozenset({"backward", "step", "scale"})
 
@@ -50,12 +50,12 @@ class SyncInHotLoop(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         read = device_read(node, ctx)
-        if read is None or prepares_data(node, ctx) or is_exceptional(node, ctx):
+        if read is None or works_on_host(node, ctx) or is_exceptional(node, ctx):
             return
         if formatter_around(node, ctx) is not None or used_under_guard(node, ctx) is not None:
             return  # tensor-formatting and unused-metric-work say it better
         others = _other_reads(node, ctx)
-        if read.copies and not others and _hands_on(node, ctx):
+        if read.copies and _hands_on(node, others, ctx):
             return
         forward = in_forward(node, ctx)
         yield self.finding(
@@ -113,7 +113,7 @@ def _other_reads(node: ast.Call, ctx: Context) -> list[ast.Call]:
 
 def _impact(node: ast.Call, others: list[ast.Call], ctx: Context, *, forward: bool) -> Impact:
     role = ctx.role(node)
-    if role in ("eval", "decode"):
+    if role in ("eval", "decode", "batches"):
         return Impact.MEDIUM if others else Impact.LOW
     if others or forward:
         return Impact.HIGH
@@ -131,12 +131,29 @@ def _ends_step(node: ast.Call, ctx: Context) -> bool:
     return bool(steps) and all((part.lineno, part.col_offset) < end for part in steps)
 
 
-def _hands_on(node: ast.Call, ctx: Context) -> bool:
-    """Whether a whole tensor is moved because it leaves torch or the loop: results have to reach the host somehow."""
-    if ctx.role(node) != "train":
-        return True
+def _hands_on(node: ast.Call, others: list[ast.Call], ctx: Context) -> bool:
+    """Whether a whole tensor is moved because it leaves torch or the loop: results have to reach the host somehow, but
+    once per step, not once per sample of it.
+    """
     parent = ctx.tree.parent(node)
-    return isinstance(parent, ast.Attribute) and parent.attr == "numpy"
+    to_numpy = isinstance(parent, ast.Attribute) and parent.attr == "numpy"
+    if in_forward(node, ctx):
+        return to_numpy or isinstance(parent, ast.Return)
+    if ctx.role(node) == "train":
+        return _is_iterated(node, ctx) or (not others and to_numpy)
+    return not others or len([loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]) < 2
+
+
+def _is_iterated(node: ast.Call, ctx: Context) -> bool:
+    """`for row in ids.cpu()`: one copy instead of one for each row."""
+    child: ast.AST = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.For, ast.comprehension)):
+            return child is outer.iter
+        if isinstance(outer, ast.stmt):
+            return False
+        child = outer
+    return False
 
 
 def _fix(node: ast.Call, ctx: Context) -> Fix | None:
@@ -153,14 +170,24 @@ def _fix(node: ast.Call, ctx: Context) -> Fix | None:
     if _is_used(target.id, statement, loop):
         return None
     value = ctx.text(node.func.value)
-    kept = value if value.endswith(".detach()") else f"{value}.detach()"
+    kept = value if value.endswith(".detach()") or ctx.grad_off(node) else f"{value}.detach()"
+    number = "int" if _is_count(node.func.value) else "float"
     return Fix(
         "Sum on the device and read after the loop",
         Applicability.UNSAFE,
-        (ctx.edit.replace(node, kept), ctx.edit.insert_after(loop, f"{target.id} = float({target.id})")),
+        (ctx.edit.replace(node, kept), ctx.edit.insert_after(loop, f"{target.id} = {number}({target.id})")),
         reason=f"`{target.id}` is summed in the tensor's precision instead of Python's float64",
         numerics="same to rounding",
     )
+
+
+def _is_count(value: ast.expr) -> bool:
+    """`(prediction == target).sum()`: a whole number."""
+    if not (isinstance(value, ast.Call) and callee_name(value) == "sum" and isinstance(value.func, ast.Attribute)):
+        return False
+    counted = value.func.value
+    compared = isinstance(counted, ast.Call) and callee_name(counted) in ("eq", "ne", "gt", "ge", "lt", "le")
+    return compared or isinstance(counted, ast.Compare)
 
 
 def _is_used(name: str, statement: ast.AugAssign, loop: ast.AST) -> bool:

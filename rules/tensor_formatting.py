@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Nodes, Rule
 
 from ._printing import PRINTING_NAMES, Printed, formatter_around, is_formatter, is_tracker, printed_in
-from ._waits import certainty_on_device, device_read, is_exceptional, prepares_data
+from ._waits import certainty_on_device, device_read, is_exceptional, works_on_host
 
 
 class TensorFormatting(Rule):
@@ -48,7 +48,7 @@ class TensorFormatting(Rule):
         tracks = isinstance(node, ast.Call) and is_tracker(node, ctx)
         if not (tracks or is_formatter(node, ctx)) or formatter_around(node, ctx) is not None:
             return
-        if prepares_data(node, ctx) or is_exceptional(node, ctx):
+        if works_on_host(node, ctx) or is_exceptional(node, ctx):
             return
         printed = list(printed_in(node, ctx))
         if tracks:

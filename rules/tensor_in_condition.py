@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Heat, Impact, Nodes, Rule
 
-from ._waits import certainty_on_device, in_forward, is_exceptional, prepares_data, uses_accelerator
+from ._waits import certainty_on_device, in_forward, is_exceptional, uses_accelerator, works_on_host
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -43,7 +43,7 @@ class TensorInCondition(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         asked = [leaf for test in _tests(node) for leaf in _leaves(test) if _is_asked(leaf, ctx)]
-        if not asked or prepares_data(asked[0], ctx):
+        if not asked or works_on_host(asked[0], ctx):
             return
         yield self.finding(
             asked[0],
@@ -109,13 +109,13 @@ _ARRAYS = ("np", "numpy", "pd", "pandas", "jnp", "pl", "polars")
 
 
 def _reduces_unknown(leaf: ast.expr, ctx: Context) -> bool:
-    """`x.any()` or `x.all() <= 1` in a forward pass: where no arrays are about, only a tensor has these methods."""
+    """`x.any()` or `x.all() <= 1` in a forward or a training step: without arrays about, only a tensor has these."""
     call = leaf.left if isinstance(leaf, ast.Compare) else leaf
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("any", "all")):
         return False
     if call.args or call.keywords or ctx.kind(call.func.value).known or ctx.mentions(*_ARRAYS):
         return False
-    return in_forward(call, ctx) and uses_accelerator(ctx)
+    return (ctx.role(call) == "train" or in_forward(call, ctx)) and uses_accelerator(ctx)
 
 
 def _message(node: ast.AST, asked: list[ast.expr], ctx: Context) -> str:

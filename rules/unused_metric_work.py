@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
 
 from ._guarded import GuardedUse, used_under_guard
-from ._waits import READ_NAMES, device_read, is_exceptional, prepares_data
+from ._waits import READ_NAMES, device_read, is_exceptional, works_on_host
 
 
 class UnusedMetricWork(Rule):
@@ -39,7 +39,7 @@ class UnusedMetricWork(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         read = device_read(node, ctx)
-        if read is None or prepares_data(node, ctx) or is_exceptional(node, ctx):
+        if read is None or works_on_host(node, ctx) or is_exceptional(node, ctx):
             return
         found = used_under_guard(node, ctx)
         if found is None:

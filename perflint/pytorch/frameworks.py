@@ -461,7 +461,8 @@ _BY_NAME = {name: framework for framework in FRAMEWORKS for name in framework.di
 #: Methods that calling an `nn.Module` runs; as hot as the call.
 MODULE_CALLS = words("forward __call__")
 MODULE_BASES = words(
-    "torch.nn.Module torch.jit.ScriptModule transformers.PreTrainedModel lightning.LightningModule "
+    "torch.nn.Module torch.nn.modules.loss._Loss torch.nn.modules.loss._WeightedLoss torch.jit.ScriptModule "
+    "transformers.PreTrainedModel lightning.LightningModule "
     "composer.ComposerModel mmengine.model.BaseModel mmengine.model.BaseModule"
 )
 
