@@ -27,7 +27,7 @@ from perflint.api import (
     tensors,
 )
 
-from ._transfers import constructor
+from ._transfers import aligns, brought_down, constructor
 
 _CONSTRUCTORS = (
     tensors.CONSTRUCTORS | tensors.LIKE_CONSTRUCTORS | {"torch.Tensor", "torch.FloatTensor", "torch.LongTensor"}
@@ -78,9 +78,9 @@ class BlockingTransfer(Rule):
             value = value.but(tag=Tag.BATCH, place=Place.HOST, certainty=Confidence.MEDIUM)
         if not value.holds_tensors or value.place is not Place.HOST:
             return
-        if ctx.role(node) == "data" or _is_reported_elsewhere(node.func.value, ctx):
+        if ctx.role(node) == "data" or _is_reported_elsewhere(node, ctx):
             return  # device-work-in-dataset and alloc-then-transfer say what is wrong there
-        if _moves_itself(node, ctx) or (_aligns(node, ctx) and not _is_surely_host(node.func.value, value)):
+        if _moves_itself(node, ctx) or (aligns(node, ctx) and not _is_surely_host(node.func.value, value)):
             return
         advice, movable = _advice(node, value, ctx)
         yield self.finding(
@@ -115,30 +115,14 @@ _MOVERS = re.compile(
     r"(?:^|_)(?:to|2)_?(?:cuda|device|gpu)$|^_?(?:cast|move|send|copy|put)_(?:data|batch|samples?|inputs?)"
 )
 
-#: What holds a device without being a tensor: `args.device`, `self.accelerator.device`, `model.device`.
-_HOLDERS = (
-    "self",
-    "arg",
-    "cfg",
-    "conf",
-    "opt",
-    "param",
-    "accelerator",
-    "fabric",
-    "trainer",
-    "model",
-    "net",
-    "state",
-    "runner",
-    "engine",
-)
 
-
-def _is_reported_elsewhere(value: ast.expr, ctx: Context) -> bool:
-    """`torch.zeros(n).to(device)` and `x.pin_memory().to(device)`: other rules say what is wrong there."""
+def _is_reported_elsewhere(node: ast.Call, ctx: Context) -> bool:
+    """`torch.zeros(n).to(device)`, `x.pin_memory().to(device)`, `x.cpu().to(device)`: other rules say what is wrong."""
+    assert isinstance(node.func, ast.Attribute)
+    value = node.func.value
     if isinstance(value, ast.Call) and callee_name(value) == "pin_memory":
         return True
-    return constructor(value, _CONSTRUCTORS, ctx) is not None
+    return constructor(value, _CONSTRUCTORS, ctx) is not None or brought_down(node, ctx) is not None
 
 
 def _is_batch_mover(call: ast.Call, ctx: Context) -> bool:
@@ -159,18 +143,6 @@ def _moves_itself(call: ast.Call, ctx: Context) -> bool:
         return False
     moved = ctx.text(call.func.value)
     return any(isinstance(target, ast.Attribute) and ctx.text(target) == moved for target in parent.targets)
-
-
-def _aligns(call: ast.Call, ctx: Context) -> bool:
-    """`x.to(y.device)`: mostly a safeguard that moves nothing."""
-    target = keyword(call, "device") or (call.args[0] if call.args else None)
-    if isinstance(target, ast.Attribute) and target.attr == "device":
-        owner = ctx.kind(target.value)
-        if owner.known:
-            return owner.holds_tensors
-        name = ctx.text(target.value).rpartition(".")[2].strip("_").lower()
-        return not any(word in name for word in _HOLDERS)
-    return isinstance(target, (ast.Name, ast.Attribute)) and ctx.kind(target).tag is Tag.TENSOR
 
 
 def _advice(node: ast.Call, value: Kind, ctx: Context) -> tuple[str, bool]:

@@ -9,6 +9,7 @@ from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impa
 
 from ._guarded import used_under_guard
 from ._printing import formatter_around
+from ._transfers import goes_back
 from ._waits import READ_NAMES, Read, device_read, in_forward, is_exceptional, region_of, works_on_host
 
 _STEP_ENDS = frozenset({"backward", "step", "scale"})
@@ -55,7 +56,7 @@ class SyncInHotLoop(Rule):
         if formatter_around(node, ctx) is not None or used_under_guard(node, ctx) is not None:
             return  # tensor-formatting and unused-metric-work say it better
         others = _other_reads(node, ctx)
-        if read.copies and _hands_on(node, others, ctx):
+        if (read.copies and _hands_on(node, others, ctx)) or goes_back(node, ctx):
             return
         forward = in_forward(node, ctx)
         yield self.finding(

@@ -1,0 +1,139 @@
+"""TPL116: tensors widened on the host right before they are sent to the device."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import (
+    Applicability,
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Fix,
+    Heat,
+    Impact,
+    Place,
+    Rule,
+    Span,
+    has_unpacking,
+    is_test,
+    tensors,
+)
+
+from ._transfers import brought_down, constructor
+
+#: Wider than anything they are called on, or no change at all.
+_WIDEST = {"long": "int64", "double": "float64"}
+_PIXELS = re.compile(
+    r"(?:^|_)(?:im|imgs?|images?|frames?|pixels?|pixel_values|masks?|videos?|clips?)(?:_|\d*$)", re.IGNORECASE
+)
+_NARROW = re.compile(r"uint8|int8|bool|float16|bfloat16|half|byte|ByteTensor|BoolTensor|read_image|pil_to_tensor")
+
+
+class CastBeforeTransfer(Rule):
+    """A cast to a wider type before the copy converts on the host and sends more bytes than there are.
+
+    Why it is slow
+    `images.float().to(device)` converts on the CPU, into new memory that is not pinned, and then sends four bytes for
+    each pixel instead of one. The device converts in no time, and the loader's pinned memory is used only by the copy
+    of the batch as it came.
+
+    What to write instead
+    `images.to(device, non_blocking=True).float()`; the same for `.long()` and `.double()`.
+
+    When to leave it
+    Casts that make the value smaller (float64 to float32, anything to half): those belong before the copy. Where the
+    value has the wider type already the cast does nothing, and nothing is lost. perflint is silent where it cannot see
+    that a `.float()` widens, and for values that are cast for work on the host.
+
+    Fix safety
+    Unsafe: the values are the same bits (widening is exact), but if the value has a wider type than it seems, more
+    bytes travel than before.
+    """
+
+    code, name = "TPL116", "cast-before-transfer"
+    impact = Impact.MEDIUM
+    listens = (Calls("to", "cuda"),)
+    at_least = Heat.STEP
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or is_test(ctx.path):
+            return
+        cast = node.func.value
+        if not (isinstance(cast, ast.Call) and isinstance(cast.func, ast.Attribute)) or cast.args or cast.keywords:
+            return
+        if cast.func.attr not in (*_WIDEST, "float") or not ctx.kind(node).on_accelerator or ctx.role(node) == "data":
+            return
+        value = cast.func.value
+        if constructor(cast, tensors.CONSTRUCTORS, ctx) is not None:
+            return  # alloc-then-transfer says what is wrong there
+        kind = ctx.kind(value)
+        if not kind.holds_tensors or kind.place is not Place.HOST or brought_down(node, ctx) is not None:
+            return
+        sure = _widens(cast.func.attr, value, node, ctx)
+        if sure is None:
+            return
+        text = ctx.text(value)
+        yield self.finding(
+            cast,
+            ctx,
+            f"`{ctx.text(cast)}` {ctx.heat(node).phrase} on the host, and the wider values are sent to the device.",
+            advice=f"Send it as it is and cast there: `{text}{_suffix(cast, node, ctx)}.{cast.func.attr}()`.",
+            fix=self._fix(node, cast, value, ctx),
+            confidence=min(sure, kind.certainty),
+        )
+
+    @staticmethod
+    def _fix(node: ast.Call, cast: ast.Call, value: ast.expr, ctx: Context) -> Fix | None:
+        assert isinstance(cast.func, ast.Attribute)
+        suffix = _suffix(cast, node, ctx)
+        if not suffix.startswith(".") or "\n" in suffix or ctx.edit.would_lose_comment(node, value):
+            return None
+        return Fix(
+            "Cast on the device",
+            Applicability.UNSAFE,
+            (ctx.edit.replace(node, f"{ctx.tree.text(value)}{suffix}.{cast.func.attr}()"),),
+            reason="if the value has a wider type than it seems, more bytes travel than before",
+        )
+
+
+def _suffix(cast: ast.Call, node: ast.Call, ctx: Context) -> str:
+    """The move as written: `.to(device, non_blocking=True)`."""
+    start, end = ctx.tree.span(cast), ctx.tree.span(node)
+    return _text(Span(start.end_line, start.end_column, end.end_line, end.end_column), ctx)
+
+
+def _text(span: Span, ctx: Context) -> str:
+    if span.line != span.end_line:
+        return "\n"
+    return ctx.source.lines[span.line - 1][span.column - 1 : span.end_column - 1]
+
+
+def _widens(cast: str, value: ast.expr, node: ast.Call, ctx: Context) -> Confidence | None:
+    """How sure it is that a cast makes the value larger, None where it may as well make it smaller."""
+    if any(_NARROW.search(ctx.text(origin)) for origin in ctx.inference.origins(value)):
+        return Confidence.HIGH
+    if _is_scaled(node, ctx):
+        return Confidence.HIGH
+    if cast in _WIDEST:
+        return Confidence.MEDIUM
+    name = ctx.text(value).rpartition(".")[2]
+    return Confidence.MEDIUM if _PIXELS.search(name) and not _comes_from_numpy(value, ctx) else None
+
+
+def _is_scaled(node: ast.Call, ctx: Context) -> bool:
+    """`images.float().to(device) / 255`: eight bits a value."""
+    parent = ctx.tree.parent(node)
+    if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Div) and parent.left is node:
+        return isinstance(parent.right, ast.Constant) and parent.right.value in (255, 256, 127.5)
+    return False
+
+
+def _comes_from_numpy(value: ast.expr, ctx: Context) -> bool:
+    """What comes from numpy may be float64, and smaller as float32."""
+    return any("numpy" in ctx.text(origin) for origin in ctx.inference.origins(value))

@@ -1,0 +1,78 @@
+"""TPL108: samples moved to the device one by one, where the batch is not made yet."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, Tag, has_unpacking, is_test, keyword
+
+from ._transfers import aligns
+
+_TENSORS = (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.UNKNOWN, Tag.MAPPING, Tag.SEQUENCE)
+_BUFFERS = ("buffer", "replay", "rollout", "memory")
+
+
+class DeviceWorkInDataset(Rule):
+    """A dataset that moves each sample to the device makes many small copies that wait, and breaks forked workers.
+
+    Why it is slow
+    Each `.to(device)` in `__getitem__` or `collate_fn` is a copy of its own that waits for all work queued on the
+    device, once per sample instead of once per batch, and from memory that is not pinned. With workers it does not
+    run at all: CUDA cannot be initialised again in a forked process, and tensors on a device should not be sent
+    between processes.
+
+    What to write instead
+    Hand out host tensors, let the loader pin them (`pin_memory=True`), and move the whole batch in the training loop
+    with `non_blocking=True`.
+
+    When to leave it
+    A dataset whose data lie on the device altogether and are only indexed, with no workers, is fast: perflint is
+    silent there, as for decoders that decode on the device, replay buffers, changes of type and moves to the host.
+
+    Fix safety
+    No fix: the move belongs into another function, the one that takes the batch.
+    """
+
+    code, name = "TPL108", "device-work-in-dataset"
+    impact = Impact.HIGH
+    listens = (Calls("to", "cuda"),)
+    at_least = Heat.STEP
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or is_test(ctx.path):
+            return
+        if ctx.role(node) != "data" or _is_buffer(node, ctx):
+            return
+        if aligns(node, ctx) or _is_asked_for(node, ctx) or isinstance(ctx.tree.parent(node), ast.Expr):
+            return  # what is moved and not taken is a module: a tensor would stay where it is
+        moved = ctx.kind(node.func.value)
+        if moved.tag not in _TENSORS or moved.on_accelerator or not ctx.kind(node).on_accelerator:
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node)}` runs while samples are made: a small copy each time that waits for the device, and an "
+            "error in forked workers.",
+            advice="Hand out host tensors, and move the whole batch in the loop that takes it, with pinned memory and "
+            "`non_blocking=True`.",
+            confidence=Confidence.HIGH if moved.known else Confidence.MEDIUM,
+        )
+
+
+def _is_asked_for(node: ast.Call, ctx: Context) -> bool:
+    """Whether a helper moves to the device its caller names, and `None` may be what the dataset says."""
+    target = node.args[0] if node.args else keyword(node, "device")
+    function = ctx.tree.function_of(node)
+    if not isinstance(target, ast.Name) or function is None:
+        return False
+    arguments = function.args
+    return any(item.arg == target.id for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+
+
+def _is_buffer(node: ast.Call, ctx: Context) -> bool:
+    """Whether the samples come from a replay buffer, which lives beside the training loop."""
+    owner = ctx.tree.class_of(node)
+    return owner is not None and any(word in owner.name.lower() for word in _BUFFERS)

@@ -1,0 +1,198 @@
+"""TPL113: tensors built from lists of numpy arrays, element by element."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import (
+    Applicability,
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Fix,
+    Impact,
+    Rule,
+    Tag,
+    arrays,
+    has_unpacking,
+    is_test,
+    keyword,
+)
+
+_CONSTRUCTORS = (
+    "torch.tensor",
+    "torch.as_tensor",
+    "torch.asarray",
+    "torch.Tensor",
+    "torch.FloatTensor",
+    "torch.LongTensor",
+    "torch.DoubleTensor",
+    "torch.IntTensor",
+)
+_SPARSE = frozenset("tocoo tocsr tocsc coo_matrix csr_matrix csc_matrix coo_array csr_array".split())
+_SPARSE_PARTS = frozenset("row col indices indptr data".split())
+#: Of an array these methods give an array again.
+_ARRAY_METHODS = frozenset(
+    "astype reshape transpose flatten ravel copy squeeze swapaxes clip repeat cumsum toarray todense view".split()
+)
+
+
+class TensorFromListOfArrays(Rule):
+    """`torch.tensor` of a list of arrays walks every number in Python, hundreds of times slower than one copy.
+
+    Why it is slow
+    The list is a nested sequence to PyTorch: it visits each element of each array as a Python object. For 32 arrays of
+    3 x 224 x 224 floats that takes 750 ms, where `torch.from_numpy(np.stack(xs))` takes 1.5 ms (500 times less,
+    measured on a CPU); for 256 arrays of 16 floats it is 6 times. PyTorch warns about it once, at run time.
+
+    What to write instead
+    `torch.tensor(np.array(xs))`, which copies once more, or `torch.from_numpy(np.stack(xs))`.
+
+    When to leave it
+    Lists of numbers (also numpy scalars), and lists of tensors, which are for `torch.stack`: perflint is silent there.
+
+    Fix safety
+    Safe for a list that is written out with arrays of one visible dtype: same bits, no memory shared. Otherwise
+    unsafe: with arrays of different types a list takes the first one's and `np.array` the widest, and an empty list
+    gives float64 instead of float32.
+    """
+
+    code, name = "TPL113", "tensor-from-list-of-arrays"
+    impact = Impact.HIGH
+    listens = (Calls(*(name.rpartition(".")[2] for name in _CONSTRUCTORS)),)
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if len(node.args) != 1 or has_unpacking(node) or is_test(ctx.path) or not ctx.is_call_of(node, *_CONSTRUCTORS):
+            return
+        data = node.args[0]
+        sure = _holds_arrays(data, ctx)
+        if sure is None:
+            return
+        numpy, imports = ctx.edit.ensure_import("numpy", at=node)
+        reason = "" if _is_uniform(data, ctx) else "arrays of different types, or an empty list, give another dtype"
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node.func)}` walks the arrays in `{_short(data, ctx)}` number by number, in Python.",
+            advice=f"Join them first: `{ctx.text(node.func)}({numpy}.array({_short(data, ctx)}))`.",
+            fix=Fix(
+                "Join the arrays before making the tensor",
+                Applicability.UNSAFE if reason else Applicability.SAFE,
+                (*imports, ctx.edit.wrap(data, f"{numpy}.array(", ")")),
+                reason=reason,
+            ),
+            confidence=sure,
+        )
+
+
+def _short(node: ast.expr, ctx: Context) -> str:
+    text = ctx.text(node)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _holds_arrays(data: ast.expr, ctx: Context) -> Confidence | None:
+    """How sure it is that `data` is a list of arrays of at least one dimension, None when nothing says so."""
+    if isinstance(data, (ast.List, ast.Tuple)):
+        return Confidence.HIGH if data.elts and all(_is_array(item, ctx) for item in data.elts) else None
+    if isinstance(data, (ast.ListComp, ast.GeneratorExp)):
+        return Confidence.HIGH if _is_array(data.elt, ctx) else None
+    if not isinstance(data, ast.Name):
+        return None
+    appended = _appended(data, ctx)
+    if appended is None:
+        origins = [item for item in ctx.inference.origins(data) if item is not data]
+        sure = [_holds_arrays(item, ctx) for item in origins if not isinstance(item, ast.Name)]
+        return Confidence.HIGH if len(origins) == 1 and sure == [Confidence.HIGH] else None
+    return Confidence.HIGH if appended and all(_is_array(item, ctx) for item in appended) else None
+
+
+def _appended(data: ast.Name, ctx: Context) -> list[ast.expr] | None:
+    """What is appended to a list that begins empty in this scope, None when `data` is no such list."""
+    origins = ctx.inference.origins(data)
+    if not (len(origins) == 1 and isinstance(origins[0], ast.List) and not origins[0].elts):
+        return None
+    found: list[ast.expr] = []
+    for part in ast.walk(ctx.tree.scope_of(data)):
+        if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)):
+            continue
+        receiver = part.func.value
+        if isinstance(receiver, ast.Name) and receiver.id == data.id:
+            if part.func.attr != "append" or len(part.args) != 1:
+                return []
+            found.append(part.args[0])
+    return found
+
+
+def _is_array(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
+    """Whether an expression is an array that is no single number: made as one, not picked out of one by an index."""
+    if depth == 0:
+        return False
+    if isinstance(node, ast.Call):
+        if (ctx.target(node.func) or "") in arrays.ARRAY_FUNCTIONS:
+            return ctx.kind(node).tag is Tag.ARRAY and not _is_scalar(node, ctx)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "numpy":
+            kind = ctx.kind(node.func.value)
+            return kind.is_tensor and not kind.scalar and not _is_reduced(node.func.value)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "astype" and _is_name(node.func.value):
+            return ctx.kind(node.func.value).tag in (Tag.UNKNOWN, Tag.ARRAY)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _ARRAY_METHODS:
+            return _is_array(node.func.value, ctx, depth - 1)
+        return False
+    if isinstance(node, ast.Attribute) and node.attr in _SPARSE_PARTS:
+        return any(_makes_sparse(item) for item in ctx.inference.origins(node.value))
+    if isinstance(node, ast.Name):
+        origins = [item for item in ctx.inference.origins(node) if item is not node]
+        return bool(origins) and all(_is_array(item, ctx, depth - 1) for item in origins)
+    return False
+
+
+def _is_name(node: ast.expr) -> bool:
+    """A name stands for a whole array; what an index picks out of one may be a number."""
+    return isinstance(node, ast.Name)
+
+
+def _makes_sparse(node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return name in _SPARSE
+
+
+def _is_scalar(node: ast.Call, ctx: Context) -> bool:
+    """`np.array(1.0)`, `np.asarray(x)` of a number: an array without a dimension; so may be a dot product."""
+    if (ctx.target(node.func) or "").rpartition(".")[2] in ("dot", "matmul", "where", "norm", "einsum"):
+        return True
+    if not node.args:
+        return False
+    return ctx.kind(node.args[0]).tag is Tag.NUMBER and (ctx.target(node.func) or "").endswith(("array", "asarray"))
+
+
+def _is_reduced(node: ast.expr) -> bool:
+    """Whether a tensor may be a single number: an element, or a sum."""
+    if isinstance(node, ast.Subscript):
+        return not isinstance(node.slice, (ast.Slice, ast.Tuple))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in ("cpu", "detach", "float", "clone", "contiguous"):
+            return _is_reduced(node.func.value)
+        return node.func.attr in ("mean", "sum", "max", "min", "norm", "item")
+    return False
+
+
+def _is_uniform(data: ast.expr, ctx: Context) -> bool:
+    """Whether a list is written out, with arrays whose dtype is spelled, and the same."""
+    if not isinstance(data, ast.List) or not data.elts:
+        return False
+    types = {_dtype(item, ctx) for item in data.elts}
+    return len(types) == 1 and "" not in types
+
+
+def _dtype(node: ast.expr, ctx: Context) -> str:
+    if not isinstance(node, ast.Call):
+        return ""
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "astype" and node.args:
+        return ctx.text(node.args[0])
+    given = keyword(node, "dtype")
+    return ctx.text(given) if given is not None else ""

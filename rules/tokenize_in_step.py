@@ -1,0 +1,97 @@
+"""TPL109: text tokenized in the training step."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, Tag, callee_name, is_test
+
+_METHODS = ("encode", "encode_plus", "batch_encode_plus", "tokenize")
+_NAMES = ("tokenizer", "tok", "_tokenizer", "text_tokenizer", "bert_tokenizer", "clip_tokenizer")
+_TOKENIZER = re.compile(r"(?:^|_)tok(?:enizer)?s?$", re.IGNORECASE)
+#: What makes the text in the step itself: then there is nothing to tokenize beforehand.
+_FRESH = frozenset("generate decode batch_decode sample rollout rollouts respond chat completions".split())
+
+
+class TokenizeInStep(Rule):
+    """Text that is known before the loop is tokenized in the training step, while the device has to wait for it.
+
+    Why it is slow
+    A tokenizer is serial work on the host, between two steps, and again in every epoch. It is hidden only as far as
+    the host runs ahead of the device, and ends that as soon as anything in the step reads a value back.
+
+    What to write instead
+    Tokenize once, before the loop (`dataset.map(...)`), or in the dataset or `collate_fn` of a loader with workers.
+    Text that is the same in every step (a prompt, an anchor) is tokenized before the loop.
+
+    When to leave it
+    Text that the step itself makes: reinforcement learning, generation, prompts for evaluation, chat templates over
+    fresh answers; and decoding for a log. perflint is silent there, and in collate functions.
+
+    Fix safety
+    No fix: the text has to be shown to be known before the loop.
+    """
+
+    code, name = "TPL109", "tokenize-in-step"
+    impact = Impact.MEDIUM
+    listens = (Calls(*_NAMES, *_METHODS),)
+    at_least = Heat.STEP
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if is_test(ctx.path) or not node.args or not _is_tokenizer_call(node, ctx):
+            return
+        if ctx.role(node) != "train" or ctx.grad_off(node) or _makes_text(node, ctx):
+            return
+        constant = isinstance(node.args[0], ast.Constant)
+        if not constant and not _is_in_step(node, ctx):
+            return  # the text comes from a caller, who may have made it just now
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node.func)}(...)` {ctx.heat(node).phrase} on the host, and the device waits for its tokens."
+            + (" The text is the same each time." if constant else ""),
+            advice="Tokenize before the loop."
+            if constant
+            else "Tokenize before the loop, or in the dataset or collate function of a loader with workers.",
+            confidence=Confidence.MEDIUM,
+        )
+
+
+def _is_tokenizer_call(node: ast.Call, ctx: Context) -> bool:
+    func = node.func
+    if callee_name(node) in _METHODS and isinstance(func, ast.Attribute):
+        return _is_tokenizer(func.value, ctx)
+    return isinstance(func, (ast.Name, ast.Attribute)) and _is_tokenizer(func, ctx)
+
+
+def _is_tokenizer(node: ast.expr, ctx: Context) -> bool:
+    kind = ctx.kind(node)
+    if kind.tag is Tag.TOKENIZER:
+        return True
+    if kind.known and kind.tag is not Tag.INSTANCE:
+        return False
+    if not isinstance(node, (ast.Name, ast.Attribute)) or any(ref.path for ref in ctx.refs(node)):
+        return False  # a tokenizer of the project's own may be anything, such as a module that quantizes images
+    return bool(_TOKENIZER.search(ctx.text(node).rpartition(".")[2]))
+
+
+def _is_in_step(node: ast.Call, ctx: Context) -> bool:
+    """Whether the call stands in the training loop itself, or in the step of a framework."""
+    function = ctx.tree.function_of(node)
+    if function is not None and function.name in ("training_step", "compute_loss", "train_step"):
+        return True
+    return any(ctx.is_root_loop(loop) for loop in ctx.loops(node))
+
+
+def _makes_text(node: ast.Call, ctx: Context) -> bool:
+    """Whether the function that tokenizes, or the step above it, also generates or decodes text."""
+    function = ctx.tree.function_of(node)
+    place: ast.AST = function if function is not None else ctx.tree.statement_of(node)
+    for part in ast.walk(place):
+        if isinstance(part, ast.Call) and callee_name(part) in _FRESH:
+            return True
+    _, route, _ = ctx.heat_and_route(node)
+    return any(re.search(r"generat|rollout|sampl|reward|env\b", hop.text, re.IGNORECASE) for hop in route)
