@@ -148,6 +148,15 @@ def _read(file: Path, *, required: bool) -> Settings | None:
     return settings_of(table, file)
 
 
+def keys_of(file: Path) -> list[str]:
+    """The keys that a configuration file gives. Raises SettingsError."""
+    table: object = _toml(file)
+    if file.name == "pyproject.toml":
+        for name in ("tool", "perflint"):
+            table = table.get(name, {}) if isinstance(table, dict) else {}
+    return list(table) if isinstance(table, dict) else []
+
+
 def _toml(file: Path) -> dict[str, object]:
     if sys.version_info >= (3, 11):
         import tomllib

@@ -50,6 +50,7 @@ MAY_IMPORT = {
     "run": _FLOW | {"fixes", "cache", "notebook", "parallel", "placing", "stored"},
     # What of a report is new: against a file, and against git.
     "baseline": _WORDS | {"report"},
+    "schemas": _WORDS | {"report"},
     "changes": _WORDS | {"source"},
     "verify": _FLOW | {"fixes", "cache"},
     "testing": _FLOW | {"fixes"},

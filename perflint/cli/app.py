@@ -22,6 +22,8 @@ COMMANDS = {
     "baseline": "perflint.cli.baseline",
     "check": "perflint.cli.check",
     "clean": "perflint.cli.clean",
+    "completion": "perflint.cli.completion",
+    "config": "perflint.cli.config",
     "explain": "perflint.cli.explain",
     "fix": "perflint.cli.fix",
     "rules": "perflint.cli.rules",

@@ -37,7 +37,9 @@ def _options(function: C) -> C:
         type=click.Path(path_type=Path, dir_okay=False),
         help=f"The file; by default the one the configuration names, else {FILE} at the root of the project.",
     )
-    return click.argument("paths", nargs=-1)(file(project.selection_options(project.run_options(function))))
+    return click.argument("paths", nargs=-1, shell_complete=project.complete_files)(
+        file(project.selection_options(project.run_options(function)))
+    )
 
 
 @command.command("write")

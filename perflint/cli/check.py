@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,11 +20,56 @@ from perflint.settings import FailOn, Settings
 if TYPE_CHECKING:
     from perflint.discovery import Discovery
     from perflint.finding import Report
-    from perflint.run import Options
+    from perflint.run import Memory, Options
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The command line."""
+
+    paths: tuple[str, ...]
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    confidence: str | None
+    config: Path | None
+    fail_on: str | None
+    output_format: str | None
+    output: Path | None
+    stdin_filename: str | None
+    explain_heat: str | None
+    baseline: Path | None
+    changed_since: str | None
+    reason: str
+    jobs: int | None
+    fix: bool
+    unsafe: bool
+    extra: bool
+    exit_zero: bool
+    no_baseline: bool
+    add_ignores: bool
+    statistics: bool
+    watch: bool
+    color: bool | None
+    no_cache: bool
+    debug: bool
+
+    def __post_init__(self) -> None:
+        if self.unsafe and not self.fix:
+            raise click.UsageError("--unsafe says which fixes --fix makes")
+        if self.reason and not self.add_ignores:
+            raise click.UsageError("--reason is what the comments of --add-ignores say")
+        if "-" in self.paths and (self.fix or self.add_ignores):
+            raise click.UsageError("standard input cannot be rewritten; 'perflint fix -' prints it fixed")
+        if self.watch and ("-" in self.paths or self.add_ignores or self.explain_heat):
+            raise click.UsageError("--watch goes with files, and neither with --add-ignores nor --explain-heat")
+
+    def settings(self) -> Settings:
+        named = (self.stdin_filename or "stdin.py",) if "-" in self.paths else self.paths
+        return project.settings_for(named, self.config, self.confidence)
 
 
 @click.command("check")
-@click.argument("paths", nargs=-1)
+@click.argument("paths", nargs=-1, shell_complete=project.complete_files)
 @project.selection_options
 @click.option("--fix", is_flag=True, help="Make the safe fixes first, as 'perflint fix --apply' does.")
 @click.option("--unsafe", is_flag=True, help="With --fix, make the unsafe ones too.")
@@ -35,102 +81,89 @@ if TYPE_CHECKING:
 @click.option("--output-format", type=click.Choice(FORMATS), help="How to print.")
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file.")
 @click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
+@click.option("--watch", is_flag=True, help="Check again whenever a file changes, until interrupted.")
 @click.option("--stdin-filename", metavar="FILE", help="Name of what the path '-' reads from standard input.")
 @click.option("--explain-heat", metavar="FILE:LINE", help="Say how often a line runs and why, instead of checking.")
 @click.option("--color/--no-color", default=None, help="Colour, by default on a terminal only.")
 @project.run_options
-def command(
-    paths: tuple[str, ...],
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    confidence: str | None,
-    config: Path | None,
-    fail_on: str | None,
-    output_format: str | None,
-    output: Path | None,
-    stdin_filename: str | None,
-    explain_heat: str | None,
-    baseline: Path | None,
-    changed_since: str | None,
-    reason: str,
-    jobs: int | None,
-    *,
-    fix: bool,
-    unsafe: bool,
-    extra: bool,
-    exit_zero: bool,
-    no_baseline: bool,
-    add_ignores: bool,
-    statistics: bool,
-    color: bool | None,
-    no_cache: bool,
-    debug: bool,
-) -> int:
+def command(paths: tuple[str, ...], **given: Any) -> int:
     """Check PATHS (default: the working directory), knowing the whole project around them.
 
     Exit code 0: nothing found; 1: findings, or files changed by --fix; 2: the input or perflint was at fault.
     """
+    asked = _Asked(paths=paths or (".",), **given)
+    return _watch(asked) if asked.watch else _once(asked)
+
+
+def _watch(asked: _Asked) -> int:
+    from perflint.cli.watching import watch
+    from perflint.run import Memory
+
+    def files() -> tuple[Path, ...]:
+        settings = asked.settings()
+        discovery, _ = project.find(asked.paths, None, settings)
+        configuration = () if settings.file is None else (settings.file,)
+        return (*configuration, *(one.file for one in discovery.analysed))
+
+    memory = Memory()
+    watch(lambda: _once(asked, memory), files)
+    return CLEAN
+
+
+def _once(asked: _Asked, memory: Memory | None = None) -> int:
     from perflint.run import Options, check
 
-    paths = paths or (".",)
-    if unsafe and not fix:
-        raise click.UsageError("--unsafe says which fixes --fix makes")
-    if reason and not add_ignores:
-        raise click.UsageError("--reason is what the comments of --add-ignores say")
-    if "-" in paths and (fix or add_ignores):
-        raise click.UsageError("standard input cannot be rewritten; 'perflint fix -' prints it fixed")
-    named = (stdin_filename or "stdin.py",) if "-" in paths else paths
-    settings = project.settings_for(named, config, confidence)
-    counting = settings.fail_on if fail_on is None else FailOn.parse(fail_on)
-    shown_as = output_format or settings.output_format
-    discovery, stdin = project.find(paths, stdin_filename, settings)
-    chosen = project.choose(settings, select, ignore, extra=extra)
+    settings = asked.settings()
+    counting = settings.fail_on if asked.fail_on is None else FailOn.parse(asked.fail_on)
+    discovery, stdin = project.find(asked.paths, asked.stdin_filename, settings)
+    chosen = project.choose(settings, asked.select, asked.ignore, extra=asked.extra)
     git_root = _git_root(discovery, settings)
-    narrow = narrowing.Narrowing.of(settings, git_root, baseline, changed_since, off=no_baseline)
+    narrow = narrowing.Narrowing.of(settings, git_root, asked.baseline, asked.changed_since, off=asked.no_baseline)
     with console.progress() as progress:
         options = Options(
             settings=settings,
             rules=[rule() for rule in chosen.running],
             stdin=stdin,
-            jobs=jobs or settings.jobs or project.default_jobs(),
-            debug=debug,
+            jobs=asked.jobs or settings.jobs or project.default_jobs(),
+            debug=asked.debug,
             progress=progress,
-            cache=not no_cache,
+            cache=not asked.no_cache,
             everything=len(chosen.running) == len(chosen.known),
+            memory=memory,
         )
-        if explain_heat is not None:
-            console.write(_explain_heat(discovery, options, explain_heat))
+        if asked.explain_heat is not None:
+            console.write(_explain_heat(discovery, options, asked.explain_heat))
             return CLEAN
         report = narrow(check(discovery, options))
-        made = fixing.make(discovery, options, report, narrow, unsafe=unsafe) if fix else fixing.NOTHING
+        made = fixing.make(discovery, options, report, narrow, unsafe=asked.unsafe) if asked.fix else fixing.NOTHING
         if made.written:
             report = narrow(check(discovery, options))
         silenced = ignoring.Ignored()
-        if add_ignores:
-            silenced = ignoring.add_ignores(discovery, options, report, reason)
+        if asked.add_ignores:
+            silenced = ignoring.add_ignores(discovery, options, report, asked.reason)
             ignoring.report_ignored(silenced)
             report = narrow(check(discovery, options))
     for line in made.lines():
         console.complain(line)
     text = render(
         report,
-        shown_as,
+        asked.output_format or settings.output_format,
         chosen.known,
-        color=output is None and console.wants_color(color),
+        color=asked.output is None and console.wants_color(asked.color),
         width=console.width(),
-        statistics=statistics,
+        statistics=asked.statistics,
         root=git_root,
         version=__version__,
     )
-    _deliver(text, output, report)
-    if debug:
+    _deliver(text, asked.output, report)
+    if asked.debug:
         for problem in report.errors:
             if problem.detail:
                 sys.stderr.write(f"{problem.path}: {problem.message}\n{problem.detail}\n")
     if report.errors or made.problems or silenced.problems:
         return FAULT
     is_clean = not made.written and not any(map(counting.counts, report.findings))
-    return CLEAN if is_clean or exit_zero else FOUND
+    return CLEAN if is_clean or asked.exit_zero else FOUND
 
 
 def _deliver(text: str, output: Path | None, report: Report) -> None:

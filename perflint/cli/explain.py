@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perflint.cli import console
+from perflint.cli import console, project
 from perflint.cli.app import CLEAN
 from perflint.errors import PerflintError
 
@@ -22,7 +22,7 @@ _LABELS = {"fixed": "After `perflint fix`", "unsafe": "After `perflint fix --uns
 
 
 @click.command("explain")
-@click.argument("rule")
+@click.argument("rule", shell_complete=project.complete_rules)
 def command(rule: str) -> int:
     """Print the page of RULE (a code or a name): what costs, what to write instead, when to leave it, fix safety."""
     console.write(page(find_rule(rule)))

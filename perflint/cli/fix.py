@@ -21,7 +21,7 @@ _COLORS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 @click.command("fix")
-@click.argument("paths", nargs=-1)
+@click.argument("paths", nargs=-1, shell_complete=project.complete_files)
 @click.option("--apply", is_flag=True, help="Write the changes.")
 @click.option("--diff", is_flag=True, help="Show the changes and write nothing; the default.")
 @click.option("--unsafe", is_flag=True, help="Include fixes that need a person's look.")

@@ -17,6 +17,8 @@ from perflint.finding import Confidence
 from perflint.settings import Selection, Settings, level_of, load_settings
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from perflint.rule import Rule
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -30,12 +32,37 @@ class Chosen:
     running: tuple[type[Rule], ...]
 
 
+def complete_rules(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    # Imported late: hardly any run completes anything.
+    from perflint.cli.completion import rules_like
+
+    return rules_like(incomplete)
+
+
+def complete_files(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
 def selection_options(function: C) -> C:
     """The options that say which rules run: `select`, `ignore`, `extra`, `confidence`, `config`."""
     for option in reversed(
         (
-            click.option("--select", metavar="RULES", multiple=True, help="Run these only: codes, prefixes, names."),
-            click.option("--ignore", metavar="RULES", multiple=True, help="Leave these out: codes, prefixes, names."),
+            click.option(
+                "--select",
+                metavar="RULES",
+                multiple=True,
+                shell_complete=complete_rules,
+                help="Run these only: codes, prefixes, names.",
+            ),
+            click.option(
+                "--ignore",
+                metavar="RULES",
+                multiple=True,
+                shell_complete=complete_rules,
+                help="Leave these out: codes, prefixes, names.",
+            ),
             click.option("--extra", is_flag=True, help="Run the extra rules too."),
             click.option(
                 "--confidence",

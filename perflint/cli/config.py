@@ -1,0 +1,140 @@
+"""`perflint config`: the settings that hold and where each came from, and schemas for other tools."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perflint.cli import console, project
+from perflint.cli.app import CLEAN
+from perflint.discovery import display_path, project_root
+
+if TYPE_CHECKING:
+    from perflint.settings import Settings
+
+
+@click.group("config")
+def command() -> None:
+    """Show the configuration that holds, or its schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    key: str
+    value: Any
+    source: str
+
+
+@command.command("show")
+@click.argument("path", default=".", shell_complete=project.complete_files)
+@click.option("--config", type=click.Path(path_type=Path), help="Read this configuration file.")
+@click.option("--output-format", type=click.Choice(("text", "json")), default="text", help="How to print.")
+def show(path: str, config: Path | None, output_format: str) -> int:
+    """Show every setting that holds for PATH, its value, and where it came from."""
+    settings = project.settings_for((path,), config, None)
+    values = list(_values(settings, project_root([Path(path).absolute()])))
+    if output_format == "json":
+        file = None if settings.file is None else display_path(settings.file)
+        listed = {one.key: {"value": one.value, "source": one.source} for one in values}
+        console.write(json.dumps({"file": file, "settings": listed}, indent=2) + "\n")
+        return CLEAN
+    console.write(f"{'no configuration file' if settings.file is None else display_path(settings.file)}\n\n")
+    shown = [(one.key, _toml(one.value), one.source) for one in values]
+    widths = [max(len(row[column]) for row in shown) for column in (0, 1)]
+    for key, value, source in shown:
+        console.write(f"{key.ljust(widths[0])} = {value.ljust(min(widths[1], 40))}  # {source}\n")
+    return CLEAN
+
+
+@command.command("schema")
+@click.argument("of", type=click.Choice(("config", "report")), default="config")
+def schema(of: str) -> int:
+    """Print the JSON schema of the configuration (`config`, the default) or of the JSON `report`."""
+    from perflint import schemas
+
+    made = schemas.configuration() if of == "config" else schemas.report()
+    console.write(json.dumps(made, indent=2) + "\n")
+    return CLEAN
+
+
+def _values(settings: Settings, root: Path | None) -> Iterator[_Value]:
+    given = _lines(settings)
+    for field in fields(settings):
+        key = field.name.replace("_", "-")
+        if key == "file":
+            continue
+        value = _plain(getattr(settings, field.name), settings)
+        if key in given:
+            assert settings.file is not None
+            yield _Value(key, value, f"{display_path(settings.file)}{given[key]}")
+        else:
+            yield _worked_out(key, value, root)
+
+
+def _worked_out(key: str, value: Any, root: Path | None) -> _Value:
+    """What holds where nothing is written."""
+    if key == "target-torch":
+        from perflint.requirements import project_torch
+
+        found = project_torch(root) if root is not None else None
+        if found is not None:
+            return _Value(key, "{}.{}".format(*found), "the project's requirements")
+        return _Value(key, "newest", "default")
+    if key == "jobs":
+        return _Value(key, project.default_jobs(), "the processors there are")
+    if key == "cache-dir":
+        from perflint.cache import FOLDER
+
+        return _Value(key, None if root is None else display_path(root / FOLDER), "default")
+    if key == "select":
+        return _Value(key, "all core rules", "default")
+    return _Value(key, value, "default")
+
+
+def _lines(settings: Settings) -> dict[str, str]:
+    """`:LINE` of each key that the file gives; empty where its line is not plain to see."""
+    from perflint.settings import keys_of
+
+    if settings.file is None:
+        return {}
+    places = dict.fromkeys(keys_of(settings.file), "")
+    inside = settings.file.name != "pyproject.toml"
+    for number, line in enumerate(settings.file.read_text(encoding="utf-8-sig").splitlines(), 1):
+        header = re.match(r"\s*\[\s*([^\]]*?)\s*\]", line)
+        if header:
+            name = header[1].replace('"', "").replace("'", "")
+            name = name if settings.file.name != "pyproject.toml" else name.removeprefix("tool.perflint").lstrip(".")
+            inside = header[1] == "tool.perflint"
+            found = name
+        else:
+            found = line.partition("=")[0].strip().strip("\"'") if inside and "=" in line else ""
+        if places.get(found) == "":
+            places[found] = f":{number}"
+    return places
+
+
+def _plain(value: Any, settings: Settings) -> Any:
+    """As it would be written."""
+    from perflint.finding import Confidence
+    from perflint.settings import FailOn
+
+    if isinstance(value, Confidence):
+        return value.label
+    if isinstance(value, FailOn):
+        return f"impact={value.impact.label},confidence={value.confidence.label}"
+    if isinstance(value, Path):
+        return display_path(value)
+    if isinstance(value, tuple):
+        return list(value)
+    return {key: _plain(one, settings) for key, one in value.items()} if hasattr(value, "items") else value
+
+
+def _toml(value: Any) -> str:
+    """Near enough to TOML to be read; None is what cannot be written."""
+    return "none" if value is None else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,112 @@
+"""JSON schemas: of the configuration, for editors, and of the `json` report, for the tools that read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perflint.finding import Applicability, Confidence, Heat, Impact
+from perflint.report import FORMATS
+
+Json = dict[str, Any]
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_STRINGS: Json = {"type": "array", "items": {"type": "string"}}
+_LEVELS = [level.label for level in Confidence]
+_LEVEL = "|".join(_LEVELS)
+_FAIL_ON = f"^((impact=)?({_LEVEL})|confidence=({_LEVEL}))(,((impact=)?({_LEVEL})|confidence=({_LEVEL})))*$"
+
+_KEYS: dict[str, tuple[str, Json]] = {
+    "select": ("Rules to run: codes, beginnings of codes, names or ALL. Default: all core rules.", _STRINGS),
+    "ignore": ("Rules to leave out.", _STRINGS),
+    "extend-select": ("Rules to run besides; switches extra rules on.", _STRINGS),
+    "extra": ("Whether all extra rules run.", {"type": "boolean"}),
+    "confidence": ("Report nothing less sure than this.", {"enum": _LEVELS}),
+    "fail-on": (
+        "What makes exit code 1, as in `impact=medium,confidence=high`.",
+        {"type": "string", "pattern": _FAIL_ON},
+    ),
+    "exclude": ("Files and folders that are not read, as patterns of .gitignore.", _STRINGS),
+    "per-file-ignores": (
+        "Rules to leave out in files that match a pattern of .gitignore.",
+        {"type": "object", "additionalProperties": _STRINGS},
+    ),
+    "target-torch": (
+        "Advice holds for this version of torch. Default: what the project's requirements say, else the newest.",
+        {"type": "string", "pattern": r"^\d+\.\d+(\.\d+)?$"},
+    ),
+    "output-format": ("How `perflint check` prints.", {"enum": list(FORMATS)}),
+    "cache-dir": ("Where the cache lies, from the folder of this file.", {"type": "string", "minLength": 1}),
+    "jobs": ("Number of processes. Default: the processors there are.", {"type": "integer", "minimum": 1}),
+    "baseline": (
+        "File of the findings to live with for now, from the folder of this file.",
+        {"type": "string", "minLength": 1},
+    ),
+    "verify": ("How `perflint verify` measures.", {"type": "object"}),
+}
+
+
+def configuration() -> Json:
+    """Of the table `[tool.perflint]`, which is the whole of a `perflint.toml`."""
+    properties = {key: {"description": said, **schema} for key, (said, schema) in _KEYS.items()}
+    return {
+        "$schema": _DIALECT,
+        "title": "perflint: [tool.perflint] or perflint.toml",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+def _object(properties: Json, *optional: str) -> Json:
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def report() -> Json:
+    """Of what `perflint check --output-format json` prints. Later versions may add properties."""
+    number: Json = {"type": "integer", "minimum": 1}
+    text: Json = {"type": "string"}
+    span: Json = {"line": number, "column": number, "end_line": number, "end_column": number}
+    cell: Json = {"description": "In a notebook, its cell, counted from 1; lines are those of the cell.", **number}
+    hop = _object({"path": text, "line": number, "text": text, "cell": cell}, "cell")
+    edit = _object({**span, "text": text, "cell": cell}, "cell")
+    fix = _object(
+        {
+            "title": text,
+            "applicability": {"enum": [one.label for one in Applicability]},
+            "edits": {"type": "array", "items": edit},
+        }
+    )
+    finding = _object(
+        {
+            "code": text,
+            "name": text,
+            "path": {"description": "From the working directory, with forward slashes.", **text},
+            **span,
+            "message": text,
+            "confidence": {"enum": _LEVELS},
+            "impact": {"enum": [one.label for one in Impact]},
+            "heat": {"enum": [one.label for one in Heat]},
+            "why_hot": {"type": "array", "items": hop},
+            "fix": {"anyOf": [fix, {"type": "null"}]},
+            "advice": text,
+            "related": {"type": "array", "items": hop},
+            "cell": cell,
+        },
+        "cell",
+    )
+    maybe: Json = {"type": ["integer", "null"], "minimum": 1}
+    error = _object({"path": text, "line": maybe, "column": maybe, "message": text})
+    return {
+        "$schema": _DIALECT,
+        "title": "perflint check --output-format json",
+        "description": "Lines and columns count from 1, columns in characters, ends are exclusive.",
+        **_object(
+            {
+                "version": text,
+                "findings": {"type": "array", "items": finding},
+                "errors": {"type": "array", "items": error},
+                "files": {"type": "integer", "minimum": 0},
+            }
+        ),
+    }
