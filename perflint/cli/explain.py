@@ -50,6 +50,12 @@ def page(rule: type[Rule]) -> str:
 
 
 def _examples(rule: type[Rule]) -> Iterator[str]:
+    for title, _, text in shown_examples(rule):
+        yield f"{title}\n\n{_indented(text)}"
+
+
+def shown_examples(rule: type[Rule]) -> Iterator[tuple[str, str, str]]:
+    """Title, language and text: the example, and the difference each kind of fix makes to it."""
     from perflint.testing import read_markers
 
     folder = _folder_of(rule)
@@ -57,11 +63,11 @@ def _examples(rule: type[Rule]) -> Iterator[str]:
     if not texts or texts[""] is None:
         return
     before = read_markers(texts[""]).text
-    yield f"Example\n\n{_indented(before)}"
+    yield "Example", "python", before
     for kind, label in _LABELS.items():
         after = texts[f".{kind}"]
         if after is not None:
-            yield f"{label}\n\n{_indented(_difference(before, read_markers(after).text))}"
+            yield label, "diff", _difference(before, read_markers(after).text)
 
 
 def _folder_of(rule: type[Rule]) -> Traversable | None:

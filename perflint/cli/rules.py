@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -20,10 +21,18 @@ HEADER = ("code", "name", "tier", "impact", "fix", "summary")
 
 @click.command("rules")
 @click.option("--output-format", type=click.Choice(("text", "json", "markdown")), default="text", help="How to print.")
-def command(output_format: str) -> int:
+@click.option(
+    "--pages", type=click.Path(path_type=Path, file_okay=False), help="Write a page for each into this folder."
+)
+def command(output_format: str, pages: Path | None) -> int:
     """List all rules, those of plug-ins included."""
     from perflint.registry import load_rules
 
+    if pages is not None:
+        from perflint.cli.pages import write_pages
+
+        console.write(f"{len(write_pages(pages, load_rules()))} pages in {pages}\n")
+        return CLEAN
     rows = [row_of(rule) for rule in load_rules()]
     console.write(_PRINTERS[output_format](rows))
     return CLEAN
