@@ -23,6 +23,7 @@ from perflint.pytorch import (
     randomness,
     tensors,
     trackers,
+    versions,
 )
 from perflint.pytorch.names import canonical, last
 from perflint.rule import Calls, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
@@ -88,4 +89,5 @@ __all__ = [
     "randomness",
     "tensors",
     "trackers",
+    "versions",
 ]

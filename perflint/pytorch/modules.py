@@ -73,6 +73,10 @@ SCALERS = words(
 )
 #: Optimizers that torch can run fused.
 FUSABLE_OPTIMIZERS = within("torch.optim", "Adam AdamW SGD Adagrad")
+#: Their keywords that choose how they run; one that is given was chosen.
+IMPLEMENTATION_KEYWORDS = words("fused foreach capturable differentiable")
+#: What a file names whose parameters or gradients the fused way refuses.
+NEVER_FUSED = words("SparseAdam torch_xla xla_model view_as_complex")
 
 #: Methods of modules that hand out a state dict, and of optimizers.
 STATE_DICT_METHODS = words("state_dict")

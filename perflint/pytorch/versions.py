@@ -14,6 +14,7 @@ SINCE: Mapping[str, Version] = {
     "zero_grad sets to none": (2, 0),
     "torch.compile": (2, 0),
     "torch.nn.functional.scaled_dot_product_attention": (2, 0),
+    "fused Adam": (2, 0),
     "fused AdamW": (2, 0),
     "fused SGD": (2, 3),
     "fused Adagrad": (2, 4),
