@@ -27,7 +27,7 @@ from perflint.requirements import project_torch
 from perflint.source.file import SourceFile
 from perflint.source.parse import parse
 from perflint.source.read import decode_source, read_source
-from perflint.source.suppressions import Suppression, Suppressions
+from perflint.source.suppressions import Suppressions, Used
 from perflint.stored import report_from_json, report_to_json
 
 if TYPE_CHECKING:
@@ -362,13 +362,13 @@ class _Run:
         if not found and not suppressions.each and not suppressions.malformed:
             return kept, silenced
         switched_off = self.options.settings.ignored_in(file.file)
-        used: list[Suppression] = []
+        used: list[Used] = []
         for finding, lines in found:
             if any(selects(selector, finding.code, finding.name) for selector in switched_off):
                 continue
             by = suppressions.silences(finding.code, finding.name, lines)
             if by is not None:
-                used.append(by)
+                used.append((by, finding.code, finding.name))
                 silenced.append(Silenced(finding, by.line, by.reason))
             elif finding.confidence >= self.options.settings.confidence:
                 kept.append(finding)
@@ -376,7 +376,7 @@ class _Run:
         return kept, silenced
 
     def _comments(
-        self, source: SourceFile, suppressions: Suppressions, used: Sequence[Suppression], switched_off: Sequence[str]
+        self, source: SourceFile, suppressions: Suppressions, used: Sequence[Used], switched_off: Sequence[str]
     ) -> Iterator[Finding]:
         """Findings of the rules that judge suppression comments."""
         running = [

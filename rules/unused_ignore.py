@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from perflint.api import (
@@ -32,11 +33,11 @@ class UnusedIgnore(Rule):
     Nothing: delete the comment. If it names a rule that does not exist, correct the name.
 
     When to leave it
-    A comment is reported only when every rule it names ran on the file, so a run with `--select` says nothing about
-    comments for other rules. A comment without rule names is reported only when all rules ran.
+    A rule in a comment is spoken of only when it ran on the file, so a run with `--select` says nothing about comments
+    for other rules. A comment without rule names is reported only when all rules ran.
 
     Fix safety
-    Safe: only the comment goes. Same bits.
+    Safe: only the comment goes, or of its list what silences nothing; codes of other tools stay. Same bits.
     """
 
     code, name = "TPL001", "unused-ignore"
@@ -84,6 +85,9 @@ def _directive(source: SourceFile, line: int, column: int) -> Span:
 
 
 def _deletion(source: SourceFile, comment: Suppression) -> Edit:
+    """The whole comment, or those words of its list that are of no use."""
+    if comment.kept:
+        return _shortening(source, comment)
     span = _directive(source, comment.line, comment.column)
     text = source.lines[comment.line - 1]
     before, after = text[: span.column - 1], text[span.end_column - 1 :]
@@ -94,3 +98,11 @@ def _deletion(source: SourceFile, comment: Suppression) -> Edit:
     if comment.line < len(source.lines):
         return Edit(Span(span.line, 1, span.line + 1, 1), "")
     return Edit(Span(span.line, 1, span.line, len(text) + 1), "")
+
+
+def _shortening(source: SourceFile, comment: Suppression) -> Edit:
+    first, end = comment.listed
+    idle = {word.lower() for word in comment.selectors}
+    listed = re.split(r"[\s,]+", source.lines[comment.line - 1][first - 1 : end - 1].strip())
+    kept = ", ".join(word for word in listed if word.lower() not in idle)
+    return Edit(Span(comment.line, first, comment.line, end), kept)

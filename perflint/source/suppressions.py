@@ -12,7 +12,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from perflint.source.file import SourceFile
 from perflint.source.scan import Kind, scan
@@ -29,7 +30,8 @@ class Suppression:
     """One comment. `selectors` are codes, beginnings of codes or names; empty means every rule.
 
     `line` and `column` (from 1) are where the comment's directive begins, `alone` whether nothing but comments
-    stands on the line.
+    stands on the line. `kept` are words of its list that stay whatever becomes of `selectors`: codes of other tools,
+    and of an unused comment those that are of use. `listed` are the columns of the list, the end not counted.
     """
 
     line: int
@@ -39,9 +41,15 @@ class Suppression:
     whole_file: bool = False
     alone: bool = False
     is_noqa: bool = False
+    kept: tuple[str, ...] = ()
+    listed: tuple[int, int] = (0, 0)
 
     def names(self, code: str, name: str) -> bool:
         return not self.selectors or any(_matches(one, code, name) for one in self.selectors)
+
+
+#: A comment, and code and name of a rule that it silenced.
+Used: TypeAlias = "tuple[Suppression, str, str]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,20 +121,28 @@ class Suppressions:
             above -= 1
 
     def unused(
-        self, ran: AbstractSet[str], used: Collection[Suppression], *, everything_ran: bool = False
+        self, ran: AbstractSet[str], used: Collection[Used], *, everything_ran: bool = False
     ) -> list[Suppression]:
-        """Comments that silenced nothing although every rule they name ran.
+        """Comments that silenced nothing although the rules they name ran, each with the `selectors` that did not.
 
         `ran` holds the codes and names of the rules that ran. A comment that names no rule, or the beginning of
         codes, speaks of every rule, so it counts only when `everything_ran`.
         """
         known = {one.lower() for one in ran}
-        return [
-            one
-            for one in self.each
-            if one not in used
-            and (everything_ran or (one.selectors and all(word.lower() in known for word in one.selectors)))
-        ]
+        found = []
+        for one in self.each:
+            silenced = [(code, name) for by, code, name in used if by == one]
+            idle = tuple(
+                word
+                for word in one.selectors
+                if (everything_ran or word.lower() in known) and not any(_matches(word, *it) for it in silenced)
+            )
+            if idle:
+                useful = tuple(word for word in one.selectors if word not in idle)
+                found.append(replace(one, selectors=idle, kept=(*useful, *one.kept)))
+            elif not one.selectors and everything_ran and not silenced:
+                found.append(one)
+        return found
 
 
 _NONE = Suppressions()
@@ -152,10 +168,14 @@ def _read_comment(
         if fault:
             malformed.append(Malformed(line, at, fault))
     for match in _NOQA.finditer(comment):
-        codes = tuple(code.upper() for code in re.split(r"[\s,]+", match["codes"]) if _OUR_CODE.fullmatch(code))
+        words = re.split(r"[\s,]+", match["codes"])
+        codes = tuple(code.upper() for code in words if _OUR_CODE.fullmatch(code))
         if codes:
             reason = match["reason"].strip()
-            each.append(Suppression(line, column + match.start(), codes, reason, alone=alone, is_noqa=True))
+            others = tuple(code for code in words if not _OUR_CODE.fullmatch(code))
+            at = column + match.start()
+            listed = (column + match.start("codes"), column + match.end("codes"))
+            each.append(Suppression(line, at, codes, reason, alone=alone, is_noqa=True, kept=others, listed=listed))
 
 
 def _read_directive(
@@ -166,9 +186,12 @@ def _read_directive(
     if verb not in {"ignore", "ignore-file"}:
         return f"unknown comment 'perflint: {match['verb']}'; there are 'ignore' and 'ignore-file'"
     selectors: tuple[str, ...] = ()
+    listed = (0, 0)
     reason = match["rest"].strip()
     if match["open"]:
         inside, closing, reason = match["rest"].partition("]")
+        begin = column + match.start("rest") - match.start()
+        listed = (begin, begin + len(inside))
         selectors = tuple(word.strip() for word in inside.split(",") if word.strip())
         if not closing:
             return "'perflint: ignore[' without its ']'"
@@ -177,5 +200,6 @@ def _read_directive(
         wrong = next((word for word in selectors if not _SELECTOR.fullmatch(word)), None)
         if wrong is not None:
             return f"{wrong!r} in 'perflint: ignore[...]' is neither a code nor a name"
-    each.append(Suppression(line, column, selectors, reason.strip(" -:"), verb == "ignore-file", alone))
+    whole_file = verb == "ignore-file"
+    each.append(Suppression(line, column, selectors, reason.strip(" -:"), whole_file, alone, listed=listed))
     return None

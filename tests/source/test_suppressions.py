@@ -142,11 +142,20 @@ def test_what_does_not_read_is_told(comment: str, words: str) -> None:
 def test_unused_only_when_every_named_rule_ran() -> None:
     comments = "perflint: ignore[TPL101]", "perflint: ignore[TPL101, no-such]", "perflint: ignore", "noqa: TPL101"
     found = read("".join(f"x  # {comment}\n" for comment in comments))
-    used = [one for one in found.each if one.line == 4]
+    used = [(one, "TPL101", "blocking-transfer") for one in found.each if one.line == 4]
 
-    assert [one.line for one in found.unused({"TPL101", "blocking-transfer"}, used)] == [1]
+    assert [one.line for one in found.unused({"TPL101", "blocking-transfer"}, used)] == [1, 2]
     assert [one.line for one in found.unused({"TPL101"}, used, everything_ran=True)] == [1, 2, 3]
     assert found.unused({"TPL301"}, used) == []
+
+
+def test_of_a_list_only_what_silenced_nothing_is_unused() -> None:
+    found = read("x  # perflint: ignore[TPL101, blocking-transfer, TPL3] why\ny  # noqa: E501,TPL101 , TPL201\n")
+    used = [(found.each[0], "TPL301", "deepcopy-state-dict"), (found.each[1], "TPL201", "sync-in-hot-loop")]
+    first, second = found.unused(set(), used, everything_ran=True)
+
+    assert (first.selectors, first.kept) == (("TPL101", "blocking-transfer"), ("TPL3",))
+    assert (second.selectors, second.kept) == (("TPL101",), ("TPL201", "E501"))
 
 
 def test_text_that_mentions_nothing_is_not_scanned(monkeypatch: pytest.MonkeyPatch) -> None:
