@@ -1,0 +1,104 @@
+"""TPL801: training through `nn.DataParallel`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Scope, argument, distributed, is_test
+
+_WITHOUT_TRAINING = re.compile(r"eval|infer|predict|valid|test|demo|export|deploy|generate|extract", re.IGNORECASE)
+#: Who offers the wrapper by name leaves the choice to whoever asks for it.
+_OFFERS_IT = re.compile(r"data_?parallel|\b(?:\w*_)?dp(?:_\w*)?\b", re.IGNORECASE)
+
+
+class DataParallel(Rule):
+    """`nn.DataParallel` trains slower than one process per device.
+
+    Why it is slow
+    On every forward it copies the module to each device, scatters the batch from the first one, runs the replicas in
+    threads of one process that share one interpreter lock, and gathers the outputs on the first device, whose memory
+    and time all others wait for. PyTorch's own documentation advises against it.
+
+    What to write instead
+    `torch.nn.parallel.DistributedDataParallel`, one process per device (started by `torchrun`), with a
+    `DistributedSampler`. It pays on a single machine too.
+
+    When to leave it
+    Programs that do not train: a wrapper around a model that is only evaluated, or put on so that the `module.` keys
+    of a checkpoint fit. Checks such as `isinstance(model, nn.DataParallel)`, annotations, a single device id, tests,
+    and code that offers the wrapper under its own name, or by a setting of that name, for others to choose: perflint is
+    silent there.
+
+    Fix safety
+    There is no automatic fix: launcher, sampler and everything that only one process may do have to change.
+    """
+
+    code, name = "TPL801", "data-parallel"
+    impact = Impact.HIGH
+    listens = (Calls("DataParallel"),)
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if not ctx.is_call_of(node, *distributed.DATA_PARALLEL) or is_test(ctx.path) or not node.args + node.keywords:
+            return
+        if _has_one_device(node) or _is_offered(node, ctx) or _is_under_false(node, ctx):
+            return
+        certainty = _trains(node, ctx)
+        if certainty is None:
+            return
+        model = argument(node, 0, "module")
+        what = f"`{ctx.text(model)}`" if model is not None and len(ctx.text(model)) < 40 else "the model"
+        yield self.finding(
+            node,
+            ctx,
+            f"Every forward copies {what} to each device and gathers the outputs on the first, in threads of one "
+            "process.",
+            advice="Wrap it in `torch.nn.parallel.DistributedDataParallel`, one process per device, started by "
+            "`torchrun`, with a `DistributedSampler` for the data.",
+            confidence=certainty,
+        )
+
+
+def _has_one_device(node: ast.Call) -> bool:
+    """`device_ids=[0]`: then the wrapper calls the module as it is."""
+    devices = argument(node, 1, "device_ids")
+    return isinstance(devices, (ast.List, ast.Tuple)) and len(devices.elts) == 1
+
+
+def _is_offered(node: ast.Call, ctx: Context) -> bool:
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.ClassDef, ast.FunctionDef)) and _OFFERS_IT.search(outer.name):
+            return True
+        if isinstance(outer, ast.If) and _OFFERS_IT.search(ctx.text(outer.test)):
+            return True
+    return False
+
+
+def _is_under_false(node: ast.Call, ctx: Context) -> bool:
+    return any(
+        isinstance(outer, ast.If) and isinstance(outer.test, ast.Constant) and not outer.test.value
+        for outer in ctx.tree.ancestors(node)
+    )
+
+
+def _trains(node: ast.Call, ctx: Context) -> Confidence | None:
+    """How sure it is that what is wrapped is trained: by the function around, one that calls it, or its file."""
+    scope, function = ctx.scope(node), ctx.tree.function_of(node)
+    if ctx.program.trains(scope):
+        return Confidence.HIGH
+    if function is not None and _WITHOUT_TRAINING.search(function.name):
+        return None
+    if ctx.grad_off(node):
+        return None
+    callers, seen = [scope], {scope}
+    for _ in range(3):
+        callers = [edge.caller for each in callers for edge in ctx.program.callers(each) if edge.caller not in seen]
+        seen.update(callers)
+        if any(ctx.program.trains(caller) for caller in callers):
+            return Confidence.HIGH
+    if any(ctx.program.trains(Scope(ctx.path, name)) for name in ctx.summary.functions):
+        return Confidence.HIGH
+    return None

@@ -1,0 +1,198 @@
+"""TPL901: debugging modes of PyTorch that are on in every run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import (
+    Applicability,
+    Calls,
+    Context,
+    Finding,
+    Fix,
+    Impact,
+    Nodes,
+    Rule,
+    argument,
+    callee_name,
+    debugging,
+    is_constant,
+    is_test,
+    keyword,
+    last,
+)
+
+_HELPERS = re.compile(r"debug|profil|bench|determin|reproduc|trace|anomal|diagnos|snapshot|nvtx|check", re.IGNORECASE)
+_ENTRIES = re.compile(r"main|train|run|fit|worker|launch|start|setup|init|learn|pretrain|finetune", re.IGNORECASE)
+
+
+class DebugModeLeftOn(Rule):
+    """A mode that is there to find bugs is on in every run.
+
+    Why it is slow
+    Forward and backward under `detect_anomaly` took 4.6 times as long, and 2.8 times with `check_nan=False` (measured
+    on a CPU). `CUDA_LAUNCH_BLOCKING=1` makes the host wait for each kernel, so nothing overlaps. Without the caching
+    allocator every tensor is a call to the driver. `TORCHDYNAMO_DISABLE=1` and `suppress_errors = True` leave compiled
+    code eager without a word.
+
+    What to write instead
+    Delete the line, or put it under a switch that is off by default: `if args.debug:`. Environment variables belong on
+    the command line of the one run that needs them.
+
+    When to leave it
+    Under a condition (`args.debug`, the environment), in tests, in profiling and benchmark code, in functions that are
+    there to debug or to make runs deterministic, where it is switched off again, and for values that are not literal:
+    perflint is silent there.
+
+    Fix safety
+    Unsafe: the statement is deleted, and it may be there on purpose. What is computed stays the same.
+    """
+
+    code, name = "TPL901", "debug-mode-left-on"
+    impact = Impact.HIGH
+    listens = (
+        Calls(*sorted({last(name) for name in debugging.SWITCHES}), "Trainer", "setdefault", "update", "putenv"),
+        Nodes(ast.Assign, mentioning=("environ", *sorted({last(name) for name in debugging.SETTINGS}))),
+    )
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if is_test(ctx.path) or _HELPERS.search(ctx.path.rpartition("/")[2]):
+            return
+        found = _setting(node, ctx) if isinstance(node, ast.Assign) else _switch(node, ctx)
+        if found is None or not _is_unconditional(node, ctx):
+            return
+        what, cost = found
+        yield self.finding(
+            node,
+            ctx,
+            f"`{what}` is on in every run: {cost}.",
+            advice="Delete it, or put it under a switch that is off by default.",
+            fix=_deletion(node, ctx),
+        )
+
+
+def _setting(node: ast.Assign, ctx: Context) -> tuple[str, str] | None:
+    """`os.environ["NAME"] = "1"` and `torch._dynamo.config.suppress_errors = True`."""
+    if len(node.targets) != 1:
+        return None
+    target = node.targets[0]
+    if isinstance(target, ast.Subscript) and ctx.target(target.value) == "os.environ":
+        return _variable(target.slice, node.value)
+    if isinstance(target, ast.Attribute) and is_constant(node.value, value=True):
+        owner = ctx.target(target.value) or ""
+        cost = debugging.SETTINGS.get(f"{owner}.{target.attr}")
+        return (ctx.text(target), cost) if cost else None
+    return None
+
+
+def _variable(name: ast.expr, value: ast.expr) -> tuple[str, str] | None:
+    if not (isinstance(name, ast.Constant) and isinstance(value, ast.Constant)):
+        return None
+    if not (isinstance(name.value, str) and isinstance(value.value, str)):
+        return None
+    values, cost = debugging.ENVIRONMENT.get(name.value, (frozenset(), ""))
+    on = value.value.upper() in values if values else value.value not in ("", "0")
+    return (f"{name.value}={value.value}", cost) if cost and on else None
+
+
+def _switch(node: ast.AST, ctx: Context) -> tuple[str, str] | None:
+    assert isinstance(node, ast.Call)
+    name, target = callee_name(node), ctx.target(node.func)
+    if name in ("setdefault", "putenv"):
+        if target in ("os.environ.setdefault", "os.putenv") and len(node.args) == 2:
+            return _variable(*node.args)
+        return None
+    if name == "update":
+        return _in_update(node) if target == "os.environ.update" else None
+    if name == "Trainer":
+        is_lightning = target is not None and "lightning" in target
+        wanted = is_lightning and is_constant(keyword(node, "detect_anomaly"), value=True)
+        return ("detect_anomaly=True", debugging.SWITCHES["torch.autograd.detect_anomaly"]) if wanted else None
+    cost = debugging.SWITCHES.get(target or "")
+    if cost is None or not _turns_on(node, name):
+        return None
+    return ctx.text(node), cost
+
+
+def _in_update(node: ast.Call) -> tuple[str, str] | None:
+    for given in node.args:
+        if isinstance(given, ast.Dict):
+            for key, value in zip(given.keys, given.values):
+                found = None if key is None else _variable(key, value)
+                if found:
+                    return found
+    return None
+
+
+def _turns_on(node: ast.Call, name: str) -> bool:
+    if name == "set_detect_anomaly":
+        return is_constant(argument(node, 0, "mode"), value=True)
+    enabled = argument(node, 0, "enabled")
+    if name == "_record_memory_history":
+        return enabled is None or (isinstance(enabled, ast.Constant) and enabled.value not in (None, False))
+    return name == "detect_anomaly" or enabled is None or is_constant(enabled, value=True)
+
+
+def _is_unconditional(node: ast.AST, ctx: Context) -> bool:
+    """Whether `node` runs in every run: in the module's body or an entry of the program, under no condition."""
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if _HELPERS.search(outer.name) or not (
+                _ENTRIES.search(outer.name) or ctx.program.trains(ctx.own_scope(outer))
+            ):
+                return False
+        elif isinstance(outer, ast.ClassDef) and _HELPERS.search(outer.name):
+            return False
+        elif isinstance(outer, ast.If) and not _is_main_guard(outer):
+            return False
+        elif isinstance(outer, (ast.IfExp, ast.ExceptHandler, ast.BoolOp, ast.Lambda, ast.Match)):
+            return False
+    return not _is_switched_back(node, ctx) and not _follows_an_exit(node, ctx)
+
+
+def _is_main_guard(test: ast.If) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(test.test))
+
+
+def _is_switched_back(node: ast.AST, ctx: Context) -> bool:
+    """Whether the file switches the same thing off as well, so that somebody minds it."""
+    function = ctx.tree.function_of(node) or ctx.tree.module
+    for part in ast.walk(function):
+        if part is node or not isinstance(part, ast.Call):
+            continue
+        if callee_name(part) == "set_detect_anomaly" and is_constant(argument(part, 0, "mode"), value=False):
+            return isinstance(node, ast.Call) and callee_name(node) == "set_detect_anomaly"
+        if callee_name(part) in ("_record_memory_history", "_dump_snapshot"):
+            return isinstance(node, ast.Call) and callee_name(node) == "_record_memory_history"
+        if callee_name(part) in ("pop", "unsetenv") and isinstance(node, ast.Assign):
+            target = node.targets[0]
+            return isinstance(target, ast.Subscript) and ctx.text(target.slice) in ctx.text(part)
+    return False
+
+
+def _follows_an_exit(node: ast.AST, ctx: Context) -> bool:
+    """Whether a condition before the statement leaves the function: `if not debug: return`."""
+    function = ctx.tree.function_of(node)
+    if function is None:
+        return False
+    line = node.lineno  # type: ignore[attr-defined]
+    return any(
+        isinstance(part, ast.If) and part.lineno < line and any(isinstance(item, ast.Return) for item in part.body)
+        for part in function.body
+    )
+
+
+def _deletion(node: ast.AST, ctx: Context) -> Fix | None:
+    reason = "it may be there on purpose"
+    statement = ctx.tree.statement_of(node)
+    whole = statement is node or (isinstance(statement, ast.Expr) and statement.value is node)
+    if isinstance(node, ast.Call) and callee_name(node) == "update":
+        return None
+    if isinstance(node, ast.Call) and callee_name(node) == "Trainer":
+        edit = ctx.edit.remove_keyword(node, "detect_anomaly")
+        return Fix("leave anomaly detection off", Applicability.UNSAFE, (edit,), reason=reason)
+    if not whole or ctx.edit.would_lose_comment(statement):
+        return None
+    return Fix("delete the debugging switch", Applicability.UNSAFE, ctx.edit.delete_statement(statement), reason=reason)
