@@ -123,7 +123,8 @@ def _printed(value: ast.expr, whole: int, ctx: Context) -> Iterator[Printed]:
     elif device_read(value, ctx) is not None:
         yield Printed(value, ONE_NUMBER)
     elif whole and is_on_device(value, ctx):
-        yield Printed(value, whole if ctx.kind(value).scalar else TEXT_OF_TENSOR)
+        # Where the shape is not known, as little as one number costs: the message says "at least".
+        yield Printed(value, whole)
     elif whole and ctx.kind(value).tag in (Tag.MAPPING, Tag.SEQUENCE) and _all_on_device(value, ctx):
         yield Printed(value, TEXT_OF_TENSOR)
     else:

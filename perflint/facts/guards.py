@@ -44,6 +44,7 @@ _DEBUG = re.compile(
 _MAKER = re.compile(
     r"^_*(?:lazy_?)?(?:init|build|set_?up|create|fill|load|make|refresh|compute|ensure|start|open)(?:_|$)"
 )
+_CACHE = re.compile(r"(?:^|_)(?:cache|cached|memo)(?:_|s?$)", re.IGNORECASE)
 _BEST = re.compile(r"best|(?:^|_)(?:is_|new_)best|improv", re.IGNORECASE)
 _EXPORTING = {"is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting", "is_compiling", "is_dynamo_compiling"}
 _BROKEN = {"isnan", "isinf"}
@@ -63,7 +64,8 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = 
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return classify_negated(test.operand, body, known)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        return _comparison(test.left, test.ops[0], test.comparators[0], body)
+        kept = _kept_comparison(test, known)
+        return kept[0] if kept else _comparison(test.left, test.ops[0], test.comparators[0], body)
     if isinstance(test, ast.Call):
         name = _last_name(test.func)
         if name in _EXPORTING or name in _BROKEN:
@@ -101,6 +103,9 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: 
     if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
         return _modulo(test)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        kept = _kept_comparison(test, known)
+        if kept:
+            return kept[1]
         left, op, right = test.left, test.ops[0], test.comparators[0]
         if isinstance(op, ast.NotEq):
             return _comparison(left, ast.Eq(), right, body)
@@ -124,6 +129,17 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: 
         if name == "should_skip" or re.search(r"(?:^|_)skip_(?:log|save|eval)", name):
             return PERIODIC
     return None
+
+
+def is_looked_up(value: ast.expr) -> bool:
+    """`self._cache.get(key)`: None only when it is asked for the first time."""
+    return (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Attribute)
+        and value.func.attr == "get"
+        and isinstance(value.func.value, (ast.Attribute, ast.Name))
+        and bool(_CACHE.search(_last_name(value.func.value)))
+    )
 
 
 def leaves_loop(body: list[ast.stmt]) -> bool:
@@ -151,6 +167,17 @@ def is_failure(body: list[ast.stmt]) -> bool:
     return False
 
 
+def _kept_comparison(test: ast.Compare, known: Tests) -> tuple[str | None, str | None] | None:
+    """What is known of `found is not None` for a value that was looked up, with the guards of true and false."""
+    left, op, right = test.left, test.ops[0], test.comparators[0]
+    if not (isinstance(left, ast.Name) and left.id in known and isinstance(right, ast.Constant) and right.value is None):
+        return None
+    truth, falsehood = known[left.id]
+    if isinstance(op, ast.Is):
+        return falsehood, truth
+    return (truth, falsehood) if isinstance(op, ast.IsNot) else None
+
+
 def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
     if isinstance(op, ast.Eq):
         if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod):
@@ -166,6 +193,8 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
         # `if i in self.plot_steps`: a counter looked up in a collection of chosen steps.
         return PERIODIC if _is_counter(left) and _last_name(left) not in ("n", "t") else None
     if isinstance(op, ast.Is) and isinstance(right, ast.Constant) and right.value is None:
+        if body is not None and isinstance(left, ast.Call) and _last_name(left.func) == "getattr" and len(left.args) == 3:
+            return LAZY if _makes(body, *left.args[:2]) else None
         return LAZY if body is not None and (_assigns(body, left) or _asks_for(body, left)) else None
     if isinstance(op, (ast.Lt, ast.LtE)):
         if _is_counter(left) and isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value <= 10:

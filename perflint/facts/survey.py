@@ -281,7 +281,8 @@ class _Surveyor(Expressions):
             self.block(handler.body, self.guarded(handler.body, here, guards.RARE))
         self.block(node.orelse, here)
         self.block(node.finalbody, here)
-        return None
+        # `try: return fast(x)`, and after a handler that swallows the error the slow way: like the handler itself.
+        return guards.RARE if node.handlers and guards.ends_block(node.body) else None
 
     def match_(self, node: ast.Match) -> str | None:
         self.value(node.subject, 0)
@@ -310,6 +311,9 @@ class _Surveyor(Expressions):
             if any(kinds):
                 tests[name] = kinds
                 return
+        elif guards.is_looked_up(value):
+            tests[name] = None, guards.LAZY
+            return
         tests.pop(name, None)
 
     def annotated(self, node: ast.AnnAssign) -> str | None:
