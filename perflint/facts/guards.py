@@ -104,18 +104,7 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: 
         return _modulo(test)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         kept = _kept_comparison(test, known)
-        if kept:
-            return kept[1]
-        left, op, right = test.left, test.ops[0], test.comparators[0]
-        if isinstance(op, ast.NotEq):
-            return _comparison(left, ast.Eq(), right, body)
-        if isinstance(op, ast.IsNot):
-            return _comparison(left, ast.Is(), right, body)
-        if isinstance(op, ast.In):
-            return _comparison(left, ast.NotIn(), right, body)
-        if isinstance(op, ast.Gt) and isinstance(left, ast.BinOp) and _is_zero(right):
-            return _modulo(left)
-        return None
+        return kept[1] if kept else _negated_comparison(test.left, test.ops[0], test.comparators[0], body)
     if isinstance(test, ast.Call):
         name = _last_name(test.func)
         if name in _HEALTHY:
@@ -170,12 +159,26 @@ def is_failure(body: list[ast.stmt]) -> bool:
 def _kept_comparison(test: ast.Compare, known: Tests) -> tuple[str | None, str | None] | None:
     """What is known of `found is not None` for a value that was looked up, with the guards of true and false."""
     left, op, right = test.left, test.ops[0], test.comparators[0]
-    if not (isinstance(left, ast.Name) and left.id in known and isinstance(right, ast.Constant) and right.value is None):
+    if not (isinstance(left, ast.Name) and left.id in known):
+        return None
+    if not (isinstance(right, ast.Constant) and right.value is None):
         return None
     truth, falsehood = known[left.id]
     if isinstance(op, ast.Is):
         return falsehood, truth
     return (truth, falsehood) if isinstance(op, ast.IsNot) else None
+
+
+def _negated_comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
+    if isinstance(op, ast.NotEq):
+        return _comparison(left, ast.Eq(), right, body)
+    if isinstance(op, ast.IsNot):
+        return _comparison(left, ast.Is(), right, body)
+    if isinstance(op, ast.In):
+        return _comparison(left, ast.NotIn(), right, body)
+    if isinstance(op, ast.Gt) and isinstance(left, ast.BinOp) and _is_zero(right):
+        return _modulo(left)
+    return None
 
 
 def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
@@ -193,9 +196,7 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
         # `if i in self.plot_steps`: a counter looked up in a collection of chosen steps.
         return PERIODIC if _is_counter(left) and _last_name(left) not in ("n", "t") else None
     if isinstance(op, ast.Is) and isinstance(right, ast.Constant) and right.value is None:
-        if body is not None and isinstance(left, ast.Call) and _last_name(left.func) == "getattr" and len(left.args) == 3:
-            return LAZY if _makes(body, *left.args[:2]) else None
-        return LAZY if body is not None and (_assigns(body, left) or _asks_for(body, left)) else None
+        return LAZY if body is not None and _supplies(body, left) else None
     if isinstance(op, (ast.Lt, ast.LtE)):
         if _is_counter(left) and isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value <= 10:
             return FIRST
@@ -272,6 +273,13 @@ def _is_next(node: ast.expr) -> bool:
 
 def _is_zero(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == 0
+
+
+def _supplies(body: list[ast.stmt], missing: ast.expr) -> bool:
+    """Whether `body` makes what was found to be None: an attribute, an item, `getattr(self, "criterion", None)`."""
+    if isinstance(missing, ast.Call):
+        return _last_name(missing.func) == "getattr" and len(missing.args) == 3 and _makes(body, *missing.args[:2])
+    return _assigns(body, missing) or _asks_for(body, missing)
 
 
 def _assigns(body: list[ast.stmt], target: ast.expr) -> bool:
