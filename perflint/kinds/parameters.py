@@ -1,7 +1,7 @@
 """What a parameter is, where nothing in the function itself assigns it.
 
 In this order: the receiver of a method, what a framework passes to a hook, the annotation, what the project's callers
-pass, how a module's `forward` uses it, its default. A parameter's name alone says nothing.
+pass, how a module's `forward` uses it, its default. A name alone says nothing, but for the names that loaders have.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from perflint.kinds.kind import UNKNOWN, Device, Kind, Place, Tag, join, mapping
 from perflint.kinds.operations import part_of
 from perflint.program.heat import is_test
 from perflint.program.refs import CLASS, Ref, Scope
+from perflint.program.roots import looks_like_loader
 from perflint.pytorch import frameworks, tensors
 from perflint.source.bindings import Definition
 from perflint.source.tree import FunctionNode
@@ -140,6 +141,8 @@ class Parameters:
             found = found.but(place=Place.MODULE)
         if not found.known and found.place is Place.UNKNOWN and self._used_as_tensor(definition, in_forward=False):
             found = tensor(certainty=Confidence.MEDIUM, how="used as a tensor")
+        if looks_like_loader(argument.arg) and (not found.known or _is_open(found)):
+            return _NAMED_LOADER
         if not found.known:
             return self._default(function, argument)
         return found
@@ -332,6 +335,17 @@ def _last(func: Value) -> str:
 
 def _written_name(func: ast.expr) -> str:
     return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
+#: What a parameter is whose name alone says that it gives batches: who passes on batches of the device moves them no
+#: more, so what is moved comes from the host.
+_NAMED_LOADER = Kind(
+    Tag.LOADER,
+    Place.HOST,
+    element=Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, how="a batch of what is named a loader"),
+    certainty=Confidence.MEDIUM,
+    how="named as a loader",
+)
 
 
 def _is_open(kind: Kind) -> bool:
