@@ -1,0 +1,223 @@
+"""TPL902: the host's clock read around work that the device has not finished."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from perflint.api import (
+    Confidence,
+    Context,
+    Finding,
+    Impact,
+    Kind,
+    Nodes,
+    Place,
+    Rule,
+    Tag,
+    callee_name,
+    is_test,
+)
+
+from ._waits import is_exceptional, uses_accelerator
+
+_CLOCKS = frozenset(
+    "time.time time.perf_counter time.monotonic time.time_ns time.perf_counter_ns time.monotonic_ns "
+    "timeit.default_timer".split()
+)
+_CLOCK_NAMES = tuple(sorted({name.rpartition(".")[2] for name in _CLOCKS}))
+#: Methods that bring values to the host or wait for it, on whatever they are called.
+_SETTLING = re.compile(
+    r"^(?:item|tolist|cpu|numpy|wait\w*|barrier|elapsed_time|nonzero|unique|get_scale|generate|record|result|join|block\w*)$"
+    r"|synchroni[sz]e|all_?reduce|all_?gather"
+)
+#: Calls that leave the device alone.
+_HARMLESS = frozenset(
+    "range enumerate len zip iter next append min max isinstance getattr hasattr time perf_counter monotonic time_ns "
+    "perf_counter_ns monotonic_ns default_timer zero_grad step train eval requires_grad_ no_grad inference_mode "
+    "autocast enable_grad set_grad_enabled nullcontext set_epoch tqdm trange manual_seed set_description size dim to "
+    "cuda backward clip_grad_norm_ scale parameters".split()
+)
+_SHORT_CIRCUITS = frozenset({"cpu", "mps"})
+
+
+class _Region(NamedTuple):
+    """The source between two readings of a clock, as (line, column) pairs; two pieces where it runs round a loop."""
+
+    pieces: tuple[tuple[tuple[int, int], tuple[int, int]], ...]
+
+    def holds(self, node: ast.AST) -> bool:
+        place = (node.lineno, node.col_offset)  # type: ignore[attr-defined]
+        return any(start < place < end for start, end in self.pieces)
+
+
+class UnsynchronizedTiming(Rule):
+    """A time taken around device work without waiting for it is the time it took to queue that work.
+
+    Why it is slow
+    It is wrong rather than slow, and decisions rest on it. Calls on an accelerator return as soon as their kernels are
+    queued [doc], so the clock is read while the device still works: what is measured is the launching, and the work
+    shows up wherever the host waits next.
+
+    What to write instead
+    Measure with `torch.utils.benchmark.Timer` or CUDA events, or call `torch.cuda.synchronize()` once before each
+    reading of the clock, outside of the loop: in a training loop a wait on every step would cost more than it tells.
+
+    When to leave it
+    Where the host waits inside the timed part anyway, as for `.item()`, `.cpu()` or printing a result; times of loading
+    data; programs that run on the CPU only; generation of text, which reads every token; functions of the project in
+    the timed part, which may wait: perflint is silent there.
+
+    Fix safety
+    There is no automatic fix: a synchronisation in a hot loop is a cost of its own.
+    """
+
+    code, name = "TPL902", "unsynchronized-timing"
+    impact = Impact.MEDIUM
+    confidence = Confidence.MEDIUM
+    listens = (Nodes(ast.BinOp, mentioning=_CLOCK_NAMES),)
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.BinOp)
+        if not isinstance(node.op, ast.Sub) or is_test(ctx.path) or not uses_accelerator(ctx):
+            return
+        region = _timed(node, ctx)
+        if region is None or is_exceptional(node, ctx):
+            return
+        work = _device_work(region, node, ctx)
+        if work is None:
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f"The clock is read while the device still works on `{_short(work, ctx)}`, so this is the time to queue "
+            "the work.",
+            advice="Use `torch.utils.benchmark` or CUDA events, or wait for the device once before the clock is read.",
+            related=(ctx.hop(work, "queued here, nothing waits for it"),),
+        )
+
+
+def _timed(node: ast.BinOp, ctx: Context) -> _Region | None:
+    """The source between the two readings of a clock that are subtracted."""
+    if not isinstance(node.right, ast.Name):
+        return None
+    readings = [reading for reading in _readings(node, ctx) if _is_of(reading, node.right.id)]
+    if not readings:
+        return None
+    if isinstance(node.left, ast.Call) and ctx.target(node.left.func) in _CLOCKS:
+        end = (node.lineno, node.col_offset)
+    elif isinstance(node.left, ast.Name):
+        ends = [reading for reading in _readings(node, ctx) if _is_of(reading, node.left.id)]
+        ends = [reading for reading in ends if _place(reading) < _place(node)]
+        if not ends:
+            return None
+        end = _place(ends[-1])
+    else:
+        return None
+    return _between(readings, end, node, ctx)
+
+
+def _readings(node: ast.AST, ctx: Context) -> list[ast.Assign]:
+    """Assignments of a clock's reading to a name, in the function around `node`."""
+    function = ctx.tree.function_of(node) or ctx.tree.module
+    return [
+        part
+        for part in ctx.walk(function) if isinstance(part, ast.Assign)
+        if isinstance(part.value, ast.Call) and ctx.target(part.value.func) in _CLOCKS
+    ]  # fmt: skip
+
+
+def _is_of(reading: ast.Assign, name: str) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == name for target in reading.targets)
+
+
+def _place(node: ast.AST) -> tuple[int, int]:
+    return (node.lineno, node.col_offset)  # type: ignore[attr-defined]
+
+
+def _between(starts: Sequence[ast.Assign], end: tuple[int, int], node: ast.AST, ctx: Context) -> _Region | None:
+    before = max((_place(item) for item in starts if _place(item) < end), default=None)
+    for loop in ctx.loops(node)[:1]:
+        again = [_place(item) for item in starts if _place(item) > end and loop in ctx.loops(item)]
+        if again and (before is None or before < _place(loop)):
+            stop = (loop.end_lineno or loop.lineno, loop.end_col_offset or 0)
+            return _Region(((max(again), stop), (_place(loop.body[0]), end)))
+    return None if before is None else _Region(((before, end),))
+
+
+def _device_work(region: _Region, node: ast.AST, ctx: Context) -> ast.Call | None:
+    """The last call that keeps the device busy when the clock is read; None where anything may have waited for it."""
+    function = ctx.tree.function_of(node) or ctx.tree.module
+    work: ast.Call | None = None
+    for part in ctx.walk(function):
+        if not isinstance(part, (ast.Call, ast.FormattedValue)) or not region.holds(part):
+            continue
+        if isinstance(part, ast.FormattedValue):
+            if not _is_rare(part, node, ctx) and _may_be_tensor(part.value, ctx):
+                return None
+        elif _is_work(part, ctx):
+            work = part if work is None or _place(part) > _place(work) else work
+        elif not _is_rare(part, node, ctx) and _may_wait(part, ctx):
+            return None
+    return work
+
+
+def _is_work(call: ast.Call, ctx: Context) -> bool:
+    if callee_name(call) == "backward":
+        kind = ctx.kind(call.func.value) if isinstance(call.func, ast.Attribute) else None
+        return kind is not None and kind.tag is Tag.TENSOR and kind.place is not Place.HOST
+    kind = ctx.kind(call.func)
+    if kind.tag is not Tag.MODULE or (isinstance(call.func, ast.Attribute) and callee_name(call) in _HARMLESS):
+        return False
+    result = ctx.kind(call)
+    return result.place.is_accelerator and any(_is_moved(item, ctx) for item in call.args)
+
+
+def _is_moved(value: ast.expr, ctx: Context) -> bool:
+    """Whether an argument certainly is on the device: the model is then, too."""
+    kind: Kind = ctx.kind(value.value if isinstance(value, ast.Starred) else value)
+    return kind.place in (Place.DEVICE, Place.TARGET)
+
+
+def _may_wait(call: ast.Call, ctx: Context) -> bool:
+    """Whether a call may make the host wait for the device, as far as can be seen."""
+    name = callee_name(call)
+    if _SETTLING.search(name):
+        return True
+    if name == "to" and any(isinstance(item, ast.Constant) and item.value in _SHORT_CIRCUITS for item in call.args):
+        return True
+    if name == "step" and isinstance(call.func, ast.Attribute) and "scaler" in ctx.text(call.func.value).lower():
+        return True  # asks the device whether any gradient overflowed
+    if name in _HARMLESS:
+        return False
+    target = ctx.target(call.func)
+    if target is not None and target.startswith("torch."):
+        return False
+    if isinstance(call.func, ast.Attribute) and ctx.kind(call.func.value).holds_tensors:
+        return False
+    kind = ctx.kind(call.func)
+    if kind.tag is Tag.MODULE:
+        return False
+    if ctx.project_target(call.func) is not None or not target:
+        return bool(call.args or call.keywords or not isinstance(call.func, ast.Name))
+    return any(_may_be_tensor(item, ctx) for item in (*call.args, *(item.value for item in call.keywords)))
+
+
+def _may_be_tensor(value: ast.expr, ctx: Context) -> bool:
+    if isinstance(value, (ast.Constant, ast.JoinedStr)):
+        return False
+    kind = ctx.kind(value)
+    return not kind.known or kind.holds_tensors or kind.tag in (Tag.SEQUENCE, Tag.MAPPING)
+
+
+def _is_rare(part: ast.AST, node: ast.AST, ctx: Context) -> bool:
+    """Whether something of the timed part does not run on most of its turns."""
+    return len(ctx.guards(part)) > len(ctx.guards(node))
+
+
+def _short(call: ast.Call, ctx: Context) -> str:
+    text = ctx.text(call)
+    return text if len(text) <= 50 else f"{ctx.text(call.func)}(...)"
