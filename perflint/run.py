@@ -56,7 +56,7 @@ class Memory:
 class Options:
     """How one run goes. `rules` are the selected rules, one instance each; `stdin` replaces the file of that name.
 
-    `everything` says that `rules` are all there are. A `memory` takes the place of the cache.
+    `everything` says that `rules` are all there are. A `memory` is asked before the cache.
     """
 
     settings: Settings
@@ -81,7 +81,14 @@ def check_overlay(discovery: Discovery, options: Options, overlay: Mapping[str, 
         return _Run(discovery, options, overlay).report()
 
 
-def explain_heat(discovery: Discovery, options: Options, path: str, line: int, cell: int | None = None) -> str:
+def explain_heat(
+    discovery: Discovery,
+    options: Options,
+    path: str,
+    line: int,
+    cell: int | None = None,
+    overlay: Mapping[str, str] | None = None,
+) -> str:
     """Why a line, in a notebook one of a cell, is as hot as it is, as text.
 
     Raises PerflintError when the file or cell is not part of the program.
@@ -89,8 +96,11 @@ def explain_heat(discovery: Discovery, options: Options, path: str, line: int, c
     from perflint.program.explain import explain_heat as explain
 
     with _gc_paused():
-        run = _Run(discovery, options, {})
-        program = run.program()
+        run = _Run(discovery, options, overlay or {})
+        try:
+            program = run.program()
+        finally:
+            run.close()
     if path not in program.summaries:
         raise PerflintError(f"--explain-heat: {path} is not a file of this project that can be read")
     placing = run.placing()
@@ -152,10 +162,17 @@ class _Run:
         self.kept = _KeptTrees()
 
     def program(self) -> Program:
-        """Survey every analysed file that the cache does not know, and link the summaries."""
+        """Survey every analysed file that neither memory nor cache know, and link the summaries."""
         self.total = len(self.discovery.analysed) + len(self.reported)
-        states = self._states() if self.options.memory is not None else {}
-        summaries = self._remembered(states) if self.options.memory is not None else self._cached_summaries()
+        memory = self.options.memory
+        states = self._states() if memory is not None else {}
+        summaries = self._remembered(states)
+        if self.cache is None:
+            self._open_cache([file for file in self.discovery.analysed if file.display not in summaries])
+        for display, cached in self._cached_summaries().items():
+            summaries[display] = cached
+            if memory is not None and display in states:
+                memory.put(self.discovery.file(display), states[display], cached)
         unknown = [file for file in self.discovery.analysed if file.display not in summaries]
         self._progress(len(summaries))
         fresh: dict[bytes, object] = {}
@@ -163,8 +180,8 @@ class _Run:
             for summary, problems, file in zip(*surveyed, files):
                 if summary is not None:
                     summaries[file.display] = summary
-                    if self.options.memory is not None and file.display in states and not problems:
-                        self.options.memory.put(file.file, states[file.display], summary)
+                    if memory is not None and file.display in states and not problems:
+                        memory.put(file.file, states[file.display], summary)
                     if self.cache is not None and file.display in self.digests and not problems:
                         fresh[self._summary_key(file.display)] = summary.to_json()
                 # A file that is only read for what it calls is its owner's business, not this run's.
@@ -176,14 +193,18 @@ class _Run:
         return Program(summaries, self._torch_version())
 
     def report(self) -> Report:
-        if self.options.cache and not self.overlay and self.options.memory is None:
-            self._open_cache()
+        if not self.overlay and self.options.memory is None:
+            self._open_cache(self.discovery.analysed)
+            self.result_key = self._key_of_result()
         try:
             known = self._known_report()
             return known if known is not None else self._fresh_report()
         finally:
-            if self.cache is not None:
-                self.cache.close()
+            self.close()
+
+    def close(self) -> None:
+        if self.cache is not None:
+            self.cache.close()
 
     def _fresh_report(self) -> Report:
         program = self.program()
@@ -203,7 +224,7 @@ class _Run:
             texts=total.texts,
             silenced=tuple(Silenced(placing.finding(one.finding), one.line, one.reason) for one in total.silenced),
         )
-        if self.cache is not None and not report.errors:
+        if self.cache is not None and self.result_key and not report.errors:
             self.cache.put({self.result_key: report_to_json(report)})
         return report
 
@@ -214,8 +235,12 @@ class _Run:
         """What each file's summary depends on: its text where there is one to stand in, else what the disk says."""
         states: dict[str, object] = {}
         for file in self.discovery.analysed:
+            stdin = self.options.stdin
             if file.display in self.overlay:
                 states[file.display] = self.overlay[file.display]
+                continue
+            if stdin is not None and stdin[0] == file.display:
+                states[file.display] = stdin[1]
                 continue
             with contextlib.suppress(OSError, ValueError):
                 status = file.file.stat()
@@ -223,9 +248,9 @@ class _Run:
         return states
 
     def _remembered(self, states: Mapping[str, object]) -> dict[str, Summary]:
-        assert self.options.memory is not None
         found: dict[str, Summary] = {}
-        for file in self.discovery.analysed:
+        for file in self.discovery.analysed if self.options.memory is not None else ():
+            assert self.options.memory is not None
             summary = self.options.memory.get(file.file, states.get(file.display))
             if summary is not None:
                 found[file.display] = summary
@@ -233,17 +258,18 @@ class _Run:
 
     # What the cache knows.
 
-    def _open_cache(self) -> None:
+    def _open_cache(self, files: Sequence[FoundFile]) -> None:
+        """For what it knows of `files`; texts that stand in for others are in no cache."""
         root = self.discovery.root
         folder = self.options.settings.cache_dir or (root / FOLDER if root is not None else None)
-        if folder is None:
+        files = [file for file in files if file.display not in self.overlay]
+        if folder is None or not files or not self.options.cache:
             return
         self.fingerprint = engine_fingerprint()
-        for file in self.discovery.analysed:
+        for file in files:
             with contextlib.suppress(OSError, ValueError):
                 self.digests[file.display] = key_of(self._bytes(file))
         self.cache = Cache(folder)
-        self.result_key = self._key_of_result()
 
     def _bytes(self, file: FoundFile) -> bytes:
         stdin = self.options.stdin
@@ -281,7 +307,8 @@ class _Run:
 
     def _known_report(self) -> Report | None:
         """The report of an earlier run that read just the same, None where there is none."""
-        if self.cache is None or len(self.digests) != len(self.discovery.analysed) or self.discovery.problems:
+        is_whole = len(self.digests) == len(self.discovery.analysed) and not self.discovery.problems
+        if self.cache is None or not self.result_key or not is_whole:
             return None
         stored = self.cache.get([self.result_key]).get(self.result_key)
         if stored is None:

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from perflint import cache as cache_module
+from perflint import run as run_module
 from perflint.cache import Cache, clean, key_of
-from perflint.discovery import discover
+from perflint.discovery import FoundFile, discover
 from perflint.finding import Report
 from perflint.registry import load_rules
-from perflint.run import Options, check
+from perflint.run import Memory, Options, check, check_overlay, explain_heat
 from perflint.settings import load_settings
 
 TRAIN = """\
@@ -44,10 +45,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def options_for(*, cache: bool = True, memory: Memory | None = None) -> Options:
+    rules = [rule() for rule in load_rules() if rule.code == "TPL303"]
+    return Options(load_settings(Path.cwd()), rules, cache=cache, memory=memory)
+
+
 def run(*, cache: bool = True) -> Report:
-    settings = load_settings(Path.cwd())
-    options = Options(settings, [rule() for rule in load_rules() if rule.code == "TPL303"], cache=cache)
-    return check(discover(["."], settings), options)
+    options = options_for(cache=cache)
+    return check(discover(["."], options.settings), options)
 
 
 def test_a_second_run_says_the_same_without_reading_trees(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,3 +145,48 @@ def test_it_keeps_itself_out_of_git_and_goes_away(project: Path) -> None:
 def test_without_it_nothing_is_written(project: Path) -> None:
     run(cache=False)
     assert not (project / ".perflint_cache").exists()
+
+
+def surveyed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files that are read for their summaries from now on."""
+    read: list[str] = []
+    survey = run_module._Run._survey
+
+    def noted(self: run_module._Run, file: FoundFile) -> object:
+        read.append(file.display)
+        return survey(self, file)
+
+    monkeypatch.setattr(run_module._Run, "_survey", noted)
+    return read
+
+
+def test_a_text_that_stands_in_for_a_file_leaves_what_is_known_of_the_others(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run()
+    read = surveyed(monkeypatch)
+    options = options_for()
+    found = discover(["."], options.settings)
+    cold = check_overlay(found, options, {"train.py": TRAIN.replace("        clean_up()", "    clean_up()")})
+    assert cold.findings == ()
+    assert read == ["train.py"]
+    assert explain_heat(found, options, "memory.py", 5).startswith("memory.py:5 runs every step")
+    assert read == ["train.py"]
+    assert [finding.path for finding in run().findings] == ["memory.py"]
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_a_process_remembers_what_it_read_until_it_changes(
+    project: Path, monkeypatch: pytest.MonkeyPatch, cache: bool
+) -> None:
+    options = options_for(cache=cache, memory=Memory())
+    found = discover(["."], options.settings)
+    assert len(check(found, options).findings) == 1
+    read = surveyed(monkeypatch)
+    assert len(check(found, options).findings) == 1
+    assert read == []
+    (project / "train.py").write_text(TRAIN.replace("        clean_up()", "    clean_up()"))
+    assert check(found, options).findings == ()
+    assert read == ["train.py"]
+    assert len(check_overlay(found, options, {"train.py": TRAIN}).findings) == 1
+    assert check(found, options).findings == ()

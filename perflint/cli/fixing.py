@@ -56,11 +56,13 @@ def fix_report(
     loading.load(sorted({finding.path for finding in wanted}))
     files = {one.display: one for one in discovery.analysed}
 
-    def recheck(overlay: Mapping[str, str]) -> Report:
-        from perflint.run import check_overlay
+    from perflint.run import Memory, check_overlay
 
+    memory = options.memory or Memory()
+
+    def recheck(overlay: Mapping[str, str]) -> Report:
         reported = tuple(files[path] for path in sorted(overlay))
-        quiet = dataclasses.replace(options, progress=None)
+        quiet = dataclasses.replace(options, progress=None, memory=memory)
         return narrow(check_overlay(dataclasses.replace(discovery, reported=reported, problems=()), quiet, overlay))
 
     findings = [loading.of_module(finding) for finding in report.findings]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,11 @@ from perflint.fixes.ignores import ignore_fixes
 from perflint.fixes.rounds import fix_files
 from perflint.registry import load_rules
 from perflint.rule import Rule
-from perflint.run import Memory, Options, check_overlay
+from perflint.run import Memory, Options, check_overlay, explain_heat
 from perflint.settings import Selection, Settings, load_settings
 from perflint.source.file import SourceFile
+
+_BLOCK = re.compile(r"\s*(?:async\s+)?(?:def|for|while)\b")
 
 
 class CancelledError(Exception):
@@ -85,6 +88,11 @@ class Analyst:
         outcome = fix_files({path: source}, findings, recheck, lambda fix: fix.applicability is Applicability.SAFE)
         return source.raw_of(outcome.files[0].text) if outcome.files else source.text
 
+    def heat(self, texts: Mapping[Path, str], file: Path, line: int, cancelled: Callable[[], bool]) -> str:
+        """Why a line of a document is as hot as it is. Raises as `check` does."""
+        project = self._project(project_root([file]), texts, cancelled)
+        return explain_heat(project.discovery, project.options, display_path(file), line, overlay=project.overlay)
+
     def _project(self, root: Path | None, texts: Mapping[Path, str], cancelled: Callable[[], bool]) -> _Project:
         files = [file for file in texts if project_root([file]) == root]
         settings = load_settings(root or files[0].parent)
@@ -131,6 +139,11 @@ def _result(report: Report, path: str, text: str) -> Result:
         tuple(finding for finding in report.findings if finding.path == path),
         tuple(problem for problem in report.errors if problem.path == path),
     )
+
+
+def begins_a_block(line: str) -> bool:
+    """Whether a line is one whose heat is worth asking for: the beginning of a function, class or loop."""
+    return _BLOCK.match(line) is not None
 
 
 def silencing(source: SourceFile, finding: Finding) -> Fix | None:

@@ -21,7 +21,7 @@ from perflint import __version__
 from perflint.errors import PerflintError
 from perflint.finding import Applicability, Edit, Finding, Span
 from perflint.lsp import convert
-from perflint.lsp.analysis import Analyst, CancelledError, Result, silencing
+from perflint.lsp.analysis import Analyst, CancelledError, Result, begins_a_block, silencing
 from perflint.source.file import SourceFile
 
 T = TypeVar("T")
@@ -137,6 +137,15 @@ class Service:
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
 
+    async def _cancellable(self, work: Callable[[Callable[[], bool]], T]) -> T:
+        """As `_in_thread`; when the request is cancelled, `work` is told by what it is given."""
+        stop = threading.Event()
+        try:
+            return await self._in_thread(lambda: work(stop.is_set))
+        except asyncio.CancelledError:
+            stop.set()
+            raise
+
     def _complain(self, message: str) -> None:
         """Once for each thing that is wrong, not once for each keystroke."""
         if message != self._complained:
@@ -179,7 +188,20 @@ class Service:
                 rule = next((rule for rule in self._analyst.rules if rule.code == finding.code), None)
                 text = convert.hover(finding, rule)
                 return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), where)
-        return None
+        return await self._heat_of(document, params.position.line)
+
+    async def _heat_of(self, document: _Document, line: int) -> types.Hover | None:
+        """How often a function or loop runs and why, asked for at the line it begins on."""
+        assert document.result is not None
+        source = document.result.source
+        if line >= len(source.lines) or not begins_a_block(source.lines[line]):
+            return None
+        texts = {one.file: one.text for one in self._documents.values()}
+        try:
+            text = await self._cancellable(lambda stop: self._analyst.heat(texts, document.file, line + 1, stop))
+        except PerflintError:
+            return None
+        return types.Hover(types.MarkupContent(types.MarkupKind.PlainText, text))
 
     async def code_actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
         document = await self._settled(params.text_document.uri)
@@ -247,12 +269,7 @@ class Service:
         assert document.result is not None
         source = document.result.source
         texts = {one.file: one.text for one in self._documents.values()}
-        stop = threading.Event()
-        try:
-            text = await self._in_thread(lambda: self._analyst.fix_all(texts, document.file, stop.is_set))
-        except asyncio.CancelledError:
-            stop.set()
-            raise
+        text = await self._cancellable(lambda stop: self._analyst.fix_all(texts, document.file, stop))
         if text == source.text:
             return None
         changed = _smallest(source, text)

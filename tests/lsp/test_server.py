@@ -187,6 +187,22 @@ def test_a_finding_shows_the_page_of_its_rule(root: Path) -> None:
     session(run())
 
 
+def test_a_function_or_a_loop_shows_how_often_it_runs_and_why(root: Path) -> None:
+    (root / "tidy.py").write_text(TIDY)
+
+    async def run() -> None:
+        async with editor(root) as client:
+            client.open("tidy.py", TIDY)
+            client.open("train.py", CALLER)
+            heat = await client.hover("tidy.py", 4, 5)
+            assert heat is not None
+            assert "runs every step" in heat
+            assert "train.py:5  for batch in loader" in heat
+            assert await client.hover("tidy.py", 1, 0) is None
+
+    session(run())
+
+
 def test_a_request_can_be_cancelled(root: Path) -> None:
     async def run() -> None:
         async with editor(root) as client:
