@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -186,6 +187,32 @@ def test_report_into_a_file(hot: Path, project: Path) -> None:
     assert done.returncode == 1
     assert done.stdout == ""
     assert len(json.loads((project / "report.json").read_text())["findings"]) == 1
+
+
+def test_the_page_shows_what_was_measured_here(hot: Path, project: Path) -> None:
+    from perflint.verify.evidence import folder_of, store
+    from perflint.verify.results import Machine, Result, Verdict
+
+    result = Result("TPL303", "its benchmark", "large", Verdict.FASTER, 2.0, 1.0, 2.0, 1.9, 2.1)
+    store(folder_of(project), Machine("cpu", "A processor", "2.13"), [result], memory="")
+
+    page = perflint("check", "--output-format", "html").stdout
+
+    assert "its benchmark large: faster, 2x (1.9 to 2.1)" in page
+
+
+def test_silenced_findings_are_listed_when_asked_for(hot: Path) -> None:
+    hot.write_text(HOT.replace("gc.collect()", "gc.collect()  # perflint: ignore[TPL303] meant"))
+
+    def results(*arguments: str) -> list[dict[str, Any]]:
+        done = perflint("check", "--output-format", "sarif", *arguments)
+        assert done.returncode == 0
+        found: list[dict[str, Any]] = json.loads(done.stdout)["runs"][0]["results"]
+        return found
+
+    assert results() == []
+    (silenced,) = results("--silenced")
+    assert silenced["suppressions"][0]["justification"] == "meant"
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from perflint.settings import FailOn, Settings
 if TYPE_CHECKING:
     from perflint.discovery import Discovery
     from perflint.finding import Report
+    from perflint.report.measured import Bar
     from perflint.run import Memory, Options
 
 
@@ -47,6 +48,7 @@ class _Asked:
     exit_zero: bool
     no_baseline: bool
     add_ignores: bool
+    silenced: bool
     statistics: bool
     watch: bool
     color: bool | None
@@ -80,6 +82,7 @@ class _Asked:
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 although there are findings.")
 @click.option("--output-format", type=click.Choice(FORMATS), help="How to print.")
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file.")
+@click.option("--silenced", is_flag=True, help="In SARIF, list silenced findings too, marked as suppressed.")
 @click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes, until interrupted.")
 @click.option("--stdin-filename", metavar="FILE", help="Name of what the path '-' reads from standard input.")
@@ -115,6 +118,7 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
 
     settings = asked.settings()
     counting = settings.fail_on if asked.fail_on is None else FailOn.parse(asked.fail_on)
+    shown_as = asked.output_format or settings.output_format
     discovery, stdin = project.find(asked.paths, asked.stdin_filename, settings)
     chosen = project.choose(settings, asked.select, asked.ignore, extra=asked.extra)
     git_root = _git_root(discovery, settings)
@@ -147,13 +151,15 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
         console.complain(line)
     text = render(
         report,
-        asked.output_format or settings.output_format,
+        shown_as,
         chosen.known,
         color=asked.output is None and console.wants_color(asked.color),
         width=console.width(),
         statistics=asked.statistics,
         root=git_root,
         version=__version__,
+        silenced=asked.silenced,
+        measured=_measured(report, discovery) if shown_as == "html" else None,
     )
     _deliver(text, asked.output, report)
     if asked.debug:
@@ -164,6 +170,23 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
         return FAULT
     is_clean = not made.written and not any(map(counting.counts, report.findings))
     return CLEAN if is_clean or asked.exit_zero else FOUND
+
+
+def _measured(report: Report, discovery: Discovery) -> dict[str, list[Bar]]:
+    """What was measured about the rules that found something, here or before perflint was shipped."""
+    from perflint.report.measured import Bar
+    from perflint.verify.evidence import measured
+
+    bars: dict[str, list[Bar]] = {}
+    for code in sorted({finding.code for finding in report.findings}):
+        for one in measured(code, discovery.root):
+            result = one.result
+            if result.ratio is not None and result.ratio_low is not None and result.ratio_high is not None:
+                what = f"{result.workload} {result.size}".strip()
+                verdict = result.verdict.value
+                figures = (result.ratio, result.ratio_low, result.ratio_high)
+                bars.setdefault(code, []).append(Bar(what, one.where(), verdict, *figures))
+    return bars
 
 
 def _deliver(text: str, output: Path | None, report: Report) -> None:

@@ -7,8 +7,8 @@ Knows findings and what rules say about themselves; knows neither the engine nor
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -16,6 +16,7 @@ from perflint.errors import PerflintError
 from perflint.finding import Report
 
 if TYPE_CHECKING:
+    from perflint.report.measured import Bar
     from perflint.rule import Rule
 
 #: Names of the output formats, the default first. Each has its module, `as_<name>`.
@@ -27,6 +28,7 @@ class Options:
     """How to print. `width` is in terminal columns; `root` is the git root, None where there is none.
 
     `silenced` adds findings that a comment silenced, marked as such, to the formats that can say so (sarif).
+    `measured` is what is known about rules, by code, for the formats that can show it (html).
     """
 
     version: str
@@ -36,6 +38,7 @@ class Options:
     statistics: bool = False
     root: Path | None = None
     silenced: bool = False
+    measured: Mapping[str, Sequence[Bar]] = field(default_factory=dict)
 
 
 class _Format(Protocol):
@@ -53,6 +56,7 @@ def render(
     root: Path | None = None,
     version: str,
     silenced: bool = False,
+    measured: Mapping[str, Sequence[Bar]] | None = None,
 ) -> str:
     """The whole output, ending in one newline; empty where the format has nothing to say (`github`, no findings).
 
@@ -61,4 +65,4 @@ def render(
     if output_format not in FORMATS:
         raise PerflintError(f"unknown output format {output_format!r}; known: {', '.join(FORMATS)}")
     module = cast(_Format, importlib.import_module(f"perflint.report.as_{output_format}"))
-    return module.render(report, Options(version, rules, color, width, statistics, root, silenced))
+    return module.render(report, Options(version, rules, color, width, statistics, root, silenced, measured or {}))

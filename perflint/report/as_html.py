@@ -17,12 +17,12 @@ from perflint.finding import Applicability, Finding, Fix, Heat, Hop, Report
 from perflint.report import patch, places, prose
 from perflint.report.counts import Counts, many
 from perflint.report.html_page import SCRIPT, STYLE
+from perflint.report.measured import plot
 from perflint.report.visible import visible, visible_lines
 from perflint.rulepage import page_of
 
 if TYPE_CHECKING:
     from perflint.report import Options
-    from perflint.rule import Rule
 
 _CONTEXT = 3
 _MOST_LINES = 40
@@ -48,7 +48,7 @@ def render(report: Report, options: Options) -> str:
         '<main id="findings">',
         *cards,
         '<p id="none" hidden>No finding matches the filters.</p></main>',
-        *_rules(options.rules, {one.code for one in ordered}),
+        *_rules(options, {one.code for one in ordered}),
         f"<footer>perflint {_text(options.version)}. {_KEYS}</footer>",
         f"<script>{SCRIPT}</script></body></html>",
     ]
@@ -237,8 +237,8 @@ def _fix_label(finding: Finding) -> str:
     return "by hand" if finding.fix.applicability is Applicability.SHOWN else finding.fix.applicability.label
 
 
-def _rules(rules: Sequence[type[Rule]], wanted: set[str]) -> Iterator[str]:
-    listed = [rule for rule in sorted(rules, key=lambda rule: rule.code) if rule.code in wanted]
+def _rules(options: Options, wanted: set[str]) -> Iterator[str]:
+    listed = [rule for rule in sorted(options.rules, key=lambda rule: rule.code) if rule.code in wanted]
     if not listed:
         return
     yield '<section class="rules"><h2>The rules</h2>'
@@ -247,7 +247,7 @@ def _rules(rules: Sequence[type[Rule]], wanted: set[str]) -> Iterator[str]:
         sections = "".join(f"<h3>{_text(name)}</h3>{_paragraphs(body)}" for name, body in page.sections.items())
         yield (
             f'<details id="rule-{_text(rule.code)}"><summary><b>{_text(rule.code)} {_text(rule.name)}</b> '
-            f"{_inline(page.summary)}</summary>{sections}</details>"
+            f"{_inline(page.summary)}</summary>{sections}{plot(options.measured.get(rule.code, ()))}</details>"
         )
     yield "</section>"
 

@@ -52,6 +52,14 @@ summary{cursor:pointer;overflow-wrap:anywhere}
 .errors{border-left:3px solid var(--high);padding-left:.8rem;margin:.8rem 0}
 .errors ul{margin:.2rem 0;padding-left:1.1rem}
 .rules details{margin:.4rem 0}
+.bars{list-style:none;padding:0;margin:.3rem 0}
+.bars li{margin:.5rem 0;overflow-wrap:anywhere}
+.bar{display:block;width:100%;height:1rem;margin-top:.2rem;background:var(--soft);border-radius:3px}
+.bar line{stroke:var(--dim);stroke-width:1;vector-effect:non-scaling-stroke}
+.bar rect{fill:var(--dim)}
+.bar.add rect{fill:var(--low)}
+.bar.del rect{fill:var(--high)}
+.bar rect.mid{fill:var(--fg)}
 footer{color:var(--dim);font-size:.85rem;margin-top:1.5rem}
 kbd{border:1px solid var(--line);border-radius:3px;padding:0 .3em;font-size:.85em}
 @media(max-width:40rem){body{padding:.6rem}form{position:static}label{flex:1 1 42%}

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 from headless import BROWSER, Page, browser
-from report_samples import EMPTY, HOSTILE, REPORT, SYNC, TRAIN, TRANSFER, one, shown
+from report_samples import EMPTY, HOSTILE, HOSTILE_LINE, REPORT, RULES, SYNC, TRAIN, TRANSFER, one, shown
 
 from perflint.finding import Edit, Report, Span
+from perflint.report import render
+from perflint.report.measured import Bar
 from perflint.report.patch import diff
 
 
@@ -83,6 +85,36 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         yield opened
 
 
+MEASURED = {
+    "TPL101": [
+        Bar("8 x 1M", "cpu (A processor), torch 2.13", "faster", 4.0, 3.5, 4.5),
+        Bar("1 x 1k", HOSTILE_LINE, "no difference", 1.0, 0.98, 1.02, HOSTILE_LINE),
+        Bar("1 x 1k", "cuda", "slower", 0.5, 0.5, 0.5),
+    ]
+}
+
+
+def with_measurements(bars: list[Bar]) -> str:
+    return render(REPORT, "html", RULES, version="1", measured={"TPL101": bars})
+
+
+def test_measurements_of_a_rule_stand_below_its_page() -> None:
+    page = with_measurements(MEASURED["TPL101"])
+    section = page[page.index('id="rule-TPL101"') :]
+    assert "8 x 1M: faster, 4x (3.5 to 4.5)" in section
+    # A ratio and its inverse lie as far from the middle.
+    middles = [float(x) + 0.3 for x in re.findall(r'class="mid" x="([\d.]+)"', section)]
+    assert middles[1] == pytest.approx(50, abs=0.1)
+    four, half = middles[0] - 50, 50 - middles[2]
+    assert four == pytest.approx(2 * half, abs=0.1)
+    assert set(Elements(page).tags) - set(Elements(shown(REPORT, "html")).tags) == {"br", "line", "rect", "svg"}
+
+
+@pytest.mark.parametrize("bar", [(0.0, 0.0, 1.0), (1.0, 1.0, float("inf")), (float("nan"),) * 3, (2.0, 3.0, 4.0)])
+def test_figures_that_are_none_are_left_out(bar: tuple[float, float, float]) -> None:
+    assert "<svg" not in with_measurements([Bar("x", "cpu", "faster", *bar)])
+
+
 def put(path: Path, report: Report) -> Path:
     path.write_text(shown(report, "html"), encoding="utf-8")
     return path
@@ -148,6 +180,22 @@ def test_the_page_never_scrolls_sideways(page: Page, tmp_path: Path, width: int)
     assert page.ask("document.documentElement.scrollWidth <= window.innerWidth") is True
     cut = '[...document.querySelectorAll("h2, p, li, summary")].filter(one => one.scrollWidth > one.clientWidth + 1)'
     assert page.ask(f"{cut}.map(one => one.textContent)") == []
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_measurements_in_a_browser(page: Page, tmp_path: Path, width: int) -> None:
+    page.problems.clear()
+    path = tmp_path / "r.html"
+    path.write_text(with_measurements(MEASURED["TPL101"]), encoding="utf-8")
+    page.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
+    page.open(path)
+    page.ask('document.getElementById("rule-TPL101").open = true')
+    boxes = '[...document.querySelectorAll("svg.bar")].map(one => one.getBoundingClientRect().width)'
+    assert all(200 < wide < width for wide in page.ask(boxes))
+    colours = '[...document.querySelectorAll("svg.bar rect:not(.mid)")].map(one => getComputedStyle(one).fill)'
+    assert len(set(page.ask(colours))) == 3
+    assert page.ask("document.documentElement.scrollWidth <= window.innerWidth") is True
+    assert page.problems == []
 
 
 def test_dark_and_light(page: Page, tmp_path: Path) -> None:
