@@ -16,6 +16,8 @@ from perflint.source.read import decode_source
 
 _HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _RENAMES = frozenset("RC")
+#: A repository's configuration may name programs: none is run, and nothing is fetched.
+_HARMLESS = ("-c", "core.fsmonitor=false", "-c", "protocol.allow=never", "--no-pager")
 
 
 class Changes:
@@ -94,7 +96,8 @@ class Changes:
     @cached_property
     def _old_names(self) -> dict[str, str]:
         """The names that changed files had at the revision."""
-        listed = self._ask("diff", "--name-status", "-z", "-M", "--no-ext-diff", self._commit, "--") or b""
+        # Of the index, not of the working tree: for that git would run the repository's own filters.
+        listed = self._ask("diff", "--cached", "--name-status", "-z", "-M", "--no-ext-diff", self._commit, "--") or b""
         words = iter([os.fsdecode(word) for word in listed.split(b"\0") if word])
         names: dict[str, str] = {}
         for status in words:
@@ -104,9 +107,10 @@ class Changes:
 
     def _ask(self, *arguments: str, expected: tuple[int, ...] = (0,)) -> bytes | None:
         """What git prints, None when it ends otherwise than expected."""
-        command = ["git", "-C", str(self.root), *arguments]
+        command = ["git", "-C", str(self.root), *_HARMLESS, *arguments]
+        environment = {**os.environ, "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
         try:
-            done = subprocess.run(command, check=False, capture_output=True)
+            done = subprocess.run(command, check=False, capture_output=True, env=environment)
         except OSError as error:
             raise PerflintError(f"--changed-since needs git: {error.strerror or error}") from error
         return done.stdout if done.returncode in expected else None
