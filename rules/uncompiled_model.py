@@ -5,12 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Heat, Impact, Loops, Rule, Tier, is_test
+from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Tier
 
-from ._loops import names_in
-
-#: What only a loop that trains has.
-_STEPS = frozenset("step zero_grad optimizer optimizer_step opt optim".split())
+from ._training import BACKWARD, is_training_loop
 
 
 class UncompiledModel(Rule):
@@ -41,17 +38,12 @@ class UncompiledModel(Rule):
     tier = Tier.EXTRA
     impact = Impact.MEDIUM
     confidence = Confidence.MEDIUM
-    listens = (Loops("backward", "manual_backward", "zero_grad"),)
+    listens = (Loops(*BACKWARD),)
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        assert isinstance(node, (ast.For, ast.AsyncFor, ast.While))
-        if is_test(ctx.path) or not ctx.is_root_loop(node) or ctx.program.compiles:
+        if ctx.program.compiles or not is_training_loop(node, ctx):
             return
-        if ctx.role(node.body[0]) != "train" or ctx.body_heat(node) < Heat.STEP or _is_inside_one(node, ctx):
-            return
-        if not any(name in _STEPS for name in names_in(node)):
-            return  # a profile of forward and backward trains nothing
         yield self.finding(
             node,
             ctx,
@@ -59,8 +51,3 @@ class UncompiledModel(Rule):
             "to be measured.",
             advice="Call `model.compile()` before the loop, and time some hundred steps with and without it.",
         )
-
-
-def _is_inside_one(node: ast.For | ast.AsyncFor | ast.While, ctx: Context) -> bool:
-    """Whether the loop around this one is told of already: micro-batches of a step."""
-    return any(ctx.is_root_loop(loop) and ctx.role(loop.body[0]) == "train" for loop in ctx.loops(node))

@@ -1,0 +1,84 @@
+"""What rules about whole training loops share: which loops train, and which code they run or are run by."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import CallFacts, Context, Heat, Program, Scope, is_test
+
+from ._loops import names_in
+
+#: What only a loop that trains has; a profile of forward and backward has not.
+_STEPS = frozenset("step zero_grad optimizer optimizer_step opt optim".split())
+#: The words that a training loop has one of, for `Loops`.
+BACKWARD = ("backward", "manual_backward", "zero_grad")
+_EXPERIENCE = frozenset(
+    "rollout_buffer rollout_data replay_buffer replay_data rollouts trajectories env envs episodes num_envs".split()
+)
+_REACH = 60
+
+
+def is_training_loop(node: ast.AST, ctx: Context) -> bool:
+    """Whether `node` is the outermost loop over training steps of its function."""
+    if not isinstance(node, (ast.For, ast.AsyncFor, ast.While)) or is_test(ctx.path) or not ctx.is_root_loop(node):
+        return False
+    if ctx.role(node.body[0]) != "train" or ctx.body_heat(node) < Heat.STEP or _is_inside_one(node, ctx):
+        return False
+    return any(name in _STEPS for name in names_in(node))
+
+
+def _is_inside_one(node: ast.For | ast.AsyncFor | ast.While, ctx: Context) -> bool:
+    """Whether the loop around this one is one too: then this one is over micro-batches of a step."""
+    return any(ctx.is_root_loop(loop) and ctx.role(loop.body[0]) == "train" for loop in ctx.loops(node))
+
+
+def is_about_agents(node: ast.AST, ctx: Context) -> bool:
+    """Whether the loop or its function is about an agent's experience, whose networks do not keep a device busy."""
+    header = (
+        node.iter if isinstance(node, (ast.For, ast.AsyncFor)) else node.test if isinstance(node, ast.While) else node
+    )
+    around = ctx.tree.function_of(node)
+    names = [*names_in(header), *(names_in(around) if around is not None else ())]
+    return any(name in _EXPERIENCE for name in names)
+
+
+def connected(scope: Scope, program: Program) -> Iterator[Scope]:
+    """A function, those that lead to it, and those it runs but for loaders; not all of a large program."""
+    seen, waiting = {scope}, [scope]
+    while waiting and len(seen) < _REACH:
+        current = waiting.pop(0)
+        around = [edge.caller for edge in program.callers(current)]
+        for near in (*around, *(edge.callee for edge in program.graph.outgoing.get(current, ()))):
+            if near not in seen and not _brings_data(near, program):
+                seen.add(near)
+                waiting.append(near)
+    yield from seen
+
+
+def _brings_data(scope: Scope, program: Program) -> bool:
+    """Whether a function belongs to a loader or data set, whose types are not those of the model."""
+    owner = program.summaries[scope.path].classes.get(program.function(scope).in_class)
+    return owner is not None and any(name in ("__iter__", "__next__", "__getitem__") for name in owner.methods)
+
+
+def identifiers_near(node: ast.AST, ctx: Context) -> Iterator[str]:
+    """Identifiers, and keywords of calls, of the file and of the functions that the loop runs or is run by."""
+    for part in ast.walk(ctx.tree.module):
+        if isinstance(part, ast.keyword) and part.arg is not None:
+            yield part.arg
+    for statement in ctx.summary.statements:
+        yield from statement.identifiers.split()
+    for scope in connected(ctx.scope(node), ctx.program):
+        if scope.path != ctx.path:
+            yield from _identifiers(scope, ctx.program)
+
+
+def _identifiers(scope: Scope, program: Program) -> Iterator[str]:
+    facts = program.function(scope)
+    for statement in program.summaries[scope.path].statements:
+        if statement.line <= facts.line <= statement.end_line:
+            yield from statement.identifiers.split()
+    calls: tuple[CallFacts, ...] = facts.calls
+    for call in calls:
+        yield from (name for name, _ in call.keywords)

@@ -1,0 +1,114 @@
+"""TPL703: float32 products at full precision on tensor cores."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import (
+    Confidence,
+    Context,
+    Finding,
+    Impact,
+    Loops,
+    Rule,
+    Tag,
+    Tier,
+    callee_name,
+    is_constant,
+    is_test,
+    keyword,
+    precision,
+)
+
+from ._training import identifiers_near, is_about_agents, is_training_loop
+
+_SILENT = precision.NEEDS_DIGITS | precision.TENSOR_CORES | precision.POLICIES
+
+
+class Tf32Off(Rule):
+    """Products of float32 matrices run at full precision, because nothing raises their speed.
+
+    Why it is slow
+    Since torch 1.12 the products of float32 matrices do not use the tensor cores of Ampere and later devices:
+    `torch.get_float32_matmul_precision()` is "highest". "high" lets them, with a mantissa of about 10 bits.
+    Convolutions use them already.
+
+    What to write instead
+    `torch.set_float32_matmul_precision("high")` once, at the start. Never together with the newer
+    `torch.backends.cuda.matmul.fp32_precision = "tf32"`, after which the older functions raise RuntimeError.
+
+    When to leave it
+    Code that runs in bfloat16 or float16 throughout, nets of convolutions, agents of reinforcement learning, the CPU,
+    devices before Ampere, numbers that matter to the last digits. perflint is silent where the program names any of
+    the switches (Hugging Face's `tf32=` too), where the file enters `autocast`, and where nothing in reach multiplies
+    matrices. It speaks once per file. Nothing in the source proves a gain, which is why this rule is not on by default.
+
+    Fix safety
+    There is no automatic fix: results change in the fourth digit.
+    """
+
+    code, name = "TPL703", "tf32-off"
+    tier = Tier.EXTRA
+    impact = Impact.MEDIUM
+    confidence = Confidence.MEDIUM
+    listens = (Loops(),)
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if is_test(ctx.path) or not _runs_a_model(node, ctx) or ctx.program.mentions(precision.TENSOR_CORES):
+            return
+        names = set(identifiers_near(node, ctx))
+        if not names & precision.ACCELERATORS or names & _SILENT:
+            return
+        if not names & precision.PRODUCTS or is_about_agents(node, ctx):
+            return
+        if _is_narrow(ctx) or _first(ctx) is not node:
+            return
+        yield self.finding(
+            node,
+            ctx,
+            "The products of float32 matrices in this loop leave the tensor cores unused: their precision is never "
+            "lowered.",
+            advice='Call `torch.set_float32_matmul_precision("high")` at the start, and compare the results.',
+        )
+
+
+def _runs_a_model(node: ast.AST, ctx: Context) -> bool:
+    """Whether a loop trains, or runs a module on every batch."""
+    if is_training_loop(node, ctx):
+        return True
+    if not isinstance(node, (ast.For, ast.AsyncFor, ast.While)) or not ctx.is_root_loop(node):
+        return False
+    if ctx.role(node.body[0]) not in ("eval", "batches"):
+        return False
+    return any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, (ast.Name, ast.Attribute))
+        and ctx.kind(part.func).tag is Tag.MODULE
+        for statement in node.body
+        for part in ast.walk(statement)
+    )
+
+
+def _first(ctx: Context) -> ast.AST | None:
+    """The first loop of the file that runs a model: what is said holds for all of them."""
+    loops = [part for part in ast.walk(ctx.tree.module) if isinstance(part, (ast.For, ast.AsyncFor, ast.While))]
+    loops.sort(key=lambda loop: loop.lineno)
+    return next((loop for loop in loops if _runs_a_model(loop, ctx)), None)
+
+
+def _is_narrow(ctx: Context) -> bool:
+    """Whether the file enters autocast by its name, or makes its models narrower."""
+    for part in ast.walk(ctx.tree.module):
+        if isinstance(part, (ast.With, ast.AsyncWith)):
+            if any(isinstance(item.context_expr, ast.Call) and _is_autocast(item.context_expr) for item in part.items):
+                return True
+        elif isinstance(part, ast.keyword) and part.arg in ("dtype", "torch_dtype"):
+            if ctx.text(part.value) in ("torch.bfloat16", "torch.float16"):
+                return True
+    return False
+
+
+def _is_autocast(call: ast.Call) -> bool:
+    return callee_name(call) == "autocast" and not is_constant(keyword(call, "enabled"), False)  # noqa: FBT003
