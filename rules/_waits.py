@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from perflint.api import Confidence, Context, Heat, Kind, Place, Tag, callee_name, guards, keyword, tensors
@@ -25,6 +26,11 @@ _ACCELERATOR_WORDS = frozenset(
 _OUTPUT = re.compile(r"plot|visuali[sz]|draw|save|export|write|render", re.IGNORECASE)
 #: Functions that make pictures and files, or are the variant for the host.
 _FOR_PEOPLE = re.compile(r"plot|visuali[sz]|draw|render|_cpu$", re.IGNORECASE)
+#: Methods of a tensor that give a tensor on the same device.
+_KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squeeze".split())
+_BACKWARD = ("backward", "manual_backward")
+#: How far a loss is followed from what is back-propagated.
+_LINKS = 3
 _LOSS_MAKERS = ("loss", "criterion", "objective", "model", "net", "compute_loss", "loss_fn", "module", "engine")
 
 
@@ -66,7 +72,7 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) ->
         return Read(value, certainty, copies=True) if certainty is not None and _goes_to_host(call, name, ctx) else None
     if call.args or call.keywords:
         return None
-    if certainty is None and name == "item" and not ctx.kind(value).known and _is_loss(value, ctx):
+    if certainty is None and name == "item" and _may_be_on_device(ctx.kind(value)) and _is_loss(value, ctx):
         certainty = Confidence.MEDIUM
     return None if certainty is None else Read(value, certainty)
 
@@ -132,11 +138,18 @@ def uses_accelerator(ctx: Context) -> bool:
     return ctx.program.mentions(_ACCELERATOR_WORDS)
 
 
+def _may_be_on_device(kind: Kind) -> bool:
+    return not kind.known or (kind.tag is Tag.TENSOR and kind.place is Place.UNKNOWN)
+
+
 def _is_loss(value: ast.expr, ctx: Context) -> bool:
-    """Whether something unknown is the loss of a step: back-propagated here, or made by a criterion and named so."""
+    """Whether something unknown is the loss of a step: back-propagated here, a part or a sum of what is, or made by a
+    criterion and named so.
+    """
+    value = _without_reductions(value)
     if not isinstance(value, (ast.Name, ast.Attribute)) or not uses_accelerator(ctx):
         return False
-    if _is_back_propagated(value, ctx):
+    if ctx.text(value) in _losses(value, ctx):
         return True
     if "loss" not in ctx.text(value).rpartition(".")[2].lower():
         return False
@@ -147,19 +160,52 @@ def _is_loss(value: ast.expr, ctx: Context) -> bool:
     return True
 
 
+def _without_reductions(value: ast.expr) -> ast.expr:
+    """`loss` of `loss.detach().mean()`."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and callee_name(value) in _KEEPS_DEVICE:
+        value = value.func.value
+    return value
+
+
 def _makes_loss(call: ast.Call) -> bool:
     name = callee_name(call).strip("_").lower()
     return name.endswith(_LOSS_MAKERS) or name.startswith("criterion")
 
 
-def _is_back_propagated(value: ast.expr, ctx: Context) -> bool:
+def _losses(value: ast.expr, ctx: Context) -> set[str]:
+    """What is back-propagated in the function around `value`, with the parts and the sums of it that are called so."""
     function = ctx.tree.function_of(value)
-    wanted = ctx.text(value)
-    for node in ast.walk(function or ctx.tree.module):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
-            if any(ctx.text(part) == wanted for part in (node.func.value, *node.args)):
-                return True
-    return False
+    nodes = list(ast.walk(function or ctx.tree.module))
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _BACKWARD:
+            scaled = node.func.value.args if isinstance(node.func.value, ast.Call) else ()
+            found.update(ctx.text(part) for part in (node.func.value, *node.args, *scaled))
+    if not found:
+        return found
+    sums = [
+        (ctx.text(target), {ctx.text(part) for part in _terms(node.value)})
+        for node in nodes
+        if isinstance(node, (ast.Assign, ast.AugAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    ]
+    for _ in range(_LINKS):
+        for target, terms in sums:
+            if target in found:
+                found.update(term for term in terms if "loss" in term.lower())
+            elif "loss" in target.lower() and terms & found:
+                found.add(target)
+    return found
+
+
+def _terms(value: ast.expr) -> Iterator[ast.expr]:
+    """The names that a value is computed from without leaving the device: `a` and `b` of `a.detach() + b * 2`."""
+    value = _without_reductions(value)
+    if isinstance(value, ast.BinOp):
+        yield from _terms(value.left)
+        yield from _terms(value.right)
+    elif isinstance(value, (ast.Name, ast.Attribute)):
+        yield value
 
 
 def is_exceptional(node: ast.AST, ctx: Context) -> bool:
