@@ -125,6 +125,9 @@ class Service:
         except PerflintError as error:
             self._complain(str(error))
             results = {}
+        except Exception as error:  # noqa: BLE001 - requests wait for this to end, however it does
+            self._complain(f"internal error, which is a bug in perflint: {type(error).__name__}: {error}")
+            results = {}
         else:
             self._complained = ""
         for document in documents:

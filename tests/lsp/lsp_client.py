@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -126,7 +127,7 @@ def applied(edit: types.WorkspaceEdit | None, text: str) -> str:
 
 
 @asynccontextmanager
-async def editor(root: Path, *, modern: bool = True) -> AsyncIterator[Editor]:
+async def editor(root: Path, *, modern: bool = True, **variables: str) -> AsyncIterator[Editor]:
     """An editor with `root` open. A `modern` one resolves code actions and checks the versions of edits."""
     client = LanguageClient("test", "1")
     made = Editor(client, root)
@@ -144,7 +145,7 @@ async def editor(root: Path, *, modern: bool = True) -> AsyncIterator[Editor]:
     client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(published)
     client.feature(types.WINDOW_SHOW_MESSAGE)(said)
     client.feature(types.WORKSPACE_APPLY_EDIT)(apply)
-    await client.start_io(sys.executable, "-m", "perflint", "server", "--stdio")
+    await client.start_io(sys.executable, "-m", "perflint", "server", "--stdio", env={**os.environ, **variables})
     capabilities = types.ClientCapabilities()
     if modern:
         capabilities = types.ClientCapabilities(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -254,6 +255,21 @@ def test_a_text_that_does_not_parse_is_said_to_be_unchecked(root: Path) -> None:
             assert found.range.start.line == 8
             client.change("train.py", HOT)
             assert await client.codes("train.py") == [("TPL303", 8)]
+
+    session(run())
+
+
+def test_a_bug_is_said_and_nobody_waits_for_ever(root: Path) -> None:
+    (root / "sitecustomize.py").write_text(
+        "import perflint.run\ndef fail(*arguments):\n    raise KeyError('oh no')\nperflint.run.check_overlay = fail\n"
+    )
+
+    async def run() -> None:
+        async with editor(root, PYTHONPATH=f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}") as client:
+            client.open("train.py", HOT)
+            assert await client.codes("train.py") == []
+            assert "bug in perflint: KeyError: 'oh no'" in await client.message()
+            assert await client.hover("train.py", 8, 10) is None
 
     session(run())
 
