@@ -21,7 +21,9 @@ from perflint.api import (
     loaders,
 )
 
-DATA_LOADER = "torch.utils.data.DataLoader"
+#: torch's own loader, and the one of torchdata that takes the same arguments and can be saved in the middle.
+DATA_LOADERS = ("torch.utils.data.DataLoader", "torchdata.StatefulDataLoader")
+LOADER_NAMES = tuple(name.rpartition(".")[2] for name in DATA_LOADERS)
 #: Last names of the loaders that sample graphs.
 SAMPLERS = frozenset(name.rpartition(".")[2] for name in loaders.SAMPLING_LOADERS)
 _POSITIONS = {"dataset": 0, "batch_size": 1, "shuffle": 2, "num_workers": 5, "collate_fn": 6, "pin_memory": 7}
@@ -40,7 +42,7 @@ def option(call: ast.Call, name: str) -> ast.expr | None:
 
 def is_plain_loader(call: ast.Call, ctx: Context) -> bool:
     """Whether a call builds torch's own `DataLoader` with every argument in sight, outside tests."""
-    return not has_unpacking(call) and not is_test(ctx.path) and ctx.is_call_of(call, DATA_LOADER)
+    return not has_unpacking(call) and not is_test(ctx.path) and ctx.is_call_of(call, *DATA_LOADERS)
 
 
 def is_sampling_loader(call: ast.Call, ctx: Context) -> bool:
@@ -62,7 +64,7 @@ def builds_data_loader(call: ast.Call, ctx: Context) -> bool:
     if is_test(ctx.path):
         return False
     for ref in ctx.refs(call.func):
-        if ref.kind == EXTERNAL and canonical(ref.name) == DATA_LOADER:
+        if ref.kind == EXTERNAL and canonical(ref.name) in DATA_LOADERS:
             return True
         if ref.kind == CLASS and ref.name == "DataLoader" and ctx.program.is_loader(Ref(INSTANCE, ref.path, ref.name)):
             return True

@@ -7,7 +7,16 @@ from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule
 
-from ._loaders import SAMPLERS, dataset_work, is_plain_loader, is_sampling_loader, option, purpose, workers
+from ._loaders import (
+    LOADER_NAMES,
+    SAMPLERS,
+    dataset_work,
+    is_plain_loader,
+    is_sampling_loader,
+    option,
+    purpose,
+    workers,
+)
 
 
 class LoaderWithoutWorkers(Rule):
@@ -35,7 +44,7 @@ class LoaderWithoutWorkers(Rule):
 
     code, name = "TPL103", "loader-without-workers"
     impact = Impact.HIGH
-    listens = (Calls("DataLoader", *SAMPLERS),)
+    listens = (Calls(*LOADER_NAMES, *SAMPLERS),)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)

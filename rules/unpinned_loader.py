@@ -7,7 +7,16 @@ from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule, loaders
 
-from ._loaders import dataset_work, is_plain_loader, moves_to_device, option, purpose, uses_accelerator, workers
+from ._loaders import (
+    LOADER_NAMES,
+    dataset_work,
+    is_plain_loader,
+    moves_to_device,
+    option,
+    purpose,
+    uses_accelerator,
+    workers,
+)
 
 
 class UnpinnedLoader(Rule):
@@ -36,7 +45,7 @@ class UnpinnedLoader(Rule):
 
     code, name = "TPL102", "unpinned-loader"
     impact = Impact.MEDIUM
-    listens = (Calls("DataLoader"),)
+    listens = (Calls(*LOADER_NAMES),)
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
