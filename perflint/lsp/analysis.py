@@ -58,8 +58,8 @@ class Analyst:
     def check(self, texts: Mapping[Path, str], cancelled: Callable[[], bool]) -> dict[Path, Result]:
         """Findings of all of `texts`, open documents by absolute path, each with its whole project around it.
 
-        A document that the configuration excludes has none. Raises PerflintError for a configuration that does not
-        read, CancelledError as soon as `cancelled`.
+        The text of a notebook is that of its module. A document that the configuration excludes has no findings.
+        Raises PerflintError for a configuration that does not read, CancelledError as soon as `cancelled`.
         """
         results: dict[Path, Result] = {}
         for root, files in _by_project(texts).items():
@@ -70,7 +70,7 @@ class Analyst:
         return results
 
     def fix_all(self, texts: Mapping[Path, str], file: Path, cancelled: Callable[[], bool]) -> str:
-        """The text of one document with all safe fixes made. Raises as `check` does."""
+        """The text of one document with all safe fixes made, of a notebook its module's. Raises as `check` does."""
         root = project_root([file])
         project = self._project(root, texts, cancelled)
         path = display_path(file)
@@ -147,8 +147,10 @@ def begins_a_block(line: str) -> bool:
 
 
 def silencing(source: SourceFile, finding: Finding) -> Fix | None:
-    """The fix that silences one finding with a comment, None where there is no place for one."""
+    """The fix that silences one finding of `source` with a comment, None where there is no place for one."""
+    inner = source.unplaced(finding)
     try:
-        return ignore_fixes(source, [finding])[0]
+        fix = ignore_fixes(source, [inner])[0]
     except SourceError:
         return None
+    return source.placed(dataclasses.replace(inner, fix=fix)).fix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from perflint.source.file import SourceFile
 SOURCE = "perflint"
 #: All safe fixes of a file; editors can be told to make them on save.
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.{SOURCE}"
+_NEWLINE = re.compile(r"\r\n|\r|\n")
 _SEVERITIES = {
     Impact.HIGH: types.DiagnosticSeverity.Warning,
     Impact.MEDIUM: types.DiagnosticSeverity.Warning,
@@ -44,6 +46,31 @@ class Units:
     def whole(self, source: SourceFile) -> types.Range:
         last = len(source.lines)
         return self.range(source, Span(1, 1, last, len(source.lines[-1]) + 1))
+
+
+def changed(text: str, change: Any, codec: Any) -> str:
+    """`text` after a change of the client, of a part of it or of all.
+
+    Not left to pygls, to which a form feed or a Unicode separator ends a line as well.
+    """
+    if not isinstance(change, types.TextDocumentContentChangePartial):
+        return str(change.text)
+    start, end = (_offset(text, position, codec) for position in (change.range.start, change.range.end))
+    return f"{text[:start]}{change.text}{text[max(start, end) :]}"
+
+
+def _offset(text: str, position: types.Position, codec: Any) -> int:
+    """Of a position, which beyond the end of a line means its end, and beyond that of the text, the text's."""
+    ends = [*_NEWLINE.finditer(text)]
+    if position.line > len(ends):
+        return len(text)
+    start = ends[position.line - 1].end() if position.line else 0
+    end = ends[position.line].start() if position.line < len(ends) else len(text)
+    units, at = 0, start
+    while at < end and units < position.character:
+        units += codec.client_num_units(text[at])
+        at += 1
+    return at
 
 
 def diagnostic(finding: Finding, source: SourceFile, units: Units) -> types.Diagnostic:

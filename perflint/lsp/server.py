@@ -6,9 +6,8 @@ import asyncio
 import inspect
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,9 +18,11 @@ from pygls.workspace import PositionCodec
 
 from perflint import __version__
 from perflint.errors import PerflintError
-from perflint.finding import Applicability, Edit, Finding, Span
+from perflint.finding import Applicability, Edit, Finding
 from perflint.lsp import convert
 from perflint.lsp.analysis import Analyst, CancelledError, Result, begins_a_block, silencing
+from perflint.lsp.documents import Document, Part
+from perflint.notebook import SUFFIX
 from perflint.source.file import SourceFile
 
 T = TypeVar("T")
@@ -31,26 +32,15 @@ _QUIET = 0.25
 _FIX_ALL_COMMAND = "perflint.fixAll"
 
 
-@dataclass
-class _Document:
-    """An open document as the editor has it, and what was found in which version."""
-
-    uri: str
-    file: Path
-    text: str
-    version: int | None
-    result: Result | None = None
-    checked: int | None = None
-    settled: asyncio.Event = field(default_factory=asyncio.Event)
-
-
 class Service:
     """The handlers, and the documents they are about. Its methods run on the event loop, checks on one thread."""
 
     def __init__(self, server: Any) -> None:
         self.server = server
         self._analyst = Analyst()
-        self._documents: dict[str, _Document] = {}
+        self._documents: dict[str, Document] = {}
+        #: The document each URI belongs to: for a file its own, for a cell the notebook's.
+        self._owners: dict[str, str] = {}
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="perflint")
         self._pending: asyncio.Task[None] | None = None
         self._stop = threading.Event()
@@ -69,29 +59,90 @@ class Service:
         path = to_fs_path(item.uri)
         if path is None or (item.language_id != "python" and not path.endswith((".py", ".pyw"))):
             return
-        self._documents[item.uri] = _Document(item.uri, Path(path).absolute(), item.text, item.version)
-        self._check_soon(0)
+        part = Part(item.uri, item.text, item.version)
+        self._open(Document(item.uri, Path(path).absolute(), item.version, [part]))
 
     def changed(self, params: types.DidChangeTextDocumentParams) -> None:
-        document = self._documents.get(params.text_document.uri)
-        if document is None or not params.content_changes:
+        document = self._document(params.text_document.uri)
+        if document is None or document.is_notebook:
             return
-        # The whole text each time: what pygls counts as lines of an incremental change, others do not.
-        document.text = params.content_changes[-1].text
+        self._change(document.parts[0], params.text_document, params.content_changes)
         document.version = params.text_document.version
         self._check_soon(_QUIET)
 
-    def saved(self, _params: types.DidSaveTextDocumentParams) -> None:
+    def closed(self, params: types.DidCloseTextDocumentParams) -> None:
+        self._close(params.text_document.uri)
+
+    def notebook_opened(self, params: types.DidOpenNotebookDocumentParams) -> None:
+        notebook = params.notebook_document
+        path = to_fs_path(notebook.uri)
+        if path is None:
+            return
+        # A notebook that nobody saved yet has no suffix.
+        file = Path(path).absolute()
+        file = file if file.suffix == SUFFIX else file.with_name(f"{file.name}{SUFFIX}")
+        texts = {item.uri: item for item in params.cell_text_documents}
+        parts = [_part_of(cell, texts) for cell in notebook.cells]
+        self._open(Document(notebook.uri, file, notebook.version, parts, is_notebook=True))
+
+    def notebook_changed(self, params: types.DidChangeNotebookDocumentParams) -> None:
+        document = self._documents.get(params.notebook_document.uri)
+        if document is None:
+            return
+        document.version = params.notebook_document.version
+        cells = params.change.cells
+        if cells is not None and cells.structure is not None:
+            self._rearrange(document, cells.structure)
+        parts = {part.uri: part for part in document.parts}
+        for data in (cells.data if cells else None) or ():
+            if data.document in parts:
+                parts[data.document].is_code = data.kind is types.NotebookCellKind.Code
+        for content in (cells.text_content if cells else None) or ():
+            if content.document.uri in parts:
+                self._change(parts[content.document.uri], content.document, content.changes)
+        self._check_soon(_QUIET)
+
+    def _rearrange(self, document: Document, structure: types.NotebookDocumentCellChangeStructure) -> None:
+        array = structure.array
+        texts = {item.uri: item for item in structure.did_open or ()}
+        there = {part.uri: part for part in document.parts}
+        fresh = [there.get(cell.document) or _part_of(cell, texts) for cell in array.cells or ()]
+        document.parts[array.start : array.start + array.delete_count] = fresh
+        for closed in structure.did_close or ():
+            self._owners.pop(closed.uri, None)
+            self._publish(closed.uri, [], None)
+        self._owners |= {part.uri: document.uri for part in document.parts}
+
+    def notebook_closed(self, params: types.DidCloseNotebookDocumentParams) -> None:
+        self._close(params.notebook_document.uri)
+
+    def _document(self, uri: str) -> Document | None:
+        """The document that a URI, of a cell perhaps, belongs to."""
+        return self._documents.get(self._owners.get(uri, ""))
+
+    def _open(self, document: Document) -> None:
+        self._documents[document.uri] = document
+        self._owners |= {part.uri: document.uri for part in document.parts}
+        self._check_soon(0)
+
+    def _close(self, uri: str) -> None:
+        document = self._documents.pop(uri, None)
+        if document is not None:
+            document.settled.set()
+            for part in document.parts:
+                self._owners.pop(part.uri, None)
+                self._publish(part.uri, [], None)
+
+    def _change(self, part: Part, which: types.VersionedTextDocumentIdentifier, changes: Sequence[Any]) -> None:
+        for change in changes:
+            part.text = convert.changed(part.text, change, self._units.codec)
+        part.version = which.version
+
+    def saved(self, _params: Any) -> None:
         self._check_soon(0)
 
     def files_changed(self, _params: types.DidChangeWatchedFilesParams) -> None:
         self._check_soon(_QUIET)
-
-    def closed(self, params: types.DidCloseTextDocumentParams) -> None:
-        document = self._documents.pop(params.text_document.uri, None)
-        if document is not None:
-            document.settled.set()
-            self._publish(document.uri, [], None)
 
     def shut_down(self, _params: None) -> None:
         self._stop.set()
@@ -116,7 +167,8 @@ class Service:
         documents = list(self._documents.values())
         if not documents:
             return
-        texts = {one.file: one.text for one in documents}
+        sources = {one.uri: one.source() for one in documents}
+        texts = {one.file: sources[one.uri].text for one in documents}
         versions = {one.uri: one.version for one in documents}
         try:
             results = await self._in_thread(lambda: self._analyst.check(texts, stop.is_set))
@@ -132,10 +184,13 @@ class Service:
             self._complained = ""
         for document in documents:
             if document.uri in self._documents and document.version == versions[document.uri]:
-                document.result = results.get(document.file)
+                source, found = sources[document.uri], results.get(document.file)
+                placed = () if found is None else tuple(map(source.placed, found.findings))
+                document.result = None if found is None else Result(source, placed, found.problems)
                 document.checked = document.version
                 document.settled.set()
-                self._publish(document.uri, self._diagnostics(document.result), document.version)
+                for part in document.parts:
+                    self._publish(part.uri, self._diagnostics(document, part), part.version)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
@@ -155,12 +210,12 @@ class Service:
             self._complained = message
             self.server.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"perflint: {message}"))
 
-    def _diagnostics(self, result: Result | None) -> list[types.Diagnostic]:
-        if result is None:
-            return []
-        units = self._units
-        found = [convert.diagnostic(finding, result.source, units) for finding in result.findings]
-        return found + [convert.problem(one, result.source, units) for one in result.problems]
+    def _diagnostics(self, document: Document, part: Part) -> list[types.Diagnostic]:
+        units, source = self._units, part.source
+        found = [convert.diagnostic(finding, source, units) for finding, _ in document.findings_in(part.uri)]
+        # What is wrong with a cell, the notebook itself shows.
+        problems = document.result.problems if document.result is not None and not document.is_notebook else ()
+        return found + [convert.problem(one, source, units) for one in problems]
 
     def _publish(self, uri: str, diagnostics: list[types.Diagnostic], version: int | None) -> None:
         self.server.text_document_publish_diagnostics(
@@ -171,65 +226,70 @@ class Service:
     def _units(self) -> convert.Units:
         return convert.Units(PositionCodec(self.server.server_capabilities.position_encoding))
 
-    async def _settled(self, uri: str) -> _Document | None:
-        """The document once its present text is checked; None for one that is not ours, or closed meanwhile."""
-        document = self._documents.get(uri)
+    async def _settled(self, uri: str) -> Document | None:
+        """The document of a URI once its present text is checked; None for one not ours, or closed meanwhile."""
+        document = self._document(uri)
         if document is None:
             return None
         await document.settled.wait()
-        return document if uri in self._documents and document.result is not None else None
+        return document if document.uri in self._documents and document.result is not None else None
 
     # Requests
 
     async def hover(self, params: types.HoverParams) -> types.Hover | None:
-        document = await self._settled(params.text_document.uri)
-        if document is None or document.result is None:
+        uri = params.text_document.uri
+        document = await self._settled(uri)
+        if document is None:
             return None
-        for finding in document.result.findings:
-            where = self._units.range(document.result.source, finding.span)
+        for finding, part in document.findings_in(uri):
+            where = self._units.range(part.source, finding.span)
             if _touch(where, types.Range(params.position, params.position)):
                 rule = next((rule for rule in self._analyst.rules if rule.code == finding.code), None)
                 text = convert.hover(finding, rule)
                 return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), where)
-        return await self._heat_of(document, params.position.line)
+        return None if document.is_notebook else await self._heat_of(document, params.position.line)
 
-    async def _heat_of(self, document: _Document, line: int) -> types.Hover | None:
+    async def _heat_of(self, document: Document, line: int) -> types.Hover | None:
         """How often a function or loop runs and why, asked for at the line it begins on."""
-        assert document.result is not None
-        source = document.result.source
+        source = document.parts[0].source
         if line >= len(source.lines) or not begins_a_block(source.lines[line]):
             return None
-        texts = {one.file: one.text for one in self._documents.values()}
+        texts = self._texts()
         try:
             text = await self._cancellable(lambda stop: self._analyst.heat(texts, document.file, line + 1, stop))
         except PerflintError:
             return None
         return types.Hover(types.MarkupContent(types.MarkupKind.PlainText, text))
 
+    def _texts(self) -> dict[Path, str]:
+        return {one.file: one.source().text for one in self._documents.values()}
+
     async def code_actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
-        document = await self._settled(params.text_document.uri)
+        uri = params.text_document.uri
+        document = await self._settled(uri)
         if document is None or document.result is None:
             return []
-        result, units = document.result, self._units
         made: list[types.CodeAction] = []
         if _asks_for(params, types.CodeActionKind.QuickFix.value):
-            for finding in result.findings:
-                if _touch(units.range(result.source, finding.span), params.range):
-                    made += self._actions_for(document, finding, result.source)
-        if _asks_for(params, convert.FIX_ALL) and any(map(_is_safely_fixed, result.findings)):
+            for finding, part in document.findings_in(uri):
+                if _touch(self._units.range(part.source, finding.span), params.range):
+                    made += self._actions_for(document, finding, part, document.result.source)
+        if _asks_for(params, convert.FIX_ALL) and any(map(_is_safely_fixed, document.result.findings)):
             # The edit takes several checks, so it is worked out when the action is chosen.
             made.append(
                 types.CodeAction(
                     "perflint: make all safe fixes",
                     kind=convert.FIX_ALL,
-                    data={"uri": document.uri},
+                    data={"uri": uri},
                     edit=None if self._resolves else await self._fix_all_edit(document),
                 )
             )
         return made
 
-    def _actions_for(self, document: _Document, finding: Finding, source: SourceFile) -> list[types.CodeAction]:
-        diagnostics = [convert.diagnostic(finding, source, self._units)]
+    def _actions_for(
+        self, document: Document, finding: Finding, part: Part, source: SourceFile
+    ) -> list[types.CodeAction]:
+        diagnostics = [convert.diagnostic(finding, part.source, self._units)]
         made = []
         fix = finding.fix
         if fix is not None and fix.applicability is not Applicability.SHOWN:
@@ -239,7 +299,7 @@ class Service:
                     kind=types.CodeActionKind.QuickFix,
                     diagnostics=diagnostics,
                     is_preferred=fix.applicability is Applicability.SAFE,
-                    edit=self._edit(document, convert.text_edits(fix.edits, source, self._units)),
+                    edit=self._edit([(document.part_of(edit.cell), edit) for edit in fix.edits]),
                 )
             )
         silence = silencing(source, finding)
@@ -249,7 +309,7 @@ class Service:
                     f"{finding.code}: silence this line",
                     kind=types.CodeActionKind.QuickFix,
                     diagnostics=diagnostics,
-                    edit=self._edit(document, convert.text_edits(silence.edits, source, self._units)),
+                    edit=self._edit([(document.part_of(edit.cell), edit) for edit in silence.edits]),
                 )
             )
         return made
@@ -268,23 +328,29 @@ class Service:
         if edit is not None:
             self.server.workspace_apply_edit(types.ApplyWorkspaceEditParams(edit, "perflint: safe fixes"))
 
-    async def _fix_all_edit(self, document: _Document) -> types.WorkspaceEdit | None:
-        assert document.result is not None
-        source = document.result.source
-        texts = {one.file: one.text for one in self._documents.values()}
+    async def _fix_all_edit(self, document: Document) -> types.WorkspaceEdit | None:
+        texts = self._texts()
         text = await self._cancellable(lambda stop: self._analyst.fix_all(texts, document.file, stop))
-        if text == source.text:
-            return None
-        changed = _smallest(source, text)
-        return self._edit(document, convert.text_edits([changed], source, self._units))
+        edits = list(document.rewritten(text))
+        return self._edit(edits) if edits else None
 
-    def _edit(self, document: _Document, edits: list[types.TextEdit]) -> types.WorkspaceEdit:
-        """With the version it is meant for, where the client can hold it against its own."""
+    def _edit(self, edits: Sequence[tuple[Part, Edit]]) -> types.WorkspaceEdit:
+        """With the versions it is meant for, where the client can hold them against its own."""
+        by_part: dict[str, tuple[Part, list[Edit]]] = {}
+        for part, edit in edits:
+            by_part.setdefault(part.uri, (part, []))[1].append(edit)
+        texts = {uri: convert.text_edits(own, part.source, self._units) for uri, (part, own) in by_part.items()}
         workspace = self.server.client_capabilities.workspace
         if workspace and workspace.workspace_edit and workspace.workspace_edit.document_changes:
-            target = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.checked)
-            return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(target, edits)])
-        return types.WorkspaceEdit(changes={document.uri: edits})
+            return types.WorkspaceEdit(
+                document_changes=[
+                    types.TextDocumentEdit(
+                        types.OptionalVersionedTextDocumentIdentifier(uri, by_part[uri][0].version), listed
+                    )
+                    for uri, listed in texts.items()
+                ]
+            )
+        return types.WorkspaceEdit(changes=texts)
 
     @property
     def _resolves(self) -> bool:
@@ -310,32 +376,18 @@ def _touch(one: types.Range, other: types.Range) -> bool:
     return bool(one.start <= other.end and other.start <= one.end)
 
 
-def _smallest(source: SourceFile, text: str) -> Edit:
-    """One edit of whole lines, without those that stay at the beginning and at the end."""
-    before, after = source.lines, SourceFile(source.path, text).lines
-    first = 0
-    while first < min(len(before), len(after)) and before[first] == after[first]:
-        first += 1
-    last = 0
-    while last < min(len(before), len(after)) - first and before[-1 - last] == after[-1 - last]:
-        last += 1
-    kept = len(before) - last
-    lines = after[first : len(after) - last]
-    if last:
-        return Edit(Span(first + 1, 1, kept + 1, 1), "".join(f"{line}\n" for line in lines))
-    span = Span(first + 1, 1, len(before), len(before[-1]) + 1)
-    if first == len(before):
-        span = Span(first, len(before[-1]) + 1, first, len(before[-1]) + 1)
-        return Edit(span, "".join(f"\n{line}" for line in lines))
-    if not lines:
-        # All lines from here to the end go, and with them the line end before.
-        return Edit(Span(first, len(before[first - 1]) + 1, span.end_line, span.end_column) if first else span, "")
-    return Edit(span, "\n".join(lines))
+def _part_of(cell: types.NotebookCell, texts: Mapping[str, types.TextDocumentItem]) -> Part:
+    """A cell as it is opened. One in another language is no code to us."""
+    item = texts.get(cell.document)
+    is_code = cell.kind is types.NotebookCellKind.Code and (item is None or item.language_id == "python")
+    return Part(cell.document, item.text if item else "", item.version if item else None, is_code)
 
 
 def server() -> Any:
     """A server ready to be started on any channel."""
-    made = LanguageServer("perflint", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+    jupyter = types.NotebookDocumentFilterWithNotebook(types.NotebookDocumentFilterNotebookType("jupyter-notebook"))
+    notebooks = types.NotebookDocumentSyncOptions([jupyter], save=True)
+    made = LanguageServer("perflint", __version__, notebook_document_sync=notebooks)
     service = Service(made)
     actions = types.CodeActionOptions(
         code_action_kinds=[types.CodeActionKind.QuickFix, convert.FIX_ALL], resolve_provider=True
@@ -345,6 +397,10 @@ def server() -> Any:
     made.feature(types.TEXT_DOCUMENT_DID_CHANGE)(_function(service.changed))
     made.feature(types.TEXT_DOCUMENT_DID_SAVE)(_function(service.saved))
     made.feature(types.TEXT_DOCUMENT_DID_CLOSE)(_function(service.closed))
+    made.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)(_function(service.notebook_opened))
+    made.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)(_function(service.notebook_changed))
+    made.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)(_function(service.saved))
+    made.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)(_function(service.notebook_closed))
     made.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)(_function(service.files_changed))
     made.feature(types.SHUTDOWN)(_function(service.shut_down))
     made.feature(types.TEXT_DOCUMENT_HOVER)(_function(service.hover))

@@ -179,16 +179,18 @@ class Notebook(SourceFile):
 
         Raises SourceError when the cells cannot be told apart in `text`.
         """
-        bodies = self._bodies(text)
         parts: list[str] = []
         done = 0
-        for part, body in zip(self._parts, bodies):
-            cell = self._cells[part.number - 1]
-            source = restored(body)
+        for number, source in self.cells_of(text).items():
+            cell = self._cells[number - 1]
             if source != cell.text:
                 parts += [self._raw[done : cell.start], self._source(cell, source)]
                 done = cell.end
         return "".join([*parts, self._raw[done:]])
+
+    def cells_of(self, text: str) -> dict[int, str]:
+        """The source of each code cell, by number, once `text` has become this notebook's text. Raises as `raw_of`."""
+        return {part.number: restored(body) for part, body in zip(self._parts, self._bodies(text))}
 
     def _bodies(self, text: str) -> list[str]:
         marks = list(_MARK.finditer(text))

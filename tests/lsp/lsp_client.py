@@ -48,6 +48,14 @@ class Editor:
         change = types.TextDocumentContentChangeWholeDocument(text)
         self.client.text_document_did_change(types.DidChangeTextDocumentParams(which, [change]))
 
+    def type(self, name: str, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
+        """Change a part of a document, between a line (from 1) and character and another."""
+        self._versions[name] += 1
+        which = types.VersionedTextDocumentIdentifier(self._versions[name], self.uri(name))
+        where = types.Range(types.Position(start[0] - 1, start[1]), types.Position(end[0] - 1, end[1]))
+        change = types.TextDocumentContentChangePartial(range=where, text=text)
+        self.client.text_document_did_change(types.DidChangeTextDocumentParams(which, [change]))
+
     def save(self, name: str) -> None:
         self.client.text_document_did_save(types.DidSaveTextDocumentParams(self._identifier(name)))
 
@@ -71,6 +79,10 @@ class Editor:
     def _present(self, name: str) -> types.PublishDiagnosticsParams | None:
         published = self.published.get(self.uri(name))
         return published if published is not None and published.version in {None, self._versions[name]} else None
+
+    async def published_for(self, uri: str) -> list[types.Diagnostic]:
+        """What is published next, or was already, for a URI."""
+        return list((await self._when(lambda: self.published.get(uri))).diagnostics)
 
     async def message(self) -> str:
         return await self._when(lambda: self.messages[-1] if self.messages else None)

@@ -66,6 +66,10 @@ def test_findings_follow_the_text_in_the_editor_and_not_the_one_on_disk(root: Pa
             assert await client.codes("train.py") == [("TPL303", 9)]
             client.save("train.py")
             assert await client.codes("train.py", again=True) == [("TPL303", 9)]
+            client.type("train.py", (9, 8), (9, 18), "gc.freeze")
+            assert await client.codes("train.py") == []
+            client.type("train.py", (9, 8), (9, 17), "gc.collect")
+            assert await client.codes("train.py") == [("TPL303", 9)]
             client.close("train.py")
             assert await client.codes("train.py", again=True) == []
 
