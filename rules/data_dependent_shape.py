@@ -50,12 +50,15 @@ class DataDependentShape(Rule):
     What to write instead
     Keep the shape: `torch.where(mask, x, other)`, `masked_fill`, a product with the mask and a division by its sum.
     `x[mask] = 0` of a Python number does not wait. Pass `num_classes` and `output_size` where they are known;
-    `torch.nonzero_static(size=...)` bounds the result; `torch.linalg.inv_ex` and its kin leave the check to you.
+    `torch.nonzero_static(size=...)` bounds the result; `torch.linalg.inv_ex` and its kin leave the check to you. A
+    mask that selects several times waits each time: `index = mask.nonzero(as_tuple=True)` waits once, `x[index]` does
+    not.
 
     When to leave it
     Where the algorithm needs the packed result (detection, routing to experts, packing of sequences). perflint is
-    silent about masks on the CPU, three-argument `where`, indices that are integers, `multinomial`, `topk` and `sort`,
-    and about code outside of forward passes and training steps.
+    silent about positions that are found once to select several times, masks on the CPU, three-argument `where`,
+    indices that are integers, `multinomial`, `topk` and `sort`, and about code outside of forward passes and training
+    steps.
 
     Fix safety
     There is no automatic fix: with a mask instead of a selection, rounding, NaN times zero and empty selections come
@@ -90,6 +93,7 @@ class DataDependentShape(Rule):
         )
 
 
+_POSITIONS = ("nonzero", "where")
 _TESTS = (ast.Compare, ast.BinOp, ast.Call)
 _KEEP = "Keep the shape and work with the mask (`torch.where`, `masked_fill`), if the algorithm allows."
 _COUNTS = "the size of the result depends on the values, so the host waits until the device has counted"
@@ -110,7 +114,7 @@ def _called(node: ast.Call, ctx: Context) -> tuple[ast.expr, str, str] | None:
         value = node.func.value
     else:
         return None
-    if value is None or not is_on_device(value, ctx):
+    if value is None or not is_on_device(value, ctx) or (name in _POSITIONS and _selects_often(node, ctx)):
         return None
     is_method = target is None
     if name in _CHECKS and (is_method or target in tensors.SYNC_FUNCTIONS):
@@ -133,6 +137,22 @@ def _unchecked(name: str) -> str:
     if name in ("inv", "inverse", "cholesky", "solve"):
         return f"`torch.linalg.{'inv' if name == 'inverse' else name}_ex` leaves the check out."
     return "Do it less often, or on the host where the matrices are small."
+
+
+def _selects_often(node: ast.Call, ctx: Context) -> bool:
+    """Whether the positions of a mask are counted once to be used again and again, instead of the mask each time."""
+    statement = ctx.tree.parent(node)
+    if isinstance(statement, ast.Subscript):
+        statement = ctx.tree.parent(statement)
+    if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
+        return False
+    name = statement.targets[0].id
+    uses = [
+        part
+        for part in ast.walk(ctx.tree.function_of(node) or ctx.tree.module)
+        if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Name) and part.slice.id == name
+    ]
+    return len(uses) > 1
 
 
 def _has_classes(node: ast.Call) -> bool:
