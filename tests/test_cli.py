@@ -133,6 +133,7 @@ def test_no_file_at_all_is_clean(project: Path) -> None:
         (["check", "--output", "no/such/folder/x"], "cannot be written"),
         (["check", "--explain-heat", "train.py"], "is not FILE:LINE"),
         (["chekc"], "no command 'chekc'; did you mean 'check'?"),
+        (["xyz"], "no command 'xyz'; there are baseline, check, clean"),
         (["cold.py"], "perflint check cold.py"),
         (["explain", "TPL33"], "no rule 'TPL33'; did you mean"),
     ],

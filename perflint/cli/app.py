@@ -46,11 +46,18 @@ class _LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
-            from perflint.settings import nearest
-
-            there = f"; to check that path: perflint check {name}" if Path(name).exists() else nearest(name, COMMANDS)
-            raise click.UsageError(f"no command {name!r}{there}", ctx)
+            raise click.UsageError(f"no command {name!r}{_instead_of(name)}", ctx)
         return super().resolve_command(ctx, args)
+
+
+def _instead_of(name: str) -> str:
+    """What may have been meant: a path, a command spelled nearly so, or else any."""
+    from difflib import get_close_matches
+
+    if Path(name).exists():
+        return f"; to check that path: perflint check {name}"
+    close = get_close_matches(name.lower(), COMMANDS, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(COMMANDS)}"
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
