@@ -22,6 +22,7 @@ from perflint.report.places import Texts
 #: The name of the file where no other is given, at the root of the project.
 FILE = "perflint-baseline.json"
 _VERSION = 1
+_MOST_OF_ONE = 100_000
 
 
 class Entry(NamedTuple):
@@ -63,7 +64,7 @@ class Baseline:
                 raise PerflintError(f"{file}: a baseline of another version ({data['version']}); write it anew")
             entries = Counter[Entry]()
             for one in data["findings"]:
-                entries[Entry(str(one["path"]), str(one["rule"]), str(one["line"]))] += int(one["count"])
+                entries[Entry(str(one["path"]), str(one["rule"]), str(one["line"]))] += _count(one["count"])
         except (KeyError, TypeError, ValueError) as error:
             raise PerflintError(f"{file}: not a baseline: {type(error).__name__}: {error}") from error
         return cls(file, entries)
@@ -134,3 +135,10 @@ def _relative(display: str, folder: Path) -> str:
         return os.path.relpath(absolute, folder).replace(os.sep, "/")
     except ValueError:  # another drive
         return Path(absolute).as_posix()
+
+
+def _count(value: object) -> int:
+    """How often a finding is known. A number that no project has would only be there to fill the memory."""
+    if not isinstance(value, int) or not 0 <= value <= _MOST_OF_ONE:
+        raise ValueError(f"{value!r} is no count")
+    return value

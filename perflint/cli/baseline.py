@@ -15,6 +15,7 @@ from perflint.cli import console, project
 from perflint.cli.app import CLEAN, FAULT
 from perflint.discovery import display_path, project_root
 from perflint.report.counts import many
+from perflint.report.visible import visible
 
 if TYPE_CHECKING:
     from perflint.finding import Report
@@ -71,8 +72,12 @@ def show(baseline: Path | None, **given: Any) -> int:
         counts = Counter[str]()
         for entry, count in known.entries.items():
             counts[getattr(entry, field)] += count
-        console.write("".join(f"{count:>6}  {name}\n" for name, count in counts.most_common()) + "\n" if counts else "")
-    console.write("".join(f"gone: {one.path}: {one.rule} {one.line}\n" for one in sorted(gone.elements())))
+        console.write(
+            "".join(f"{count:>6}  {visible(name)}\n" for name, count in counts.most_common()) + "\n" if counts else ""
+        )
+    console.write(
+        "".join(visible(f"gone: {one.path}: {one.rule} {one.line}") + "\n" for one in sorted(gone.elements()))
+    )
     total = sum(known.entries.values())
     fresh = len(compared.report.findings)
     console.write(

@@ -10,6 +10,7 @@ from perflint.cache import FOLDER, clean
 from perflint.cli import console, project
 from perflint.cli.app import CLEAN
 from perflint.discovery import display_path, project_root
+from perflint.report.visible import visible
 
 
 @click.command("clean")
@@ -21,7 +22,7 @@ def command(path: str, config: Path | None) -> int:
     root = project_root([Path(path).absolute()])
     folder = settings.cache_dir or (root / FOLDER if root is not None else None)
     if folder is not None and clean(folder):
-        console.write(f"deleted {display_path(folder)}\n")
+        console.write(f"deleted {visible(display_path(folder))}\n")
     else:
         console.write("no cache to delete\n")
     return CLEAN

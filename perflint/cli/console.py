@@ -33,9 +33,11 @@ def write(text: str) -> None:
 
 
 def complain(message: str) -> None:
-    """One line on standard error."""
+    """One line on standard error. It may quote names from outside, so whatever controls a terminal is escaped."""
+    from perflint.report.visible import visible
+
     try:
-        _write(sys.stderr, f"perflint: {message}\n")
+        _write(sys.stderr, f"perflint: {visible(message)}\n")
         sys.stderr.flush()
     except BrokenPipeError:
         _discard(sys.stderr)

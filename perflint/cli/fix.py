@@ -105,9 +105,12 @@ def _print_content(original: bytes, result: Fixing) -> None:
 
 def _print_diff(result: Fixing, *, colored: bool) -> None:
     from perflint.fixes.diff import file_diff
+    from perflint.report.visible import visible_lines
 
     for file in result.outcome.files:
         text = file_diff(file.source.path, file.source.raw, file.source.raw_of(file.text))
+        if sys.stdout.isatty():  # for people to read; elsewhere it is a patch, exact to the byte
+            text = visible_lines(text.replace("\r\n", "\n"))
         console.write("".join(map(_colored, text.splitlines(keepends=True))) if colored else text)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from perflint.errors import SourceError
 from perflint.finding import Applicability, Finding, Fix, Problem, Report
 from perflint.fixes.rounds import Dropped, FixedFile, Outcome, fix_files
+from perflint.report.visible import visible
 from perflint.source.read import decode_source, read_bytes
 
 if TYPE_CHECKING:
@@ -184,16 +185,16 @@ def named(file: FixedFile) -> str:
     for finding in file.taken:
         counts[finding.code] = counts.get(finding.code, 0) + 1
     codes = (code if number == 1 else f"{code} ({number})" for code, number in sorted(counts.items()))
-    return f"fixed {file.source.path}: {', '.join(codes)}"
+    return visible(f"fixed {file.source.path}: {', '.join(codes)}")
 
 
 def described(problem: Problem) -> str:
     place = problem.path if problem.line is None else f"{problem.path}:{problem.line}"
-    return f"{place}: {problem.message}"
+    return visible(f"{place}: {problem.message}")
 
 
 def not_fixed(item: Dropped) -> str:
     finding = item.finding
     title = finding.fix.title if finding.fix is not None else finding.name
     cell = "" if finding.cell is None else f"cell {finding.cell}:"
-    return f"{finding.path}:{cell}{finding.span.line}: {finding.code} not fixed ({title}): {item.reason}"
+    return visible(f"{finding.path}:{cell}{finding.span.line}: {finding.code} not fixed ({title}): {item.reason}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from perflint.finding import Finding, Fix, Hop, Problem, Report, Span
@@ -10,6 +11,8 @@ from perflint.report import places
 
 if TYPE_CHECKING:
     from perflint.report import Options
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def render(report: Report, options: Options) -> str:
@@ -27,8 +30,19 @@ def _array(items: list[dict[str, Any]]) -> str:
 
 
 def _dump(value: object) -> str:
-    # ASCII only: a lone surrogate from a path or from source is then still valid JSON, in any encoding.
-    return json.dumps(value, ensure_ascii=True)
+    """In ASCII only, so that it is the same in any encoding. A lone surrogate, which a path of undecodable bytes is
+    made of, is no Unicode and refused by many readers even as an escape: it becomes the six letters of that escape.
+    """
+    dumped = json.dumps(value, ensure_ascii=True)
+    return json.dumps(_unicode(value), ensure_ascii=True) if "\\ud" in dumped else dumped
+
+
+def _unicode(value: object) -> object:
+    if isinstance(value, str):
+        return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", value)
+    if isinstance(value, dict):
+        return {key: _unicode(item) for key, item in value.items()}
+    return [_unicode(item) for item in value] if isinstance(value, list) else value
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
