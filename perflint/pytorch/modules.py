@@ -11,6 +11,15 @@ TUPLE_MODULES = within("torch.nn", "LSTM GRU RNN MultiheadAttention LSTMCell Ada
 #: Modules of torch.nn that only hold others.
 CONTAINER_MODULES = within("torch.nn", "ModuleList ModuleDict ParameterList ParameterDict")
 
+#: Convolutions; their `bias` is at `BIAS_POSITION`, but for transposed ones.
+CONVOLUTIONS = within("torch.nn", "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d")
+BIAS_POSITION = 7
+#: Normalisations that subtract the mean of each channel, and with it whatever was added to all of it.
+MEAN_REMOVERS = within(
+    "torch.nn",
+    "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d",
+)
+
 #: Functions that give a module.
 MODULE_FACTORIES = words(
     "timm.create_model timm.models.create_model torch.hub.load segmentation_models_pytorch.create_model "

@@ -11,6 +11,8 @@ SEEDING = words(
     "pytorch_lightning.seed_everything lightning.pytorch.seed_everything transformers.set_seed "
     "accelerate.utils.set_seed"
 )
+#: Functions whose first argument switches deterministic algorithms on or off.
+DETERMINISTIC_SWITCHES = within("torch", "use_deterministic_algorithms set_deterministic")
 RANDOM_FUNCTIONS = (
     RANDOM_CONSTRUCTORS
     | within(

@@ -1,0 +1,174 @@
+"""TPL705: deterministic algorithms that nobody asked for."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import (
+    Calls,
+    Context,
+    Finding,
+    Impact,
+    Nodes,
+    Rule,
+    Tier,
+    callee_name,
+    is_constant,
+    is_test,
+    last,
+    randomness,
+)
+
+_REPRODUCIBLE = re.compile(r"seed|determin|reprod|random_state", re.IGNORECASE)
+#: Calls by which a block shows that it is about repeating a run; `seed` alone is a name of many things.
+_SEEDING = frozenset(last(name) for name in randomness.SEEDING)
+
+
+class DeterministicLeftOn(Rule):
+    """Deterministic algorithms are switched on outside of any switch for reproducibility.
+
+    Why it is slow
+    `torch.backends.cudnn.deterministic = True` and `torch.use_deterministic_algorithms(True)` rule out the faster of
+    the algorithms that a device has, above all for convolutions, scatters and indexed additions, for the whole run.
+
+    What to write instead
+    Switch them on where a run has to be repeated bit by bit, behind an option that is off by default. For nets of
+    convolutions with inputs of one size, `torch.backends.cudnn.benchmark = True` lets cuDNN choose.
+
+    When to leave it
+    Functions that seed, and options for reproducible runs: perflint is silent there, in tests, and where the switch is
+    put back. It does not object to `cudnn.benchmark = False`: that is the default and costs nothing against it, and
+    right for inputs of many sizes.
+
+    Fix safety
+    There is no automatic fix: runs stop being repeatable.
+    """
+
+    code, name = "TPL705", "deterministic-left-on"
+    tier = Tier.EXTRA
+    impact = Impact.LOW
+    listens = (
+        Nodes(ast.Assign, mentioning=("deterministic",)),
+        Calls(*(last(name) for name in sorted(randomness.DETERMINISTIC_SWITCHES))),
+    )
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if is_test(ctx.path) or not _switches_on(node, ctx) or _is_put_back(node, ctx):
+            return
+        by_default = _holds_by_default(node, ctx)
+        if not by_default and (_is_conditional(node, ctx) or _is_for_reproducing(node, ctx)):
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node)}` keeps the run to slower algorithms"
+            + (", by default and whether or not it is to be repeated." if by_default else "."),
+            advice="Switch it on by an option for reproducible runs, which is off by default.",
+        )
+
+
+def _switches_on(node: ast.AST, ctx: Context) -> bool:
+    if isinstance(node, ast.Call):
+        if ctx.target(node.func) not in randomness.DETERMINISTIC_SWITCHES or not node.args:
+            return False
+        return is_constant(node.args[0], True)  # noqa: FBT003 - the literal that is looked for
+    assert isinstance(node, ast.Assign)
+    return any(_is_on(value) for value in _values(node, ctx))
+
+
+def _values(node: ast.Assign, ctx: Context) -> Iterator[ast.expr]:
+    """What `cudnn.deterministic` is given, also among several targets."""
+    for target in node.targets:
+        if _is_flag(target, ctx):
+            yield node.value
+        elif isinstance(target, ast.Tuple):
+            for index, item in enumerate(target.elts):
+                if _is_flag(item, ctx):
+                    yield from _parts(node.value, index)
+
+
+def _parts(value: ast.expr, index: int) -> Iterator[ast.expr]:
+    if isinstance(value, ast.IfExp):
+        for part in _parts(value.body, index):
+            yield ast.IfExp(value.test, part, value.orelse)
+    elif isinstance(value, ast.Tuple) and index < len(value.elts):
+        yield value.elts[index]
+
+
+def _is_flag(target: ast.expr, ctx: Context) -> bool:
+    return (
+        isinstance(target, ast.Attribute)
+        and target.attr == "deterministic"
+        and ctx.text(target.value).rpartition(".")[2] == "cudnn"
+    )
+
+
+def _is_on(value: ast.expr) -> bool:
+    """Whether a value is True, or is where its condition holds."""
+    return is_constant(value.body if isinstance(value, ast.IfExp) else value, True)  # noqa: FBT003 - the literal
+
+
+def _tests(node: ast.AST, ctx: Context) -> Iterator[ast.expr]:
+    """The conditions under which the switch is thrown, in its function."""
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp):
+        yield node.value.test
+    child = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return
+        if isinstance(outer, ast.If) and child is not outer.test and "__name__" not in ctx.text(outer.test):
+            yield outer.test
+        child = outer
+
+
+def _is_conditional(node: ast.AST, ctx: Context) -> bool:
+    return any(True for _ in _tests(node, ctx))
+
+
+def _holds_by_default(node: ast.AST, ctx: Context) -> bool:
+    """Whether the only condition compares a parameter with its own default: then nobody has asked for it."""
+    tests = list(_tests(node, ctx))
+    function = ctx.tree.function_of(node)
+    if len(tests) != 1 or function is None or not isinstance(tests[0], ast.Compare):
+        return False
+    test = tests[0]
+    if not isinstance(test.left, ast.Name) or len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Eq, ast.Is)):
+        return False
+    positional = [*function.args.posonlyargs, *function.args.args]
+    defaults = dict(zip((arg.arg for arg in reversed(positional)), reversed(function.args.defaults)))
+    given, wanted = defaults.get(test.left.id), test.comparators[0]
+    return (
+        isinstance(given, ast.Constant)
+        and isinstance(wanted, ast.Constant)
+        and given.value == wanted.value
+        and given.value is not None
+    )
+
+
+def _is_for_reproducing(node: ast.AST, ctx: Context) -> bool:
+    """Whether seeds are set beside it, or its function is named for reproducing runs."""
+    around = ctx.tree.function_of(node)
+    if around is not None and _REPRODUCIBLE.search(around.name):
+        return True
+    block = around.body if around is not None else ctx.tree.module.body
+    return any(
+        isinstance(part, ast.Call) and callee_name(part) in _SEEDING
+        for statement in block
+        if around is not None or not isinstance(statement, (ast.FunctionDef, ast.ClassDef))
+        for part in ast.walk(statement)
+    )
+
+
+def _is_put_back(node: ast.AST, ctx: Context) -> bool:
+    """Whether the file also switches it off, or keeps what it was."""
+    for part in ast.walk(ctx.tree.module):
+        if isinstance(part, ast.Call) and ctx.target(part.func) in randomness.DETERMINISTIC_SWITCHES:
+            if part.args and not is_constant(part.args[0], True):  # noqa: FBT003 - the literal
+                return True
+        elif isinstance(part, ast.Assign) and part is not node:
+            if any(_is_flag(target, ctx) for target in part.targets) and not _is_on(part.value):
+                return True
+    return False
