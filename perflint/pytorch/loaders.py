@@ -139,6 +139,16 @@ DATASETS = (
     | DECODING_DATASETS
 )
 
+#: Functions that read a file and decode what is in it.
+FILE_READERS = words(
+    "PIL.Image.open cv2.imread cv2.VideoCapture numpy.load numpy.loadtxt numpy.genfromtxt torch.load torchaudio.load "
+    "torchvision.io.read_image torchvision.io.read_video torchvision.io.decode_image torchvision.io.read_file "
+    "librosa.load soundfile.read scipy.io.wavfile.read scipy.io.loadmat imageio.imread imageio.v2.imread "
+    "imageio.v3.imread skimage.io.imread matplotlib.pyplot.imread pandas.read_csv pandas.read_parquet pandas.read_json "
+    "pandas.read_pickle h5py.File nibabel.load tifffile.imread rasterio.open pydicom.dcmread decord.VideoReader "
+    "av.open safetensors.torch.load_file safetensors.safe_open joblib.load pickle.load"
+)
+
 
 def is_loader(dotted: str) -> bool:
     """Whether a library class or factory gives a data loader."""

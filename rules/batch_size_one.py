@@ -1,0 +1,87 @@
+"""TPL111: training with batches of one sample."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tier, is_constant, is_test, keyword
+
+from ._loaders import dataset_work, is_plain_loader, option, purpose
+
+_OPTION = re.compile(r"^--?(?:per[-_]device[-_])?(?:train(?:ing)?[-_])?(?:micro[-_])?batch[-_]?size$|^--?bs$")
+#: Where one sample a batch is meant: samples of different shapes, whole graphs, or batches already made.
+_SHAPES = re.compile(
+    r"graph|bucket|variable|ragged|volume|scene|episode|rollout|chunk|shard|packed|batch", re.IGNORECASE
+)
+
+
+class BatchSizeOne(Rule):
+    """With one sample a batch, every step pays its fixed cost for a single sample.
+
+    Why it is slow
+    Each step queues the same number of kernels whatever the batch size, and for small batches that is what the step
+    costs. For 256 samples and a very small model, batches of one took 26 times as long as batches of 32 (measured on a
+    CPU).
+
+    What to write instead
+    The largest batch that fits, with the learning rate and its schedule adapted; gradient accumulation changes the
+    optimizer's batch only, not this cost.
+
+    When to leave it
+    Models that fill the device with one sample, samples of different shapes, data sets that hand out whole batches, a
+    `batch_sampler`, evaluation, reinforcement learning. perflint is silent where it sees one of these.
+
+    Fix safety
+    No fix: another batch size is another training.
+    """
+
+    code, name = "TPL111", "batch-size-one"
+    tier = Tier.EXTRA
+    impact = Impact.MEDIUM
+    listens = (Calls("DataLoader", "add_argument"),)
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if is_test(ctx.path) or not ctx.program.has_training:
+            return
+        message = _of_option(node, ctx) if _is_option(node) else _of_loader(node, ctx)
+        if message:
+            yield self.finding(
+                node,
+                ctx,
+                message,
+                advice="Take the largest batch that fits, and adapt the learning rate.",
+                confidence=Confidence.MEDIUM,
+            )
+
+
+def _is_option(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"
+
+
+def _of_option(node: ast.Call, ctx: Context) -> str:
+    names = [item.value for item in node.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+    name = next((item for item in names if _OPTION.search(item)), None)
+    if name is None or not is_constant(keyword(node, "default"), 1) or not _trains_here(ctx):
+        return ""
+    return f"`{name}` is 1 unless told otherwise: each training step then pays its fixed cost for one sample."
+
+
+def _trains_here(ctx: Context) -> bool:
+    """Whether the file itself trains: the options of inference scripts are about other batches."""
+    return "backward" in ctx.source.text and "add_argument" in ctx.source.text
+
+
+def _of_loader(node: ast.Call, ctx: Context) -> str:
+    if not is_plain_loader(node, ctx) or not is_constant(option(node, "batch_size"), 1):
+        return ""
+    if keyword(node, "batch_sampler") is not None or option(node, "collate_fn") is not None:
+        return ""
+    dataset = option(node, "dataset")
+    if purpose(node, ctx) != "train" or dataset is None or dataset_work(node, ctx) == "iterable":
+        return ""
+    if _SHAPES.search(ctx.text(dataset)) or any(_SHAPES.search(ref.name) for ref in ctx.refs(dataset)):
+        return ""
+    return "This training loader gives one sample a batch, so each step pays its fixed cost for a single sample."

@@ -1,0 +1,59 @@
+"""TPL114: device tensors indexed with tensors of the host."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Context, Finding, Heat, Impact, Kind, Nodes, Place, Rule, Tag, Tier, is_test
+
+
+class HostIndexOfDeviceTensor(Rule):
+    """Indexing a device tensor with an index on the host copies the index to the device first, and waits for that copy.
+
+    Why it is slow
+    `data[index]` with `data` on the device and `index` on the host sends the index along on every step, from memory
+    that is not pinned, so the host waits until the device has finished all that was queued.
+
+    What to write instead
+    Make the index on the device (`torch.randperm(n, device=data.device)`), or move all of it once, before the loop.
+
+    When to leave it
+    Indices that are numbers, slices or tensors without a dimension, which are not sent, and host data: perflint is
+    silent there. A boolean mask waits in any case, for the size of what it selects.
+
+    Fix safety
+    No fix: random indices are drawn from another generator on the device, and give other numbers.
+    """
+
+    code, name = "TPL114", "host-index-of-device-tensor"
+    tier = Tier.EXTRA
+    impact = Impact.LOW
+    listens = (Nodes(ast.Subscript),)
+    at_least = Heat.STEP
+    needs_accelerator = True
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Subscript)
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        candidates = [part for part in parts if isinstance(part, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))]
+        if not candidates or is_test(ctx.path) or ctx.role(node) == "data":
+            return
+        data = ctx.kind(node.value)
+        if data.tag is not Tag.TENSOR or not data.on_accelerator:
+            return
+        index = next((part for part in candidates if _is_host_index(ctx.kind(part))), None)
+        if index is None:
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(index)}` is on the host, and is sent to the device here to index `{ctx.text(node.value)}`: "
+            f"it {ctx.heat(node).phrase}, and the host waits for the copy.",
+            advice=f"Make `{ctx.text(index)}` on the device, or move it there once, before the loop.",
+            confidence=min(data.certainty, ctx.kind(index).certainty),
+        )
+
+
+def _is_host_index(kind: Kind) -> bool:
+    return kind.tag is Tag.TENSOR and kind.place is Place.HOST and not kind.scalar

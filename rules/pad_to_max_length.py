@@ -1,0 +1,107 @@
+"""TPL115: training text padded to the longest length there is."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tag, Tier, callee_name, is_constant, is_test
+from perflint.api import keyword as given
+
+_METHODS = ("encode_plus", "batch_encode_plus", "pad")
+_NAMES = ("tokenizer", "tok", "_tokenizer", "text_tokenizer", "processor")
+_COLLATORS = ("DataCollatorWithPadding", "DataCollatorForSeq2Seq", "DataCollatorForTokenClassification")
+_TOKENIZER = re.compile(r"(?:^|_)(?:tok(?:enizer)?|processor)$", re.IGNORECASE)
+#: What has to be of one length: programs that are compiled for their shapes, and encoders of short prompts.
+_STATIC = ("xla", "torch_xla", "tpu", "TPU", "neuron", "CLIPTokenizer", "CLIPTextModel", "openclip")
+#: What trains without a loop of the program's own.
+_TRAINERS = ("Trainer", "Seq2SeqTrainer", "SFTTrainer", "SentenceTransformerTrainer")
+
+
+class PadToMaxLength(Rule):
+    """Padding every text to the maximum length makes the model work on padding.
+
+    Why it is slow
+    With `padding="max_length"` each batch is as long as the longest text that is allowed, not as the longest in it:
+    texts of 100 tokens padded to 512 are five times the tokens, and attention grows faster than that. The mask keeps
+    the result right; the work is done all the same.
+
+    What to write instead
+    `padding=True` (or `"longest"`) where batches are made, in the collate function; `DataCollatorWithPadding` does it.
+    Sorting by length, or packing, saves more.
+
+    When to leave it
+    Programs that need one shape (XLA, CUDA graphs, compiled models that must not be compiled anew), text encoders that
+    were trained on full-length padding, such as CLIP's, and evaluation. perflint is silent where it sees one of these.
+
+    Fix safety
+    No fix: padding moves to another function, and the batches change their shape.
+    """
+
+    code, name = "TPL115", "pad-to-max-length"
+    tier = Tier.EXTRA
+    impact = Impact.MEDIUM
+    listens = (Calls(*_NAMES, *_METHODS, *_COLLATORS),)
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if is_test(ctx.path) or not is_constant(given(node, "padding"), "max_length") or not _pads_text(node, ctx):
+            return
+        if not _trains(ctx) or ctx.role(node) in ("eval", "decode", "forward") or ctx.grad_off(node):
+            return
+        if ctx.program.mentions(_STATIC) or _is_for_evaluation(node, ctx) or not _feeds_training(node, ctx):
+            return
+        longest = given(node, "max_length")
+        length = f"`{ctx.text(longest)}`" if longest is not None else "the longest length the model takes"
+        yield self.finding(
+            node,
+            ctx,
+            f"Each text is padded to {length}, and the model works on the padding in every step.",
+            advice="Leave the padding to the collate function, with `padding=True`: to the longest text of the batch.",
+            confidence=Confidence.MEDIUM,
+        )
+
+
+def _trains(ctx: Context) -> bool:
+    return ctx.program.has_training or ctx.program.mentions(_TRAINERS)
+
+
+def _pads_text(node: ast.Call, ctx: Context) -> bool:
+    if callee_name(node) in _COLLATORS:
+        return True
+    func = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS else node.func
+    kind = ctx.kind(func)
+    return kind.tag is Tag.TOKENIZER or (not kind.known and bool(_TOKENIZER.search(ctx.text(func).rpartition(".")[2])))
+
+
+_EVALUATION = re.compile(
+    r"(?:^|_)(?:eval\w*|val|valid\w*|test|infer\w*|predict\w*|generat\w*|benchmark|embed\w*)(?:_|$)"
+)
+
+
+def _is_for_evaluation(node: ast.AST, ctx: Context) -> bool:
+    function = ctx.tree.function_of(node)
+    return function is not None and bool(_EVALUATION.search(function.name.lower()))
+
+
+def _feeds_training(node: ast.AST, ctx: Context) -> bool:
+    """Whether the call belongs to a data set, a collate function or a training loop, or to the function that prepares
+    the texts of one (`dataset.map(preprocess)`).
+    """
+    if ctx.role(node) in ("data", "train"):
+        return True
+    function = ctx.tree.function_of(node)
+    if function is None:
+        return False
+    return bool(re.search(r"tokeniz|preprocess|preproc|collate|encode|__getitem__", function.name)) and _is_mapped(
+        function.name, ctx
+    )
+
+
+def _is_mapped(name: str, ctx: Context) -> bool:
+    for part in ast.walk(ctx.tree.module):
+        if isinstance(part, ast.Call) and callee_name(part) in ("map", "with_transform", "set_transform"):
+            if any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(part)):
+                return True
+    return False

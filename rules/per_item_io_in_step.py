@@ -1,0 +1,58 @@
+"""TPL110: files read one by one in the training loop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, Tier, is_test, keyword, loaders
+
+
+class PerItemIoInStep(Rule):
+    """The training loop itself reads and decodes files for each sample, and the device waits for the disk.
+
+    Why it is slow
+    What the loop reads is read between two steps, one file after the other, again in every epoch. In a loader with
+    workers the same work runs beside the steps: with 2 ms per sample, batches of 16 and a 30 ms step, an epoch took
+    0.56 s without and 0.34 s with two workers (measured on two CPU cores).
+
+    What to write instead
+    A `Dataset` whose `__getitem__` reads one file, behind a `DataLoader` with workers. Data that fit into memory are
+    read once, before the loop.
+
+    When to leave it
+    Slicing tensors or memory-mapped arrays that are open already is fast, faster than a `DataLoader`, and perflint
+    says nothing of it; nor of files that hold a whole shard of batches, of checkpoints, and of evaluation.
+
+    Fix safety
+    No fix: the reading has to become a data set.
+    """
+
+    code, name = "TPL110", "per-item-io-in-step"
+    tier = Tier.EXTRA
+    impact = Impact.MEDIUM
+    listens = (Calls(*sorted({name.rpartition(".")[2] for name in loaders.FILE_READERS})),)
+    at_least = Heat.STEP
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if is_test(ctx.path) or ctx.target(node.func) not in loaders.FILE_READERS:
+            return
+        if ctx.role(node) != "train" or ctx.grad_off(node) or keyword(node, "mmap_mode") is not None:
+            return
+        if not any(ctx.is_root_loop(loop) for loop in ctx.loops(node)) or not _varies(node, ctx):
+            return  # one file for all steps is another matter, and a loader's own code reads in its workers
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node.func)}(...)` {ctx.heat(node).phrase} in the training loop itself, and the device waits "
+            "for the file.",
+            advice="Read it in a `Dataset` behind a `DataLoader` with workers, or all of it before the loop.",
+            confidence=Confidence.MEDIUM,
+        )
+
+
+def _varies(node: ast.Call, ctx: Context) -> bool:
+    """Whether which file is read changes from turn to turn of the innermost loop."""
+    loop = ctx.loops(node)[0]
+    return bool(node.args) and not ctx.inference.flow.is_invariant(node.args[0], loop)
