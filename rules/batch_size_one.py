@@ -71,7 +71,7 @@ def _of_option(node: ast.Call, ctx: Context) -> str:
 
 def _trains_here(ctx: Context) -> bool:
     """Whether the file itself trains: the options of inference scripts are about other batches."""
-    return "backward" in ctx.source.text and "add_argument" in ctx.source.text
+    return ".backward(" in ctx.source.text and ".step(" in ctx.source.text
 
 
 def _of_loader(node: ast.Call, ctx: Context) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Context, Finding, Heat, Impact, Kind, Nodes, Place, Rule, Tag, Tier, is_test
+from perflint.api import Context, Finding, Heat, Impact, Nodes, Place, Rule, Tag, Tier, callee_name, is_test
 
 
 class HostIndexOfDeviceTensor(Rule):
@@ -42,7 +42,7 @@ class HostIndexOfDeviceTensor(Rule):
         data = ctx.kind(node.value)
         if data.tag is not Tag.TENSOR or not data.on_accelerator:
             return
-        index = next((part for part in candidates if _is_host_index(ctx.kind(part))), None)
+        index = next((part for part in candidates if _is_host_index(part, ctx)), None)
         if index is None:
             return
         yield self.finding(
@@ -55,5 +55,18 @@ class HostIndexOfDeviceTensor(Rule):
         )
 
 
-def _is_host_index(kind: Kind) -> bool:
-    return kind.tag is Tag.TENSOR and kind.place is Place.HOST and not kind.scalar
+def _is_host_index(index: ast.expr, ctx: Context) -> bool:
+    kind = ctx.kind(index)
+    return kind.tag is Tag.TENSOR and kind.place is Place.HOST and not kind.scalar and not _is_element(index, ctx)
+
+
+def _is_element(index: ast.expr, ctx: Context) -> bool:
+    """`order[step]`: a tensor without a dimension, which is read as a number; rows of a matrix are not."""
+    if not isinstance(index, ast.Subscript) or isinstance(index.slice, (ast.Slice, ast.Tuple)):
+        return False
+    if ctx.kind(index.slice).tag is not Tag.NUMBER:
+        return False
+    return not any(
+        isinstance(origin, ast.Call) and callee_name(origin) in ("triu_indices", "tril_indices")
+        for origin in ctx.inference.origins(index.value)
+    )

@@ -14,7 +14,7 @@ _NAMES = ("tokenizer", "tok", "_tokenizer", "text_tokenizer", "processor")
 _COLLATORS = ("DataCollatorWithPadding", "DataCollatorForSeq2Seq", "DataCollatorForTokenClassification")
 _TOKENIZER = re.compile(r"(?:^|_)(?:tok(?:enizer)?|processor)$", re.IGNORECASE)
 #: What has to be of one length: programs that are compiled for their shapes, and encoders of short prompts.
-_STATIC = ("xla", "torch_xla", "tpu", "TPU", "neuron", "CLIPTokenizer", "CLIPTextModel", "openclip")
+_STATIC = ("xla", "torch_xla", "tpu", "TPU", "neuron", "CLIP", "CLIPTokenizer", "CLIPTextModel")
 #: What trains without a loop of the program's own.
 _TRAINERS = ("Trainer", "Seq2SeqTrainer", "SFTTrainer", "SentenceTransformerTrainer")
 
