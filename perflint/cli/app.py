@@ -28,6 +28,7 @@ COMMANDS = {
     "fix": "perflint.cli.fix",
     "rules": "perflint.cli.rules",
     "server": "perflint.cli.server",
+    "verify": "perflint.cli.verify",
 }
 
 
