@@ -154,9 +154,11 @@ def clean(folder: Path) -> bool:
     if folder.is_symlink() or not (folder / "cache.sqlite").exists():
         return False
     _remove(folder)
-    with contextlib.suppress(OSError):
-        (folder / ".gitignore").unlink()
-        folder.rmdir()
+    if [entry.name for entry in folder.iterdir()] == [".gitignore"]:
+        # Measurements that are kept beside the cache stay, and stay out of version control.
+        with contextlib.suppress(OSError):
+            (folder / ".gitignore").unlink()
+            folder.rmdir()
     return True
 
 

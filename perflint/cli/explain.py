@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.resources
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -45,8 +46,15 @@ def find_rule(word: str) -> type[Rule]:
 def page(rule: type[Rule]) -> str:
     """All there is to say about `rule`, as plain text."""
     rating = f"{rule.tier.value}, {rule.impact.label} impact, {rule.confidence.label} confidence, since {rule.since}"
-    blocks = [f"{rule.code} {rule.name}\n{rating}", rule.page(), *_examples(rule)]
+    blocks = [f"{rule.code} {rule.name}\n{rating}", rule.page(), *_examples(rule), f"Measured\n\n{_measured(rule)}"]
     return "\n\n".join(block.strip("\n") for block in blocks) + "\n"
+
+
+def _measured(rule: type[Rule]) -> str:
+    from perflint.discovery import project_root
+    from perflint.verify import evidence
+
+    return _indented("\n".join(evidence.lines(rule.code, project_root([Path.cwd()]))))
 
 
 def _examples(rule: type[Rule]) -> Iterator[str]:

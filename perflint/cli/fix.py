@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from perflint.cli import console, fixing, project
+from perflint.cli import console, fixing, project, proving, verifying
 from perflint.cli.app import CLEAN, FAULT, FOUND
 from perflint.finding import Applicability, Problem
 
@@ -27,6 +27,9 @@ _COLORS = {"+": "green", "-": "red", "@": "cyan"}
 @click.option("--unsafe", is_flag=True, help="Include fixes that need a person's look.")
 @project.selection_options
 @click.option("--stdin-filename", metavar="FILE", help="Name of what the path '-' reads from standard input.")
+@click.option("--verify", is_flag=True, help="Keep only fixes that are measured to pay, and change no result.")
+@click.option("--min-speedup", type=click.FloatRange(0), metavar="RATIO", help="With --verify, ask for as much.")
+@verifying.workload_options
 @click.option("--color/--no-color", default=None, help="Colour, by default on a terminal only.")
 @project.run_options
 def command(
@@ -41,15 +44,20 @@ def command(
     apply: bool,
     diff: bool,
     unsafe: bool,
+    verify: bool,
     extra: bool,
     color: bool | None,
     no_cache: bool,
     debug: bool,
+    **given: Any,
 ) -> int:
     """Fix PATHS (default: the working directory): show the changes as a diff, or make them with --apply.
 
     Only fixes proven to keep behaviour the same, unless --unsafe is given. The path '-' fixes standard input to
     standard output.
+
+    With --verify and a workload (--bench or --command) every fix is measured alone and with the others in a copy of
+    the tree; what is slower, makes no difference or changes the result is left out.
 
     Exit code 0: nothing to fix; 1: something was changed, or is left to fix; 2: the input or perflint was at fault.
     """
@@ -57,6 +65,10 @@ def command(
 
     if apply and diff:
         raise click.UsageError("--apply and --diff exclude each other")
+    if not verify and any(value is not None for value in given.values()):
+        raise click.UsageError("workloads are for --verify")
+    if verify and "-" in paths:
+        raise click.UsageError("--verify cannot measure standard input")
     paths = paths or (".",)
     named = (stdin_filename or "stdin.py",) if "-" in paths else paths
     settings = project.settings_for(named, config, confidence)
@@ -74,7 +86,11 @@ def command(
             everything=len(chosen.running) == len(chosen.known),
         )
         report = check(discovery, options)
-        weakest = Applicability.UNSAFE if unsafe else Applicability.SAFE
+    weakest = Applicability.UNSAFE if unsafe else Applicability.SAFE
+    proven = proving.prove(discovery, settings, report, weakest, given) if verify else None
+    if proven is not None:
+        result = fixing.fix_report(discovery, options, proven.report, weakest, proving.only_those_of(proven.report))
+    else:
         result = fixing.fix_report(discovery, options, report, weakest)
     problems = [*report.errors, *result.problems]
     files = list(result.outcome.files)
@@ -88,6 +104,8 @@ def command(
         _print_diff(result, colored=console.wants_color(color))
     is_made = apply or (stdin is not None and not diff)
     _comment(result, problems, debug=debug)
+    for item in proven.left_out if proven is not None else ():
+        console.complain(proving.left_out(item))
     console.complain(_summary(files, result.more, is_made=is_made))
     if problems:
         return FAULT

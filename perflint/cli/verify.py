@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import shlex
-import signal
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,29 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perflint.cli import console, project
+from perflint.cli import console, project, verifying
 from perflint.cli.app import CLEAN, FAULT, FOUND, INTERRUPTED
 from perflint.errors import PerflintError
 from perflint.finding import Applicability, Finding
-from perflint.verify.options import VerifyOptions, duration, options_from
+from perflint.verify.options import VerifyOptions, options_from
 from perflint.verify.results import Machine, Result, Verdict
 
 if TYPE_CHECKING:
-    from perflint.discovery import Discovery
     from perflint.rule import Rule
     from perflint.settings import Settings
     from perflint.verify.launch import Launcher
     from perflint.verify.measuring import Plan
-
-#: Loading a benchmark or asking for the device takes no longer than importing torch.
-_ASKING_SECONDS = 120.0
-
-
-def _duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
-    try:
-        return None if value is None else duration(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
 
 
 @click.command("verify")
@@ -46,17 +31,8 @@ def _duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -
 @click.option("--rule", metavar="RULES", multiple=True, help="Run the benchmarks of these rules: codes or names.")
 @click.option("--all", "every", is_flag=True, help="Run the benchmarks of all rules.")
 @click.option("--size", metavar="SIZE", multiple=True, help="Only this size of a benchmark.")
-@click.option("--bench", metavar="TARGET", help="Try the fixes in PATHS under package.module:name or file.py:name.")
-@click.option("--command", "command_line", metavar="COMMAND", help="Try the fixes in PATHS under this command.")
-@click.option("--metric", metavar="REGEX", help="Measure the command by this figure that it prints, not by its time.")
-@click.option("--higher-is-better/--lower-is-better", default=None, help="Which way the figure of --metric is good.")
-@click.option("--result", metavar="REGEX", help="What the command prints that no fix may change.")
+@verifying.workload_options
 @click.option("--unsafe", is_flag=True, help="Try fixes that need a person's look too.")
-@click.option("--budget", callback=_duration, metavar="TIME", help="Time for one comparison (default: 60s).")
-@click.option("--timeout", callback=_duration, metavar="TIME", help="Time for one run of a workload (default: 300s).")
-@click.option("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, mps, xpu or auto, the default.")
-@click.option("--rtol", type=click.FloatRange(0), help="How far results may differ, relatively.")
-@click.option("--atol", type=click.FloatRange(0), help="How far results may differ, absolutely.")
 @click.option(
     "--output-format", type=click.Choice(("table", "json", "markdown")), default="table", help="How to print."
 )
@@ -72,7 +48,6 @@ def command(
     paths: tuple[str, ...],
     rule: tuple[str, ...],
     size: tuple[str, ...],
-    command_line: str | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     confidence: str | None,
@@ -102,19 +77,19 @@ def command(
     from perflint.verify.plot import write_plot
 
     settings = project.settings_for(paths or (".",), config, confidence)
-    options = options_from(settings, {**given, "command": command_line})
+    options = options_from(settings, given)
     if self_test is None and not (paths or rule or every):
         raise click.UsageError("say what to measure: --rule RULE, --all, or PATHS with --bench or --command")
     if paths and not (options.bench or options.command):
         raise click.UsageError("PATHS need a workload: --bench package.module:name or --command '...'")
-    if not paths and (given["bench"] or command_line):
+    if not paths and (given["bench"] or given["command"]):
         raise click.UsageError("--bench and --command try the fixes in PATHS, which are missing")
     require_extra()
     if plot is not None and plot.suffix.lower() not in {".svg", ".png"}:
         raise PerflintError(f"--plot: {plot} must end in .svg or .png")
     session = _Session(options, sizes=project.split(size))
     interrupted = False
-    with _ended_by_signals(), _progress() as session.progress:
+    with verifying.ended_by_signals(), verifying.progress() as session.progress:
         try:
             if self_test is not None:
                 return _self_test(session, self_test)
@@ -169,7 +144,7 @@ class _Session:
         from perflint.verify.launch import TrialError
 
         try:
-            self.device, self.machine = machine(launcher, self.options.device, _ASKING_SECONDS)
+            self.device, self.machine = machine(launcher, self.options.device, verifying.ASKING_SECONDS)
         except TrialError as error:
             raise PerflintError(f"--device: {error}") from error
 
@@ -179,7 +154,7 @@ class _Session:
         from perflint.verify.measuring import Row
 
         without = []
-        with _folder() as folder, Launcher(folder) as launcher:
+        with verifying.folder() as folder, Launcher(folder) as launcher:
             self.open(launcher)
             for rule in rules:
                 with benchmark_file(rule) as file:
@@ -187,7 +162,7 @@ class _Session:
                         without.append(rule.code)
                         continue
                     try:
-                        benchmark = describe(launcher, rule.code, file, self.device, _ASKING_SECONDS)
+                        benchmark = describe(launcher, rule.code, file, self.device, verifying.ASKING_SECONDS)
                         sizes = [name for name in benchmark.sizes if not self.sizes or name in self.sizes]
                         for result in measure(
                             launcher, benchmark, self.plan, folder, sizes, progress=self._named(rule)
@@ -207,19 +182,20 @@ class _Session:
         from perflint.verify.fixtrials import fix_trials
         from perflint.verify.launch import Launcher
 
-        with _folder() as folder, Launcher(folder) as launcher:
-            self.open(launcher)
         if not found.findings:
             console.complain("no fix to try in these paths")
+            with verifying.folder() as folder, Launcher(folder) as launcher:
+                self.open(launcher)
             return
-        workload = workload_of(self.options, self.device)
-        console.complain(f"trying {len(found.findings)} fixes in a copy of {found.project.root}")
-        with fix_trials(found.project, workload, self.plan, self.progress) as trials:
+        console.complain(f"trying {verifying.many(found.findings)} in a copy of {found.project.root}")
+        with fix_trials(found.project, self.plan, self.progress) as trials:
+            self.open(trials.launcher)
+            workload = verifying.workload_of(self.options, self.device)
             tries = [[finding] for finding in found.findings]
             if len(tries) > 1:
                 tries.append(list(found.findings))
             for findings in tries:
-                result = trials.measure(findings)
+                result = trials.measure(workload, findings)
                 self.results.append(result)
                 self.fixes_tried.append(result)
 
@@ -233,7 +209,7 @@ class _Session:
             return json.dumps(to_json(machine, self.results, memory=self.memory(), date=now), indent=2) + "\n"
         if output_format == "markdown":
             return markdown(machine, self.results)
-        return table(machine, self.results, width=console.width(), color=color)
+        return table(machine, self.results, color=color)
 
     def memory(self) -> str:
         """What the figures of memory are."""
@@ -248,26 +224,6 @@ class _Session:
             return FAULT
         bad = {Verdict.SLOWER, Verdict.DIFFERENT_RESULT}
         return FOUND if any(result.verdict in bad for result in self.fixes_tried) else CLEAN
-
-
-def workload_of(options: VerifyOptions, device: str) -> Any:
-    """The user's workload. Raises PerflintError for a pattern or a command that does not read."""
-    from perflint.verify.command import Command
-    from perflint.verify.fixtrials import CallableWorkload
-    from perflint.verify.metric import check_pattern
-
-    if options.bench:
-        return CallableWorkload(options.bench, device, options.rtol, options.atol)
-    for pattern, name in ((options.metric, "--metric"), (options.result, "--result")):
-        if pattern:
-            check_pattern(pattern, name)
-    try:
-        words = tuple(shlex.split(options.command))
-    except ValueError as error:
-        raise PerflintError(f"--command: {error}") from error
-    if not words:
-        raise PerflintError("--command is empty")
-    return Command(words, options.metric, options.higher_is_better, options.result, options.rtol, options.atol)
 
 
 @dataclass(frozen=True)
@@ -307,18 +263,7 @@ def _found(
         for finding in report.findings
         if finding.fix is not None and finding.fix.applicability >= weakest and finding.cell is None
     )
-    return _Found(project_of(discovery, findings, link), findings)
-
-
-def project_of(discovery: Discovery, findings: Sequence[Finding], link: tuple[str, ...] = ()) -> Any:
-    """The tree around what was discovered, with the text of every file that has one of `findings`."""
-    from perflint.discovery import common_folder
-    from perflint.source.read import read_source
-    from perflint.verify.fixtrials import Project
-
-    root = discovery.root or common_folder([one.file for one in discovery.reported])
-    sources = {path: read_source(discovery.file(path), path) for path in {finding.path for finding in findings}}
-    return Project(root, Path.cwd(), sources, discovery.file, link)
+    return _Found(verifying.project_of(discovery, findings, link), findings)
 
 
 def _rules(words: Sequence[str]) -> list[type[Rule]]:
@@ -352,62 +297,8 @@ def _self_test(session: _Session, runs: int) -> int:
     from perflint.verify.launch import Launcher
     from perflint.verify.selftest import self_test
 
-    with _folder() as folder, Launcher(folder) as launcher:
+    with verifying.folder() as folder, Launcher(folder) as launcher:
         session.open(launcher)
         for line in self_test(launcher, folder, session.plan, session.device, runs, session.progress):
             console.write(f"{line}\n")
     return CLEAN
-
-
-@contextlib.contextmanager
-def _folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="perflint-verify-", ignore_cleanup_errors=True) as name:
-        yield Path(name)
-
-
-@contextlib.contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Being asked to end is an interruption: what runs is ended with us."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    try:
-        before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:  # not the main thread
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[Callable[[str, float], None]]:
-    """A bar on standard error where that is a terminal: how much of its budget the comparison has used."""
-    if not sys.stderr.isatty():
-        yield lambda *_: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting", total=1.0)
-        shown = ""
-
-        def update(name: str, share: float) -> None:
-            nonlocal shown
-            if name != shown:
-                shown = name
-                bar.reset(task, description=console_safe(name), total=1.0)
-            bar.update(task, completed=share)
-
-        yield update
-
-
-def console_safe(text: str) -> str:
-    from perflint.verify.tables import harmless
-
-    return harmless(text)

@@ -66,6 +66,7 @@ class BenchmarkSide:
     benchmark: Benchmark
     size: str
     side: str
+    compiled: Path
 
     def run(self, plan: Plan, reference: Path | None, *, keeps: bool) -> Trial:
         request = {
@@ -78,6 +79,7 @@ class BenchmarkSide:
             "seconds": plan.sample,
             "reference": str(reference) if reference else None,
             "keeps": keeps,
+            "compiled": str(self.compiled),
         }
         return trial_of(self.launcher.ask(request, plan.timeout))
 
@@ -90,6 +92,7 @@ def trial_of(reply: dict[str, Any]) -> Trial:
         device_seconds=reply.get("device_seconds"),
         equal=reply.get("equal"),
         difference=str(reply.get("difference", "")),
+        first=reply.get("first"),
     )
 
 
@@ -107,9 +110,12 @@ def measure(
     if benchmark.lacking:
         yield Row(benchmark.code, benchmark.caption).lacking(f"needs {benchmark.lacking}")
         return
-    for size in sizes or benchmark.sizes:
+    for number, size in enumerate(sizes if sizes is not None else benchmark.sizes):
         row = Row(benchmark.code, benchmark.caption, size)
-        one, other = (BenchmarkSide(launcher, benchmark, size, side) for side in sides)
+        one, other = (
+            BenchmarkSide(launcher, benchmark, size, side, folder / f"{benchmark.code}-{number}-{place}")
+            for place, side in enumerate(sides)
+        )
 
         def report(share: float, size: str = size) -> None:
             progress(size, share)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import os
 import select
@@ -49,7 +50,9 @@ class CommandSide:
             seconds, peak = self._timed(output, plan.timeout)
             lines = metric.lines_of(output) if self.command.metric or self.command.result else []
             trial = Trial(self._figure(lines, seconds), peak, max(before, spin()))
-            return self._compared(trial, lines, reference, keeps=keeps) if self.command.result else trial
+            if self.command.result:
+                return self._compared(trial, lines, reference, keeps=keeps)
+            return dataclasses.replace(trial, notes=("results not compared: there is no --result",) if keeps else ())
         except metric.MetricError as error:
             raise TrialError(str(error)) from error
         finally:
@@ -116,7 +119,7 @@ class CommandSide:
             wanted = reference.read_text(encoding="utf-8")
             equal = self._agree(wanted, found)
             difference = "" if equal else f"it prints {found[:40]!r} instead of {wanted[:40]!r}"
-        return Trial(trial.seconds, trial.peak, trial.spin, equal=equal, difference=difference)
+        return dataclasses.replace(trial, equal=equal, difference=difference)
 
     def _agree(self, one: str, other: str) -> bool:
         try:

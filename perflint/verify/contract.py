@@ -15,6 +15,7 @@ and may define
     DEVICES = ("cuda",)              the only kinds of device on which the effect shows (default: any)
     NEEDS = ("fork",)                what the platform must have besides (see `PLATFORM`)
     THREADS = 1                      torch threads while measuring; None leaves torch's own number (default: 1)
+    STARTUP = True                   the first call does work of its own, such as compiling: it is timed by itself
     ONCE = True                      a call changes what the next one costs: every sample gets a state of its own
     def teardown(state: S)           ends what setup began, such as worker processes
 
@@ -61,6 +62,7 @@ class Workload:
     needs: tuple[str, ...] = ()
     threads: int | None = 1
     once: bool = False
+    startup: bool = False
     teardown: Callable[[Any], Any] | None = None
 
     def lacking(self, kind: str) -> str:
@@ -90,6 +92,7 @@ def load_workload(file: Path) -> Workload:
         needs=tuple(values.get("NEEDS", ())),
         threads=values.get("THREADS", 1),
         once=values.get("ONCE", False),
+        startup=values.get("STARTUP", False),
         teardown=values.get("teardown"),
     )
     fault = next(_faults(workload), None)

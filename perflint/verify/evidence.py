@@ -18,7 +18,7 @@ from typing import Any
 from perflint.cache import FOLDER
 from perflint.errors import PerflintError
 from perflint.verify.results import Machine, Result, Verdict, result_from_json, to_json
-from perflint.verify.tables import harmless, seconds, size, verdict_of
+from perflint.verify.tables import harmless, pays_after, seconds, size, verdict_of
 
 #: Folder of measurements below a project's cache, and below this package.
 STORED, SHIPPED = "evidence", "measurements"
@@ -46,6 +46,9 @@ class Measured:
             parts.append(f"{seconds(result.before_s)} to {seconds(result.after_s)}")
         if result.peak_before is not None and result.peak_after is not None:
             parts.append(f"memory {size(result.peak_before)} to {size(result.peak_after)}")
+        if result.first_before_s is not None and result.first_after_s is not None:
+            parts.append(f"first call {seconds(result.first_before_s)} to {seconds(result.first_after_s)}")
+            parts.append(f"pays after {pays_after(result)}")
         return harmless(", ".join(parts))
 
     def where(self) -> str:

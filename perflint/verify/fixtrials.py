@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import dataclasses
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -99,18 +99,15 @@ class CallableSide:
         trial = trial_of(reply)
         unused = [f"the workload never loads {path}" for path in reply.get("unused", ())]
         if reply.get("equal") is None and keeps:
-            unused.append("results not compared: the workload returns none")
-        return Trial(
-            trial.seconds, trial.peak, trial.spin, trial.device_seconds, trial.equal, trial.difference, tuple(unused)
-        )
+            unused.append("results not compared: the workload returns nothing to compare")
+        return dataclasses.replace(trial, notes=tuple(unused))
 
 
 @dataclass
 class FixTrials:
-    """Measures sets of fixes under one workload. Made by `fix_trials`."""
+    """Measures sets of fixes. Made by `fix_trials`."""
 
     project: Project
-    workload: CallableWorkload | Command
     plan: Plan
     launcher: Launcher
     folder: Path
@@ -118,39 +115,39 @@ class FixTrials:
     after: Overlay
     progress: Callable[[str, float], None] = field(default=lambda *_: None)
 
-    def measure(self, findings: Sequence[Finding]) -> Result:
+    def measure(self, workload: CallableWorkload | Command, findings: Sequence[Finding]) -> Result:
         """The tree as it is against the tree with the fixes of all `findings`. Never raises for the workload."""
-        row = self._row(findings)
+        row = _row(workload, findings)
         try:
             changes = self.project.changes(findings)
         except PerflintError as error:
             return row.lacking(str(error), failed=True)
         self.after.change(changes)
-        sides = (self._side(self.before, ()), self._side(self.after, tuple(changes)))
+        sides = (self._side(workload, self.before, ()), self._side(workload, self.after, tuple(changes)))
 
         def report(share: float) -> None:
             self.progress(f"{row.code} {row.size}", share)
 
         return Run(row, sides, self.plan, self.folder / "reference", report).result()
 
-    def _row(self, findings: Sequence[Finding]) -> Row:
-        name = self.workload.target if isinstance(self.workload, CallableWorkload) else " ".join(self.workload.words)
-        if len(findings) == 1:
-            return Row(findings[0].code, name, f"{findings[0].path}:{findings[0].span.line}")
-        codes = sorted({finding.code for finding in findings})
-        return Row(" + ".join(codes), name, f"{len(findings)} fixes {TOGETHER}")
-
-    def _side(self, overlay: Overlay, changed: tuple[str, ...]) -> Side:
+    def _side(self, workload: CallableWorkload | Command, overlay: Overlay, changed: tuple[str, ...]) -> Side:
         inside = self.project.folder.resolve().relative_to(self.project.root.resolve())
-        if isinstance(self.workload, Command):
-            return CommandSide(self.workload, overlay, inside, self.folder)
-        return CallableSide(self.launcher, self.workload, overlay, inside, changed)
+        if isinstance(workload, Command):
+            return CommandSide(workload, overlay, inside, self.folder)
+        return CallableSide(self.launcher, workload, overlay, inside, changed)
+
+
+def _row(workload: CallableWorkload | Command, findings: Sequence[Finding]) -> Row:
+    name = workload.target if isinstance(workload, CallableWorkload) else " ".join(workload.words)
+    if len(findings) == 1:
+        return Row(findings[0].code, name, f"{findings[0].path}:{findings[0].span.line}")
+    codes = sorted({finding.code for finding in findings})
+    return Row(" + ".join(codes), name, f"{len(findings)} fixes {TOGETHER}")
 
 
 @contextmanager
 def fix_trials(
     project: Project,
-    workload: CallableWorkload | Command,
     plan: Plan,
     progress: Callable[[str, float], None] = lambda *_: None,
 ) -> Iterator[FixTrials]:
@@ -165,5 +162,4 @@ def fix_trials(
         for overlay in overlays:
             overlay.copy()
         with Launcher(folder) as launcher:
-            yield FixTrials(project, workload, plan, launcher, folder, overlays[0], overlays[1], progress)
-        shutil.rmtree(folder / "b", ignore_errors=True)
+            yield FixTrials(project, plan, launcher, folder, overlays[0], overlays[1], progress)

@@ -44,6 +44,7 @@ class Trial:
     device_seconds: float | None = None
     equal: bool | None = None
     difference: str = ""
+    first: float | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -80,6 +81,7 @@ class Run:
     clock: Callable[[], float] = time.monotonic
     trials: tuple[list[Trial], list[Trial]] = field(default_factory=lambda: ([], []))
     equal: bool | None = None
+    firsts: tuple[float | None, float | None] = (None, None)
     notes: list[str] = field(default_factory=list)
     judgement: Judgement | None = None
 
@@ -107,7 +109,8 @@ class Run:
             if not error.is_crash:
                 raise
             return self._different(f"after the fix it {error}" if str(error) else "it fails after the fix")
-        self.notes += other.notes
+        self.notes += [*first.notes, *other.notes]
+        self.firsts = (first.first, other.first)
         if first.equal is None:
             return None
         if other.equal is False:
@@ -152,7 +155,7 @@ class Run:
         if judgement is None:
             needed = math.ceil(spent / max(len(before) + len(after), 1) * (2 * FEWEST_PAIRS + 4))
             return self.row.lacking(
-                f"only {len(before) + len(after)} undisturbed trials in {spent:.0f} s; try --budget {needed}s",
+                f"only {len(before) + len(after)} trials in {spent:.0f} s; try --budget {needed}s",
                 failed=True,
             )
         return Result(
@@ -171,6 +174,8 @@ class Run:
             device_before_s=_middle([trial.device_seconds for trial in before]),
             device_after_s=_middle([trial.device_seconds for trial in after]),
             noise=judgement.noise,
+            first_before_s=self.firsts[0],
+            first_after_s=self.firsts[1],
             pairs=judgement.pairs,
             disturbed=judgement.disturbed,
             reason="; ".join(self.notes),

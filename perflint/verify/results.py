@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,7 @@ class Result:
 
     Times are seconds, memory is bytes, `ratio` is before over after; None where nothing was measured. `equal` is None
     where results were not or could not be compared. `reason` says why there is no ratio, or what else to know.
+    `first_...` are the seconds of the first call where that does work of its own, such as compiling.
     `failed` says that the workload itself was at fault.
     """
 
@@ -59,10 +61,21 @@ class Result:
     device_before_s: float | None = None
     device_after_s: float | None = None
     noise: float | None = None
+    first_before_s: float | None = None
+    first_after_s: float | None = None
     pairs: int = 0
     disturbed: int = 0
     reason: str = ""
     failed: bool = False
+
+    @property
+    def pays_after(self) -> float | None:
+        """Calls after which the dearer first call has paid for itself: infinite for never, None where none is told."""
+        if self.first_before_s is None or self.first_after_s is None or self.before_s is None or self.after_s is None:
+            return None
+        dearer, saved = self.first_after_s - self.first_before_s, self.before_s - self.after_s
+        pays = self.verdict in {Verdict.FASTER, Verdict.SLOWER} and dearer * saved > 0
+        return dearer / saved if pays else math.inf
 
     def to_json(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in self.__slots__}
@@ -92,6 +105,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("code", "workload", "size", "reason"), (str,)),
     **dict.fromkeys(("before_s", "after_s", "ratio", "ratio_low", "ratio_high", "noise"), _FIGURE),
     **dict.fromkeys(("peak_before", "peak_after", "device_before_s", "device_after_s"), _FIGURE),
+    **dict.fromkeys(("first_before_s", "first_after_s"), _FIGURE),
     **dict.fromkeys(("pairs", "disturbed"), (int,)),
     "verdict": (Verdict,),
     "equal": (bool, type(None)),

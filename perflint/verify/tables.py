@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import io
+import math
 from collections.abc import Sequence
+from itertools import groupby
 
 from perflint.verify.results import Machine, Result, Verdict
 
@@ -11,53 +12,70 @@ _COLORS = {
     Verdict.FASTER: "green",
     Verdict.SLOWER: "red",
     Verdict.DIFFERENT_RESULT: "red",
-    Verdict.NOT_MEASURABLE: "dim",
+    Verdict.NOT_MEASURABLE: "yellow",
     Verdict.NO_DIFFERENCE: "",
 }
-_FIGURES = frozenset({"before", "after", "ratio", "memory"})
-HEADER = ("rule", "workload", "size", "before", "after", "ratio", "interval", "memory", "verdict")
+_FIGURES = frozenset({"before", "after", "ratio", "memory", "first call", "pays after"})
+#: Shown only where the first call of a workload was timed by itself.
+_STARTUP = ("first call", "pays after")
+HEADER = ("rule", "size", "before", "after", "ratio", "interval", "memory", *_STARTUP, "verdict")
 
 
-def table(machine: Machine, results: Sequence[Result], *, width: int, color: bool) -> str:
-    """What `perflint verify` prints: the machine, one row a result, and a line for each thing to know about one."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def table(machine: Machine, results: Sequence[Result], *, color: bool) -> str:
+    """What `perflint verify` prints: the machine, one row a result below its workload, and a line for each thing to
+    know about one. Nothing is cut or folded: a table that is wider than the terminal is still a table in a file."""
+    import click
+    from rich.cells import cell_len
 
-    grid = Table(box=None, padding=(0, 1), pad_edge=False, header_style="bold")
-    for name in HEADER:
-        is_wide = name in {"workload", "size", "verdict"}
-        grid.add_column(name, justify="right" if name in _FIGURES else "left", no_wrap=not is_wide, overflow="fold")
+    names, rows = _columns(results)
+    widths = [max(map(cell_len, column)) for column in zip(names, *rows)]
+
+    def line(cells: Sequence[str], verdict: Verdict | None = None) -> str:
+        padded = []
+        for name, cell, width in zip(names, cells, widths):
+            space = " " * (width - cell_len(cell))
+            padded.append(space + cell if name in _FIGURES else cell + space)
+        text = "  ".join(padded).rstrip()
+        if not color or verdict is None or not _COLORS[verdict]:
+            return text
+        last = len(cells[-1])
+        return text[:-last] + click.style(cells[-1], fg=_COLORS[verdict])
+
+    lines = [described(machine), "", line(names)]
     shown = ""
-    for result in results:
-        cells = list(_cells(result))
-        # The workload stands once above its sizes.
-        cells[1], shown = ("", shown) if cells[1] == shown else (cells[1], cells[1])
-        style = _COLORS[result.verdict]
-        grid.add_row(*(Text(cell) for cell in cells[:-1]), Text(cells[-1], style=style))
-    out = io.StringIO()
-    console = Console(
-        file=out,
-        width=max(width, 80),
-        color_system="standard" if color else None,
-        force_terminal=color,
-        highlight=False,
-    )
-    console.print(Text(described(machine)))
-    console.print(grid)
-    return out.getvalue() + "".join(f"{line}\n" for line in footnotes(results))
+    for result, row in zip(results, rows):
+        if result.workload != shown:
+            shown = result.workload
+            lines.append(harmless(shown))
+        lines.append(line(row, result.verdict))
+    return "".join(f"{text}\n" for text in (*lines, *footnotes(results)))
 
 
 def markdown(machine: Machine, results: Sequence[Result]) -> str:
-    lines = [
-        _escaped(described(machine)),
-        "",
-        f"| {' | '.join(HEADER)} |",
-        "|" + "|".join("---:" if name in _FIGURES else ":---" for name in HEADER) + "|",
-        *(f"| {' | '.join(_escaped(cell) for cell in _cells(result))} |" for result in results),
-    ]
-    notes = [f"- {_escaped(line)}" for line in footnotes(results)]
-    return "\n".join([*lines, *([""] if notes else []), *notes]) + "\n"
+    """One table for each workload, below its name."""
+    lines = [_escaped(described(machine)), ""]
+    for workload, group in groupby(results, key=lambda result: result.workload):
+        those = list(group)
+        names, rows = _columns(those)
+        lines += [
+            *([_escaped(harmless(workload)), ""] if workload else []),
+            f"| {' | '.join(names)} |",
+            "|" + "|".join("---:" if name in _FIGURES else ":---" for name in names) + "|",
+            *(f"| {' | '.join(map(_escaped, row))} |" for row in rows),
+            "",
+        ]
+        notes = [f"- {_escaped(line)}" for line in footnotes(those)]
+        lines += [*notes, ""] if notes else []
+    return "\n".join(lines)
+
+
+def _columns(results: Sequence[Result]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """The names of the columns that are needed, and the cells of each row."""
+    rows = [_cells(result) for result in results]
+    if any(result.first_after_s is not None for result in results):
+        return HEADER, rows
+    keep = [number for number, name in enumerate(HEADER) if name not in _STARTUP]
+    return [HEADER[number] for number in keep], [[row[number] for number in keep] for row in rows]
 
 
 def described(machine: Machine) -> str:
@@ -90,13 +108,14 @@ def _cells(result: Result) -> Sequence[str]:
         interval = f"{_number(result.ratio_low)} to {_number(result.ratio_high)}"
     return (
         harmless(result.code),
-        harmless(result.workload),
         harmless(result.size),
         seconds(result.before_s),
         seconds(result.after_s),
         "" if result.ratio is None else f"{_number(result.ratio)}x",
         interval,
         _memory(result),
+        _firsts(result),
+        pays_after(result),
         verdict_of(result),
     )
 
@@ -105,6 +124,19 @@ def _memory(result: Result) -> str:
     if result.peak_before is None and result.peak_after is None:
         return ""
     return f"{size(result.peak_before)} > {size(result.peak_after)}"
+
+
+def _firsts(result: Result) -> str:
+    if result.first_before_s is None or result.first_after_s is None:
+        return ""
+    return f"{seconds(result.first_before_s)} > {seconds(result.first_after_s)}"
+
+
+def pays_after(result: Result) -> str:
+    calls = result.pays_after
+    if calls is None:
+        return ""
+    return "never" if math.isinf(calls) else f"{max(math.ceil(calls), 1):,} calls"
 
 
 def seconds(value: float | None) -> str:

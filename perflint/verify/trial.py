@@ -56,8 +56,12 @@ def _benchmark(request: Mapping[str, Any]) -> dict[str, Any]:
         seed_all(request["seed"])
         return workload.setup(size, request["device"])
 
+    # What a compiler keeps between processes is kept for this comparison only, so that its first trial is cold.
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = request["compiled"]
     state = fresh()
-    side = _Side(lambda: function(state), device, workload.equal, workload.threads, keeps_gc=False)
+    side = _Side(
+        lambda: function(state), device, workload.equal, workload.threads, keeps_gc=False, startup=workload.startup
+    )
     try:
         answer = _measure(side, request) if not workload.once else _measure_fresh(side, request, fresh, function)
     finally:
@@ -89,13 +93,17 @@ def _callable(request: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """`keeps_gc`: the collector runs as it does for the user. A rule's own benchmark goes without its noise."""
+    """`keeps_gc`: the collector runs as it does for the user. A rule's own benchmark goes without its noise.
+
+    `startup`: the seconds of the first call are told.
+    """
 
     call: Callable[[], Any]
     device: Device
     equal: Equality
     threads: int | None
     keeps_gc: bool
+    startup: bool = False
 
 
 def _measure(side: _Side, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,8 +116,11 @@ def _measure(side: _Side, request: Mapping[str, Any]) -> dict[str, Any]:
     seed_all(request["seed"])
     gc.collect()
     memory = _Memory(side.device)
+    start = time.perf_counter()
     result = side.call()
     side.device.synchronize()
+    if side.startup:
+        answer["first"] = time.perf_counter() - start
     answer["peak"] = memory.peak()
     _compare(result, side.equal, request, answer)
     del result

@@ -8,6 +8,7 @@ takes. What a trial prints goes to files, its answer too, so nothing it writes c
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import select
@@ -70,6 +71,9 @@ def serve() -> None:
     # Forking beside the threads of a linear algebra library is safe: they have nothing to do yet.
     warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*fork.*")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interruption ends
+    # A collection in a fork would touch, and so copy, all that torch brought in.
+    gc.collect()
+    gc.freeze()
     _say({"ready": True})
     while True:
         line = sys.stdin.buffer.raw.readline() if hasattr(sys.stdin.buffer, "raw") else sys.stdin.buffer.readline()
@@ -83,6 +87,7 @@ def serve() -> None:
             os.setpgid(process, process)  # also done by the child: whoever comes first
         _say({"process": process})
         status = _await(process)
+        _end(process)  # what it started and left behind
         _say({"exit": os.waitstatus_to_exitcode(status)})
 
 

@@ -1,0 +1,141 @@
+"""What `verify` and `fix --verify` share: the options that say what is run, the project, the bar, an orderly end."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from perflint.errors import PerflintError
+from perflint.verify.options import VerifyOptions, duration
+
+if TYPE_CHECKING:
+    from perflint.discovery import Discovery
+    from perflint.finding import Finding
+    from perflint.verify.command import Command
+    from perflint.verify.fixtrials import CallableWorkload, Project
+
+#: Loading a benchmark or asking for the device takes no longer than importing torch.
+ASKING_SECONDS = 120.0
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+def _duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
+    try:
+        return None if value is None else duration(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def workload_options(function: C) -> C:
+    """The options whose values `options_from` takes by field name."""
+    for option in reversed(
+        (
+            click.option("--bench", metavar="TARGET", help="Try fixes under package.module:name or file.py:name."),
+            click.option("--command", "command", metavar="COMMAND", help="Try fixes under this command."),
+            click.option("--metric", metavar="REGEX", help="Measure the command by this printed figure, not its time."),
+            click.option("--higher-is-better/--lower-is-better", default=None, help="The good end of --metric."),
+            click.option("--result", metavar="REGEX", help="What the command prints that no fix may change."),
+            click.option("--budget", callback=_duration, metavar="TIME", help="For one comparison (default: 60s)."),
+            click.option("--timeout", callback=_duration, metavar="TIME", help="For one run (default: 300s)."),
+            click.option("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, mps, xpu or auto, the default."),
+            click.option("--rtol", type=click.FloatRange(0), help="How far results may differ, relatively."),
+            click.option("--atol", type=click.FloatRange(0), help="How far results may differ, absolutely."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def workload_of(options: VerifyOptions, device: str) -> CallableWorkload | Command:
+    """The user's workload. Raises PerflintError for a pattern or a command that does not read."""
+    from perflint.verify.command import Command
+    from perflint.verify.fixtrials import CallableWorkload
+    from perflint.verify.metric import check_pattern
+
+    if options.bench:
+        return CallableWorkload(options.bench, device, options.rtol, options.atol)
+    for pattern, name in ((options.metric, "--metric"), (options.result, "--result")):
+        if pattern:
+            check_pattern(pattern, name)
+    try:
+        words = tuple(shlex.split(options.command))
+    except ValueError as error:
+        raise PerflintError(f"--command: {error}") from error
+    if not words:
+        raise PerflintError("--command is empty")
+    return Command(words, options.metric, options.higher_is_better, options.result, options.rtol, options.atol)
+
+
+def many(findings: Sequence[Finding]) -> str:
+    """`3 fixes`."""
+    return f"{len(findings)} fix{'es' if len(findings) != 1 else ''}"
+
+
+def project_of(discovery: Discovery, findings: Sequence[Finding], link: tuple[str, ...] = ()) -> Project:
+    """The tree around what was discovered, with the text of every file that has one of `findings`."""
+    from perflint.discovery import common_folder
+    from perflint.source.read import read_source
+    from perflint.verify.fixtrials import Project
+
+    root = discovery.root or common_folder([one.file for one in discovery.reported])
+    sources = {path: read_source(discovery.file(path), path) for path in {finding.path for finding in findings}}
+    return Project(root, Path.cwd(), sources, discovery.file, link)
+
+
+@contextlib.contextmanager
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="perflint-verify-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+@contextlib.contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Being asked to end is an interruption: what runs is ended with us."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Callable[[str, float], None]]:
+    """A bar on standard error where that is a terminal: how much of its budget the comparison has used."""
+    if not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from perflint.verify.tables import harmless
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=1.0)
+        shown = ""
+
+        def update(name: str, share: float) -> None:
+            nonlocal shown
+            if name != shown:
+                shown = name
+                bar.reset(task, description=harmless(name), total=1.0)
+            bar.update(task, completed=share)
+
+        yield update
