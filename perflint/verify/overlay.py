@@ -38,10 +38,10 @@ class Overlay:
 
     def change(self, changes: Mapping[str, bytes]) -> None:
         """Let exactly `changes` (content by path relative to the tree) differ from the original."""
-        for path in self._changes:
+        before, self._changes = self._changes, dict(changes)
+        for path in before:
             if path not in changes:
                 self._renew(path)
-        self._changes = dict(changes)
         for path, content in changes.items():
             file = self.tree / path
             file.write_bytes(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import sys
@@ -61,7 +62,15 @@ def loaded(root: Path) -> set[str]:
 
 
 def _below(path: str, root: Path) -> Path | None:
+    # Folder by folder: there are thousands of modules, in some hundred folders.
+    folder, name = os.path.split(path or ".")
+    real = os.path.join(_real(folder or "."), name)  # noqa: PTH118
     try:
-        return Path(os.path.realpath(path or ".")).relative_to(os.path.realpath(root))
+        return Path(os.path.realpath(real) if os.path.islink(real) else real).relative_to(_real(str(root)))  # noqa: PTH114
     except ValueError:
         return None
+
+
+@functools.cache
+def _real(folder: str) -> str:
+    return os.path.realpath(folder)

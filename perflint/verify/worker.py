@@ -64,6 +64,7 @@ def _described(error: Exception) -> str:
 def serve() -> None:
     # The way to ask for CUDA that does not initialise it: a forked process could not use it then.
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+    import torch._dynamo  # making an optimizer imports it, in seconds
     import torch.utils.benchmark  # noqa: F401 - the point of this process
 
     from perflint.verify import trial  # noqa: F401
