@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from perflint.api import (
@@ -36,6 +37,8 @@ _PRETRAINED = (
     "PreTrainedModel",
     "PreTrainedConfig",
 )
+#: Normalisations that are frozen use their running statistics, from which a bias does not cancel.
+_FROZEN = re.compile(r"(?:freeze|frozen|fix)_?\w*(?:bn|norm)|(?:bn|norm)\w*_?(?:freeze|frozen|eval)", re.IGNORECASE)
 
 
 class ConvBiasBeforeBatchnorm(Rule):
@@ -68,7 +71,7 @@ class ConvBiasBeforeBatchnorm(Rule):
         assert isinstance(node, ast.Call)
         if is_test(ctx.path) or ctx.target(node.func) not in modules.CONVOLUTIONS or not _has_bias(node):
             return
-        if ctx.mentions(*_PRETRAINED):
+        if ctx.mentions(*_PRETRAINED) or _FROZEN.search(ctx.source.text):
             return
         norm = _next_in_sequence(node, ctx) or _next_in_forward(node, ctx)
         if norm is None:
