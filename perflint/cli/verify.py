@@ -87,7 +87,7 @@ def command(
     require_extra()
     if plot is not None and plot.suffix.lower() not in {".svg", ".png"}:
         raise PerflintError(f"--plot: {plot} must end in .svg or .png")
-    session = _Session(options, sizes=project.split(size))
+    session = _Session(options, sizes=size)
     interrupted = False
     with verifying.ended_by_signals(), verifying.progress() as session.progress:
         try:

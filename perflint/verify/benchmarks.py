@@ -45,12 +45,15 @@ class Benchmark:
     caption: str
     sizes: tuple[str, ...]
     lacking: str
+    startup: bool = False
 
 
 def describe(launcher: Launcher, code: str, file: Path, device: str, timeout: float) -> Benchmark:
     """Raises TrialError when the file cannot be loaded."""
     reply = launcher.ask({"kind": "describe", "file": str(file), "device": device}, timeout)
-    return Benchmark(code, file, device, str(reply["caption"]), tuple(reply["sizes"]), str(reply["lacking"]))
+    return Benchmark(
+        code, file, device, str(reply["caption"]), tuple(reply["sizes"]), str(reply["lacking"]), reply["startup"]
+    )
 
 
 def machine(launcher: Launcher, device: str, timeout: float) -> tuple[str, Machine]:
@@ -80,6 +83,7 @@ class BenchmarkSide:
             "reference": str(reference) if reference else None,
             "keeps": keeps,
             "compiled": str(self.compiled),
+            "compiles": self.benchmark.startup,
         }
         return trial_of(self.launcher.ask(request, plan.timeout))
 

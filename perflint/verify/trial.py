@@ -38,7 +38,12 @@ def _describe(request: Mapping[str, Any]) -> dict[str, Any]:
     """What a `measure.py` says about itself, and what is missing here to run it."""
     workload = contract.load_workload(Path(request["file"]))
     kind = resolve(request["device"]).partition(":")[0]
-    return {"caption": workload.caption, "sizes": list(workload.sizes), "lacking": workload.lacking(kind)}
+    return {
+        "caption": workload.caption,
+        "sizes": list(workload.sizes),
+        "lacking": workload.lacking(kind),
+        "startup": workload.startup,
+    }
 
 
 def _machine(request: Mapping[str, Any]) -> dict[str, Any]:

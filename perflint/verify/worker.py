@@ -81,6 +81,8 @@ def serve() -> None:
         if not line:
             return
         request = json.loads(line)
+        if request.get("compiles"):
+            _load_compiler(request["device"])
         process = os.fork()
         if process == 0:
             _be_a_trial(request)
@@ -90,6 +92,20 @@ def serve() -> None:
         status = _await(process)
         _end(process)  # what it started and left behind
         _say({"exit": os.waitstatus_to_exitcode(status)})
+
+
+def _load_compiler(device: str) -> None:
+    """Import it once: it takes seconds, which are no part of compiling."""
+    os.environ.setdefault("TORCH_WARM_POOL", "0")
+    if device == "cpu":
+        # Its pool of processes takes longer to start than a few small kernels to compile.
+        os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    # What cannot be imported here is the trial's to tell.
+    with contextlib.suppress(ImportError):
+        pass
+
+    gc.collect()
+    gc.freeze()
 
 
 def _be_a_trial(request: dict[str, Any]) -> None:
