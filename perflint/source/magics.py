@@ -22,7 +22,7 @@ _PYTHON_CELLS = frozenset(
 )
 _CELL_MAGIC = re.compile(r"\s*%%\s*(\w*)")
 _ESCAPE = re.compile(r"\s*(?:[%!?/;,]|[\w.*\[\]]+\?{1,2}\s*(?:$|\n))")
-_ASSIGNED = re.compile(r"(\s*)[\w\s.,\[\]'\"*()]*=\s*(?:!|%\w)")
+_ASSIGNED = re.compile(r"[\w\s.,\[\]'\"*()]*=\s*(?:!|%\w)")
 #: Commands that IPython runs without a mark.
 _COMMAND = re.compile(r"(?:pip3?|conda|mamba|uv|cd|ls|mkdir|rmdir|cp|mv|rm|cat|man|less|more)\s+[^\s=(.,)]")
 

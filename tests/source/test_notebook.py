@@ -105,6 +105,12 @@ def test_the_old_format_has_its_cells_in_worksheets() -> None:
     assert "x = 1\n" in Notebook("n.ipynb", raw).text
 
 
+def test_hostile_cells_take_no_more_than_linear_time_to_read() -> None:
+    # Each of these, read carelessly, makes the reader look at the rest again and again.
+    for piece in (" ", "a ", "a.", "= ", "!", "f'{", 'f"""{', "(\n", "x?\n", "a \\\n", "'"):
+        Notebook("n.ipynb", dump([code("x = = 1\n" + piece * 20_000)]))
+
+
 # Places
 
 
