@@ -29,9 +29,8 @@ from perflint.api import (
 
 from ._transfers import aligns, brought_down, constructor
 
-_CONSTRUCTORS = (
-    tensors.CONSTRUCTORS | tensors.LIKE_CONSTRUCTORS | {"torch.Tensor", "torch.FloatTensor", "torch.LongTensor"}
-)
+_MADE_THERE = tensors.CONSTRUCTORS | tensors.LIKE_CONSTRUCTORS
+_CONSTRUCTORS = _MADE_THERE | {"torch.Tensor", "torch.FloatTensor", "torch.LongTensor"}
 
 
 class BlockingTransfer(Rule):
@@ -122,7 +121,15 @@ def _is_reported_elsewhere(node: ast.Call, ctx: Context) -> bool:
     value = node.func.value
     if isinstance(value, ast.Call) and callee_name(value) == "pin_memory":
         return True
-    return constructor(value, _CONSTRUCTORS, ctx) is not None or brought_down(node, ctx) is not None
+    made = constructor(value, _CONSTRUCTORS, ctx)
+    if made is not None and (ctx.target(made.func) in _MADE_THERE or _is_empty(made)):
+        return True
+    return brought_down(node, ctx) is not None
+
+
+def _is_empty(made: ast.Call) -> bool:
+    """`torch.Tensor([])`: there is nothing to copy."""
+    return not made.args or (isinstance(made.args[0], (ast.List, ast.Tuple)) and not made.args[0].elts)
 
 
 def _is_batch_mover(call: ast.Call, ctx: Context) -> bool:
