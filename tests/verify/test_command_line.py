@@ -1,0 +1,195 @@
+"""`perflint verify` and `fix --verify` as people use them. Real runs are held to structure and results only."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perflint.cli.app import run
+from perflint.finding import Finding
+from perflint.verify import launch
+from perflint.verify.fixtrials import FixTrials
+from perflint.verify.results import Result, Verdict
+
+PROJECT = Path(__file__).parents[2] / "fixtures" / "verify_project"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "project"
+    shutil.copytree(PROJECT, folder, ignore=shutil.ignore_patterns("__pycache__", ".perflint_cache"))
+    (folder / ".git").mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = run(list(arguments))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+_PLANTED = {
+    "TPL301": Result("TPL301", "w", "", Verdict.FASTER, 2.0, 1.0, 2.0, 1.9, 2.1, equal=True),
+    "TPL116": Result("TPL116", "w", "", Verdict.NO_DIFFERENCE, 1.0, 1.0, 1.0, 0.9, 1.1, equal=True),
+    "TPL303": Result("TPL303", "w", "", Verdict.DIFFERENT_RESULT, equal=False, reason="result is 0 instead of 1"),
+}
+
+
+def _planted(_self: FixTrials, _workload: Any, findings: Sequence[Finding]) -> Result:
+    return _PLANTED[findings[0].code]
+
+
+def test_exactly_the_fix_that_pays_is_made(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(FixTrials, "measure", _planted)
+    _, out, err = _run(capsys, "fix", ".", "--apply", "--verify", "--unsafe")
+    assert out == "fixed training/teacher.py: TPL301\n"
+    assert "copy.deepcopy" not in (project / "training/teacher.py").read_text()
+    for name in ("training/cast.py", "training/loop.py", "bench.py"):
+        assert (project / name).read_text() == (PROJECT / name).read_text()
+    assert "TPL116 left out (Cast on the device): no difference" in err
+    assert "TPL303 left out (Delete the collection): different result: result is 0 instead of 1" in err
+
+
+def test_more_can_be_asked_for(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(FixTrials, "measure", _planted)
+    _, out, err = _run(capsys, "fix", ".", "--apply", "--verify", "--min-speedup", "3")
+    assert out == ""
+    assert "less than the 3 that were asked for" in err
+
+
+def test_a_fix_that_changes_the_result_is_called_that_and_nothing_is_touched(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = _run(
+        capsys, "verify", "training/loop.py", "--unsafe", "--budget", "1s", "--output-format", "json", "--no-store"
+    )
+    assert code == 1
+    (row,) = json.loads(out)["results"]
+    assert (row["code"], row["verdict"], row["equal"]) == ("TPL303", "different result", False)
+    assert {row[name] for name in ("before_s", "after_s", "ratio", "peak_before")} == {None}
+    assert (project / "training/loop.py").read_text() == (PROJECT / "training/loop.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "reason"),
+    [
+        ("-c 'raise SystemExit(3)'", (), "failed with exit code 3"),
+        ("-c 'import time; time.sleep(60)'", ("--timeout", "1s"), "hung: ended after 1 s (--timeout)"),
+        ("-c 'print(1)'", ("--metric", "steps: (.*)"), "prints nothing that matches --metric 'steps: (.*)'"),
+        ("-c 'print(\"steps: many\")'", ("--metric", "steps: (.*)"), "prints 'many' for --metric, which is no number"),
+    ],
+)
+def test_a_command_at_fault_is_one_line(
+    project: Path, command: str, options: Sequence[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = _run(
+        capsys,
+        *("verify", "training/teacher.py", "--command", f"{sys.executable} {command}", "--output-format", "json"),
+        *("--device", "cpu", *options),
+    )
+    assert code == 2
+    (row,) = json.loads(out)["results"]
+    assert row["verdict"] == "not measurable here"
+    assert row["reason"] == reason
+    assert row["ratio"] is None
+
+
+def test_a_command_is_measured_by_the_figure_that_it_prints(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = project / "figure.py"
+    script.write_text(
+        "from pathlib import Path\n"
+        "print('steps/s:', 10 if 'deepcopy' in Path('training/teacher.py').read_text() else 20)\n"
+    )
+    _, out, _ = _run(
+        capsys,
+        *("verify", "training/teacher.py", "--command", f"{sys.executable} figure.py", "--output-format", "json"),
+        *("--metric", r"steps/s: ([\d.]+)", "--higher-is-better", "--device", "cpu"),
+    )
+    (row,) = json.loads(out)["results"]
+    assert row["verdict"] == "faster"
+    assert row["ratio"] == pytest.approx(2.0)
+
+
+def test_what_needs_an_accelerator_says_so_and_has_no_ratio(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = _run(
+        capsys, "verify", "--rule", "TPL101", "--device", "cpu", "--output-format", "json", "--no-store"
+    )
+    assert code == 0
+    (row,) = json.loads(out)["results"]
+    assert (row["verdict"], row["reason"], row["ratio"]) == ("not measurable here", "needs CUDA", None)
+
+
+def test_a_rule_is_measured_kept_shown_and_not_cleaned_away(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _run(capsys, "check", ".")
+    code, out, _ = _run(
+        capsys, *("verify", "--rule", "TPL301", "--size", "100 x 1k", "--budget", "20s", "--output-format", "json")
+    )
+    assert code in {0, 2}  # 2: a machine too busy for a verdict in this time
+    table = json.loads(out)
+    assert {"device", "torch", "results"} <= table.keys()
+    (row,) = table["results"]
+    assert row["equal"] in {True, None}
+    _, page, _ = _run(capsys, "explain", "TPL301")
+    assert "Measured" in page
+    if row["ratio"] is not None:
+        assert table["torch"] in page
+        run(["clean"])
+        kept = project / ".perflint_cache"
+        assert list((kept / "evidence").glob("*.json"))
+        assert (kept / ".gitignore").exists()
+
+
+def test_without_torch_one_line_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(launch.importlib.util, "find_spec", lambda name: None if name == "torch" else object())
+    code, out, err = _run(capsys, "verify", "--rule", "TPL301")
+    assert (code, out) == (2, "")
+    assert err == "perflint: verify needs torch, which is not installed: pip install 'torch-perflint[verify]'\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_an_interruption_leaves_no_process_behind(project: Path) -> None:
+    (project / "bench.py").write_text(
+        "import pathlib, subprocess, sys, time\n"
+        f"def step():\n    subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)', {str(project)!r}])\n"
+        f"    pathlib.Path({str(project / 'started')!r}).touch()\n    time.sleep(600)\n"
+    )
+    command = [sys.executable, "-m", "perflint", "verify", "training/teacher.py", "--device", "cpu"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        while not (project / "started").exists():
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "interrupted; this is what was measured so far" in err
+    assert not _with_argument(str(project))
+
+
+def _with_argument(text: str) -> list[str]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            except OSError:
+                continue
+            found += [entry.name] if text in words else []
+    return found
