@@ -99,10 +99,10 @@ class Settings:
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:
-    import pathspec
+    from perflint.globs import spec_of
 
     try:
-        spec = pathspec.GitIgnoreSpec.from_lines([pattern])
+        spec = spec_of([pattern])
     except (ValueError, re.error) as error:
         raise SettingsError(f"bad pattern {pattern!r}: {error}") from error
     return spec.match_file

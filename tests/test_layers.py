@@ -21,7 +21,9 @@ MAY_IMPORT = {
     "finding": set(),
     # The JSON of notebooks: where their cells stand.
     "notebook": set(),
-    "source": _WORDS | {"notebook"},
+    # Patterns of ignore files and of the configuration.
+    "globs": set(),
+    "source": _WORDS | {"notebook", "globs"},
     "facts": _WORDS | {"source"},
     "pytorch": _WORDS,
     "program": _WORDS | {"source", "facts", "pytorch"},
@@ -38,7 +40,7 @@ MAY_IMPORT = {
     # The project's own torch decides which advice holds.
     "requirements": _WORDS | {"pytorch"},
     # A configuration names an output format and is told when there is none such.
-    "settings": _WORDS | {"rule", "requirements", "report"},
+    "settings": _WORDS | {"rule", "requirements", "report", "globs"},
     "registry": _WORDS | {"rule", "rulepage"},
     "discovery": _WORDS | {"source", "settings"},
     # What a run keeps between runs, and how it spreads over processes: neither knows what is found.

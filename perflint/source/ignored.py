@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from perflint.globs import spec_of
+
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
@@ -22,16 +24,14 @@ class IgnoreFile:
 
     @classmethod
     def of_lines(cls, folder: str, lines: Iterable[str]) -> IgnoreFile:
-        from pathspec import GitIgnoreSpec  # late: most of a project's folders have no ignore file
-
         kept = []
         for line in lines:
             try:
-                GitIgnoreSpec.from_lines([line])
+                spec_of([line])
             except (ValueError, re.error):  # git passes over what it cannot read, too
                 continue
             kept.append(line)
-        return cls(folder, GitIgnoreSpec.from_lines(kept))
+        return cls(folder, spec_of(kept))
 
     def verdict(self, path: str, *, is_folder: bool) -> bool | None:
         """True for ignored, False for kept on purpose (`!pattern`), None when no pattern matches."""

@@ -1,0 +1,207 @@
+"""A full disk, a tree that cannot be written, files that change under the hand: said in a line, nothing lost."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pathspec
+import pytest
+
+from perflint.cache import FOLDER
+from perflint.cli.app import run
+from perflint.fixes import write
+from perflint.globs import spec_of
+
+ROOT = Path(__file__).parent.parent.parent
+OLD = """\
+import gc
+import torch
+
+
+def train(model, loader, optimizer):
+    for batch in loader:
+        model(batch).sum().backward()
+        optimizer.step()
+        torch.cuda.empty_cache()
+        gc.collect()
+"""
+FIX = ("fix", "--apply", "--no-cache", "--select", "TPL305", ".")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "perflint.toml").write_text("")
+    for name in ("a.py", "b.py", "c.py"):
+        (tmp_path / name).write_text(OLD)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def texts(folder: Path) -> list[str]:
+    return [(folder / name).read_text() for name in ("a.py", "b.py", "c.py")]
+
+
+def test_a_full_disk_leaves_the_old_files(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(write, "_fill", full)
+    assert run(FIX) == 2
+    assert "a.py: cannot be written: No space left on device" in capfd.readouterr().err
+    assert texts(project) == [OLD] * 3
+    assert sorted(one.name for one in project.iterdir()) == ["a.py", "b.py", "c.py", "perflint.toml"]
+    monkeypatch.undo()
+    os.chdir(project)
+    assert run(FIX) == 1
+    assert OLD not in texts(project)
+
+
+def test_a_file_that_changes_meanwhile_is_not_overwritten(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    beside = write._write_beside
+
+    def edited(temporary: Path, content: bytes, like: os.stat_result) -> None:
+        beside(temporary, content, like)
+        (project / "b.py").write_text("mine = 1\n")
+
+    monkeypatch.setattr(write, "_write_beside", edited)
+    assert run(FIX) == 2
+    assert texts(project)[1] == "mine = 1\n"
+    assert sorted(one.name for one in project.iterdir()) == ["a.py", "b.py", "c.py", "perflint.toml"]
+
+
+def test_files_that_vanish_while_they_are_read_are_errors(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    read = Path.read_bytes
+
+    def vanishing(self: Path) -> bytes:
+        if self.name == "b.py":
+            self.unlink(missing_ok=True)
+        return read(self)
+
+    monkeypatch.setattr(Path, "read_bytes", vanishing)
+    assert run(["check", "--select", "TPL305", "."]) == 2
+    out = capfd.readouterr()
+    assert "a.py:9" in out.out
+    assert "c.py:9" in out.out
+    assert "b.py" in out.out + out.err
+    assert "internal error" not in out.err
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_tree_that_cannot_be_written_is_checked_all_the_same(project: Path) -> None:
+    project.chmod(0o555)
+    try:
+        assert run(["check", "--select", "TPL305", "."]) == 1
+        assert run(FIX) == 2
+    finally:
+        project.chmod(0o755)
+    assert texts(project) == [OLD] * 3
+
+
+def test_a_cache_that_cannot_be_written_changes_nothing(project: Path) -> None:
+    (project / FOLDER).write_text("a file where the folder should be")
+    assert run(["check", "--select", "TPL305", "."]) == 1
+
+
+def _start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "perflint", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def test_runs_on_one_tree_and_one_cache_do_not_harm_each_other(project: Path) -> None:
+    checks = [_start(project, "check", "--select", "TPL305", "--output-format", "json", ".") for _ in range(4)]
+    printed = {one.communicate(timeout=120)[0] for one in checks}
+    assert [one.returncode for one in checks] == [1] * 4
+    assert len(printed) == 1
+    fixes = [_start(project, "fix", "--apply", "--select", "TPL305", ".") for _ in range(3)]
+    said = [one.communicate(timeout=120) for one in fixes]
+    assert all(one.returncode in (0, 1, 2) for one in fixes)
+    assert not any(b"internal error" in err for _, err in said)
+    assert len(set(texts(project))) == 1
+    assert OLD not in texts(project)
+    assert sorted(one.name for one in project.iterdir()) == [FOLDER, "a.py", "b.py", "c.py", "perflint.toml"]
+
+
+@pytest.mark.parametrize("value", ["[]", "{", '{"findings": 3}', "null", '"x"', "[" * 5000, "NaN"])
+def test_a_foreign_cache_is_ignored(project: Path, capfd: pytest.CaptureFixture[str], value: str) -> None:
+    check = ["check", "--select", "TPL305", "--output-format", "json", "."]
+    run(check)
+    first = capfd.readouterr().out
+    connection = sqlite3.connect(project / FOLDER / "cache.sqlite")
+    with connection:
+        connection.execute("UPDATE entries SET value = ?", (value,))
+    connection.close()
+    assert run(check) == 1
+    assert capfd.readouterr().out == first
+
+
+def test_paths_in_a_foreign_cache_lead_nowhere(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    check = ["check", "--select", "TPL305", "--output-format", "json", "."]
+    run(check)
+    first = capfd.readouterr().out
+    outside = project.parent / "outside.py"
+    outside.write_text("secret = 1\n")
+    connection = sqlite3.connect(project / FOLDER / "cache.sqlite")
+    with connection:
+        for key, value in connection.execute("SELECT key, value FROM entries").fetchall():
+            changed = value.replace('"paths":["a.py"', '"paths":["../outside.py"')
+            connection.execute("UPDATE entries SET value = ? WHERE key = ?", (changed, key))
+    connection.close()
+    run(check)
+    printed = capfd.readouterr().out
+    assert "secret" not in printed
+    assert printed == first
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["**/" * 30 + "x", "*a" * 40 + "b", "[a-z]*" * 30 + "!", "a" + "?*" * 40, "**" * 50, "{a,b}" * 30, "(a+)+$"],
+)
+def test_patterns_cannot_hang_the_run(tmp_path: Path, pattern: str) -> None:
+    name = "a" * 120
+    folder = tmp_path.joinpath(*["a" * 20] * 12)
+    folder.mkdir(parents=True)
+    (folder / f"{name}.py").write_text("x = 1\n")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitignore").write_text(f"{pattern}\n")
+    (tmp_path / "perflint.toml").write_text(f"exclude = ['{pattern}']\n[per-file-ignores]\n'{pattern}' = ['TPL305']\n")
+    began = time.monotonic()
+    done = _start(tmp_path, "check", "--no-cache", ".")
+    try:
+        done.communicate(timeout=30)
+    except subprocess.TimeoutExpired:
+        done.kill()
+        done.communicate()
+        pytest.fail(f"still not done after {time.monotonic() - began:.0f} s")
+    assert done.returncode in (0, 1, 2)
+
+
+def test_patterns_mean_what_they_mean_to_pathspec() -> None:
+    dice, compared = random.Random(1), 0
+    for _ in range(3_000):
+        words = ["*", "*", "a", "b", "?", "/", "[ab]", "**/", "!", "a*", "."]
+        pattern = "".join(dice.choice(words) for _ in range(dice.randint(1, 9)))
+        name = "".join(dice.choice("aab/.") for _ in range(dice.randint(1, 9))).strip("/") or "a"
+        try:
+            wanted = pathspec.GitIgnoreSpec.from_lines([pattern]).check_file(name).include
+        except ValueError:
+            continue
+        assert spec_of([pattern]).check_file(name).include == wanted, (pattern, name)
+        compared += 1
+    assert compared > 2_000
