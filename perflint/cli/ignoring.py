@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -37,15 +38,24 @@ class Ignored:
         return f"silenced {self.findings} {many} in {len(self.files)} {where}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Rewrite:
+    """A file, what it was read as, and its text with comments for so many findings."""
+
+    data: bytes
+    source: SourceFile
+    text: str
+    findings: int
+
+
 def add_ignores(discovery: Discovery, options: Options, report: Report, reason: str) -> Ignored:
     """Silence all findings of `report`. A file is written when checking it again finds nothing new in it."""
     by_path: dict[str, list[Finding]] = {}
     for finding in report.findings:
         if finding.code != _ABOUT_COMMENTS:
             by_path.setdefault(finding.path, []).append(finding)
-    count = 0
-    written: list[str] = []
     problems: list[Problem] = []
+    rewrites: dict[str, _Rewrite] = {}
     done: set[Path] = set()
     for path, findings in sorted(by_path.items()):
         real = discovery.file(path).resolve()
@@ -53,46 +63,70 @@ def add_ignores(discovery: Discovery, options: Options, report: Report, reason: 
             continue  # the same file under another name
         done.add(real)
         try:
-            _silence(discovery, options, path, findings, reason)
+            rewrites[path] = _rewrite(discovery.file(path), path, findings, reason)
         except SourceError as error:
-            problems.append(Problem(path, f"not silenced: {error.message}", error.line))
+            problems.append(_not_silenced(path, error))
+    faults = _faults(discovery, options, rewrites) if rewrites else {}
+    written: list[str] = []
+    for path, rewrite in rewrites.items():
+        if path in faults:
+            problems.append(_not_silenced(path, SourceError(faults[path])))
+            continue
+        try:
+            _write(discovery, path, rewrite)
+        except SourceError as error:
+            problems.append(_not_silenced(path, error))
         else:
-            count += len(findings)
             written.append(path)
-    return Ignored(count, tuple(written), tuple(problems))
+    return Ignored(sum(rewrites[path].findings for path in written), tuple(written), tuple(problems))
 
 
-def _silence(discovery: Discovery, options: Options, path: str, findings: Sequence[Finding], reason: str) -> None:
-    """Raises SourceError where it cannot be done, and then the file is as it was."""
+def _not_silenced(path: str, error: SourceError) -> Problem:
+    return Problem(path, f"not silenced: {error.message}", error.line)
+
+
+def _rewrite(file: Path, path: str, findings: Sequence[Finding], reason: str) -> _Rewrite:
+    """Raises SourceError where there is no place for a comment."""
     from perflint.fixes.apply import apply_fixes
     from perflint.fixes.ignores import ignore_fixes
-    from perflint.fixes.write import WriteError, replace_file
 
-    data = read_bytes(discovery.file(path))
+    data = read_bytes(file)
     source = decode_source(data, path)
     wanted = [source.unplaced(finding) for finding in findings]
     applied = apply_fixes(source, ignore_fixes(source, wanted, reason))
     if applied.left or applied.refused:
         raise SourceError("two comments would have to stand in one place")
-    _prove(discovery, options, source, applied.text, wanted)
+    return _Rewrite(data, source, applied.text, len(findings))
+
+
+def _faults(discovery: Discovery, options: Options, rewrites: Mapping[str, _Rewrite]) -> dict[str, str]:
+    """What is wrong with rewritten files: each has to have the findings it had, but for those that are silenced."""
+    from perflint.run import Memory, check_overlay
+
+    here = tuple(file for file in discovery.analysed if file.display in rewrites)
+    narrow = dataclasses.replace(discovery, reported=here, problems=())
+    quiet = dataclasses.replace(options, progress=None, memory=options.memory or Memory())
+    before = check_overlay(narrow, quiet, {path: one.source.text for path, one in rewrites.items()})
+    after = check_overlay(narrow, quiet, {path: one.text for path, one in rewrites.items()})
+    counts = [Counter(finding.path for finding in report.findings) for report in (before, after)]
+    faults = {
+        path: "the comments would not silence everything"
+        for path, one in rewrites.items()
+        if counts[1][path] > counts[0][path] - one.findings
+    }
+    known = {problem.path for problem in before.errors}
+    return faults | {one.path: one.message for one in after.errors if one.path in rewrites and one.path not in known}
+
+
+def _write(discovery: Discovery, path: str, rewrite: _Rewrite) -> None:
+    """Raises SourceError when the file cannot be written, which is then as it was."""
+    from perflint.fixes.write import WriteError, replace_file
+
     try:
-        replace_file(discovery.file(path), data, source.encode(applied.text), discovery.root)
+        content = rewrite.source.encode(rewrite.text)
+        replace_file(discovery.file(path), rewrite.data, content, discovery.root)
     except WriteError as error:
         raise SourceError(str(error)) from error
-
-
-def _prove(discovery: Discovery, options: Options, source: SourceFile, text: str, gone: Sequence[Finding]) -> None:
-    """Check both texts of a file: the new one has to have the findings of the old one but for those that are gone."""
-    from perflint.run import check_overlay
-
-    here = tuple(file for file in discovery.analysed if file.display == source.path)
-    narrow = dataclasses.replace(discovery, reported=here, problems=())
-    quiet = dataclasses.replace(options, progress=None)
-    before, after = (check_overlay(narrow, quiet, {source.path: one}) for one in (source.text, text))
-    if after.errors and not before.errors:
-        raise SourceError(after.errors[0].message, after.errors[0].line)
-    if len(after.findings) > len(before.findings) - len(gone):
-        raise SourceError("the comments would not silence everything")
 
 
 def report_ignored(ignored: Ignored) -> None:
