@@ -423,10 +423,11 @@ class Inference:
 
     def _subscript(self, node: ast.Subscript, frame: Frame | None) -> Kind:
         stores, through = self.flow.definitions_of(node)
-        kinds = [self.definition_kind(item, frame) for item in stores]
+        base = self.eval(node.value, frame)
+        # What is written into a tensor is copied to where the tensor lives.
+        kinds = [] if base.tag is Tag.TENSOR else [self.definition_kind(item, frame) for item in stores]
         if kinds and not through:
             return self._stored(kinds, stores)
-        base = self.eval(node.value, frame)
         if base.tag is Tag.CLASS:
             return base  # `DataLoader[int]` is the class all the same
         index = node.slice
