@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.api import Context, Finding, Heat, Impact, Nodes, Place, Rule, Tag, Tier, callee_name, is_test
+
+_BOOLEAN = re.compile(r"\.bool\(|torch\.bool\b")
 
 
 class HostIndexOfDeviceTensor(Rule):
@@ -20,7 +23,7 @@ class HostIndexOfDeviceTensor(Rule):
 
     When to leave it
     Indices that are numbers, slices or tensors without a dimension, which are not sent, and host data: perflint is
-    silent there. A boolean mask waits in any case, for the size of what it selects.
+    silent there, and for boolean masks: on the device the host would wait for the size of what they select.
 
     Fix safety
     No fix: random indices are drawn from another generator on the device, and give other numbers.
@@ -57,7 +60,9 @@ class HostIndexOfDeviceTensor(Rule):
 
 def _is_host_index(index: ast.expr, ctx: Context) -> bool:
     kind = ctx.kind(index)
-    return kind.tag is Tag.TENSOR and kind.place is Place.HOST and not kind.scalar and not _is_element(index, ctx)
+    if kind.tag is not Tag.TENSOR or kind.place is not Place.HOST or kind.scalar:
+        return False
+    return not _is_element(index, ctx) and not _is_mask(index, ctx)
 
 
 def _is_element(index: ast.expr, ctx: Context) -> bool:
@@ -69,4 +74,14 @@ def _is_element(index: ast.expr, ctx: Context) -> bool:
     return not any(
         isinstance(origin, ast.Call) and callee_name(origin) in ("triu_indices", "tril_indices")
         for origin in ctx.inference.origins(index.value)
+    )
+
+
+def _is_mask(index: ast.expr, ctx: Context) -> bool:
+    """A mask on the host is counted there: on the device the host would wait for the size of what it selects."""
+    if "mask" in ctx.text(index).lower():
+        return True
+    return any(
+        isinstance(origin, (ast.Compare, ast.UnaryOp)) or _BOOLEAN.search(ctx.text(origin)) is not None
+        for origin in ctx.inference.origins(index)
     )
