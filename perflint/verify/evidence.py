@@ -89,8 +89,9 @@ def folder_of(project: Path) -> Path:
 
 def store(folder: Path, machine: Machine, results: Iterable[Result], *, memory: str) -> Path | None:
     """Keep what was measured; None when nothing was. Raises PerflintError when it cannot be written."""
-    worth = [result for result in results if result.verdict is not Verdict.NOT_MEASURABLE]
-    if not worth:
+    # What the machine lacks is worth knowing beside what was measured on it; what failed is not.
+    worth = [result for result in results if not result.failed]
+    if all(result.verdict is Verdict.NOT_MEASURABLE for result in worth):
         return None
     now = datetime.now(timezone.utc)
     file = folder / f"{now:%Y%m%dT%H%M%S}-{machine.kind}-{os.getpid()}.json"

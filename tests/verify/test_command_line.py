@@ -15,7 +15,6 @@ import pytest
 
 from perflint.cli.app import run
 from perflint.finding import Finding
-from perflint.verify import launch
 from perflint.verify.fixtrials import FixTrials
 from perflint.verify.results import Result, Verdict
 
@@ -155,7 +154,7 @@ def test_a_rule_is_measured_kept_shown_and_not_cleaned_away(project: Path, capsy
 def test_without_torch_one_line_says_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(launch.importlib.util, "find_spec", lambda name: None if name == "torch" else object())
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "torch" else object())
     code, out, err = _run(capsys, "verify", "--rule", "TPL301")
     assert (code, out) == (2, "")
     assert err == "perflint: verify needs torch, which is not installed: pip install 'torch-perflint[verify]'\n"
