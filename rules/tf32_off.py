@@ -56,7 +56,7 @@ class Tf32Off(Rule):
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if is_test(ctx.path) or not _runs_a_model(node, ctx) or ctx.program.mentions(precision.TENSOR_CORES):
+        if is_test(ctx.path) or ctx.program.mentions(precision.TENSOR_CORES) or not _runs_a_model(node, ctx):
             return
         names = set(identifiers_near(node, ctx))
         if not names & precision.ACCELERATORS or names & _SILENT:
@@ -76,10 +76,10 @@ class Tf32Off(Rule):
 
 def _runs_a_model(node: ast.AST, ctx: Context) -> bool:
     """Whether a loop trains, or runs a module on every batch."""
-    if is_training_loop(node, ctx):
-        return True
     if not isinstance(node, (ast.For, ast.AsyncFor, ast.While)) or not ctx.is_root_loop(node):
         return False
+    if is_training_loop(node, ctx):
+        return True
     if ctx.role(node.body[0]) not in ("eval", "batches"):
         return False
     return any(
