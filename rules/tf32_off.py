@@ -56,7 +56,7 @@ class Tf32Off(Rule):
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if is_test(ctx.path) or ctx.program.mentions(precision.TENSOR_CORES) or not _runs_a_model(node, ctx):
+        if is_test(ctx.path) or not _runs_a_model(node, ctx) or ctx.program.mentions(precision.TENSOR_CORES):
             return
         names = set(identifiers_near(node, ctx))
         if not names & precision.ACCELERATORS or names & _SILENT:
