@@ -1,0 +1,63 @@
+"""What the rules about kept graphs share: what asks for gradients, and what a value is used for in the end."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from perflint.api import Context, callee_name
+
+from ._forwards import is_forward
+
+#: Words of code that needs gradients, or that switches them by a way that cannot be followed.
+_GRADIENT_WORDS = re.compile(
+    r"^(?:backward|manual_backward|autograd|requires_grad_?|enable_grad|set_grad_enabled|no_grad|inference_mode|"
+    r"retain_grad|create_graph|retain_graph|jacobian|hessian|vjp|jvp|functional_call|zero_grad|optimizer|optim|"
+    r"pgd|fgsm|grad|grads|gradients?)$|perturb|attack|adversar|saliency|influence|attribut(?:e|ion)s?$|grad_?cam|"
+    r"optimi[sz]er|inference_mode|no_grad",
+    re.IGNORECASE,
+)
+_MODEL_NAME = re.compile(
+    r"^_?(?:model|net|network|encoder|decoder|backbone|classifier|generator|discriminator|policy|student|"
+    r"teacher|netG|netD|unet|vae|gnn|ddp_model|model_ema|ema_model|detector|predictor)$|_(?:model|net|network)$"
+)
+
+
+def is_model_call(node: ast.AST, ctx: Context) -> bool:
+    """Whether a call runs a network: by its kind, or by a name that nothing but a model has."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
+        return False
+    if is_loss_function(node.func, ctx):
+        return False
+    if is_forward(node, ctx):
+        return True
+    if ctx.kind(node.func).known or ctx.project_target(node.func) is not None:
+        return False
+    return bool(node.args or node.keywords) and bool(_MODEL_NAME.search(callee_name(node)))
+
+
+def is_loss_function(func: ast.expr, ctx: Context) -> bool:
+    """Whether what is called gives a loss: a criterion, by its class or by its name."""
+    name = (ctx.kind(func).qualified or "").rpartition(".")[2]
+    return name.endswith("Loss") or bool(re.search(r"criterion|loss|objective", last_name(func), re.IGNORECASE))
+
+
+def last_name(node: ast.expr) -> str:
+    if isinstance(node, ast.Subscript):
+        return last_name(node.value)
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def asks_for_gradients(region: ast.AST) -> bool:
+    """Whether a region names anything that needs gradients, trains, or switches gradients itself."""
+    for part in ast.walk(region):
+        name = ""
+        if isinstance(part, ast.Attribute):
+            name = part.attr
+        elif isinstance(part, ast.Name):
+            name = part.id
+        elif isinstance(part, (ast.keyword, ast.arg)):
+            name = part.arg or ""
+        if name and _GRADIENT_WORDS.search(name):
+            return True
+    return False

@@ -1,0 +1,84 @@
+"""TPL311: a graph kept for a second backward that never comes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name, has_unpacking, is_constant, keyword
+
+
+class RetainedGraph(Rule):
+    """`retain_graph=True` keeps the saved activations for a second backward, where there is only one.
+
+    Why it is slow
+    A backward frees what the forward saved as it goes. With `retain_graph=True` all of it stays as long as the loss
+    does: 50 losses that were kept held 162 MB, against nothing without it (measured on a CPU with torch 2.13). The
+    step takes no longer; it is memory that is lost.
+
+    What to write instead
+    Plain `loss.backward()`. If that raises "Trying to backward through the graph a second time", a tensor of the step
+    before is still part of the graph: detach it where it enters the step.
+
+    When to leave it
+    Two backwards through one graph, `create_graph`, gradients of gradients, truncated backpropagation through time.
+    perflint is silent where the file walks a graph back in any other place.
+
+    Fix safety
+    There is no fix: whether a graph is shared with another step cannot be told for certain from the code.
+    """
+
+    code, name = "TPL311", "retained-graph"
+    impact = Impact.MEDIUM
+    listens = (Calls("backward"),)
+    at_least = Heat.STEP
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if not isinstance(node.func, ast.Attribute) or has_unpacking(node):
+            return
+        if not is_constant(keyword(node, "retain_graph"), value=True) or keyword(node, "create_graph") is not None:
+            return
+        loss, loops = node.func.value, ctx.loops(node)
+        if not isinstance(loss, ast.Name) or not loops or _walks_back_elsewhere(node, ctx):
+            return
+        if not _is_made_in(loops[0], loss, ctx) or _carries_state(loops[0], ctx):
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node)}` keeps what the forward saved for a second backward, and there is none.",
+            advice=f"Write `{ctx.text(node.func)}()`.",
+        )
+
+
+def _walks_back_elsewhere(node: ast.Call, ctx: Context) -> bool:
+    for part in ast.walk(ctx.tree.module):
+        if isinstance(part, ast.Call) and part is not node:
+            if callee_name(part) in ("backward", "manual_backward", "grad", "jacobian", "hessian"):
+                return True
+        if isinstance(part, ast.FunctionDef) and part.name == "backward":
+            return True
+    return False
+
+
+def _is_made_in(loop: ast.stmt, loss: ast.Name, ctx: Context) -> bool:
+    """Whether every loss that may arrive is made anew in the same turn, from no earlier one."""
+    inside = {id(part) for part in ast.walk(loop)}
+    definitions = ctx.inference.flow.definitions(loss)
+    return bool(definitions) and all(
+        isinstance(definition.node, ast.Assign) and id(definition.node) in inside for definition in definitions
+    )
+
+
+def _carries_state(loop: ast.stmt, ctx: Context) -> bool:
+    """Whether a turn reads a name before it binds it: a hidden state that links the graphs of two turns."""
+    inside = {id(part) for part in ast.walk(loop)}
+    for part in ast.walk(loop):
+        if isinstance(part, ast.AugAssign):
+            continue
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            nodes = [id(definition.node) in inside for definition in ctx.inference.flow.definitions(part)]
+            if any(nodes) and not all(nodes):
+                return True
+    return False
