@@ -36,7 +36,7 @@ class ZeroGradToZeros(Rule):
 
     When to leave it
     With CUDA graphs, which need gradients at fixed addresses, and where code reads `.grad` between `zero_grad` and
-    `backward`. perflint is silent in files that capture graphs.
+    `backward`. perflint is silent in files that capture graphs or touch `.grad` themselves.
 
     Fix safety
     Unsafe: a parameter that gets no gradient in a step is then left alone, where zeros let momentum and weight decay
@@ -53,7 +53,7 @@ class ZeroGradToZeros(Rule):
         assert isinstance(node, ast.Call)
         if not isinstance(node.func, ast.Attribute) or has_unpacking(node):
             return
-        if ctx.mentions("CUDAGraph", "make_graphed_callables", "graph_pool_handle"):
+        if ctx.mentions("CUDAGraph", "make_graphed_callables", "graph_pool_handle", "grad"):
             return
         given = argument(node, 0, "set_to_none")
         written = is_constant(given, value=False)
