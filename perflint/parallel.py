@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -35,8 +35,13 @@ def map_chunks(
         return
     size = max(1, -(-len(items) // (jobs * _CHUNKS_A_WORKER)))
     chunks = [items[start : start + size] for start in range(0, len(items), size)]
-    for chunk, future in zip(chunks, _submit(work, chunks, jobs)):
-        yield chunk, _result(work, chunk, future)
+    pool, futures = _submit(work, chunks, jobs)
+    try:
+        for chunk, future in zip(chunks, futures):
+            yield chunk, _result(work, chunk, future)
+    finally:
+        # A pool that is left to the end of the interpreter complains of pipes that are closed already.
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 _inherited: Callable[[Sequence[object]], object] | None = None
@@ -44,7 +49,7 @@ _inherited: Callable[[Sequence[object]], object] | None = None
 
 def _submit(
     work: Callable[[Sequence[Item]], Result], chunks: Sequence[Sequence[Item]], jobs: int
-) -> list[Future[Result]]:
+) -> tuple[ProcessPoolExecutor, list[Future[Result]]]:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
@@ -58,8 +63,7 @@ def _submit(
             futures.append(pool.submit(_call, chunk))  # type: ignore[arg-type]  # noqa: PERF401 - keeps those before a break
     except BrokenProcessPool:
         pass
-    pool.shutdown(wait=False)
-    return futures + [_broken() for _ in chunks[len(futures) :]]
+    return pool, futures + [_broken() for _ in chunks[len(futures) :]]
 
 
 def _broken() -> Future[Result]:

@@ -22,6 +22,7 @@ class Program:
     def __init__(self, summaries: Mapping[str, Summary], torch_version: tuple[int, int] | None = None) -> None:
         self.summaries = dict(sorted(summaries.items()))
         self.torch_version = torch_version
+        self._identifiers: dict[str, frozenset[str]] = {}
         self.modules = ModuleTable(self.summaries)
         self.resolver = Resolver(self.summaries, self.modules, is_loader)
         self.graph = CallGraph(self.resolver)
@@ -154,11 +155,17 @@ class Program:
     def mentions(self, names: Iterable[str], paths: Iterable[str] | None = None) -> bool:
         """Whether any file of the program uses one of the identifiers."""
         wanted = set(names)
-        for path in self.summaries if paths is None else paths:
+        return any(not wanted.isdisjoint(self._words(path)) for path in (self.summaries if paths is None else paths))
+
+    def _words(self, path: str) -> frozenset[str]:
+        """The identifiers of a file. Rules ask for them again and again."""
+        known = self._identifiers.get(path)
+        if known is None:
+            words: set[str] = set()
             for statement in self.summaries[path].statements:
-                if not wanted.isdisjoint(statement.identifiers.split()):
-                    return True
-        return False
+                words.update(statement.identifiers.split())
+            known = self._identifiers[path] = frozenset(words)
+        return known
 
 
 __all__ = ["BATCH", "CLASS", "EXTERNAL", "INSTANCE", "MODULE", "Edge", "Program", "Ref", "Scope"]

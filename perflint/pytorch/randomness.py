@@ -12,7 +12,7 @@ SEEDING = words(
     "accelerate.utils.set_seed"
 )
 #: Functions whose first argument switches deterministic algorithms on or off.
-DETERMINISTIC_SWITCHES = within("torch", "use_deterministic_algorithms set_deterministic")
+DETERMINISTIC_SWITCHES = within("torch", "use_deterministic_algorithms")
 RANDOM_FUNCTIONS = (
     RANDOM_CONSTRUCTORS
     | within(

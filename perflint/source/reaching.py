@@ -64,8 +64,18 @@ class Reaching:
         """The definitions that may give the name its value here; empty for builtins and names of star imports."""
         known = self._known.get(id(use))
         if known is None:
+            if self.tree.parent(use) is None:
+                self._link_around(use)
             known = self._known[id(use)] = self._definitions(use)
         return known
+
+    def _link_around(self, use: ast.Name) -> None:
+        """A name met on the way through a whole module may stand in a statement that nobody has looked at yet."""
+        for top in self.tree.module.body:
+            decorators = getattr(top, "decorator_list", ())
+            first = min([top.lineno, *(item.lineno for item in decorators)])
+            if first <= use.lineno <= (top.end_lineno or top.lineno):
+                self.tree.link(top)
 
     def definition_at(self, target: ast.Name) -> Definition | None:
         """The definition that a bound name (a target, not a use) stands for."""
