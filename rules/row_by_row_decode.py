@@ -1,0 +1,159 @@
+"""TPL609: token rows turned into text one by one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import (
+    Applicability,
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Fix,
+    Impact,
+    Rule,
+    Tag,
+    has_unpacking,
+    is_test,
+)
+
+from ._gradients import last_name
+from ._loops import names_in
+
+_TOKENIZER = re.compile(r"tokenizer$|^tok$|processor$", re.IGNORECASE)
+#: Names of single tokens: decoding those one by one shows where one ends and the next begins.
+_TOKEN = re.compile(r"tok|word|piece|char|vocab|idx|index|^(?:t|i|j|k|v|id|tid|_id)$|^(?!.*ids).*_id$", re.IGNORECASE)
+#: Tokenizers that have no `batch_decode`.
+_OTHERS = re.compile(r"\b(?:tiktoken|sentencepiece|from tokenizers|import tokenizers|torchtune|mistral_common)\b")
+#: What says that a tokenizer is one of transformers.
+_TRANSFORMERS = re.compile(r"\b(?:transformers|batch_decode|skip_special_tokens)\b")
+#: What a row can go through on its way to the tokenizer.
+_MOVES = frozenset("tolist cpu numpy detach".split())
+
+
+class RowByRowDecode(Rule):
+    """`tokenizer.decode(row)` for each row of a batch, where `batch_decode` takes the batch.
+
+    Why it is slow
+    Each row pays for a call of its own, and rows that live on a GPU are fetched one at a time, each with a wait for
+    the device. How much `batch_decode` saves depends on the tokenizer: some decode the batch in parallel, others loop
+    over the rows themselves, so this is a small finding.
+
+    What to write instead
+    `tokenizer.batch_decode(ids, skip_special_tokens=True)`, with ids that were moved to the CPU once.
+
+    When to leave it
+    Where single tokens are decoded, to stream or to show them, where each row has options of its own, and where rows
+    are left out. perflint is silent there, and for tokenizers other than those of transformers.
+
+    Fix safety
+    Unsafe: a tokenizer may decode the rows of a batch in its own way, and ids of one dimension only would be single
+    tokens.
+    """
+
+    code, name = "TPL609", "row-by-row-decode"
+    impact = Impact.LOW
+    listens = (Calls("decode"),)
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if is_test(ctx.path) or has_unpacking(node) or len(node.args) != 1 or not _is_tokenizer(node, ctx):
+            return
+        row = _row(node.args[0])
+        if not isinstance(row, ast.Name) or _TOKEN.search(row.id):
+            return
+        loop = _loop_of(node, row.id, ctx)
+        if loop is None:
+            return
+        rows = loop.iter
+        own = set(_names(loop.target))
+        rest = [*(part.value for part in node.keywords), node.func]
+        if any(own & set(names_in(part)) for part in rest) or not _is_batch(rows):
+            return
+        tokenizer = ctx.text(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+        yield self.finding(
+            node,
+            ctx,
+            f"`{tokenizer}.decode` runs once for each row.",
+            advice=f"Decode all rows with one call of `{tokenizer}.batch_decode`.",
+            confidence=Confidence.MEDIUM,
+            fix=_together(node, loop, tokenizer, ctx),
+        )
+
+
+def _is_tokenizer(node: ast.Call, ctx: Context) -> bool:
+    if not isinstance(node.func, ast.Attribute) or _OTHERS.search(ctx.source.text):
+        return False
+    if ctx.kind(node.func.value).tag is Tag.TOKENIZER:
+        return True
+    if ctx.project_target(node.func) is not None or not _TOKENIZER.search(last_name(node.func.value)):
+        return False
+    return bool(_TRANSFORMERS.search(ctx.source.text))
+
+
+def _row(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+        node = node.func.value
+    return node
+
+
+def _loop_of(node: ast.Call, row: str, ctx: Context) -> ast.For | ast.comprehension | None:
+    """The loop over the rows, where each of them is decoded on every turn and as it is."""
+    inner: ast.AST = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.ListComp, ast.GeneratorExp)):
+            loop = outer.generators[0]
+            return loop if len(outer.generators) == 1 and not loop.ifs and row in _names(loop.target) else None
+        if isinstance(outer, ast.For):
+            return outer if row in _names(outer.target) and inner in outer.body and _is_kept(outer, row) else None
+        if isinstance(outer, (ast.If, ast.IfExp, ast.BoolOp, ast.While, ast.Try, ast.Lambda, ast.FunctionDef)):
+            return None
+        inner = outer
+    return None
+
+
+def _is_kept(loop: ast.For, row: str) -> bool:
+    """Whether the loop neither changes the row, nor leaves some out."""
+    for part in ast.walk(loop):
+        if isinstance(part, (ast.Break, ast.Continue, ast.Return, ast.Yield)):
+            return False
+        if isinstance(part, ast.Name) and part.id == row and isinstance(part.ctx, ast.Store):
+            if part not in list(ast.walk(loop.target)):
+                return False
+    return True
+
+
+def _names(target: ast.expr) -> list[str]:
+    return [part.id for part in ast.walk(target) if isinstance(part, ast.Name)]
+
+
+def _is_batch(rows: ast.expr) -> bool:
+    """Whether what is looped over may be a batch of rows: not one row of it, no range, no set of single ids."""
+    if isinstance(rows, ast.Call) and isinstance(rows.func, ast.Name) and rows.func.id in ("zip", "enumerate"):
+        return all(_is_batch(part) for part in rows.args)
+    rows = _row(rows)
+    if isinstance(rows, ast.Subscript):
+        # `outputs["ids"]`, `ids[:, n:]`; `ids[0]` is one row.
+        index = rows.slice
+        return isinstance(index, (ast.Tuple, ast.Slice)) or (
+            isinstance(index, ast.Constant) and isinstance(index.value, str)
+        )
+    return isinstance(rows, (ast.Name, ast.Attribute))
+
+
+def _together(node: ast.Call, loop: ast.For | ast.comprehension, tokenizer: str, ctx: Context) -> Fix | None:
+    outer = ctx.tree.parent(node)
+    if not isinstance(outer, ast.ListComp) or not isinstance(loop.target, ast.Name) or outer.generators[0] is not loop:
+        return None
+    if not isinstance(node.args[0], ast.Name) or not isinstance(loop.iter, (ast.Name, ast.Attribute, ast.Subscript)):
+        return None
+    rest = "".join(f", {item.arg}={ctx.text(item.value)}" for item in node.keywords)
+    return Fix(
+        "Decode the batch with one call",
+        Applicability.UNSAFE,
+        (ctx.edit.replace(outer, f"{tokenizer}.batch_decode({ctx.text(loop.iter)}{rest})"),),
+        reason="a tokenizer may treat a batch in its own way",
+    )
