@@ -1,0 +1,185 @@
+"""TPL604: text generated without a key-value cache."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, argument, is_constant, is_test, keyword
+
+from ._gradients import asks_for_gradients, is_model_call
+from ._loops import names_in
+
+_CACHES = re.compile(r"past|cache|(?:^|_)kv|state|memor|hidden|incremental", re.IGNORECASE)
+#: What picks the next token.
+_PICKS = frozenset("argmax multinomial topk sample categorical".split())
+#: Generation that goes over the whole sequence again on purpose.
+_NO_CACHE = re.compile(r"diffusion|llada|mamba|rwkv|mdlm", re.IGNORECASE)
+#: What the sequence can go through on its way to the model.
+_MOVES = frozenset("to cuda cpu long contiguous unsqueeze".split())
+
+
+class DecodeWithoutKvCache(Rule):
+    """Each new token is computed from the whole sequence, where keys and values of earlier tokens could be kept.
+
+    Why it is slow
+    A causal model gives the earlier tokens the same keys and values on every turn, so without a cache all of them are
+    computed again for each new token. A model of 4 layers of width 128 took 2.4 times as long without a cache for 64
+    tokens and 5.4 times for 256 (measured on a CPU), and the factor grows with the length.
+
+    What to write instead
+    `model.generate(...)`, which keeps a cache by itself, or a loop that gives the model the new token only, together
+    with the `past_key_values` of the turn before. Leave `use_cache=False` out of calls of `generate`.
+
+    When to leave it
+    Where the context is cropped to a window, since a cache is wrong once its first token is gone; for models without
+    causal attention; where memory does not allow a cache. `use_cache=False` is right in training, in configurations
+    and in a single forward. perflint is silent there, and where the loop names a cache or a state.
+
+    Fix safety
+    There is no automatic fix: a cache takes memory, and a loop has to be written anew for it.
+    """
+
+    code, name = "TPL604", "decode-without-kv-cache"
+    impact = Impact.HIGH
+    listens = (Calls("cat", "concat", "concatenate", "generate"),)
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if is_test(ctx.path) or _NO_CACHE.search(str(ctx.path)):
+            return
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "generate":
+            if is_constant(keyword(node, "use_cache"), value=False) and not _is_single_token(node):
+                yield self.finding(
+                    node,
+                    ctx,
+                    "`use_cache=False` makes `generate` compute the whole sequence again for each new token.",
+                    advice="Leave `use_cache=False` out: `generate` keeps keys and values by default.",
+                )
+            return
+        forward = _forward_on_grown(node, ctx)
+        if forward is not None:
+            yield self.finding(
+                forward,
+                ctx,
+                f"`{ctx.text(forward)}` computes all earlier tokens again for each new one.",
+                advice="Keep the keys and values of earlier tokens, and give the model the new token only.",
+                confidence=Confidence.MEDIUM,
+                related=(ctx.hop(node, "the sequence grows here"),),
+            )
+
+
+def _is_single_token(node: ast.Call) -> bool:
+    return is_constant(keyword(node, "max_new_tokens"), 1)
+
+
+def _forward_on_grown(node: ast.Call, ctx: Context) -> ast.Call | None:
+    """The forward on the whole sequence, where its loop then adds the picked token to that sequence."""
+    statement, parts = ctx.tree.parent(node), argument(node, 0, "tensors")
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not ctx.is_call_of(node, *_JOINS):
+        return None
+    target = statement.targets[0]
+    if not isinstance(target, ast.Name) or not isinstance(parts, (ast.List, ast.Tuple)) or len(parts.elts) != 2:
+        return None
+    first, new = parts.elts
+    if not isinstance(first, ast.Name) or first.id != target.id:
+        return None
+    loops = ctx.loops(statement)
+    if not loops or _turns_rarely(loops[0]) or _trains(loops[0]):
+        return None
+    loop = loops[0]
+    if _names_a_cache(loop) or _is_cropped(loop, target.id, statement):
+        return None
+    forwards = [
+        part
+        for part in ctx.walk(loop)
+        if isinstance(part, ast.Call) and _takes(part, target.id) and is_model_call(part, ctx)
+    ]
+    if len(forwards) != 1 or not _is_picked(new, forwards[0], loop):
+        return None
+    return forwards[0]
+
+
+_JOINS = ("torch.cat", "torch.concat", "torch.concatenate")
+
+
+def _trains(loop: ast.stmt) -> bool:
+    """Whether the loop trains; `no_grad` in it is no sign of that."""
+    return asks_for_gradients(loop) and not any(
+        isinstance(part, ast.Attribute) and part.attr in ("no_grad", "inference_mode") for part in ast.walk(loop)
+    )
+
+
+def _turns_rarely(loop: ast.stmt) -> bool:
+    if not isinstance(loop, ast.For):
+        return False
+    turns = loop.iter
+    if isinstance(turns, (ast.Tuple, ast.List)):
+        return True
+    if isinstance(turns, ast.Call) and isinstance(turns.func, ast.Name) and turns.func.id == "range" and turns.args:
+        stop = turns.args[min(1, len(turns.args) - 1)]
+        return isinstance(stop, ast.Constant) and isinstance(stop.value, int) and stop.value < 10
+    return False
+
+
+def _names_a_cache(loop: ast.stmt) -> bool:
+    for part in ast.walk(loop):
+        name = part.id if isinstance(part, ast.Name) else part.attr if isinstance(part, ast.Attribute) else ""
+        if isinstance(part, ast.keyword):
+            name = "" if part.arg == "use_cache" and is_constant(part.value, value=False) else part.arg or "past"
+        if name != "empty_cache" and _CACHES.search(name):
+            return True
+    return False
+
+
+def _is_cropped(loop: ast.stmt, name: str, grown: ast.stmt) -> bool:
+    """Whether the loop takes a window of the sequence, or sets it in another way."""
+    for part in ast.walk(loop):
+        if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) and part.value.id == name:
+            if any(isinstance(item, ast.Slice) and item.lower is not None for item in ast.walk(part.slice)):
+                return True
+        if isinstance(part, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and part is not grown:
+            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+            if any(name in names_in(target) for target in targets):
+                return True
+    return False
+
+
+def _takes(call: ast.Call, name: str) -> bool:
+    """Whether the whole sequence is an argument of its own."""
+    for given in [*call.args, *(part.value for part in call.keywords)]:
+        item = given
+        while isinstance(item, ast.Call) and isinstance(item.func, ast.Attribute) and item.func.attr in _MOVES:
+            item = item.func.value
+        if isinstance(item, ast.Name) and item.id == name:
+            return True
+    return False
+
+
+def _is_picked(new: ast.expr, forward: ast.Call, loop: ast.stmt) -> bool:
+    """Whether what is added comes from the forward, through a choice of a token."""
+    reached: list[ast.AST] = [new]
+    seen: set[str] = set()
+    picks = found = False
+    while reached:
+        region = reached.pop()
+        for part in ast.walk(region):
+            found = found or part is forward
+            if isinstance(part, ast.Call):
+                called = part.func
+                name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+                picks = picks or name in _PICKS or "sample" in name
+            if isinstance(part, ast.Name) and part.id not in seen:
+                seen.add(part.id)
+                reached += [item.value for item in _settings(loop, part.id)]
+    return picks and found
+
+
+def _settings(loop: ast.stmt, name: str) -> list[ast.Assign]:
+    return [
+        part
+        for part in ast.walk(loop)
+        if isinstance(part, ast.Assign)
+        and any(isinstance(item, ast.Name) and item.id == name for target in part.targets for item in ast.walk(target))
+    ]
