@@ -8,13 +8,20 @@ from collections.abc import Iterator
 
 from perflint.api import Applicability, Context, Finding, Fix, Functions, Heat, Impact, Rule, Tag
 
-from ._gradients import asks_for_gradients, is_model_call, last_name
+from ._gradients import asks_for_gradients, is_loss_function, is_model_call, last_name
 
 _EVALUATION = re.compile(
     r"^_?(?:test|eval|evaluate|evaluation|validate|validation|valid|val|run_eval)(?:_|$)|_(?:test|eval|evaluate|validate)$"
 )
 #: Methods that frameworks call, with gradients switched off.
 _HOOK = re.compile(r"_step$|^on_|_hook$|_epoch_end$|^test_")
+#: Functions that read what they are given and keep nothing of it.
+_READERS = frozenset(
+    "abs bool dict enumerate float format hasattr int isinstance len list max min print range repr reversed round "
+    "sorted str sum tuple type zip".split()
+)
+_FILLERS = frozenset({"append", "extend", "insert", "update", "setdefault", "add"})
+_KEEPS = re.compile(r"record|log|store|save|meter|callback|track", re.IGNORECASE)
 
 
 class GradInEvaluation(Rule):
@@ -35,8 +42,9 @@ class GradInEvaluation(Rule):
     off, and in the hooks of frameworks that do.
 
     Fix safety
-    Safe where the model surely is a module, the function changes no attribute and returns numbers only; then the
-    results are the same bits. Elsewhere what it returns may be wanted with its graph.
+    Safe where the model surely is a module, the function changes no attribute, returns numbers only and gives no
+    tensor to a call that may keep it; then the results are the same bits. Elsewhere what it hands out may be wanted
+    with its graph.
     """
 
     code, name = "TPL308", "grad-in-evaluation"
@@ -105,6 +113,8 @@ def _switch_off(
         reason = f"`{function.name}` stores results, which may be wanted with their graph"
     elif any(isinstance(part, (ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom)) for part in parts):
         reason = f"`{function.name}` hands out results as it goes, which may be wanted with their graph"
+    elif (call := _handed_out(function, parts, ctx)) is not None:
+        reason = f"`{ctx.text(call.func)}` may keep a tensor made here, which may be wanted with its graph"
     elif not all(_is_number(part.value, ctx) for part in parts if isinstance(part, ast.Return)):
         reason = f"`{function.name}` may return tensors, which may be wanted with their graph"
     return Fix(
@@ -121,3 +131,91 @@ def _is_number(value: ast.expr | None, ctx: Context) -> bool:
     if isinstance(value, ast.Tuple):
         return all(_is_number(item, ctx) for item in value.elts)
     return ctx.kind(value).tag in (Tag.NUMBER, Tag.NONE, Tag.STRING)
+
+
+def _handed_out(
+    function: ast.FunctionDef | ast.AsyncFunctionDef, parts: list[ast.AST], ctx: Context
+) -> ast.Call | None:
+    """The first call that may keep a tensor made from a forward for longer than the function runs."""
+    made, own = _made_from_forwards(parts, ctx), _own_containers(function, parts)
+    for part in parts:
+        if not isinstance(part, ast.Call) or _only_reads(part, made, own, ctx):
+            continue
+        given = [*part.args, *(keyword.value for keyword in part.keywords)]
+        if any(_carries(value, made, ctx) for value in given):
+            return part
+    return None
+
+
+def _made_from_forwards(parts: list[ast.AST], ctx: Context) -> set[str]:
+    """The names that may hold what a forward gave, directly or in a container."""
+    made: set[str] = set()
+    while True:
+        before = len(made)
+        for part in parts:
+            targets: list[ast.expr] = []
+            value: ast.expr | None = None
+            if isinstance(part, ast.Assign):
+                targets, value = part.targets, part.value
+            elif isinstance(part, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
+                targets, value = [part.target], part.value
+            elif isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension)):
+                targets, value = [part.target], part.iter
+            elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _FILLERS:
+                if any(_carries(item, made, ctx) for item in part.args):
+                    made.update(_names(part.func.value))
+            if value is not None and _carries(value, made, ctx):
+                made.update(name for target in targets for name in _names(target))
+        if len(made) == before:
+            return made
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} - {"self"}
+
+
+def _own_containers(function: ast.FunctionDef | ast.AsyncFunctionDef, parts: list[ast.AST]) -> set[str]:
+    """Names bound to nothing but new lists, dictionaries and sets."""
+    new: set[str] = set()
+    other = {part.arg for part in ast.walk(function.args) if isinstance(part, ast.arg)}
+    stored = [part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
+    for part in parts:
+        if isinstance(part, ast.Assign) and isinstance(part.value, (ast.List, ast.Dict, ast.Set, ast.ListComp)):
+            new.update(target.id for target in part.targets if isinstance(target, ast.Name))
+    return {name for name in new - other if stored.count(name) == 1}
+
+
+def _carries(value: ast.expr, made: set[str], ctx: Context) -> bool:
+    """Whether a value may be, or hold, a tensor with a graph made by a forward."""
+    if ctx.kind(value).tag in (Tag.NUMBER, Tag.NONE, Tag.STRING):
+        return False
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr in ("item", "tolist", "numpy", "size", "dim", "numel"):
+            return False
+    if isinstance(value, ast.Name):
+        return value.id in made
+    if is_model_call(value, ctx):
+        return True
+    return any(
+        _carries(child.value if isinstance(child, ast.keyword) else child, made, ctx)
+        for child in ast.iter_child_nodes(value)
+        if isinstance(child, (ast.expr, ast.keyword))
+    )
+
+
+def _only_reads(call: ast.Call, made: set[str], own: set[str], ctx: Context) -> bool:
+    func = call.func
+    target = ctx.target(func) or ""
+    if target.startswith("torch."):
+        return target != "torch.save"
+    if isinstance(func, ast.Name) and func.id in _READERS:
+        return True
+    if is_model_call(call, ctx) or (is_loss_function(func, ctx) and not _KEEPS.search(last_name(func))):
+        return True
+    if (ctx.kind(func).qualified or "").startswith("torch.nn."):
+        return True
+    if not isinstance(func, ast.Attribute):
+        return False
+    if isinstance(func.value, ast.Name) and func.value.id in own:
+        return True
+    return func.attr not in _FILLERS and (ctx.kind(func.value).tag is Tag.TENSOR or _carries(func.value, made, ctx))
