@@ -125,20 +125,20 @@ class _Inspected:
 
 
 class _KeptTrees:
-    """Syntax trees of a small project, or of the beginning of a larger one, from its survey to its inspection.
+    """Syntax trees of a small project from the survey of its files to their inspection.
 
     Reading a file twice costs as much as all else that is done with it, but a tree takes 37 times the memory of its
-    text, so only so many are kept. What a worker process surveys is inspected by another one: nothing is kept there.
+    text, so larger projects do without. What a worker process surveys is inspected by another one: nothing is kept
+    there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, files: Sequence[FoundFile]) -> None:
         self._process = os.getpid()
-        self._room = _KEPT_CHARACTERS
+        self._wanted = {file.display for file in files} if _size(files) <= _KEPT_BYTES else set()
         self._trees: dict[str, tuple[SourceFile, ast.Module]] = {}
 
     def put(self, source: SourceFile, module: ast.Module) -> None:
-        if len(source.text) <= self._room and os.getpid() == self._process:
-            self._room -= len(source.text)
+        if source.path in self._wanted and os.getpid() == self._process:
             self._trees[source.path] = (source, module)
 
     def take(self, path: str) -> tuple[SourceFile, ast.Module] | None:
@@ -159,7 +159,7 @@ class _Run:
         self.fingerprint = ""
         self.result_key = b""
         self.reported = {file.display: file for file in discovery.reported}
-        self.kept = _KeptTrees()
+        self.kept = _KeptTrees(discovery.reported)
 
     def program(self) -> Program:
         """Survey every analysed file that neither memory nor cache know, and link the summaries."""
@@ -327,8 +327,7 @@ class _Run:
         try:
             source = self._source(file)
             module = parse(source)
-            if file.display in self.reported:
-                self.kept.put(source, module)
+            self.kept.put(source, module)
             return survey(module, source.lines), source.faults
         except SourceError as error:
             return None, (Problem(file.display, error.message, error.line),)
@@ -425,6 +424,15 @@ class _Run:
             self.options.progress(self.done, self.total)
 
 
+def _size(files: Sequence[FoundFile]) -> int:
+    """Bytes of all files together; one that cannot be asked counts for nothing, and is reported when it is read."""
+    total = 0
+    for file in files:
+        with contextlib.suppress(OSError, ValueError):
+            total += file.file.stat().st_size
+    return total
+
+
 def selects(selector: str, code: str, name: str) -> bool:
     """Whether a code, the beginning of one, a name or `ALL` means this rule."""
     word = selector.strip()
@@ -432,8 +440,8 @@ def selects(selector: str, code: str, name: str) -> bool:
 
 
 _FILES_A_COLLECTION = 12
-#: Some 110 MB of trees.
-_KEPT_CHARACTERS = 3_000_000
+#: Some 240 MB of trees.
+_KEPT_BYTES = 6_500_000
 
 
 @contextlib.contextmanager

@@ -11,42 +11,48 @@ from perflint.facts.summary import MODULE, FunctionFacts, Value
 from perflint.finding import Confidence
 from perflint.kinds import operations, promises, transfers
 from perflint.kinds.arguments import Arguments, Thunk
-from perflint.kinds.kind import NEVER, NONE, NUMBER, STRING, UNKNOWN, Device, Kind, Place, Tag, join, mapping, sequence
+from perflint.kinds.kind import NONE, NUMBER, STRING, UNKNOWN, Device, Kind, Place, Tag, join, mapping, sequence
 from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, MODULE_REF, Ref, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from perflint.kinds.inference import Inference
 
-_DEPTH = 24
+_DEPTH = 40
+
+
+class Env(dict[str, Kind]):
+    """The kinds of a function's parameters in one call, with what is known of the values written in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.memo: dict[tuple[Value, Scope], Kind] = {}
 
 
 class Values:
     def __init__(self, inference: Inference) -> None:
         self.inference = inference
-        self._memo: dict[tuple[Value, Scope], Kind] = {}
-        self._active: set[tuple[Value, Scope]] = set()
+        self._empty = Env()
+        #: Answers in the making are known by their environment's identity, so none may go before the file is done.
+        self._kept: list[Env] = []
+        self._depth = 0
 
-    def value(self, value: Value, scope: Scope, env: Mapping[str, Kind] | None = None) -> Kind:
+    def value(self, value: Value, scope: Scope, env: Env | None = None) -> Kind:
         """The kind of a value written in `scope`; `env` gives parameters their kinds."""
         if value is None or scope.path not in self.inference.program.summaries:
             return UNKNOWN
         key = (value, scope)
-        if env is None and key in self._memo:
-            return self._memo[key]
-        if key in self._active:
-            return NEVER
-        if len(self._active) > _DEPTH:
+        env = self._empty if env is None else env
+        memo = env.memo
+        known = memo.get(key)
+        if known is not None:
+            return known
+        if self._depth > _DEPTH:
             return UNKNOWN
-        self._active.add(key)
+        self._depth += 1
         try:
-            found = self._evaluate(value, scope, env or {})
+            return self.inference.guard.once((key, id(memo)), memo, key, lambda: self._evaluate(value, scope, env))
         finally:
-            self._active.discard(key)
-        if env is None and not self._active:
-            self._memo[key] = found
-        return found
+            self._depth -= 1
 
     def run(self, function: Ref, arguments: Arguments, receiver: Kind | None) -> Kind:
         """What a function of another file returns for these arguments."""
@@ -56,14 +62,11 @@ class Values:
             return UNKNOWN
         scope = Scope(function.path, function.name)
         env = self._bound(facts, arguments, receiver, scope)
-        outer, self._active = self._active, set()
-        try:
-            if facts.is_generator:
-                given = [self.value(value, scope, env) for value, _ in facts.yields]
-                return sequence(join(given) if given else UNKNOWN)
-            found = join(self.value(value, scope, env) for value in facts.returns) if facts.returns else NONE
-        finally:
-            self._active = outer
+        self._kept.append(env)
+        if facts.is_generator:
+            given = [self.value(value, scope, env) for value, _ in facts.yields]
+            return sequence(join(given) if given else UNKNOWN)
+        found = join(self.value(value, scope, env) for value in facts.returns) if facts.returns else NONE
         if facts.returns_annotation:
             found = promises.kept(
                 found, self.inference.promised(facts.returns_annotation, Scope(function.path, MODULE))
@@ -71,10 +74,8 @@ class Values:
         # Without flow the answer may be of an assignment that comes later.
         return found.at_most(Confidence.MEDIUM) if found.holds_tensors else found
 
-    def _bound(
-        self, facts: FunctionFacts, arguments: Arguments, receiver: Kind | None, scope: Scope
-    ) -> dict[str, Kind]:
-        bound: dict[str, Kind] = {}
+    def _bound(self, facts: FunctionFacts, arguments: Arguments, receiver: Kind | None, scope: Scope) -> Env:
+        bound = Env()
         names = [param.name for param in facts.params if not param.name.startswith(("=", "*"))]
         if receiver is not None and names:
             bound[names[0]] = receiver
@@ -140,7 +141,7 @@ class Values:
 
     # Forms.
 
-    def _evaluate(self, value: Value, scope: Scope, env: Mapping[str, Kind]) -> Kind:
+    def _evaluate(self, value: Value, scope: Scope, env: Env) -> Kind:
         if isinstance(value, str):
             return self._dotted(value, scope, env)
         form = value[0]
@@ -163,7 +164,7 @@ class Values:
             return sequence(self.value(value[1], scope, env))
         return UNKNOWN
 
-    def _dotted(self, dotted: str, scope: Scope, env: Mapping[str, Kind]) -> Kind:
+    def _dotted(self, dotted: str, scope: Scope, env: Env) -> Kind:
         first, *rest = dotted.split(".")
         facts = self._function(scope)
         for size in range(len(rest), 0, -1):
@@ -178,7 +179,7 @@ class Values:
             kind = self.inference.member(kind, name)
         return kind
 
-    def _name(self, name: str, scope: Scope, env: Mapping[str, Kind]) -> Kind:
+    def _name(self, name: str, scope: Scope, env: Env) -> Kind:
         facts = self._function(scope)
         if name in facts.binds:
             kinds = [self.value(part, scope, env) for part in facts.binds[name] if part != name]
@@ -201,7 +202,7 @@ class Values:
                 return held
         return self.inference.of_refs(self.inference.program.resolver.refs(name, scope))
 
-    def _item(self, value: Value, scope: Scope, env: Mapping[str, Kind]) -> Kind:
+    def _item(self, value: Value, scope: Scope, env: Env) -> Kind:
         base = self.value(value[1], scope, env)
         key = value[2]
         if base.tag is Tag.CLASS:
@@ -213,7 +214,7 @@ class Values:
             return operations.unpack(base, (key,))
         return operations.index(base, key)
 
-    def _call(self, value: Value, scope: Scope, env: Mapping[str, Kind]) -> Kind:
+    def _call(self, value: Value, scope: Scope, env: Env) -> Kind:
         func = value[1]
         arguments = self._arguments(value, scope, env)
         if isinstance(func, str):
@@ -228,7 +229,7 @@ class Values:
             return self.inference.calls.method(base, last, arguments, first if isinstance(first, str) else "")
         return self.inference.calls.value(self.value(func, scope, env), arguments)
 
-    def _arguments(self, value: Value, scope: Scope, env: Mapping[str, Kind]) -> Arguments:
+    def _arguments(self, value: Value, scope: Scope, env: Env) -> Arguments:
         constants: dict[int | str, object] = {}
         for place, item in enumerate(value[2]):
             if isinstance(item, tuple) and item[0] == "const":
@@ -244,7 +245,7 @@ class Values:
             exact=exact,
         )
 
-    def _thunk(self, value: Value, scope: Scope, env: Mapping[str, Kind]) -> Thunk:
+    def _thunk(self, value: Value, scope: Scope, env: Env) -> Thunk:
         return lambda: self.value(value, scope, env)
 
     def _function(self, scope: Scope) -> FunctionFacts:
