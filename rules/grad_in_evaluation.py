@@ -106,6 +106,7 @@ def _switch_off(
     if isinstance(function, ast.AsyncFunctionDef):
         return None
     spelling, imports = ctx.edit.ensure_import("torch")
+    made = _made_from_forwards(parts, ctx)
     reason = ""
     if ctx.kind(forward.func).tag is not Tag.MODULE:
         reason = f"`{ctx.text(forward.func)}` is not known to be a module"
@@ -113,6 +114,8 @@ def _switch_off(
         reason = f"`{function.name}` stores results, which may be wanted with their graph"
     elif any(isinstance(part, (ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom)) for part in parts):
         reason = f"`{function.name}` hands out results as it goes, which may be wanted with their graph"
+    elif any(_grows_argument(part, function, made, ctx) for part in parts):
+        reason = f"`{function.name}` adds to what it was given, which may be wanted with its graph"
     elif (call := _handed_out(function, parts, ctx)) is not None:
         reason = f"`{ctx.text(call.func)}` may keep a tensor made here, which may be wanted with its graph"
     elif not all(_is_number(part.value, ctx) for part in parts if isinstance(part, ast.Return)):
@@ -145,6 +148,16 @@ def _handed_out(
         if any(_carries(value, made, ctx) for value in given):
             return part
     return None
+
+
+def _grows_argument(
+    part: ast.AST, function: ast.FunctionDef | ast.AsyncFunctionDef, made: set[str], ctx: Context
+) -> bool:
+    """Whether `results += [out]` changes an argument in place."""
+    if not isinstance(part, ast.AugAssign) or not isinstance(part.target, ast.Name):
+        return False
+    arguments = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
+    return part.target.id in arguments and _carries(part.value, made, ctx)
 
 
 def _made_from_forwards(parts: list[ast.AST], ctx: Context) -> set[str]:
