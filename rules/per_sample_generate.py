@@ -1,0 +1,135 @@
+"""TPL602: text generated for one prompt at a time."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tag, is_test
+
+from ._gradients import last_name
+from ._loops import is_timing, names_in
+
+_MODEL_NAME = re.compile(r"(?:^|_)(?:model|llm|lm|generator|policy|student|teacher)$")
+_TOKENIZER_NAME = re.compile(r"(?:^|_)(?:tokenizer|processor|tok)$")
+#: What hands out several prompts a turn, or waits for somebody to write one.
+_BATCHES = re.compile(r"batch|chunk|loader|split|group|input\(|stdin|stream|turn|conversation|dialog", re.IGNORECASE)
+
+
+class PerSampleGenerate(Rule):
+    """Generating for one prompt after the other leaves the device idle where one batch would fill it.
+
+    Why it is slow
+    Each new token of one prompt reads all weights of the model once. A batch of prompts reads them once for all, so
+    that many prompts take hardly longer than one, until the arithmetic fills the device.
+
+    What to write instead
+    Tokenize several prompts together and generate for all: `tokenizer(texts, padding=True, return_tensors="pt")` with
+    `tokenizer.padding_side = "left"` for a decoder-only model, and hand over the attention mask with the ids. Cut the
+    prompt's length from the result and decode with `batch_decode`.
+
+    When to leave it
+    Prompts that differ in stopping rules or parameters, conversations whose next prompt depends on the last answer,
+    interactive use, a serving engine that batches by itself, and measurements of the speed for one stream. perflint
+    is silent over batches, in tests and where time is measured.
+
+    Fix safety
+    There is no automatic fix: padding on the wrong side or a missing mask changes what is generated.
+    """
+
+    code, name = "TPL602", "per-sample-generate"
+    impact = Impact.HIGH
+    confidence = Confidence.MEDIUM
+    listens = (Calls("generate"),)
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if is_test(ctx.path) or not isinstance(node.func, ast.Attribute) or not _is_model(node.func.value, ctx):
+            return
+        loop = next((item for item in ctx.loops(node) if isinstance(item, ast.For)), None)
+        function = ctx.tree.function_of(node)
+        if loop is None or _BATCHES.search(ctx.text(loop.iter)) or _BATCHES.search(ctx.text(loop.target)):
+            return
+        if (function is not None and is_timing(function)) or _carries_over(loop, node, ctx):
+            return
+        text = _text_of(node, loop, ctx)
+        if text is None:
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node.func)}` generates for one text on each turn of the loop over `{ctx.text(loop.iter)}`.",
+            advice="Generate for several texts at once: pad on the left (`padding_side='left'`), hand over the "
+            "attention mask, cut the prompts off and use `batch_decode`.",
+            related=(ctx.hop(text, "one text is tokenized here"),),
+        )
+
+
+def _is_model(receiver: ast.expr, ctx: Context) -> bool:
+    kind = ctx.kind(receiver)
+    return kind.tag is Tag.MODULE or (not kind.known and bool(_MODEL_NAME.search(last_name(receiver).lower())))
+
+
+def _text_of(node: ast.Call, loop: ast.For, ctx: Context) -> ast.Call | None:
+    """The tokenizer's call that turns this turn's one text into the inputs, where nothing else can be meant."""
+    given = [*node.args, *(item.value for item in node.keywords if item.arg in (None, "input_ids", "inputs"))]
+    for value in given:
+        for made in _origins(value, ctx):
+            if _is_tokenizer(made) and made.args and _is_one_text(made.args[0], loop):
+                return made
+    return None
+
+
+def _origins(value: ast.expr, ctx: Context) -> Iterator[ast.Call]:
+    """The calls that inputs come from: through `.to(device)`, `.input_ids`, `["input_ids"]` and names."""
+    if isinstance(value, ast.Starred):
+        value = value.value
+    for _ in range(6):
+        if isinstance(value, (ast.Attribute, ast.Subscript)):
+            value = value.value
+        elif isinstance(value, ast.Call):
+            if isinstance(value.func, ast.Attribute) and value.func.attr in ("to", "cuda"):
+                value = value.func.value
+                continue
+            yield value
+            return
+        elif isinstance(value, ast.Name):
+            found = ctx.inference.origins(value)
+            if len(found) != 1 or found[0] is value:
+                return
+            value = found[0]
+        else:
+            return
+
+
+def _is_tokenizer(call: ast.Call) -> bool:
+    func = call.func
+    if isinstance(func, ast.Attribute) and func.attr in ("encode", "encode_plus"):
+        func = func.value
+    if not any(item.arg == "return_tensors" for item in call.keywords):
+        return False
+    return isinstance(func, (ast.Name, ast.Attribute)) and bool(_TOKENIZER_NAME.search(last_name(func).lower()))
+
+
+def _is_one_text(value: ast.expr, loop: ast.For) -> bool:
+    """The loop's own element, an item of it, or a text made with it; a list of one text is one text."""
+    if isinstance(value, ast.List) and len(value.elts) == 1:
+        value = value.elts[0]
+    if not isinstance(value, (ast.Name, ast.Subscript, ast.JoinedStr, ast.BinOp)):
+        return False
+    if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
+        return False
+    return bool(set(names_in(value)) & set(names_in(loop.target)))
+
+
+def _carries_over(loop: ast.For, node: ast.Call, ctx: Context) -> bool:
+    """Whether a turn needs the last one's answer: a history that the loop reads and adds to."""
+    asked = set(names_in(node)) | {name for made in _all_inputs(node, ctx) for name in names_in(made)}
+    written = ctx.inference.flow.names_mutated(loop) - set(names_in(loop.target))
+    return bool(asked & written)
+
+
+def _all_inputs(node: ast.Call, ctx: Context) -> Iterator[ast.Call]:
+    for value in [*node.args, *(item.value for item in node.keywords)]:
+        yield from _origins(value, ctx)
