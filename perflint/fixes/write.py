@@ -6,11 +6,13 @@ The new content goes into a temporary file in the same folder, which then takes 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import signal
 import stat
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -19,6 +21,9 @@ from typing import BinaryIO
 from perflint.errors import PerflintError
 
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name))
+
+_TOKEN_BYTES = 6
+_STALE_SECONDS = 60.0
 
 
 class WriteError(PerflintError):
@@ -55,11 +60,11 @@ def _replace(target: Path, before: bytes, after: bytes) -> None:
     if not os.access(target, os.W_OK):
         raise WriteError("cannot be written: Permission denied")
     _expect(target, before)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+    _clear_leftovers(target)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(_TOKEN_BYTES)}.tmp")
     try:
-        _write_beside(temporary, after, status)
         # Looked at again at the last moment: an editor may have saved in the meantime.
-        _expect(target, before)
+        _write_beside(temporary, after, status, last_look=lambda: _expect(target, before))
         os.replace(temporary, target)  # noqa: PTH105 - the same call, without another object
     finally:
         with suppress(OSError):
@@ -72,14 +77,30 @@ def _expect(target: Path, before: bytes) -> None:
         raise WriteError("not written: it has changed since it was read")
 
 
-def _write_beside(temporary: Path, content: bytes, like: os.stat_result) -> None:
-    """A complete file of that name, on disk, with the mode and owner of the one it is to replace."""
+def _clear_leftovers(target: Path) -> None:
+    """Remove what an earlier run left beside the file because it was killed between two system calls.
+
+    A run that is at work has such a name for an instant only, so what is older than a minute belongs to no one.
+    """
+    name = re.compile(re.escape(f".{target.name}.") + rf"[0-9a-f]{{{2 * _TOKEN_BYTES}}}\.tmp")
+    with suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in entries:
+            if name.fullmatch(entry.name) and time.time() - entry.stat(follow_symlinks=False).st_mtime > _STALE_SECONDS:
+                Path(entry.path).unlink(missing_ok=True)
+
+
+def _write_beside(temporary: Path, content: bytes, like: os.stat_result, last_look: Callable[[], None]) -> None:
+    """A complete file of that name, on disk, with the mode and owner of the one it is to replace.
+
+    `last_look` may still raise; it comes as late as can be.
+    """
     if hasattr(os, "O_TMPFILE"):
         # A file without a name until it is complete: not even a killed process leaves a part of one behind.
         with suppress(OSError):  # not every file system has such files
             descriptor = os.open(temporary.parent, os.O_TMPFILE | os.O_WRONLY, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 _fill(file, content, like)
+                last_look()
                 # With a folder's descriptor, though it is not used, Python follows the link to the file itself.
                 os.link(f"/proc/self/fd/{descriptor}", temporary, src_dir_fd=descriptor, follow_symlinks=True)
             return
@@ -88,6 +109,7 @@ def _write_beside(temporary: Path, content: bytes, like: os.stat_result) -> None
         _fill(file, content, like)
     if not hasattr(os, "fchmod"):
         temporary.chmod(stat.S_IMODE(like.st_mode))
+    last_look()
 
 
 def _fill(file: BinaryIO, content: bytes, like: os.stat_result) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -46,13 +47,13 @@ def test_a_file_that_changed_meanwhile_is_left_alone(file: Path) -> None:
 
 
 def test_a_file_that_changes_while_it_is_written_is_left_alone(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    beside = write._write_beside
+    fill = write._fill
 
-    def slow(*arguments: object) -> None:
-        beside(*arguments)  # type: ignore[arg-type]
+    def slow(temporary: BinaryIO, content: bytes, like: os.stat_result) -> None:
+        fill(temporary, content, like)
         file.write_bytes(b"edited")
 
-    monkeypatch.setattr(write, "_write_beside", slow)
+    monkeypatch.setattr(write, "_fill", slow)
     with pytest.raises(WriteError, match="changed since it was read"):
         replace_file(file, b"old\r\n", b"new")
     assert file.read_bytes() == b"edited"
@@ -144,3 +145,14 @@ def test_a_killed_process_leaves_the_old_file_and_nothing_else(file: Path) -> No
     assert done.returncode == -signal.SIGKILL
     assert file.read_bytes() == b"old\r\n"
     assert names(file.parent) == {"a.py"}
+
+
+def test_what_a_killed_run_left_is_cleared_by_the_next(file: Path) -> None:
+    stale = file.with_name(".a.py.0123456789ab.tmp")
+    fresh = file.with_name(".a.py.ba9876543210.tmp")
+    for beside in (stale, fresh, file.with_name(".b.py.0123456789ab.tmp"), file.with_name(".a.py.mine.tmp")):
+        beside.write_bytes(b"new")
+        os.utime(beside, (0, 0))
+    os.utime(fresh)
+    replace_file(file, b"old\r\n", b"new")
+    assert names(file.parent) == {"a.py", fresh.name, ".b.py.0123456789ab.tmp", ".a.py.mine.tmp"}

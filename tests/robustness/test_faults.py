@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pathspec
 import pytest
@@ -67,13 +67,13 @@ def test_a_full_disk_leaves_the_old_files(
 
 
 def test_a_file_that_changes_meanwhile_is_not_overwritten(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    beside = write._write_beside
+    fill = write._fill
 
-    def edited(temporary: Path, content: bytes, like: os.stat_result) -> None:
-        beside(temporary, content, like)
+    def edited(temporary: BinaryIO, content: bytes, like: os.stat_result) -> None:
+        fill(temporary, content, like)
         (project / "b.py").write_text("mine = 1\n")
 
-    monkeypatch.setattr(write, "_write_beside", edited)
+    monkeypatch.setattr(write, "_fill", edited)
     assert run(FIX) == 2
     assert texts(project)[1] == "mine = 1\n"
     assert sorted(one.name for one in project.iterdir()) == ["a.py", "b.py", "c.py", "perflint.toml"]
