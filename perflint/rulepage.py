@@ -35,6 +35,13 @@ def page_of(rule: type[Rule]) -> Page:
     return Page(lines[0] if lines else "", {name: "\n".join(body).strip() for name, body in sections.items()})
 
 
+def fix_of(rule: type[Rule]) -> str:
+    """`safe`, `unsafe` or `-`: the word its page begins *Fix safety* with."""
+    words = page_of(rule).sections.get("Fix safety", "").replace(":", " ").replace(",", " ").split()
+    first = words[0].strip(".").lower() if words else ""
+    return first if first in {"safe", "unsafe"} else "-"
+
+
 def markdown(rule: type[Rule]) -> str:
     """The whole page as markdown with level-two headings."""
     return "\n".join(_as_heading(line) for line in rule.page().splitlines())

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perflint.cli.explain import shown_examples
-from perflint.cli.rules import fix_of
 from perflint.errors import PerflintError
-from perflint.rulepage import markdown
+from perflint.rulepage import fix_of, markdown
 
 if TYPE_CHECKING:
     from perflint.rule import Rule

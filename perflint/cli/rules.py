@@ -11,6 +11,7 @@ import click
 
 from perflint.cli import console
 from perflint.cli.app import CLEAN
+from perflint.rulepage import fix_of
 
 if TYPE_CHECKING:
     from perflint.rule import Rule
@@ -41,15 +42,6 @@ def command(output_format: str, pages: Path | None) -> int:
 def row_of(rule: type[Rule]) -> tuple[str, ...]:
     """One rule under the columns of `HEADER`."""
     return (rule.code, rule.name, rule.tier.value, rule.impact.label, fix_of(rule), rule.summary())
-
-
-def fix_of(rule: type[Rule]) -> str:
-    """`safe`, `unsafe` or `-`: the word its page begins *Fix safety* with."""
-    from perflint.rulepage import page_of
-
-    words = page_of(rule).sections.get("Fix safety", "").replace(":", " ").replace(",", " ").split()
-    first = words[0].strip(".").lower() if words else ""
-    return first if first in {"safe", "unsafe"} else "-"
 
 
 def _text(rows: Sequence[Sequence[str]]) -> str:

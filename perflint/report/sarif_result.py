@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from perflint.finding import Applicability, Finding, Fix, Heat, Hop, Impact
+from perflint.finding import Applicability, Finding, Fix, Heat, Hop
+from perflint.report.sarif_tool import LEVELS, Tool
 from perflint.report.visible import prose, visible_lines
 
 if TYPE_CHECKING:
     from perflint.report.sarif_location import Locator
-    from perflint.report.sarif_tool import Tool
 
 Json = dict[str, Any]
 
-# `error` fails a pull request's check by default; wasted time is no error.
-LEVELS = {Impact.HIGH: "warning", Impact.MEDIUM: "warning", Impact.LOW: "note"}
 #: More hops than this are of no use to a reader, and code scanning shows at most a thousand.
 _MOST_HOPS = 100
 _LINK_TEXT = re.compile(r"[\[\]\\]")

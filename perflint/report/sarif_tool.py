@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perflint.finding import Confidence, Finding, Impact
-from perflint.report.sarif_result import LEVELS
 from perflint.report.visible import visible, visible_lines
 from perflint.rulepage import markdown, page_of
 
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 _HOME = "https://pypi.org/project/torch-perflint/"
 _PRECISION = {Confidence.HIGH: "high", Confidence.MEDIUM: "medium", Confidence.LOW: "low"}
+# `error` fails a pull request's check by default; wasted time is no error.
+LEVELS = {Impact.HIGH: "warning", Impact.MEDIUM: "warning", Impact.LOW: "note"}
 _SEVERITY = {Impact.HIGH: "warning", Impact.MEDIUM: "warning", Impact.LOW: "recommendation"}
 NOTIFICATIONS = (
     ("perflint/error", "Input or tool at fault: what is named here was not checked in full."),
