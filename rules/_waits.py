@@ -72,7 +72,11 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) ->
         return Read(value, certainty, copies=True) if certainty is not None and _goes_to_host(call, name, ctx) else None
     if call.args or call.keywords:
         return None
-    if certainty is None and name == "item" and _may_be_on_device(ctx.kind(value)) and _is_loss(value, ctx):
+    kind = ctx.kind(value)
+    # What a model gives may be of many forms, but only a tensor has these methods.
+    if certainty is None and kind.tag in (Tag.OUTPUT, Tag.BATCH) and kind.place.is_accelerator:
+        certainty = None if kind.certainty is Confidence.LOW else Confidence.MEDIUM
+    if certainty is None and name == "item" and _may_be_on_device(kind) and _is_loss(value, ctx):
         certainty = Confidence.MEDIUM
     return None if certainty is None else Read(value, certainty)
 

@@ -89,7 +89,25 @@ def _certainty(leaf: ast.expr, ctx: Context) -> Confidence | None:
         return Confidence.MEDIUM if _reduces_unknown(leaf, ctx) else None
     if isinstance(leaf, (ast.Call, ast.Compare)) or (ctx.kind(leaf).scalar and found is Confidence.HIGH):
         return found
-    return None
+    return found if isinstance(leaf, ast.Name) and _is_row_of_tensor(leaf, ctx) else None
+
+
+def _is_row_of_tensor(leaf: ast.Name, ctx: Context) -> bool:
+    """Whether a comprehension that filters by `leaf` takes it from a tensor: `for i, keep in zip(ids, mask) if keep`.
+
+    Of other names that hold a tensor, a bare test more often asks whether there is one at all.
+    """
+    outer = next((node for node in ctx.tree.ancestors(leaf) if isinstance(node, _COMPREHENSIONS)), None)
+    for generator in outer.generators if outer is not None else ():
+        target, source = generator.target, generator.iter
+        if isinstance(target, ast.Tuple) and isinstance(source, ast.Call) and ctx.target(source.func) == "zip":
+            pairs = list(zip(target.elts, source.args))
+        else:
+            pairs = [(target, source)]
+        for name, values in pairs:
+            if isinstance(name, ast.Name) and name.id == leaf.id:
+                return ctx.kind(values).is_tensor
+    return False
 
 
 #: Functions that give a bool or number of the host for whatever they are given.
