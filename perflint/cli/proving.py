@@ -38,8 +38,9 @@ def prove(
     from perflint.verify.benchmarks import machine
     from perflint.verify.choice import Choice, LeftOut, choose
     from perflint.verify.fixtrials import fix_trials
-    from perflint.verify.launch import TrialError, require_extra
+    from perflint.verify.launch import require_extra
     from perflint.verify.measuring import Plan
+    from perflint.verify.processes import TrialError
     from perflint.verify.results import Machine, Result
     from perflint.verify.tables import table
 

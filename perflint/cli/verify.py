@@ -141,7 +141,7 @@ class _Session:
     def open(self, launcher: Launcher) -> None:
         """Find the device. Raises PerflintError when there is none such."""
         from perflint.verify.benchmarks import machine
-        from perflint.verify.launch import TrialError
+        from perflint.verify.processes import TrialError
 
         try:
             self.device, self.machine = machine(launcher, self.options.device, verifying.ASKING_SECONDS)
@@ -150,8 +150,9 @@ class _Session:
 
     def benchmarks(self, rules: Sequence[type[Rule]]) -> None:
         from perflint.verify.benchmarks import benchmark_file, describe, measure
-        from perflint.verify.launch import Launcher, TrialError
-        from perflint.verify.measuring import Row
+        from perflint.verify.launch import Launcher
+        from perflint.verify.measuring import Interrupted, Row
+        from perflint.verify.processes import TrialError
 
         without = []
         with verifying.folder() as folder, Launcher(folder) as launcher:
@@ -169,6 +170,9 @@ class _Session:
                         ):
                             self.results.append(result)
                             self.kept.append(result)
+                    except Interrupted as interrupted:
+                        self.results.append(interrupted.result)
+                        raise
                     except TrialError as error:
                         self.results.append(Row(rule.code, rule.name).lacking(str(error), failed=True))
         if without:
@@ -181,6 +185,7 @@ class _Session:
         """Every fix alone, and all together where there are several."""
         from perflint.verify.fixtrials import fix_trials
         from perflint.verify.launch import Launcher
+        from perflint.verify.measuring import Interrupted
 
         if not found.findings:
             console.complain("no fix to try in these paths")
@@ -195,7 +200,11 @@ class _Session:
             if len(tries) > 1:
                 tries.append(list(found.findings))
             for findings in tries:
-                result = trials.measure(workload, findings)
+                try:
+                    result = trials.measure(workload, findings)
+                except Interrupted as interrupted:
+                    self.results.append(interrupted.result)
+                    raise
                 self.results.append(result)
                 self.fixes_tried.append(result)
 

@@ -7,10 +7,11 @@ import importlib.resources
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from perflint.verify.launch import Launcher, TrialError
-from perflint.verify.measuring import Plan, Row, Run, Trial
+from perflint.verify.judging import Block
+from perflint.verify.launch import Launcher, Live
+from perflint.verify.measuring import Facts, Plan, Row, Run, Running, Timed
 from perflint.verify.results import Machine, Result
 
 if TYPE_CHECKING:
@@ -71,7 +72,11 @@ class BenchmarkSide:
     side: str
     compiled: Path
 
-    def run(self, plan: Plan, reference: Path | None, *, keeps: bool) -> Trial:
+    @property
+    def is_single(self) -> bool:
+        return False
+
+    def start(self, plan: Plan, reference: Path | None, *, keeps: bool) -> LiveRun:
         request = {
             "kind": "benchmark",
             "file": str(self.benchmark.file),
@@ -79,25 +84,36 @@ class BenchmarkSide:
             "size": self.size,
             "side": self.side,
             "seed": plan.seed,
-            "seconds": plan.sample,
+            "block": plan.block,
             "reference": str(reference) if reference else None,
             "keeps": keeps,
             "compiled": str(self.compiled),
             "compiles": self.benchmark.startup,
         }
-        return trial_of(self.launcher.ask(request, plan.timeout))
+        return LiveRun(self.launcher.open(request, plan.timeout), plan)
 
 
-def trial_of(reply: dict[str, Any]) -> Trial:
-    return Trial(
-        seconds=float(reply["seconds"]),
-        peak=reply.get("peak"),
-        spin=float(reply.get("spin", 0.0)),
-        device_seconds=reply.get("device_seconds"),
-        equal=reply.get("equal"),
-        difference=str(reply.get("difference", "")),
-        first=reply.get("first"),
-    )
+class LiveRun(Running):
+    """A side in a process that stays, as `measuring.Running`. `notes` are for the facts."""
+
+    def __init__(self, live: Live, plan: Plan, notes: tuple[str, ...] = ()) -> None:
+        self._live = live
+        self._plan = plan
+        reply = live.reply
+        self.facts = Facts(
+            peak=reply.get("peak"),
+            equal=reply.get("equal"),
+            difference=str(reply.get("difference", "")),
+            first=reply.get("first"),
+            notes=notes,
+        )
+
+    def block(self) -> Timed:
+        reply = self._live.ask({"block": True}, self._plan.timeout)
+        return Timed(Block(float(reply["seconds"]), bool(reply["disturbed"])), reply.get("device_seconds"))
+
+    def close(self, *, politely: bool) -> None:
+        self._live.close(politely=politely)
 
 
 def measure(
@@ -125,6 +141,3 @@ def measure(
             progress(size, share)
 
         yield Run(row, (one, other), plan, folder / "reference.pt", report).result()
-
-
-__all__ = ["MEASURE", "Benchmark", "BenchmarkSide", "TrialError", "benchmark_file", "describe", "machine", "measure"]

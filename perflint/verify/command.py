@@ -14,9 +14,10 @@ from pathlib import Path
 
 from perflint.verify import metric
 from perflint.verify.device import maxrss_bytes
-from perflint.verify.launch import TrialError, end_group, last_line, start, wait
-from perflint.verify.measuring import Plan, Trial
+from perflint.verify.judging import Block
+from perflint.verify.measuring import Facts, Plan, Running, Timed
 from perflint.verify.overlay import Overlay
+from perflint.verify.processes import TrialError, end_group, last_line, start, wait
 from perflint.verify.spin import spin
 
 
@@ -33,6 +34,20 @@ class Command:
     atol: float = 1e-8
 
 
+@dataclass(frozen=True)
+class Done(Running):
+    """A command that has run, as `measuring.Running`."""
+
+    facts: Facts
+    seconds: float
+
+    def block(self) -> Timed:
+        return Timed(Block(self.seconds))
+
+    def close(self, *, politely: bool) -> None:
+        """It has ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class CommandSide:
     """The command in one copy. `inside` is the working folder, relative to the tree."""
@@ -42,17 +57,23 @@ class CommandSide:
     inside: Path
     folder: Path
 
-    def run(self, plan: Plan, reference: Path | None, *, keeps: bool) -> Trial:
+    @property
+    def is_single(self) -> bool:
+        return True
+
+    def start(self, plan: Plan, reference: Path | None, *, keeps: bool) -> Done:
         self.overlay.restore()
         output = self.folder / "command.output"
         before = spin()
         try:
             seconds, peak = self._timed(output, plan.timeout)
             lines = metric.lines_of(output) if self.command.metric or self.command.result else []
-            trial = Trial(self._figure(lines, seconds), peak, max(before, spin()))
+            figure = self._figure(lines, seconds)
+            facts = Facts(peak, spin=max(before, spin()))
             if self.command.result:
-                return self._compared(trial, lines, reference, keeps=keeps)
-            return dataclasses.replace(trial, notes=("results not compared: there is no --result",) if keeps else ())
+                return Done(self._compared(facts, lines, reference, keeps=keeps), figure)
+            notes = ("results not compared: there is no --result",) if keeps else ()
+            return Done(dataclasses.replace(facts, notes=notes), figure)
         except metric.MetricError as error:
             raise TrialError(str(error)) from error
         finally:
@@ -106,9 +127,9 @@ class CommandSide:
             raise TrialError(f"prints {found[:40]!r} for --metric, which cannot be compared")
         return 1 / value if self.command.higher_is_better else value
 
-    def _compared(self, trial: Trial, lines: list[str], reference: Path | None, *, keeps: bool) -> Trial:
+    def _compared(self, facts: Facts, lines: list[str], reference: Path | None, *, keeps: bool) -> Facts:
         if reference is None:
-            return trial
+            return facts
         found = metric.last_match(self.command.result, lines)
         if found is None:
             raise TrialError(f"prints nothing that matches --result {self.command.result!r}")
@@ -119,7 +140,7 @@ class CommandSide:
             wanted = reference.read_text(encoding="utf-8")
             equal = self._agree(wanted, found)
             difference = "" if equal else f"it prints {found[:40]!r} instead of {wanted[:40]!r}"
-        return dataclasses.replace(trial, equal=equal, difference=difference)
+        return dataclasses.replace(facts, equal=equal, difference=difference)
 
     def _agree(self, one: str, other: str) -> bool:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,10 +12,10 @@ from perflint.errors import PerflintError
 from perflint.finding import Finding
 from perflint.fixes.apply import apply_fixes
 from perflint.source.file import SourceFile
-from perflint.verify.benchmarks import trial_of
+from perflint.verify.benchmarks import LiveRun
 from perflint.verify.command import Command, CommandSide
 from perflint.verify.launch import Launcher
-from perflint.verify.measuring import Plan, Row, Run, Side, Trial
+from perflint.verify.measuring import Plan, Row, Run, Side
 from perflint.verify.overlay import Overlay
 from perflint.verify.results import Result
 
@@ -76,9 +75,13 @@ class CallableSide:
     inside: Path
     changed: tuple[str, ...] = ()
 
-    def run(self, plan: Plan, reference: Path | None, *, keeps: bool) -> Trial:
+    @property
+    def is_single(self) -> bool:
+        return False
+
+    def start(self, plan: Plan, reference: Path | None, *, keeps: bool) -> LiveRun:
         self.overlay.restore()
-        reply = self.launcher.ask(
+        live = self.launcher.open(
             {
                 "kind": "callable",
                 "target": self.workload.target,
@@ -90,17 +93,16 @@ class CallableSide:
                 "folder": str(self.overlay.tree / self.inside),
                 "changed": list(self.changed),
                 "seed": plan.seed,
-                "seconds": plan.sample,
+                "block": plan.block,
                 "reference": str(reference) if reference else None,
                 "keeps": keeps,
             },
             plan.timeout,
         )
-        trial = trial_of(reply)
-        unused = [f"the workload never loads {path}" for path in reply.get("unused", ())]
-        if reply.get("equal") is None and keeps:
-            unused.append("results not compared: the workload returns nothing to compare")
-        return dataclasses.replace(trial, notes=tuple(unused))
+        notes = [f"the workload never loads {path}" for path in live.reply.get("unused", ())]
+        if live.reply.get("equal") is None and keeps:
+            notes.append("results not compared: the workload returns nothing to compare")
+        return LiveRun(live, plan, tuple(notes))
 
 
 @dataclass

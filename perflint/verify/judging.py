@@ -1,17 +1,18 @@
 """From times of two sides to a verdict. Pure: no clock, no processes.
 
-Trials run in the order A B B A A B B A ..., so neighbours make pairs of two kinds: every first pair of neighbours holds
-one of each side (a test pair), every second one holds the same side twice (a null pair). Null pairs suffer the same
-noise at the same time and tell what the machine makes of no difference at all.
+Four processes make a group, in the order A B B A: two test pairs (one of each side) and two null pairs (one side
+twice). They take their blocks in turn, so the blocks of one round are neighbours in time and a pair's ratio is taken
+round by round. A pair counts once, however many rounds it has: what differs from process to process, such as where
+memory came to lie, is no smaller for being looked at for longer. Null pairs suffer the same noise at the same time and
+tell what the machine makes of no difference at all.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from perflint.verify.results import Verdict
@@ -20,12 +21,20 @@ from perflint.verify.results import Verdict
 TRIM = 0.2
 CONFIDENCE = 0.95
 _RESAMPLES = 1000
-#: A trial is disturbed when the machine was this much slower around it than in the middle trial of the run.
-_DISTURBED = 1.3
-#: So many trials say what is usual on the machine.
+#: A process is disturbed when the machine was this much slower around it than around the middle one of the run.
+_SLOWER = 1.3
+#: So many processes say what is usual on the machine.
 _ENOUGH_TO_KNOW = 8
+#: A round is disturbed when its ratio is this many (robust) standard deviations off those of the others.
+_FAR_OFF = 5.0
+#: What turns the median distance from a median into a standard deviation, where noise is normal.
+_TO_DEVIATION = 1.4826
+#: Fewer rounds than this cannot say which of them is off.
+_FEWEST_ROUNDS = 5
 #: Fewer pairs than this allow no verdict: intervals over them are too narrow to be true.
 FEWEST_PAIRS = 6
+#: The sides of a group, False for before.
+ORDER = (False, True, True, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +57,36 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What one trial gave: the seconds of one run of the workload, and those of a fixed piece of work beside it."""
+class Block:
+    """Seconds of one run of the workload. `disturbed`: the system took the processor away meanwhile."""
 
     seconds: float
+    disturbed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one process gave: a block for each round, and the seconds of a fixed piece of work beside it."""
+
+    blocks: tuple[Block, ...]
     spin: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """`ratio` is before over after. `noise` is the reach of the same side against itself."""
+    """`ratio` is before over after, `noise` the reach of the same side against itself.
+
+    `rounds` are the comparisons of one block with another behind `pairs`; `disturbed` of them were noticed as such and
+    left out, unless most were: then there is nothing to hold them against, and `crowded` says so.
+    """
 
     verdict: Verdict
     ratio: Interval
     noise: float
     pairs: int
+    rounds: int
     disturbed: int
+    crowded: bool = False
 
     def is_settled(self, precision: float) -> bool:
         """Whether more trials would say nothing new: what is there is known to within `precision`, noise included."""
@@ -78,20 +101,37 @@ class Judgement:
         return distance >= 1.5 * self.noise and self.ratio.width <= distance
 
 
-def judge(before: Sequence[Reading], after: Sequence[Reading]) -> Judgement | None:
-    """Judge trials in the order in which `turns` has them; None while there are too few undisturbed pairs."""
-    disturbed = _disturbed([*before, *after])
-    tests, nulls = _pairs(before, after, disturbed)
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two processes against each other: the logarithm of the ratio of their times."""
+
+    change: float
+    rounds: int
+    disturbed: int
+    crowded: bool
+
+
+def judge(groups: Iterable[Sequence[Reading]]) -> Judgement | None:
+    """Judge groups in `ORDER`, the last maybe incomplete; None while there are too few undisturbed pairs."""
+    found = list(groups)
+    slow = _beside_a_slow_machine([reading for group in found for reading in group])
+    tests: list[_Pair] = []
+    nulls: list[_Pair] = []
+    for group in found:
+        for (one, other), is_test in _PAIRS.items():
+            if other < len(group) and not {id(group[one]), id(group[other])} & slow:
+                (tests if is_test else nulls).append(_pair(group[one], group[other]))
     if len(tests) < FEWEST_PAIRS or len(nulls) < FEWEST_PAIRS - 1:
         return None
-    ratio = interval(tests)
-    noise = interval(nulls).reach
-    return Judgement(_verdict(ratio, noise), ratio, noise, len(tests), len(disturbed))
+    ratio = interval([pair.change for pair in tests])
+    noise = interval([pair.change for pair in nulls]).reach
+    rounds, disturbed = sum(pair.rounds for pair in tests), sum(pair.disturbed for pair in tests)
+    crowded = 2 * sum(pair.crowded for pair in tests) > len(tests)
+    return Judgement(_verdict(ratio, noise), ratio, noise, len(tests), rounds, disturbed + len(slow), crowded)
 
 
-def turns(blocks: int) -> list[bool]:
-    """Whose turn it is, False for before: A B B A, again and again."""
-    return [False, True, True, False] * blocks
+#: Places in `ORDER`, and whether they hold the two sides or one of them twice. A test pair is before and after.
+_PAIRS = {(0, 1): True, (1, 2): False, (3, 2): True, (0, 3): False}
 
 
 def _verdict(ratio: Interval, noise: float) -> Verdict:
@@ -102,30 +142,32 @@ def _verdict(ratio: Interval, noise: float) -> Verdict:
     return Verdict.NO_DIFFERENCE
 
 
-def _pairs(before: Sequence[Reading], after: Sequence[Reading], disturbed: set[int]) -> tuple[list[float], list[float]]:
-    """Logarithms of ratios of neighbours: before over after, and the earlier over the later of one side."""
-    order = turns((len(before) + len(after) + 3) // 4)
-    sides = (iter(before), iter(after))
-    run = [(side, reading) for side, reading in ((side, next(sides[side], None)) for side in order) if reading]
-    tests, nulls = [], []
-    for (side, one), (other_side, other) in pairwise(run):
-        if id(one) in disturbed or id(other) in disturbed:
-            continue
-        change = math.log(one.seconds / other.seconds)
-        if side == other_side:
-            nulls.append(change)
-        else:
-            tests.append(-change if side else change)
-    return tests, nulls
+def _pair(one: Reading, other: Reading) -> _Pair:
+    """The middle over rounds, without those that were disturbed."""
+    rounds = list(zip(one.blocks, other.blocks))
+    changes = [math.log(a.seconds / b.seconds) for a, b in rounds]
+    quiet = [change for change, (a, b) in zip(changes, rounds) if not (a.disturbed or b.disturbed)]
+    crowded = 2 * len(quiet) < len(changes)
+    kept = list(_near(changes if crowded else quiet))
+    return _Pair(statistics.median(kept), len(changes), len(changes) - len(kept), crowded)
 
 
-def _disturbed(readings: Sequence[Reading]) -> set[int]:
+def _near(changes: Sequence[float]) -> Iterator[float]:
+    """Those not far off the others."""
+    middle = statistics.median(changes)
+    deviation = _TO_DEVIATION * statistics.median(abs(change - middle) for change in changes)
+    for change in changes:
+        if len(changes) < _FEWEST_ROUNDS or abs(change - middle) <= _FAR_OFF * deviation:
+            yield change
+
+
+def _beside_a_slow_machine(readings: Sequence[Reading]) -> set[int]:
     """Readings (by identity) around which the machine itself was slow, whichever side ran."""
     spins = [reading.spin for reading in readings if reading.spin > 0]
     if len(spins) < _ENOUGH_TO_KNOW:
         return set()
     usual = statistics.median(spins)
-    return {id(reading) for reading in readings if reading.spin > _DISTURBED * usual}
+    return {id(reading) for reading in readings if reading.spin > _SLOWER * usual}
 
 
 def interval(changes: Sequence[float]) -> Interval:

@@ -1,4 +1,4 @@
-"""Starting trials, and ending them whatever happens: each has a process group of its own, and none is left behind."""
+"""Starting the processes in which trials run, and talking to them: one line of JSON asks, one line answers."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ import contextlib
 import importlib.util
 import json
 import os
-import select
+import queue
 import signal
+import socket
 import subprocess
 import sys
-import time
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
 from perflint.errors import PerflintError
+from perflint.verify.processes import TrialError, end_group, last_line, start
 
 #: Importing torch may take this long on a cold disk.
 _START_SECONDS = 120.0
+#: What a workload has to end what it began.
+_END_SECONDS = 10.0
 _NEEDED = ("torch", "numpy", "scipy")
 INSTALL = "pip install 'torch-perflint[verify]'"
 #: The worker's own import path gets perflint at its end: nothing of the user's code is shadowed by it.
@@ -38,22 +43,84 @@ def require_extra() -> None:
         raise PerflintError(f"verify needs {' and '.join(missing)}, which is not installed: {INSTALL}")
 
 
-class TrialError(Exception):
-    """A trial that gave no figure; the message is one line. `is_crash`: the workload itself raised something."""
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Both ends of a process of ours. `finish` ends its group and gives its exit code."""
 
-    def __init__(self, message: str, *, is_crash: bool = False) -> None:
-        super().__init__(message)
-        self.is_crash = is_crash
+    commands: IO[bytes]
+    answers: IO[bytes]
+    finish: Callable[[], int]
+
+
+class Live:
+    """A process that is alive and waits for what it is asked. A context manager: leaving it ends the process."""
+
+    def __init__(self, ends: _Ends, output: Path) -> None:
+        self._ends = ends
+        self._output = output
+        self._heard: queue.Queue[bytes] = queue.Queue()
+        self._code: int | None = None
+        #: What it answered to the request that it was started with.
+        self.reply: dict[str, Any] = {}
+        # A pipe cannot be waited for with a timeout everywhere; a thread that reads it can.
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        with contextlib.suppress(OSError, ValueError), self._ends.answers as answers:
+            for line in answers:
+                self._heard.put(line)
+        self._heard.put(b"")
+
+    def ask(self, message: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+        """Raises TrialError when the process answers with an error, ends, or takes too long."""
+        try:
+            self._ends.commands.write(json.dumps(message).encode() + b"\n")
+            line = self._heard.get(timeout=timeout)
+        except queue.Empty:
+            raise TrialError(f"hung: ended after {timeout:g} s (--timeout)") from None
+        except (OSError, ValueError):
+            line = b""
+        if not line:
+            raise TrialError(_epitaph(self._finish(), self._output), is_crash=True)
+        reply: dict[str, Any] = json.loads(line)
+        if "error" in reply:
+            raise TrialError(str(reply["error"]), is_crash=True)
+        return reply
+
+    def __enter__(self) -> Live:  # noqa: PYI034 - Self is newer than Python 3.10
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(politely=kind is None)
+
+    def close(self, *, politely: bool = False) -> None:
+        """End it. Politely: what its workload's `teardown` has to end is ended first."""
+        if politely and self.reply.get("ends"):
+            with contextlib.suppress(TrialError):
+                self.ask({"end": True}, _END_SECONDS)
+        self._finish()
+        self._output.unlink(missing_ok=True)
+
+    def _finish(self) -> int:
+        if self._code is None:
+            with contextlib.suppress(OSError):
+                self._ends.commands.close()
+            self._code = self._ends.finish()
+            self._listener.join(_END_SECONDS)
+        return self._code
 
 
 class Launcher:
-    """Runs trials one after the other. A context manager: leaving it ends what still runs."""
+    """Starts processes. A context manager: leaving it ends what still runs."""
 
     def __init__(self, folder: Path, *, forks: bool | None = None) -> None:
         """`folder` is for files of its own. `forks` is for tests; by default the platform decides."""
         self._folder = folder
         self._forks = sys.platform == "linux" if forks is None else forks
-        self._server: subprocess.Popen[bytes] | None = None
+        self._server: _Server | None = None
         self._number = 0
 
     def __enter__(self) -> Launcher:  # noqa: PYI034 - Self is newer than Python 3.10
@@ -66,83 +133,115 @@ class Launcher:
 
     def close(self) -> None:
         if self._server is not None:
-            end_group(self._server)
+            self._server.close()
             self._server = None
+
+    def open(self, request: Mapping[str, Any], timeout: float) -> Live:
+        """A fresh process that has answered `request`. Raises TrialError."""
+        self._number += 1
+        output = self._folder / f"trial{self._number}.output"
+        live = Live(self._forked(output, request) if self._forks else self._spawned(output), output)
+        try:
+            live.reply = live.ask(request, timeout)
+        except TrialError as error:
+            live.close()
+            if self._forks and any(words in str(error) for words in _FORK_REFUSED):
+                self._forks = False
+                self.close()
+                return self.open(request, timeout)
+            raise
+        except BaseException:
+            live.close()
+            raise
+        return live
 
     def ask(self, request: Mapping[str, Any], timeout: float) -> dict[str, Any]:
         """The answer to one request, from a fresh process. Raises TrialError."""
-        self._number += 1
-        stem = self._folder / f"trial{self._number}"
-        answer, output = stem.with_suffix(".answer"), stem.with_suffix(".output")
-        asked = {**request, "answer": str(answer), "output": str(output)}
+        with self.open(request, timeout) as live:
+            return live.reply
+
+    def _spawned(self, output: Path) -> _Ends:
+        """One new interpreter."""
+        with output.open("ab") as sink:
+            process = start(
+                _command("--live", str(output)), self._folder, subprocess.PIPE, errors=sink, stdin=subprocess.PIPE
+            )
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def finish() -> int:
+            # Killed only after it had the time to say by its exit code how it ended.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.5)
+            end_group(process)
+            return process.returncode if process.returncode is not None else -1
+
+        return _Ends(process.stdin, process.stdout, finish)
+
+    def _forked(self, output: Path, request: Mapping[str, Any]) -> _Ends:
+        """A fork of one process that has imported torch."""
+        if self._server is None:
+            self._server = _Server(self._folder)
         try:
-            end = self._fork(asked, timeout) if self._forks else self._start(asked, timeout)
-            reply = _read(answer)
-            if reply is None:
-                raise TrialError(_epitaph(end, output), is_crash=True)
-        finally:
-            for file in (answer, output, stem.with_suffix(".part"), stem.with_suffix(".request")):
-                file.unlink(missing_ok=True)
-        if "error" in reply:
-            error = str(reply["error"])
-            if self._forks and any(words in error for words in _FORK_REFUSED):
-                self._forks = False
-                self.close()
-                return self.ask(request, timeout)
-            raise TrialError(error, is_crash=True)
-        return reply
-
-    # One new interpreter for each trial.
-
-    def _start(self, request: Mapping[str, Any], timeout: float) -> int:
-        file = Path(str(request["answer"])).with_suffix(".request")
-        file.write_text(json.dumps(request), encoding="utf-8")
-        with Path(str(request["output"])).open("ab") as output:
-            process = start(_command("--once", str(file), str(request["answer"])), self._folder, output)
-        return wait(process, timeout)
-
-    # One process that has imported torch, and a fork of it for each trial.
-
-    def _fork(self, request: Mapping[str, Any], timeout: float) -> int:
-        server = self._server or self._serve()
-        assert server.stdin is not None
-        try:
-            server.stdin.write(json.dumps(request).encode() + b"\n")
-            server.stdin.flush()
-            process = int(self._hear(server, _START_SECONDS)["process"])
-            try:
-                return int(self._hear(server, timeout)["exit"])
-            except BaseException as error:
-                kill_group(process)
-                if isinstance(error, TimeoutError):
-                    self._hear(server, _START_SECONDS)
-                    raise TrialError(f"hung: ended after {timeout:g} s (--timeout)") from error
-                raise
-        except (OSError, KeyError, ValueError) as error:
+            return self._server.fork(output, request)
+        except (OSError, ValueError, KeyError) as error:
             self.close()
             raise TrialError(f"the process that starts trials is gone ({type(error).__name__})") from error
+
+
+class _Server:
+    """The process that has imported torch and forks. On Linux only."""
+
+    def __init__(self, folder: Path) -> None:
+        log = folder / "server.output"
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, log.open("ab") as sink:
+            self._process = start(_command("--serve"), folder, sink, stdin=theirs.fileno())
+        try:
+            self._hear(_START_SECONDS)
+        except (OSError, ValueError) as error:
+            self.close()
+            raise PerflintError(f"torch cannot be loaded: {last_line(log) or error}") from error
         except BaseException:
             self.close()
             raise
 
-    def _serve(self) -> subprocess.Popen[bytes]:
-        log = self._folder / "server.output"
-        with log.open("ab") as output:
-            server = start(_command("--serve"), self._folder, subprocess.PIPE, errors=output, stdin=subprocess.PIPE)
-        self._server = server
+    def fork(self, output: Path, request: Mapping[str, Any]) -> _Ends:
+        read_commands, write_commands = os.pipe()
+        read_answers, write_answers = os.pipe()
+        asked = {"output": str(output), "compiles": request.get("compiles"), "device": request.get("device")}
         try:
-            self._hear(server, _START_SECONDS)
-        except (OSError, ValueError, TimeoutError) as error:
-            raise PerflintError(f"torch cannot be loaded: {last_line(log) or error}") from error
-        return server
+            socket.send_fds(self._control, [json.dumps(asked).encode()], [read_commands, write_answers])
+            process = int(self._hear(_START_SECONDS)["process"])
+        except BaseException:
+            os.close(write_commands)
+            os.close(read_answers)
+            raise
+        finally:
+            os.close(read_commands)
+            os.close(write_answers)
+        return _Ends(
+            os.fdopen(write_commands, "wb", buffering=0), os.fdopen(read_answers, "rb"), lambda: self._reap(process)
+        )
 
-    @staticmethod
-    def _hear(server: subprocess.Popen[bytes], timeout: float) -> dict[str, Any]:
-        """One line of the server's. Raises TimeoutError, and ValueError when there is none to come."""
-        assert server.stdout is not None
-        if not select.select([server.stdout], [], [], timeout)[0]:
-            raise TimeoutError
-        line = server.stdout.readline()
+    def _reap(self, process: int) -> int:
+        try:
+            self._control.send(json.dumps({"reap": process}).encode())
+            return int(self._hear(_START_SECONDS)["exit"])
+        except (OSError, ValueError, KeyError):
+            return -signal.SIGKILL
+
+    def close(self) -> None:
+        self._control.close()
+        # It ends its forks once nobody is there to ask for more.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_SECONDS)
+        end_group(self._process)
+
+    def _hear(self, timeout: float) -> dict[str, Any]:
+        """Raises OSError when it takes too long, and ValueError when there is nothing to come."""
+        self._control.settimeout(timeout)
+        line = self._control.recv(4096)
         if not line:
             raise ValueError("no answer")
         message: dict[str, Any] = json.loads(line)
@@ -152,73 +251,6 @@ class Launcher:
 def _command(*arguments: str) -> list[str]:
     root = str(Path(__file__).resolve().parent.parent.parent)
     return [sys.executable, "-c", _BOOTSTRAP.format(root=root, arguments=list(arguments))]
-
-
-def start(
-    command: list[str],
-    folder: Path,
-    output: IO[bytes] | int,
-    *,
-    errors: IO[bytes] | int = subprocess.STDOUT,
-    stdin: int = subprocess.DEVNULL,
-    environment: Mapping[str, str] | None = None,
-) -> subprocess.Popen[bytes]:
-    """Start a process at the head of a group of its own."""
-    grouped: dict[str, Any] = (
-        {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
-        if sys.platform == "win32"
-        else {"start_new_session": True}
-    )
-    # The same hashes on both sides, so that sets and dicts come in the same order.
-    own = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.Popen(
-        command,
-        cwd=folder,
-        stdin=stdin,
-        stdout=output,
-        stderr=errors,
-        bufsize=0,
-        env={**os.environ, **own, **(environment or {})},
-        **grouped,
-    )
-
-
-def wait(process: subprocess.Popen[bytes], timeout: float) -> int:
-    """The exit code. Ends the whole group when it takes too long or anything interrupts. Raises TrialError."""
-    try:
-        return process.wait(timeout)
-    except subprocess.TimeoutExpired:
-        raise TrialError(f"hung: ended after {timeout:g} s (--timeout)") from None
-    finally:
-        # Also after a good end: a workload may leave processes of its own behind.
-        end_group(process)
-
-
-def end_group(process: subprocess.Popen[bytes]) -> None:
-    if sys.platform == "win32":
-        if process.poll() is None:
-            subprocess.run(["taskkill", "/T", "/F", "/PID", str(process.pid)], capture_output=True, check=False)
-    else:
-        kill_group(process.pid)
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            with contextlib.suppress(OSError):
-                stream.close()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(10)
-
-
-def kill_group(process: int) -> None:
-    with contextlib.suppress(OSError):
-        os.killpg(process, signal.SIGKILL)
-
-
-def _read(file: Path) -> dict[str, Any] | None:
-    try:
-        reply = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return reply if isinstance(reply, dict) else None
 
 
 def _epitaph(code: int, output: Path) -> str:
@@ -231,20 +263,3 @@ def _epitaph(code: int, output: Path) -> str:
         hint = ", as happens when memory runs out" if name == "SIGKILL" else ""
         return f"crashed: ended by {name}{hint}"
     return f"crashed: exit code {code}" + (f": {said}" if said else "")
-
-
-def last_line(file: Path, limit: int = 200) -> str:
-    """The last line with anything on it, cut to `limit` characters."""
-    try:
-        with file.open("rb") as stream:
-            stream.seek(0, os.SEEK_END)
-            stream.seek(max(stream.tell() - 4096, 0))
-            text = stream.read().decode(errors="replace")
-    except OSError:
-        return ""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:limit] if lines else ""
-
-
-def now() -> float:
-    return time.monotonic()

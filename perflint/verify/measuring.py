@@ -1,28 +1,34 @@
-"""Taking turns: trials of two sides, interleaved, until the answer is clear or the budget is spent."""
+"""Taking turns: groups of processes whose blocks alternate, until the answer is clear or the budget is spent."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, TypeVar
 
-from perflint.verify.judging import FEWEST_PAIRS, Judgement, Reading, judge, turns
-from perflint.verify.launch import TrialError
+from perflint.verify.judging import FEWEST_PAIRS, ORDER, Block, Judgement, Reading, judge
+from perflint.verify.processes import TrialError
 from perflint.verify.results import Result, Verdict
 
 #: Pairs before anybody asks whether the answer is clear: asking sooner and more often finds what is not there.
 _FIRST_LOOK = 8
-#: A verdict that stops the run early must have been the verdict of the look before, too.
-_BLOCKS_BETWEEN_LOOKS = 1
+#: Rounds of a group: as many as take the time that starting it took, within these; fewer only where a round is long.
+_FEWEST_ROUNDS, _MOST_ROUNDS = 12, 40
+_LONG_ROUND = 1.0
+#: Groups that a verdict needs.
+_FEWEST_GROUPS = FEWEST_PAIRS // 2
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`budget` is the seconds for one comparison, `timeout` those for one trial, `sample` those measured in a trial.
+    """`budget` is the seconds for one comparison, `timeout` those for one answer, `block` those of one block.
 
     A comparison ends early once its ratio is known to within `precision`.
     """
@@ -30,29 +36,65 @@ class Plan:
     budget: float = 60.0
     timeout: float = 300.0
     precision: float = 0.025
-    sample: float = 0.1
+    block: float = 0.01
     seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """What one run of one side gave. `equal` is about the result it was asked to compare."""
+class Facts:
+    """What the first run of one side in one process gave. `equal` is about the result that was to be compared."""
 
-    seconds: float
     peak: int | None = None
-    spin: float = 0.0
-    device_seconds: float | None = None
     equal: bool | None = None
     difference: str = ""
     first: float | None = None
+    spin: float = 0.0
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A block, with the time by the device's own clock where it has one."""
+
+    block: Block
+    device_seconds: float | None = None
+
+
+R = TypeVar("R", bound="Running")
+
+
+class Running(ABC):
+    """One side in one process. A context manager: leaving it ends the process."""
+
+    facts: Facts
+
+    @abstractmethod
+    def block(self) -> Timed:
+        """Raises TrialError."""
+
+    @abstractmethod
+    def close(self, *, politely: bool) -> None:
+        """End the process; politely where nothing went wrong."""
+
+    def __enter__(self: R) -> R:  # noqa: PYI019 - Self is newer than Python 3.10
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(politely=kind is None)
 
 
 class Side(Protocol):
     """One of the two things compared."""
 
-    def run(self, plan: Plan, reference: Path | None, *, keeps: bool) -> Trial:
-        """One trial. `reference` is where the result is kept (`keeps`) or held against. Raises TrialError."""
+    @property
+    def is_single(self) -> bool:
+        """Whether a process gives one block only, which `start` has run."""
+        ...
+
+    def start(self, plan: Plan, reference: Path | None, *, keeps: bool) -> Running:
+        """`reference` is where the result is kept (`keeps`) or held against. Raises TrialError."""
         ...
 
 
@@ -68,6 +110,27 @@ class Row:
         return Result(self.code, self.workload, self.size, Verdict.NOT_MEASURABLE, reason=reason, failed=failed)
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C while something was measured: `result` is what it came to so far."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__()
+        self.result = result
+
+
+@dataclass(slots=True)
+class _Trial:
+    """What is kept of one process."""
+
+    is_after: bool
+    facts: Facts
+    timed: list[Timed] = field(default_factory=list)
+
+    @property
+    def reading(self) -> Reading:
+        return Reading(tuple(one.block for one in self.timed), self.facts.spin)
+
+
 @dataclass(slots=True)
 class Run:
     """A comparison under way."""
@@ -76,35 +139,47 @@ class Run:
     sides: tuple[Side, Side]
     plan: Plan
     reference: Path
-    #: Called after each trial with the share of the budget that is spent.
+    #: Called after each round with the share of the budget that is spent.
     progress: Callable[[float], None] = lambda _: None
     clock: Callable[[], float] = time.monotonic
-    trials: tuple[list[Trial], list[Trial]] = field(default_factory=lambda: ([], []))
+    groups: list[list[_Trial]] = field(default_factory=list)
     equal: bool | None = None
     firsts: tuple[float | None, float | None] = (None, None)
     notes: list[str] = field(default_factory=list)
     judgement: Judgement | None = None
+    started: float = 0.0
+    #: Whether the four processes of a group are alive at the same time.
+    together: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.together = not self.sides[0].is_single
 
     def result(self) -> Result:
-        """Measure. Never raises for what the workload does."""
-        start = self.clock()
+        """Measure. Never raises for what the workload does; raises Interrupted."""
+        begin = self.started = self.clock()
         try:
-            different = self._warm_up()
+            different = self._compare_results()
             if different is not None:
                 return different
-            self._take_turns(start)
+            if any(first is not None for first in self.firsts):
+                self.started = self.clock()  # compiling for the first time has a column of its own
+            self._take_turns()
         except TrialError as error:
             return self.row.lacking(str(error), failed=True)
+        except KeyboardInterrupt:
+            if self._judge() is None:
+                raise
+            raise Interrupted(self._summed_up(self.clock() - begin)) from None
         finally:
             self.reference.unlink(missing_ok=True)
-        return self._summed_up(self.clock() - start)
+        return self._summed_up(self.clock() - begin)
 
-    def _warm_up(self) -> Result | None:
-        """One trial of each side that is not counted: they fill caches, and their results are compared."""
+    def _compare_results(self) -> Result | None:
+        """One run of each side that is not timed: they fill caches, and their results are compared."""
         before, after = self.sides
-        first = before.run(self.plan, self.reference, keeps=True)
+        first = self._facts(before, keeps=True)
         try:
-            other = after.run(self.plan, self.reference, keeps=False)
+            other = self._facts(after, keeps=False)
         except TrialError as error:
             if not error.is_crash:
                 raise
@@ -115,7 +190,7 @@ class Run:
             return None
         if other.equal is False:
             # Only a result that the same code gives twice can be compared.
-            again = before.run(self.plan, self.reference, keeps=False)
+            again = self._facts(before, keeps=False)
             if again.equal is not False:
                 return self._different(other.difference)
             self.notes.append(f"results not compared: they differ from run to run ({again.difference})")
@@ -123,70 +198,121 @@ class Run:
             self.equal = other.equal
         return None
 
+    def _facts(self, side: Side, *, keeps: bool) -> Facts:
+        with side.start(self.plan, self.reference, keeps=keeps) as running:
+            return running.facts
+
     def _different(self, reason: str) -> Result:
         row = self.row
         return Result(row.code, row.workload, row.size, Verdict.DIFFERENT_RESULT, equal=False, reason=reason)
 
-    def _take_turns(self, start: float) -> None:
+    def _take_turns(self) -> None:
         last: Verdict | None = None
-        block = turns(_BLOCKS_BETWEEN_LOOKS)
-        while True:
-            for side in block:
-                self.trials[side].append(self.sides[side].run(self.plan, None, keeps=False))
-                spent = (self.clock() - start) / self.plan.budget
-                self.progress(min(spent, 1.0))
-                if spent >= 1.0:
-                    return
-            if len(self.trials[0]) < _FIRST_LOOK:
+        while self._spent() < 1.0:
+            try:
+                self._group()
+            except TrialError as error:
+                # Each of them ran alone before.
+                if not self.together or "memory" not in str(error):
+                    raise
+                self.together = False
+                self.groups.clear()
+                self.notes.append("its processes ran one after the other: memory does not suffice for all at once")
                 continue
             judgement = self._judge()
-            if judgement is not None and judgement.is_settled(self.plan.precision) and judgement.verdict is last:
+            if judgement is None or judgement.pairs < _FIRST_LOOK:
+                continue
+            # A verdict that ends the run early must have been the verdict of the look before, too.
+            if judgement.is_settled(self.plan.precision) and judgement.verdict is last:
                 return
-            last = judgement.verdict if judgement is not None else None
+            last = judgement.verdict
+
+    def _spent(self) -> float:
+        share = (self.clock() - self.started) / self.plan.budget
+        self.progress(min(share, 1.0))
+        return share
+
+    def _group(self) -> None:
+        """Four processes, in the order before, after, after, before; what they gave goes to `groups`."""
+        group: list[_Trial] = []
+        if not self.together:
+            self.groups.append(group)
+            self._one_by_one(group)
+            return
+        with contextlib.ExitStack() as alive:
+            begin = self.clock()
+            processes = []
+            for is_after in ORDER:
+                running = alive.enter_context(self.sides[is_after].start(self.plan, None, keeps=False))
+                processes.append(running)
+                group.append(_Trial(is_after, running.facts))
+                if self._spent() >= 1.0 and len(self.groups) >= _FEWEST_GROUPS:
+                    return
+            self.groups.append(group)
+            took = self.clock() - begin
+            begin = self.clock()
+            for number in range(_MOST_ROUNDS):
+                for trial, running in zip(group, processes):
+                    trial.timed.append(running.block())
+                passed = self.clock() - begin
+                is_enough = number + 1 >= _FEWEST_ROUNDS or passed >= (number + 1) * _LONG_ROUND
+                if self._spent() >= 1.0 or (is_enough and passed >= took):
+                    return
+
+    def _one_by_one(self, group: list[_Trial]) -> None:
+        rounds = 1 if self.sides[0].is_single else _MOST_ROUNDS // 4
+        for is_after in ORDER:
+            with self.sides[is_after].start(self.plan, None, keeps=False) as running:
+                timed = [running.block() for _ in range(rounds)]
+                group.append(_Trial(is_after, running.facts, timed))
+            if self._spent() >= 1.0:
+                return
 
     def _judge(self) -> Judgement | None:
-        before, after = ([Reading(trial.seconds, trial.spin) for trial in side] for side in self.trials)
-        self.judgement = judge(before, after)
+        self.judgement = judge([trial.reading for trial in group if trial.timed] for group in self.groups)
         return self.judgement
 
     def _summed_up(self, spent: float) -> Result:
-        before, after = self.trials
         judgement = self._judge()
+        trials = [trial for group in self.groups for trial in group]
         if judgement is None:
-            needed = math.ceil(spent / max(len(before) + len(after), 1) * (2 * FEWEST_PAIRS + 4))
+            needed = math.ceil(spent / max(len(trials), 1) * (len(ORDER) * _FEWEST_GROUPS + 2))
             return self.row.lacking(
-                f"only {len(before) + len(after)} trials in {spent:.0f} s; try --budget {needed}s",
+                f"only {len(trials)} trials in {spent:.0f} s; try --budget {needed}s",
                 failed=True,
             )
+        before, after = ([trial for trial in trials if trial.is_after is side] for side in (False, True))
+        crowded = ["other processes had the processor for a while in most blocks"] if judgement.crowded else []
         return Result(
             code=self.row.code,
             workload=self.row.workload,
             size=self.row.size,
             verdict=judgement.verdict,
-            before_s=_middle([trial.seconds for trial in before]),
-            after_s=_middle([trial.seconds for trial in after]),
+            before_s=_middle(timed.block.seconds for trial in before for timed in trial.timed),
+            after_s=_middle(timed.block.seconds for trial in after for timed in trial.timed),
             ratio=judgement.ratio.middle,
             ratio_low=judgement.ratio.low,
             ratio_high=judgement.ratio.high,
             peak_before=_peak(before),
             peak_after=_peak(after),
             equal=self.equal,
-            device_before_s=_middle([trial.device_seconds for trial in before]),
-            device_after_s=_middle([trial.device_seconds for trial in after]),
+            device_before_s=_middle(timed.device_seconds for trial in before for timed in trial.timed),
+            device_after_s=_middle(timed.device_seconds for trial in after for timed in trial.timed),
             noise=judgement.noise,
             first_before_s=self.firsts[0],
             first_after_s=self.firsts[1],
             pairs=judgement.pairs,
+            rounds=judgement.rounds,
             disturbed=judgement.disturbed,
-            reason="; ".join(self.notes),
+            reason="; ".join([*self.notes, *crowded]),
         )
 
 
-def _middle(values: Sequence[float | None]) -> float | None:
+def _middle(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
 
 
-def _peak(trials: Sequence[Trial]) -> int | None:
-    known = [trial.peak for trial in trials if trial.peak is not None]
+def _peak(trials: Sequence[_Trial]) -> int | None:
+    known = [trial.facts.peak for trial in trials if trial.facts.peak is not None]
     return int(statistics.median_low(known)) if known else None

@@ -42,7 +42,8 @@ class Result:
 
     Times are seconds, memory is bytes, `ratio` is before over after; None where nothing was measured. `equal` is None
     where results were not or could not be compared. `reason` says why there is no ratio, or what else to know.
-    `first_...` are the seconds of the first call where that does work of its own, such as compiling.
+    `first_...` are the seconds of the first call where that does work of its own, such as compiling. `pairs` are those
+    of processes, `rounds` the comparisons of neighbouring blocks in them, of which `disturbed` were left out.
     `failed` says that the workload itself was at fault.
     """
 
@@ -64,6 +65,7 @@ class Result:
     first_before_s: float | None = None
     first_after_s: float | None = None
     pairs: int = 0
+    rounds: int = 0
     disturbed: int = 0
     reason: str = ""
     failed: bool = False
@@ -106,7 +108,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("before_s", "after_s", "ratio", "ratio_low", "ratio_high", "noise"), _FIGURE),
     **dict.fromkeys(("peak_before", "peak_after", "device_before_s", "device_after_s"), _FIGURE),
     **dict.fromkeys(("first_before_s", "first_after_s"), _FIGURE),
-    **dict.fromkeys(("pairs", "disturbed"), (int,)),
+    **dict.fromkeys(("pairs", "rounds", "disturbed"), (int,)),
     "verdict": (Verdict,),
     "equal": (bool, type(None)),
     "failed": (bool,),

@@ -92,7 +92,7 @@ def footnotes(results: Sequence[Result]) -> list[str]:
         if result.reason and result.verdict is not Verdict.NOT_MEASURABLE:
             lines.append(harmless(f"{name}: {result.reason}"))
         if result.disturbed:
-            lines.append(harmless(f"{name}: {result.disturbed} disturbed trials left out (the machine was slower)"))
+            lines.append(harmless(f"{name}: {result.disturbed} of {result.rounds} comparisons disturbed and left out"))
     return lines
 
 

@@ -1,52 +1,77 @@
 """The process in which trials run: `python -m perflint.verify.worker`.
 
-With `--once REQUEST ANSWER` it runs one trial. With `--serve` it imports torch, does nothing with it, and forks one
-fresh process for each request that comes in by line: a process as good as new, without the seconds that importing
-takes. What a trial prints goes to files, its answer too, so nothing it writes can be mistaken for protocol.
+With `--live OUTPUT` it is one trial, which is talked to over its standard streams. With `--serve` it imports torch,
+does nothing with it, and forks one fresh process for each trial that is asked for: a process as good as new, without
+the seconds that importing takes. What a trial prints goes to a file, so nothing it writes can be mistaken for protocol.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import json
 import os
-import select
 import signal
+import socket
 import sys
 import traceback
 import warnings
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from typing import IO, Any
 
 
 def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--serve"]:
         serve()
         return 0
-    if arguments[:1] == ["--once"] and len(arguments) == 3:
-        request = json.loads(Path(arguments[1]).read_text(encoding="utf-8"))
-        answer(request, Path(arguments[2]))
+    if arguments[:1] == ["--live"] and len(arguments) == 2:
+        commands, answers = os.fdopen(os.dup(0), "rb", buffering=0), os.fdopen(os.dup(1), "wb", buffering=0)
+        _redirect(arguments[1])
+        converse(commands, answers)
         return 0
-    sys.stderr.write("usage: python -m perflint.verify.worker --serve | --once REQUEST ANSWER\n")
+    sys.stderr.write("usage: python -m perflint.verify.worker --serve | --live OUTPUT\n")
     return 2
 
 
-def answer(request: dict[str, Any], file: Path) -> None:
-    """Run a trial and write its answer, or what went wrong, to `file` in one step."""
+def converse(commands: IO[bytes], answers: IO[bytes]) -> None:
+    """Begin the trial that the first line asks for, then do what the others say, until there are no more."""
     from perflint.verify import trial
 
+    def say(reply: dict[str, Any]) -> None:
+        answers.write(json.dumps(reply).encode() + b"\n")
+
+    line = commands.readline()
+    if not line:
+        return
+    session: trial.Session | None = None
+
+    def begin() -> dict[str, Any]:
+        nonlocal session
+        reply, session = trial.begin(json.loads(line))
+        return reply
+
+    say(guarded(begin))
+    while session is not None:
+        line = commands.readline()
+        if not line:
+            return
+        if "end" in json.loads(line):
+            say(guarded(session.end))
+            return
+        say(guarded(session.block))
+
+
+def guarded(action: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What `action` gives, or what went wrong."""
     try:
-        reply = trial.run(request)
+        return action()
     except MemoryError:
-        reply = {"error": "ran out of memory"}
+        return {"error": "ran out of memory"}
     except Exception as error:  # noqa: BLE001 - whatever the workload raises is its answer
-        reply = {"error": _described(error), "trace": traceback.format_exc(limit=-8)}
+        return {"error": _described(error), "trace": traceback.format_exc(limit=-8)}
     except SystemExit as error:
-        reply = {"error": f"ended with sys.exit({error.code!r})"}
-    partial = file.with_suffix(".part")
-    partial.write_text(json.dumps(reply), encoding="utf-8")
-    partial.replace(file)
+        return {"error": f"ended with sys.exit({error.code!r})"}
 
 
 def _described(error: Exception) -> str:
@@ -75,23 +100,32 @@ def serve() -> None:
     # A collection in a fork would touch, and so copy, all that torch brought in.
     gc.collect()
     gc.freeze()
-    _say({"ready": True})
+    control = socket.socket(fileno=0)
+    control.send(json.dumps({"ready": True}).encode())
+    forks: set[int] = set()
     while True:
-        line = sys.stdin.buffer.raw.readline() if hasattr(sys.stdin.buffer, "raw") else sys.stdin.buffer.readline()
+        line, handles, _, _ = socket.recv_fds(control, 65536, 2)
         if not line:
+            for process in forks:
+                _end(process)
             return
-        request = json.loads(line)
-        if request.get("compiles"):
-            _load_compiler(request["device"])
+        message = json.loads(line)
+        if "reap" in message:
+            process = int(message["reap"])
+            forks.discard(process)
+            control.send(json.dumps({"exit": _reap(process)}).encode())
+            continue
+        if message.get("compiles"):
+            _load_compiler(message["device"])
         process = os.fork()
         if process == 0:
-            _be_a_trial(request)
+            _be_a_trial(message["output"], *handles)
+        for handle in handles:
+            os.close(handle)
         with contextlib.suppress(OSError):
             os.setpgid(process, process)  # also done by the child: whoever comes first
-        _say({"process": process})
-        status = _await(process)
-        _end(process)  # what it started and left behind
-        _say({"exit": os.waitstatus_to_exitcode(status)})
+        forks.add(process)
+        control.send(json.dumps({"process": process}).encode())
 
 
 def _load_compiler(device: str) -> None:
@@ -102,21 +136,25 @@ def _load_compiler(device: str) -> None:
         os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     # What cannot be imported here is the trial's to tell.
     with contextlib.suppress(ImportError):
-        pass
-
+        importlib.import_module("torch._inductor.compile_fx")
     gc.collect()
     gc.freeze()
 
 
-def _be_a_trial(request: dict[str, Any]) -> None:
+def _be_a_trial(output: str, commands: int, answers: int) -> None:
     """Never returns."""
+    import fcntl
+
     code = 1
     try:
         with contextlib.suppress(OSError):
             os.setpgid(0, 0)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        _redirect(request["output"])
-        answer(request, Path(request["answer"]))
+        # Programs that the workload starts must not keep the line open.
+        for handle in (commands, answers):
+            fcntl.fcntl(handle, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
+        _redirect(output)
+        converse(os.fdopen(commands, "rb", buffering=0), os.fdopen(answers, "wb", buffering=0))
         code = 0
     finally:
         with contextlib.suppress(Exception):
@@ -132,38 +170,15 @@ def _redirect(output: str) -> None:
         os.dup2(sink.fileno(), 2)
 
 
-def _await(process: int) -> int:
-    """Wait for the trial to end; end it when the parent is gone."""
-    try:
-        handle = os.pidfd_open(process)
-    except (AttributeError, OSError):
-        return _poll(process)
-    try:
-        ready, _, _ = select.select([handle, 0], [], [])
-        if handle not in ready:
-            _end(process)
-    finally:
-        os.close(handle)
-    return os.waitpid(process, 0)[1]
-
-
-def _poll(process: int) -> int:
-    while True:
-        ended, status = os.waitpid(process, os.WNOHANG)
-        if ended:
-            return status
-        if select.select([0], [], [], 0.01)[0]:
-            _end(process)
+def _reap(process: int) -> int:
+    """End it with all that it started and left behind; its exit code."""
+    _end(process)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
 def _end(process: int) -> None:
     with contextlib.suppress(OSError):
         os.killpg(process, signal.SIGKILL)
-
-
-def _say(message: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -7,35 +7,62 @@ from pathlib import Path
 
 import pytest
 
-from perflint.verify.launch import TrialError
-from perflint.verify.measuring import Plan, Row, Run, Trial
+from perflint.verify.judging import Block
+from perflint.verify.measuring import Facts, Interrupted, Plan, Row, Run, Running, Timed
+from perflint.verify.processes import TrialError
 from perflint.verify.results import Result, Verdict
+
+
+class _Process(Running):
+    def __init__(self, facts: Facts, side: "_Side") -> None:
+        self.facts = facts
+        self._side = side
+        side.alive += 1
+
+    def block(self) -> Timed:
+        side = self._side
+        side.blocks += 1
+        if side.blocks == side.breaks_at:
+            raise side.breaks_with
+        if side.alive > side.room:
+            raise TrialError("ran out of memory", is_crash=True)
+        return Timed(Block(side.seconds * (1 + 0.001 * (side.blocks % 3))))
+
+    def close(self, *, politely: bool) -> None:
+        self._side.alive -= 1
 
 
 @dataclass
 class _Side:
-    """`equal` is what a trial says of its result when it is held against the kept one."""
+    """`equal` is what a process says of its result when it is held against the kept one; `room` is for so many
+    processes of this side."""
 
     seconds: float
     equal: bool | None = True
     difference: str = ""
     errors: Sequence[TrialError | None] = ()
     first: float | None = None
+    is_single: bool = False
+    room: int = 2
+    breaks_at: int = 0
+    breaks_with: BaseException = field(default_factory=KeyboardInterrupt)
     asked: int = 0
+    blocks: int = 0
+    alive: int = 0
     _number: Iterator[int] = field(default_factory=count)
 
-    def run(self, plan: Plan, reference: Path | None, *, keeps: bool) -> Trial:
+    def start(self, plan: Plan, reference: Path | None, *, keeps: bool) -> _Process:
         self.asked += 1
         number = next(self._number)
         if number < len(self.errors) and (error := self.errors[number]) is not None:
             raise error
         compared = reference is not None
-        return Trial(
-            self.seconds * (1 + 0.001 * (number % 3)),
+        facts = Facts(
             equal=(True if keeps else self.equal) if compared else None,
             difference=self.difference if compared and not keeps else "",
             first=self.first,
         )
+        return _Process(facts, self)
 
 
 def _compared(before: _Side, after: _Side, tmp_path: Path, budget: float = 60.0) -> Result:
@@ -57,6 +84,35 @@ def test_a_clear_answer_ends_the_comparison_and_an_unclear_one_uses_the_budget(t
     clear = _Side(2.0)
     _compared(clear, _Side(1.0), tmp_path, budget=10_000)
     assert clear.asked < 30
+
+
+def test_no_process_stays_and_a_group_is_alive_at_once(tmp_path: Path) -> None:
+    sides = _Side(2.0), _Side(1.0, room=1)
+    result = _compared(*sides, tmp_path)
+    assert result.verdict is Verdict.FASTER
+    assert "memory does not suffice for all at once" in result.reason
+    assert [side.alive for side in sides] == [0, 0]
+
+
+def test_a_command_gives_one_figure_a_process(tmp_path: Path) -> None:
+    sides = _Side(2.0, is_single=True), _Side(1.0, is_single=True)
+    result = _compared(*sides, tmp_path)
+    assert result.verdict is Verdict.FASTER
+    assert [side.blocks + 1 for side in sides] == [side.asked for side in sides]
+
+
+def test_an_interruption_tells_what_was_measured_so_far(tmp_path: Path) -> None:
+    sides = _Side(2.0), _Side(1.0, breaks_at=20)
+    with pytest.raises(Interrupted) as caught:
+        _compared(*sides, tmp_path, budget=10_000)
+    assert caught.value.result.ratio == pytest.approx(2.0, rel=0.01)
+    assert [side.alive for side in sides] == [0, 0]
+
+
+def test_an_interruption_before_there_is_anything_tells_nothing(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt) as caught:
+        _compared(_Side(2.0), _Side(1.0, breaks_at=1), tmp_path)
+    assert not isinstance(caught.value, Interrupted)
 
 
 def test_another_result_is_different_whatever_the_speed(tmp_path: Path) -> None:
