@@ -399,6 +399,8 @@ def _unknown(call: _MethodCall) -> Kind:
     if call.name in wrappers.UNWRAP_METHODS:
         first = call.arguments.at(0)
         return first if first is not None and first.tag is Tag.MODULE else UNKNOWN
+    if call.name in wrappers.MOVING_METHODS:
+        return _moved_batch(call)
     if call.name in ("gather_for_metrics", "pad_across_processes") and len(call.arguments):
         return call.arguments.at(0) or UNKNOWN
     placed = call.receiver.tag is Tag.UNKNOWN and call.receiver.place is not Place.UNKNOWN
@@ -420,6 +422,12 @@ def _unknown(call: _MethodCall) -> Kind:
     if call.name in ("strip", "lower", "upper", "startswith", "endswith", "splitlines"):
         return _string(call.on(STRING))
     return UNKNOWN
+
+
+def _moved_batch(call: _MethodCall) -> Kind:
+    first = call.arguments.at(0) or UNKNOWN
+    given = first if first.known else Kind(Tag.BATCH, certainty=Confidence.MEDIUM)
+    return transfers.moved(given, Device.MAYBE, f"moved by `{call.name}`").at_most(Confidence.MEDIUM)
 
 
 def _tensor_attribute(receiver: Kind, name: str) -> Kind:

@@ -59,6 +59,8 @@ PREPARE_METHODS = words(
     "prepare setup setup_module setup_model setup_optimizers setup_dataloaders prepare_model prepare_data_loader "
     "prepare_optimizer prepare_scheduler skip_first_batches"
 )
+#: Methods of a trainer that hand back a batch, or a part of one, on the device: `Trainer` calls them on every batch.
+MOVING_METHODS = words("_prepare_inputs _prepare_input transfer_batch_to_device")
 #: Functions that hand back (model, optimizer, ...) for what they were given.
 PREPARE_FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "apex.amp.initialize": ("model", "optimizer"),
