@@ -38,9 +38,12 @@ class Inspector:
         self.rules = rules
         self._triggers = [(rule, _triggers(rule)) for rule in rules]
         self._table = _Table(rules)
+        #: The rule that is looking at something.
+        self.at_work: Rule | None = None
 
     def inspect(self, source: SourceFile, module: ast.Module | None = None) -> tuple[list[Located], list[Problem]]:
         """Findings of all rules in one file, and the rules that failed on it. `module` is its tree, if at hand."""
+        self.at_work = None
         summary = self.program.summaries.get(source.path)
         if summary is None:
             return [], []
@@ -108,14 +111,15 @@ class Inspector:
                 if rule in rules and (rule.at_least == Heat.ONCE or context.heat(node) >= rule.at_least):
                     self._ask(rule, node, context, findings, problems)
 
-    @staticmethod
     def _ask(
+        self,
         rule: Rule,
         node: ast.AST,
         context: Context,
         findings: dict[Finding, tuple[int, int]],
         problems: list[Problem],
     ) -> None:
+        self.at_work = rule
         try:
             for finding in rule.check(node, context):
                 findings.setdefault(finding, _statement_lines(context.tree, node, finding))
@@ -125,6 +129,7 @@ class Inspector:
             line = getattr(node, "lineno", None)
             words = f"rule {rule.code} failed: {type(error).__name__}: {error}"
             problems.append(Problem(context.path, words, line, detail=traceback.format_exc()))
+        self.at_work = None
 
 
 def _statement_lines(tree: Tree, node: ast.AST, finding: Finding) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import gc
 import os
 import traceback
@@ -29,6 +30,7 @@ from perflint.source.parse import parse
 from perflint.source.read import decode_source, read_source
 from perflint.source.suppressions import Suppressions, Used
 from perflint.stored import report_from_json, report_to_json
+from perflint.timelimit import OverTimeError, within
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -325,14 +327,24 @@ class _Run:
 
     def _survey(self, file: FoundFile) -> tuple[Summary | None, tuple[Problem, ...]]:
         try:
-            source = self._source(file)
-            module = parse(source)
-            self.kept.put(source, module)
-            return survey(module, source.lines), source.faults
+            return within(self.options.settings.time_limit, lambda: self._surveyed(file))
         except SourceError as error:
             return None, (Problem(file.display, error.message, error.line),)
+        except OverTimeError:
+            return None, (self._too_long(file, "to be read"),)
         except RecursionError:
             return None, (Problem(file.display, "nests too deep to be read"),)
+
+    def _surveyed(self, file: FoundFile) -> tuple[Summary, tuple[Problem, ...]]:
+        source = self._source(file)
+        module = parse(source)
+        self.kept.put(source, module)
+        return survey(module, source.lines), source.faults
+
+    def _too_long(self, file: FoundFile, what_for: str) -> Problem:
+        seconds = f"{self.options.settings.time_limit:g} s"
+        words = f"takes more than {seconds} of processor time {what_for}; exclude it, or raise time-limit"
+        return Problem(file.display, words)
 
     def _inspect_all(self, files: Sequence[FoundFile]) -> _Inspected:
         inspected = _Inspected()
@@ -341,22 +353,22 @@ class _Run:
             if self._inspected % _FILES_A_COLLECTION == 0:
                 gc.collect()  # what a file's inspection leaves behind holds on to itself; the program is frozen
             try:
-                source, module = self.kept.take(file.display) or (self._source(file), None)
-                self._inspect_file(source, module, file, inspected)
+                inspected.add(within(self.options.settings.time_limit, functools.partial(self._inspect_file, file)))
             except SourceError as error:  # it changed or vanished since it was surveyed
                 inspected.problems.append(Problem(file.display, error.message, error.line))
+            except OverTimeError:
+                rule = self.inspector.at_work
+                self.inspector.program.abandon()
+                by = f" by rule {rule.code}" if rule is not None else ""
+                inspected.problems.append(self._too_long(file, f"to be inspected{by}"))
         return inspected
 
-    def _inspect_file(
-        self, source: SourceFile, module: ast.Module | None, file: FoundFile, inspected: _Inspected
-    ) -> None:
+    def _inspect_file(self, file: FoundFile) -> _Inspected:
+        source, module = self.kept.take(file.display) or (self._source(file), None)
         found, problems = self._inspect(source, module)
         kept, quiet = self._suppress(source, file, found)
-        if kept or quiet:
-            inspected.texts[file.display] = source.raw
-        inspected.problems += problems
-        inspected.findings += kept
-        inspected.silenced += quiet
+        texts = {file.display: source.raw} if kept or quiet else {}
+        return _Inspected(kept, quiet, problems, texts)
 
     def _torch_version(self) -> tuple[int, int] | None:
         target = self.options.settings.target_torch
@@ -376,6 +388,7 @@ class _Run:
         try:
             return self.inspector.inspect(source, module)
         except RecursionError:
+            self.inspector.program.abandon()
             return [], [Problem(source.path, "nests too deep to be inspected", detail=traceback.format_exc())]
 
     def _suppress(

@@ -6,6 +6,7 @@ from typing import Any
 
 from perflint.finding import Applicability, Confidence, Heat, Impact
 from perflint.report import FORMATS
+from perflint.timelimit import LONGEST
 
 Json = dict[str, Any]
 
@@ -40,6 +41,10 @@ _KEYS: dict[str, tuple[str, Json]] = {
     "baseline": (
         "File of the findings to live with for now, from the folder of this file.",
         {"type": "string", "minLength": 1},
+    ),
+    "time-limit": (
+        "Seconds of processor time one file may take, before it is left with an error; 0 is no limit. Default: 30.",
+        {"type": "number", "minimum": 0, "maximum": LONGEST},
     ),
     "verify": ("How `perflint verify` measures.", {"type": "object"}),
 }

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from perflint.errors import SettingsError
 from perflint.finding import Confidence, Finding, Impact
+from perflint.timelimit import LONGEST
 
 if TYPE_CHECKING:
     from perflint.rule import Rule
@@ -76,6 +77,8 @@ class Settings:
     cache_dir: Path | None = None
     jobs: int | None = None
     baseline: Path | None = None
+    #: Seconds of processor time that one file may take to be read, and again to be inspected; 0 is no limit.
+    time_limit: float = 30.0
     #: The table `[tool.perflint.verify]`, checked by `perflint verify`, which alone knows its keys.
     verify: Mapping[str, object] = field(default_factory=dict)
 
@@ -233,6 +236,19 @@ def _jobs(value: object, key: str, _file: Path) -> int:
     return value
 
 
+def _time_limit(value: object, key: str, _file: Path) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise SettingsError(f"{key} must be a number of seconds, not {_shown(value)}")
+    return limit_of(value, key)
+
+
+def limit_of(seconds: float, key: str) -> float:
+    """A time limit. Raises SettingsError naming `key` for one that no timer can be set to."""
+    if not 0 <= seconds <= LONGEST:
+        raise SettingsError(f"{key} must be from 0 (no limit) to {LONGEST} seconds, not {_shown(seconds)}")
+    return float(seconds)
+
+
 def _confidence(value: object, key: str, _file: Path) -> Confidence:
     return level_of(Confidence, _string(value, key), key)
 
@@ -304,6 +320,7 @@ _READERS: dict[str, Callable[[object, str, Path], object]] = {
     "cache-dir": _path,
     "jobs": _jobs,
     "baseline": _path,
+    "time-limit": _time_limit,
     "verify": _table,
 }
 

@@ -40,19 +40,20 @@ MAY_IMPORT = {
     # The project's own torch decides which advice holds.
     "requirements": _WORDS | {"pytorch"},
     # A configuration names an output format and is told when there is none such.
-    "settings": _WORDS | {"rule", "requirements", "report", "globs"},
+    "settings": _WORDS | {"rule", "requirements", "report", "globs", "timelimit"},
     "registry": _WORDS | {"rule", "rulepage"},
     "discovery": _WORDS | {"source", "settings"},
     # What a run keeps between runs, and how it spreads over processes: neither knows what is found.
     "cache": set(),
     "parallel": set(),
+    "timelimit": set(),
     "stored": _WORDS,
     # Findings of notebooks told in cells.
     "placing": _WORDS | {"notebook", "source"},
-    "run": _FLOW | {"fixes", "cache", "notebook", "parallel", "placing", "stored"},
+    "run": _FLOW | {"fixes", "cache", "notebook", "parallel", "placing", "stored", "timelimit"},
     # What of a report is new: against a file, and against git.
     "baseline": _WORDS | {"report"},
-    "schemas": _WORDS | {"report"},
+    "schemas": _WORDS | {"report", "timelimit"},
     "changes": _WORDS | {"source"},
     "verify": _FLOW | {"fixes", "cache"},
     "testing": _FLOW | {"fixes"},

@@ -123,6 +123,7 @@ def _checked(
     confidence: str | None,
     config: Path | None,
     jobs: int | None,
+    time_limit: float | None,
     *,
     extra: bool,
     no_cache: bool,
@@ -132,7 +133,7 @@ def _checked(
     from perflint.run import Options, check
 
     paths = paths or (".",)
-    settings = project.settings_for(paths, config, confidence)
+    settings = project.settings_for(paths, config, confidence, time_limit)
     discovery, _ = project.find(paths, None, settings)
     chosen = project.choose(settings, select, ignore, extra=extra)
     with console.progress() as progress:

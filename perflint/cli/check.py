@@ -42,6 +42,7 @@ class _Asked:
     changed_since: str | None
     reason: str
     jobs: int | None
+    time_limit: float | None
     fix: bool
     unsafe: bool
     extra: bool
@@ -67,7 +68,7 @@ class _Asked:
 
     def settings(self) -> Settings:
         named = (self.stdin_filename or "stdin.py",) if "-" in self.paths else self.paths
-        return project.settings_for(named, self.config, self.confidence)
+        return project.settings_for(named, self.config, self.confidence, self.time_limit)
 
 
 @click.command("check")

@@ -40,6 +40,7 @@ def command(
     config: Path | None,
     stdin_filename: str | None,
     jobs: int | None,
+    time_limit: float | None,
     *,
     apply: bool,
     diff: bool,
@@ -71,7 +72,7 @@ def command(
         raise click.UsageError("--verify cannot measure standard input")
     paths = paths or (".",)
     named = (stdin_filename or "stdin.py",) if "-" in paths else paths
-    settings = project.settings_for(named, config, confidence)
+    settings = project.settings_for(named, config, confidence, time_limit)
     discovery, stdin = project.find(paths, stdin_filename, settings)
     chosen = project.choose(settings, select, ignore, extra=extra)
     with console.progress() as progress:

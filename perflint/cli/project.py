@@ -14,7 +14,7 @@ import click
 
 from perflint.discovery import Discovery, common_folder, discover, display_path
 from perflint.finding import Confidence
-from perflint.settings import Selection, Settings, level_of, load_settings
+from perflint.settings import Selection, Settings, level_of, limit_of, load_settings
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -77,10 +77,16 @@ def selection_options(function: C) -> C:
 
 
 def run_options(function: C) -> C:
-    """The options that say how a run goes: `jobs`, `no_cache`, `debug`."""
+    """The options that say how a run goes: `jobs`, `time_limit`, `no_cache`, `debug`."""
     for option in reversed(
         (
             click.option("--jobs", "-j", type=click.IntRange(1), metavar="N", help="Number of processes."),
+            click.option(
+                "--time-limit",
+                type=float,
+                metavar="SECONDS",
+                help="Processor time one file may take; 0 is no limit.",
+            ),
             click.option("--no-cache", is_flag=True, help="Neither read nor write the cache."),
             click.option("--debug", is_flag=True, help="Show tracebacks."),
         )
@@ -94,11 +100,15 @@ def split(values: Sequence[str]) -> tuple[str, ...]:
     return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
 
 
-def settings_for(paths: Sequence[str], config: Path | None, confidence: str | None) -> Settings:
-    """The settings that hold for `paths`, with the command line's `confidence` above the file's."""
+def settings_for(
+    paths: Sequence[str], config: Path | None, confidence: str | None, time_limit: float | None = None
+) -> Settings:
+    """The settings that hold for `paths`, with the command line's `confidence` and `time_limit` above the file's."""
     settings = load_settings(common_folder([Path(path).absolute() for path in paths]), config)
     if confidence is not None:
         settings = dataclasses.replace(settings, confidence=level_of(Confidence, confidence, "--confidence"))
+    if time_limit is not None:
+        settings = dataclasses.replace(settings, time_limit=limit_of(time_limit, "--time-limit"))
     return settings
 
 

@@ -120,6 +120,10 @@ class CallGraph:
             self._params[key] = refs
         return refs
 
+    def abandon(self) -> None:
+        """Nothing is being worked out any more."""
+        self._resolving.clear()
+
     def argument(self, edge: Edge, name: str) -> object:
         """The value the call of `edge` passes for the callee's parameter `name`, None where it passes none."""
         if edge.callback or edge.index < 0:

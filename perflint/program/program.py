@@ -32,6 +32,11 @@ class Program:
         self.heatmap = HeatMap(self.resolver, self.graph, self.roots)
         self.heatmap.flow()
 
+    def abandon(self) -> None:
+        """After an error in the middle of an answer: whatever leans on it is worked out anew when it is asked again."""
+        self.resolver.abandon()
+        self.graph.abandon()
+
     # Names and values.
 
     def refs(self, value: Value, scope: Scope) -> Refs:

@@ -88,6 +88,12 @@ class Resolver:
         self.iteration.memo.clear()
         self._attributes_of.clear()
 
+    def abandon(self) -> None:
+        """Nothing is being worked out any more."""
+        self.forget()
+        self._provisional.clear()
+        self._depth = self.iteration.depth = 0
+
     # Values.
 
     def refs(self, value: Value, scope: Scope) -> Refs:

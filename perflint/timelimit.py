@@ -1,0 +1,136 @@
+"""A limit to the processor time that one file may take, which ends what is at work on it.
+
+Processor time, so that a busy machine changes no result. Where the system has timers that send a signal, and in the
+main thread, which alone receives them, a signal ends the work, also inside of a regular expression. Elsewhere
+(Windows, the threads of a server, a process whose timer somebody else has set) a thread watches, and has the
+interpreter raise the error in the thread that works.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+#: A day of seconds; timers know no number however large.
+LONGEST = 86_400
+#: What ends the work is sent again as often (in seconds), as code that is being ended may swallow it.
+_AGAIN = 0.25
+_LONGEST_LOOK = 0.5
+
+
+class OverTimeError(BaseException):
+    """The work took longer than it may. No `Exception`, so that what handles those lets it pass."""
+
+
+def within(seconds: float, work: Callable[[], Result]) -> Result:
+    """What `work` returns. Raises OverTimeError when it takes more than `seconds` of processor time; 0 is no limit."""
+    if not seconds:
+        return work()
+    ending = _BySignal(seconds) if _can_signal() else _ByThread(seconds)
+    try:
+        try:
+            ending.begin()
+            return work()
+        finally:
+            ending.end()
+    except OverTimeError:
+        ending.end()  # the first time it may have been ended itself
+        raise
+
+
+def _can_signal() -> bool:
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        return False
+    handler = signal.getsignal(signal.SIGPROF)
+    return handler is _ring or (handler == signal.SIG_DFL and signal.getitimer(signal.ITIMER_PROF)[0] == 0)
+
+
+class _BySignal:
+    is_on = False
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def begin(self) -> None:
+        # The handler stays: without one, a signal that comes late would end the process.
+        signal.signal(signal.SIGPROF, _ring)
+        _BySignal.is_on = True
+        signal.setitimer(signal.ITIMER_PROF, self._seconds, _AGAIN)
+
+    def end(self) -> None:
+        _BySignal.is_on = False
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _ring(_number: int, _frame: FrameType | None) -> None:
+    if _BySignal.is_on:
+        raise OverTimeError
+
+
+class _ByThread:
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._thread = threading.get_ident()
+
+    def begin(self) -> None:
+        _watch.begin(self._thread, time.process_time() + self._seconds)
+
+    def end(self) -> None:
+        _watch.end(self._thread)
+
+
+class _Watch:
+    """One thread of a process that ends the work of others. Made when it is first needed, anew after a fork."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._deadlines: dict[int, float] = {}
+        self._rung: set[int] = set()
+        self._wake = threading.Event()
+        self._process = 0
+
+    def begin(self, thread: int, deadline: float) -> None:
+        with self._lock:
+            self._deadlines[thread] = deadline
+            if self._process != os.getpid():
+                self._process = os.getpid()
+                threading.Thread(target=self._look, name="perflint time limit", daemon=True).start()
+        self._wake.set()
+
+    def end(self, thread: int) -> None:
+        with self._lock:
+            self._deadlines.pop(thread, None)
+            if thread in self._rung:
+                self._rung.discard(thread)
+                _raise_in(thread, None)
+
+    def _look(self) -> None:
+        while True:
+            if not self._deadlines:
+                self._wake.wait()
+            self._wake.clear()
+            with self._lock:
+                now = time.process_time()
+                for thread, deadline in self._deadlines.items():
+                    if deadline <= now:
+                        self._rung.add(thread)
+                        _raise_in(thread, OverTimeError)
+                nearest = min(self._deadlines.values(), default=now + _LONGEST_LOOK) - now
+            time.sleep(_AGAIN if nearest <= 0 else min(max(nearest, 0.01), _LONGEST_LOOK))
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    import ctypes
+
+    raised: Any = ctypes.py_object(error) if error is not None else None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+
+
+_watch = _Watch()
