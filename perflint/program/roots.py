@@ -46,6 +46,7 @@ _ITERATOR_NAME = re.compile(
     r"(?:data|loader|train|batch|val|eval|dl)\w*_?iter(?:ator)?$|^(?:it|iterator|train_gen|data_gen\w*)$", re.IGNORECASE
 )
 _OPTIMIZER_NAME = re.compile(r"optim|(?:^|_|\.)opt(?:_\w+)?$|(?:^|_)(?:adam|sgd|muon|optim)\w*$", re.IGNORECASE)
+_SAMPLER_NAME = re.compile(r"scheduler|sampler|solver", re.IGNORECASE)
 _EPOCH_NAME = re.compile(
     r"^_?(?:epoch|ep|fold|seed|trial|run|round|restart|cv|stage|phase|experiment|task)(?:s|_?\w{0,5})?$", re.IGNORECASE
 )
@@ -213,6 +214,7 @@ class RootFinder:
         steps: set[int] = set()
         advances: set[int] = set()
         samples: set[int] = set()
+        denoises: set[int] = set()
         accumulates = {
             outer
             for index, context in enumerate(facts.contexts)
@@ -231,6 +233,8 @@ class RootFinder:
                 advances.add(inner)
             if _callee(call.func)[0] in _SAMPLING:
                 samples.add(inner)
+            elif _is_denoising(call):
+                denoises.add(inner)
         for edge in self.graph.outgoing.get(scope, ()):
             inner = innermost_loop(facts, edge.context)
             if inner is not None and edge.confidence == Confidence.HIGH:
@@ -240,6 +244,8 @@ class RootFinder:
                     advances.add(inner)
         for index, loop in enumerate(facts.loops):
             found = self._loop_heat(scope, facts, index, loop, backward, steps, advances, samples, accumulates)
+            if found is None and index in denoises:
+                found = LoopHeat(Heat.STEP, "decode", Confidence.MEDIUM)
             if found is not None:
                 self.loops[scope, index] = found
 
@@ -521,6 +527,14 @@ def loops_around(facts: FunctionFacts, context: int) -> list[int]:
             found.append(int(item.detail))
         context = item.parent
     return found
+
+
+def _is_denoising(call: CallFacts) -> bool:
+    """`scheduler.step(noise, t, sample)`: one step of a sampler of a diffusion model. One of learning rates takes at
+    most a metric.
+    """
+    last, receiver = _callee(call.func)
+    return last == "step" and len(call.args) >= 3 and bool(_SAMPLER_NAME.search(receiver))
 
 
 def _is_fresh(call: CallFacts) -> bool:
