@@ -1,0 +1,166 @@
+"""TPL312: copies of tensors that nothing else refers to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import (
+    Applicability,
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Fix,
+    Impact,
+    Rule,
+    callee_name,
+    is_constant,
+    is_test,
+    keyword,
+    tensors,
+)
+
+#: Give a new tensor always, and do not save it for their backward.
+_NEW = frozenset(
+    "add sub subtract mul multiply div divide true_divide matmul mm bmm addmm baddbmm neg negative cat concat "
+    "concatenate stack hstack vstack dstack where gather index_select take take_along_dim masked_fill masked_select "
+    "repeat repeat_interleave tile roll flip fliplr flipud rot90 cumsum sum mean nansum nanmean tril triu eq ne lt "
+    "le gt ge isnan isinf isfinite logical_and logical_or logical_not logical_xor bitwise_and bitwise_or "
+    "bitwise_not argmax argmin nonzero argwhere scatter scatter_add index_add index_copy index_fill clamp clip abs "
+    "sign sin cos log log2 log10 log1p floor ceil round trunc frac remainder fmod bernoulli multinomial lerp kron "
+    "cross diff one_hot bincount count_nonzero nan_to_num mse_loss l1_loss cross_entropy embedding linear conv1d "
+    "conv2d gelu silu".split()
+)
+#: Give a new tensor always, and save it: it must not change in place before the backward.
+_SAVED = frozenset(
+    "exp exp2 expm1 sigmoid tanh softmax log_softmax sqrt rsqrt reciprocal relu pow std var norm prod cumprod "
+    "logsumexp amax amin erf erfinv cholesky inverse matrix_exp normalize layer_norm".split()
+)
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)
+_MADE = tensors.CONSTRUCTORS - {"torch.as_tensor", "torch.asarray", "torch.from_file"}
+_TORCH = ("torch.", "torch.nn.functional.", "torch.Tensor.")
+
+
+class RedundantClone(Rule):
+    """A tensor that was just made is cloned, though nothing else refers to it.
+
+    Why it is slow
+    `(a + b).clone()` reads the sum and writes it once more, and for a moment both are in memory. An operation such as
+    `+`, `torch.cat` or `.sum()` gives a tensor of its own, and so does a move between the host and a GPU: the copy that
+    `clone` would make has been made.
+
+    What to write instead
+    Leave the `.clone()` out.
+
+    When to leave it
+    Views share memory with what they are taken from (`view`, `expand`, `detach`, a slice), and `.to`, `.float` and
+    `.contiguous` hand back the very tensor where there is nothing to do: there a clone has a point, as it has where a
+    kept memory format is asked for, and where the tensor is changed in place while autograd has saved it (the results
+    of `exp`, `sigmoid`, `softmax`). A slice that is cloned lets go of the large tensor behind it. perflint is silent in
+    all of these, and for `.cpu().clone()` unless the tensor surely is on a GPU.
+
+    Fix safety
+    Unsafe: it changes no value, but what autograd has saved must not be changed in place, and not every later change
+    can be seen from here.
+    """
+
+    code, name = "TPL312", "redundant-clone"
+    impact = Impact.LOW
+    listens = (Calls("clone"),)
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        assert isinstance(node, ast.Call)
+        if not isinstance(node.func, ast.Attribute) or node.args or node.keywords or is_test(ctx.path):
+            return
+        value = node.func.value
+        made = _just_made(value, ctx)
+        if made is None:
+            return
+        moved = _crosses(made, ctx)
+        if not moved and not _is_new(made, ctx, changes=_may_change(node, ctx)):
+            return
+        text = ctx.text(value)
+        what = text if len(text) <= 60 else f"{text[:57]}..."
+        yield self.finding(
+            node,
+            ctx,
+            f"`{what}` {'is a copy on the other device already' if moved else 'is a new tensor already'}, "
+            "and `.clone()` copies it once more.",
+            advice="Leave the `.clone()` out.",
+            fix=Fix(
+                "Leave the copy out",
+                Applicability.UNSAFE,
+                (ctx.edit.replace(node, ctx.tree.text(value)),),
+                reason="the tensor must not be changed in place while autograd needs it",
+            ),
+            confidence=None if ctx.kind(made).is_tensor else Confidence.MEDIUM,
+        )
+
+
+def _just_made(value: ast.expr, ctx: Context) -> ast.expr | None:
+    """The operation a cloned value comes from: written here, or bound to a name that is read for the clone alone."""
+    if isinstance(value, (ast.Call, ast.BinOp)):
+        return value
+    if not isinstance(value, ast.Name):
+        return None
+    flow = ctx.inference.flow
+    definitions = flow.definitions(value)
+    if len(definitions) != 1 or not isinstance(definitions[0].node, ast.Assign) or definitions[0].path:
+        return None
+    made = definitions[0]
+    if len(flow.uses_of(made)) != 1 or len(definitions[0].node.targets) != 1:
+        return None
+    if ctx.tree.scope_of(made.node) is not ctx.tree.scope_of(value) or ctx.loops(made.node) != ctx.loops(value):
+        return None
+    if ctx.tree.parent(made.node) not in list(ctx.tree.ancestors(value)):
+        return None  # a branch: the name may still hold the value of an earlier turn
+    if isinstance(ctx.tree.scope_of(value), (ast.Module, ast.ClassDef)):
+        return None  # others may import it
+    return made.value if isinstance(made.value, (ast.Call, ast.BinOp)) else None
+
+
+def _crosses(made: ast.expr, ctx: Context) -> bool:
+    """Whether a move surely takes the tensor to another device: `.cpu()` of what is on a GPU, `.cuda()` of the rest."""
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
+        return False
+    if made.func.attr not in ("cpu", "cuda", "to") or is_constant(keyword(made, "non_blocking"), value=True):
+        return False
+    before, after = ctx.kind(made.func.value), ctx.kind(made)
+    if not before.is_tensor or min(before.certainty, after.certainty) is not Confidence.HIGH:
+        return False
+    return (before.on_cuda and after.on_host) or (before.on_host and after.on_cuda)
+
+
+def _is_new(made: ast.expr, ctx: Context, *, changes: bool) -> bool:
+    """Whether an operation gives a tensor of its own that may be changed, if it `changes`, before a backward."""
+    if isinstance(made, ast.BinOp):
+        return isinstance(made.op, _ARITHMETIC) and not _is_text(made)
+    if not isinstance(made, ast.Call) or is_constant(keyword(made, "inplace"), value=True) or keyword(made, "out"):
+        return False
+    target = ctx.target(made.func)
+    if target in _MADE:
+        return True
+    short = callee_name(made)
+    if target is not None:
+        if not target.startswith(_TORCH) or target not in (f"{module}{short}" for module in _TORCH):
+            return False
+    elif not isinstance(made.func, ast.Attribute) or not ctx.kind(made.func.value).is_tensor:
+        return False
+    return short in _NEW or (short in _SAVED and (not changes or ctx.grad_off(made)))
+
+
+def _is_text(made: ast.BinOp) -> bool:
+    return any(isinstance(part, (ast.Constant, ast.JoinedStr)) and _is_string(part) for part in (made.left, made.right))
+
+
+def _is_string(node: ast.Constant | ast.JoinedStr) -> bool:
+    return isinstance(node, ast.JoinedStr) or isinstance(node.value, str)
+
+
+def _may_change(clone: ast.Call, ctx: Context) -> bool:
+    """Whether the clone may be changed in place: it is by a method, by its name, or by whoever it is handed to."""
+    parent = ctx.tree.parent(clone)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr.endswith("_") or parent.attr in tensors.VIEW_METHODS
+    return not isinstance(parent, (ast.BinOp, ast.Compare, ast.UnaryOp))
