@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from perflint.verify.results import Machine, Result, Verdict
 if TYPE_CHECKING:
     from perflint.rule import Rule
     from perflint.settings import Settings
+    from perflint.verify.benchmarks import Benchmark
     from perflint.verify.launch import Launcher
     from perflint.verify.measuring import Plan
 
@@ -40,7 +42,13 @@ if TYPE_CHECKING:
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw the ratios: FILE.svg or FILE.png.")
 @click.option("--store/--no-store", default=True, help="Keep what benchmarks of rules gave for 'perflint explain'.")
 @click.option("--store-to", type=click.Path(path_type=Path, file_okay=False), help="Keep it in this folder instead.")
-@click.option("--self-test", type=click.IntRange(1), metavar="N", help="Measure how often verify itself is wrong.")
+@click.option(
+    "--self-test",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Measure how often verify itself is wrong: N runs of a planted slow-down, or with --rule or --all of each "
+    "rule's benchmark against itself.",
+)
 @click.option("--color/--no-color", default=None, help="Colour, by default on a terminal only.")
 @project.selection_options
 @click.option("--debug", is_flag=True, help="Show tracebacks.")
@@ -92,7 +100,7 @@ def command(
     with verifying.ended_by_signals(), verifying.progress() as session.progress:
         try:
             if self_test is not None:
-                return _self_test(session, self_test)
+                return _self_test(session, self_test, _rules(project.split(rule)) if rule or every else None)
             if rule or every:
                 session.benchmarks(_rules(project.split(rule)))
             if paths:
@@ -177,6 +185,18 @@ class _Session:
                         self.results.append(Row(rule.code, rule.name).lacking(str(error), failed=True))
         if without:
             console.complain(f"no benchmark: {', '.join(without)}")
+
+    def benchmarks_of(
+        self, rules: Sequence[type[Rule]], launcher: Launcher, files: contextlib.ExitStack
+    ) -> list[Benchmark]:
+        """Those that this machine can measure. Their files are there for as long as `files`."""
+        from perflint.verify.benchmarks import benchmark_file, describe
+
+        paths = [(rule, files.enter_context(benchmark_file(rule))) for rule in rules]
+        found = [
+            describe(launcher, rule.code, path, self.device, verifying.ASKING_SECONDS) for rule, path in paths if path
+        ]
+        return [benchmark for benchmark in found if not benchmark.lacking]
 
     def _named(self, rule: type[Rule]) -> Callable[[str, float], None]:
         return lambda size, share: self.progress(f"{rule.code} {size}", share)
@@ -302,12 +322,19 @@ def _keep(session: _Session, store_to: Path | None, settings: Settings) -> None:
         console.complain(str(error))
 
 
-def _self_test(session: _Session, runs: int) -> int:
+def _self_test(session: _Session, runs: int, rules: Sequence[type[Rule]] | None) -> int:
     from perflint.verify.launch import Launcher
-    from perflint.verify.selftest import self_test
+    from perflint.verify.selftest import against_itself, self_test
 
-    with verifying.folder() as folder, Launcher(folder) as launcher:
+    with verifying.folder() as folder, Launcher(folder) as launcher, contextlib.ExitStack() as files:
         session.open(launcher)
-        for line in self_test(launcher, folder, session.plan, session.device, runs, session.progress):
+        common = (launcher, folder, session.plan)
+        lines = (
+            self_test(*common, session.device, runs, session.progress)
+            if rules is None
+            else against_itself(*common, session.benchmarks_of(rules, launcher, files), runs, session.progress)
+        )
+        for line in lines:
             console.write(f"{line}\n")
+            sys.stdout.flush()
     return CLEAN

@@ -152,10 +152,27 @@ def _pair(one: Reading, other: Reading) -> _Pair:
     return _Pair(statistics.median(kept), len(changes), len(changes) - len(kept), crowded)
 
 
+def is_steady(group: Sequence[Reading], within: float) -> bool:
+    """Whether more rounds would hardly move the test pairs: the standard errors of their ratios are below `within`."""
+    return all(_error(group[one], group[other]) <= within for (one, other), is_test in _PAIRS.items() if is_test)
+
+
+def _error(one: Reading, other: Reading) -> float:
+    """Of the median over rounds, as if noise were normal."""
+    changes = [math.log(a.seconds / b.seconds) for a, b in zip(one.blocks, other.blocks)]
+    if len(changes) < _FEWEST_ROUNDS:
+        return math.inf
+    return math.sqrt(math.pi / 2 / len(changes)) * _deviation(changes)
+
+
+def _deviation(changes: Sequence[float]) -> float:
+    middle = statistics.median(changes)
+    return _TO_DEVIATION * statistics.median(abs(change - middle) for change in changes)
+
+
 def _near(changes: Sequence[float]) -> Iterator[float]:
     """Those not far off the others."""
-    middle = statistics.median(changes)
-    deviation = _TO_DEVIATION * statistics.median(abs(change - middle) for change in changes)
+    middle, deviation = statistics.median(changes), _deviation(changes)
     for change in changes:
         if len(changes) < _FEWEST_ROUNDS or abs(change - middle) <= _FAR_OFF * deviation:
             yield change

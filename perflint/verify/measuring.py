@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, TypeVar
 
-from perflint.verify.judging import FEWEST_PAIRS, ORDER, Block, Judgement, Reading, judge
+from perflint.verify.judging import FEWEST_PAIRS, ORDER, Block, Judgement, Reading, is_steady, judge
 from perflint.verify.processes import TrialError
 from perflint.verify.results import Result, Verdict
 
@@ -22,6 +22,8 @@ _FIRST_LOOK = 8
 #: Rounds of a group: as many as take the time that starting it took, within these; fewer only where a round is long.
 _FEWEST_ROUNDS, _MOST_ROUNDS = 12, 40
 _LONG_ROUND = 1.0
+#: A group needs no more rounds once its pairs are known to within this part of the precision.
+_ERROR = 4
 #: Groups that a verdict needs.
 _FEWEST_GROUPS = FEWEST_PAIRS // 2
 
@@ -256,8 +258,11 @@ class Run:
                     trial.timed.append(running.block())
                 passed = self.clock() - begin
                 is_enough = number + 1 >= _FEWEST_ROUNDS or passed >= (number + 1) * _LONG_ROUND
-                if self._spent() >= 1.0 or (is_enough and passed >= took):
+                if self._spent() >= 1.0 or (is_enough and passed >= took) or self._is_steady(group):
                     return
+
+    def _is_steady(self, group: Sequence[_Trial]) -> bool:
+        return is_steady([trial.reading for trial in group], self.plan.precision / _ERROR)
 
     def _one_by_one(self, group: list[_Trial]) -> None:
         rounds = 1 if self.sides[0].is_single else _MOST_ROUNDS // 4
