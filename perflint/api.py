@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from perflint.context import Context, argument, callee_name, has_unpacking, is_constant, keyword
 from perflint.facts import guards
-from perflint.facts.summary import CallFacts, FunctionFacts
+from perflint.facts.summary import CallFacts, FunctionFacts, LoopFacts
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
 from perflint.kinds.kind import Device, Kind, Place, Tag
+from perflint.program.callgraph import Edge
 from perflint.program.heat import is_test
 from perflint.program.program import Program
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
@@ -46,6 +47,7 @@ __all__ = [
     "Context",
     "Definition",
     "Device",
+    "Edge",
     "Edit",
     "Finding",
     "Fix",
@@ -56,6 +58,7 @@ __all__ = [
     "Impact",
     "Kind",
     "Listen",
+    "LoopFacts",
     "LoopHeat",
     "Loops",
     "Malformed",

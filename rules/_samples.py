@@ -1,0 +1,149 @@
+"""What the rules about single samples share: who is given a value, and whether one turn of a loop needs another."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Context, argument, is_constant
+
+#: Methods that leave a tensor what it is: the same sample, somewhere else or in another type.
+_MOVES = frozenset(
+    "to cuda cpu float half double bfloat16 long int type detach clone contiguous requires_grad_ unsqueeze to_device "
+    "pin_memory items".split()
+)
+_DEEP = 5
+
+Turning = ast.For | ast.comprehension
+
+
+def takers(value: ast.expr, ctx: Context, depth: int = _DEEP) -> Iterator[ast.Call]:
+    """The calls that are given `value` itself: as an argument, through moves, keys, attributes and names."""
+    child: ast.AST = value
+    for outer in ctx.tree.ancestors(value):
+        if isinstance(outer, ast.Attribute):
+            child = outer
+        elif isinstance(outer, ast.Subscript) and child is outer.value and isinstance(outer.slice, ast.Constant):
+            child = outer
+        elif isinstance(outer, ast.Call):
+            if child is not outer.func and not _lengthens(outer):
+                yield outer
+                return
+            if child is not outer.func:
+                child = outer
+                continue
+            if not isinstance(child, ast.Attribute) or child.attr not in _MOVES:
+                return
+            child = outer
+        elif isinstance(outer, (ast.Starred, ast.keyword)):
+            child = outer
+        elif isinstance(outer, (ast.List, ast.Tuple)):
+            # One sample's pieces, put together along its own length.
+            joined = ctx.tree.parent(outer)
+            if not isinstance(joined, ast.Call) or not _lengthens(joined):
+                return
+            child = outer
+        elif isinstance(outer, (ast.Assign, ast.AnnAssign)):
+            targets = outer.targets if isinstance(outer, ast.Assign) else [outer.target]
+            if depth > 0 and child is outer.value and len(targets) == 1 and isinstance(targets[0], ast.Name):
+                yield from _takers_of(targets[0], ctx, depth - 1)
+            return
+        else:
+            return
+
+
+def _lengthens(call: ast.Call) -> bool:
+    """Whether a call is `torch.cat((a, b), dim=1)`."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("cat", "concat", "concatenate"):
+        return False
+    dim = argument(call, 1, "dim")
+    return is_constant(dim, 1) or (
+        isinstance(dim, ast.UnaryOp) and isinstance(dim.op, ast.USub) and is_constant(dim.operand, 1)
+    )
+
+
+def _takers_of(name: ast.Name, ctx: Context, depth: int) -> Iterator[ast.Call]:
+    definition = ctx.inference.flow.definition_at(name)
+    if definition is None:
+        return
+    for use in ctx.inference.flow.uses_of(definition):
+        yield from takers(use, ctx, depth)
+
+
+def turning_loops(node: ast.AST, ctx: Context) -> Iterator[tuple[Turning, ast.AST]]:
+    """The `for` loops and comprehensions of the same function around `node`, innermost first, each with its region."""
+    child = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            return
+        if isinstance(outer, ast.For) and child in outer.body:
+            yield outer, outer
+        elif isinstance(outer, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
+            for generator in reversed(outer.generators):
+                if child is not generator:
+                    yield generator, outer
+        child = outer
+
+
+def needed(value: ast.expr, region: ast.AST) -> tuple[set[str], list[ast.AST]]:
+    """Names that `value` is computed from inside of `region`, and the values that they are given there."""
+    names: set[str] = set()
+    parts: list[ast.AST] = [value]
+    waiting: list[ast.AST] = [value]
+    given = _given(region)
+    while waiting:
+        for part in ast.walk(waiting.pop()):
+            name = part.id if isinstance(part, ast.Name) else _own_attribute(part)
+            if name and name not in names:
+                names.add(name)
+                parts += given.get(name, ())
+                waiting += given.get(name, ())
+    return names, parts
+
+
+def _own_attribute(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
+        return f"{node.value.id}.{node.attr}"
+    return ""
+
+
+def _given(region: ast.AST) -> dict[str, list[ast.AST]]:
+    """What the names set in a region are given: assigned, stored into, looped over, entered or called with."""
+    found: dict[str, list[ast.AST]] = {}
+    for part in ast.walk(region):
+        pairs: list[tuple[ast.expr, ast.AST]] = []
+        if isinstance(part, ast.Assign):
+            pairs = [(target, part.value) for target in part.targets]
+        elif isinstance(part, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)) and part.value is not None:
+            pairs = [(part.target, part.value)]
+        elif isinstance(part, (ast.For, ast.comprehension)) and part is not region:
+            pairs = [(part.target, part.iter)]
+        elif isinstance(part, ast.withitem) and part.optional_vars is not None:
+            pairs = [(part.optional_vars, part.context_expr)]
+        elif isinstance(part, ast.Expr) and isinstance(part.value, ast.Call):
+            # `history.append(answer)`, `env.step(action)`: the receiver may remember what it was given.
+            call = part.value
+            if isinstance(call.func, ast.Attribute):
+                pairs = [(call.func.value, argument) for argument in call.args]
+        for target, value in pairs:
+            for name in _stored(target):
+                found.setdefault(name, []).append(value)
+    return found
+
+
+def _stored(target: ast.expr) -> Iterator[str]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for item in target.elts:
+            yield from _stored(item)
+    elif isinstance(target, ast.Starred):
+        yield from _stored(target.value)
+    elif isinstance(target, ast.Name):
+        yield target.id
+    elif isinstance(target, ast.Attribute) and _own_attribute(target):
+        yield _own_attribute(target)
+    elif isinstance(target, (ast.Attribute, ast.Subscript)):
+        yield from _stored(target.value)
+
+
+def bound_by(turning: Turning) -> set[str]:
+    return {part.id for part in ast.walk(turning.target) if isinstance(part, ast.Name)}

@@ -1,0 +1,452 @@
+"""TPL601: a model run on one sample at a time."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import (
+    Calls,
+    Confidence,
+    Context,
+    Edge,
+    Finding,
+    FunctionFacts,
+    Hop,
+    Impact,
+    LoopFacts,
+    Loops,
+    Rule,
+    Tag,
+    is_constant,
+    is_test,
+    keyword,
+)
+
+from ._forwards import FORWARD_METHODS, arguments
+from ._gradients import is_model_call, last_name
+from ._loops import names_in
+from ._samples import Turning, bound_by, needed, takers, turning_loops
+
+_TOKENIZER_NAME = re.compile(r"(?:^|_)(?:tokenizer|processor|tok)$")
+_TOKENIZERS = ("tokenizer", "processor", "tok", "encode", "encode_plus", "to_tokens")
+#: What hands out several samples a turn, or parts that are cut as large as fits, or comes as it happens.
+_BATCHES = re.compile(
+    r"batch|chunk|loader|split\(|group|shard|tile|patch|crop|window|slid|stride|fold|stream|frame|video|capture|stdin|"
+    r"input\(|turn|conversation|dialog|history|queue|request|step|epoch|iteration|episode|attempt|retr(?:y|ies)|"
+    r"layer|head|level|lvl|scale|stage|block|model|augment|view|seed|trial|device|gpu|rank",
+    re.IGNORECASE,
+)
+#: Code that measures the time of single samples.
+_TIMING = frozenset("perf_counter elapsed_time timeit do_bench warmup process_time monotonic perf_counter_ns".split())
+#: Code whose turns change the model or what comes next, or that asks for the gradients of each sample.
+_CHANGES = re.compile(
+    r"^(?:backward|manual_backward|autograd|jacobian|jacrev|vjp|jvp|functional_call|zero_grad|step|requires_grad_?|"
+    r"retain_grad|enable_grad|grad|load_state_dict|environment|env|act|past_key_values|kv_cache)$|influence|saliency|attack|adversar|perturb|^optim",
+    re.IGNORECASE,
+)
+_BATCH_STATISTICS = re.compile(r"Batch_?Norm|\bbn\d*\b", re.IGNORECASE)
+_FEW = 10
+_WRAPPERS = ("enumerate", "tqdm", "zip", "list", "sorted", "reversed")
+
+
+class PerSampleForward(Rule):
+    """A model is run on one sample after the other, where one batch would do.
+
+    Why it is slow
+    Every forward queues the same kernels whether it gets one sample or many, and for one sample these are too small to
+    fill the device: queueing them is the time. 64 samples went through a small multi-layer perceptron 17 times as fast
+    in one batch, and 16 images through a small convolutional network twice as fast (both measured on a CPU).
+
+    What to write instead
+    Stack the samples, or pad the texts together and hand over the attention mask, and run the model once for each
+    batch of them. With padded texts, read each text's own last token (pad on the left, or gather by length): `[:, -1]`
+    of a batch that is padded on the right is padding. Results agree up to rounding, not to the last bit.
+
+    When to leave it
+    Samples whose shapes differ and cannot be padded, environments and streams where the next sample is not there yet,
+    gradients of each sample (`torch.func.vmap` serves these), adaptation to each sample, parts cut as large as fits,
+    and models that normalise over the batch while they train: those give other results. perflint is silent where a turn
+    needs the last one's result, where the loop changes the model or asks for gradients, over batches and parts, in
+    tests and where time is measured.
+
+    Fix safety
+    There is no automatic fix: padding and masks decide what a batch means.
+    """
+
+    code, name = "TPL601", "per-sample-forward"
+    impact = Impact.HIGH
+    confidence = Confidence.MEDIUM
+    listens = (Calls("unsqueeze", *_TOKENIZERS), Loops("range"))
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if is_test(ctx.path):
+            return
+        for made, call in _candidates(node, ctx):
+            turning = _loop_of(made, call, ctx)
+            hops = [ctx.hop(made, _SPOKEN[_what(made)])] if made.lineno != call.lineno else []
+            if turning is not None:
+                rows = ctx.text(turning.iter)
+            else:
+                edge = None if any(True for _ in turning_loops(call, ctx)) else _calling_loop(made, call, ctx)
+                if edge is None or not _is_first(call, made, ctx):
+                    continue
+                hops.append(Hop(edge.caller.path, edge.line, "called for one sample at a time here"))
+                rows = _loop_header(edge, ctx)
+            yield self.finding(
+                call,
+                ctx,
+                f"`{ctx.text(call.func)}` runs on one sample on each turn of the loop over `{rows}`.",
+                advice=_advice(made, call, ctx),
+                related=tuple(hops),
+            )
+            return
+
+
+_SPOKEN = {
+    "text": "one text is tokenized here",
+    "input": "one input is prepared here",
+    "sample": "one sample is made a batch here",
+}
+
+
+def _what(made: ast.expr) -> str:
+    if not isinstance(made, ast.Call) or _is_unsqueeze(made):
+        return "sample"
+    return "input" if "processor" in ast.dump(made.func) else "text"
+
+
+def _advice(made: ast.expr, call: ast.Call, ctx: Context) -> str:
+    if _what(made) != "sample":
+        return (
+            f"Prepare several {_what(made)}s with `padding=True` and run `{ctx.text(call.func)}` once for them, with "
+            "the attention mask; read each one's own last token."
+        )
+    return f"Stack the samples and run `{ctx.text(call.func)}` once for each batch of them."
+
+
+def _candidates(node: ast.AST, ctx: Context) -> Iterator[tuple[ast.expr, ast.Call]]:
+    """One sample, and the model's call that is given it."""
+    if isinstance(node, ast.For):
+        for row in _rows(node, ctx):
+            for call in takers(row, ctx):
+                if _is_model(call, ctx, sure=False):
+                    yield row, call
+    elif isinstance(node, ast.Call):
+        if _is_unsqueeze(node):
+            for call in takers(node, ctx):
+                if _is_model(call, ctx, sure=True):
+                    yield node, call
+        elif _is_tokenizer(node):
+            for call in takers(node, ctx):
+                if _is_model(call, ctx, sure=True):
+                    yield node, call
+
+
+def _is_unsqueeze(node: ast.Call) -> bool:
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "unsqueeze":
+        return False
+    dim = node.args[0] if node.args else keyword(node, "dim")
+    made = node.func.value
+    # A tensor of a Python list is as long as that sample is.
+    return is_constant(dim, 0) and not (isinstance(made, ast.Call) and last_name(made.func) in ("tensor", "as_tensor"))
+
+
+def _is_tokenizer(node: ast.Call) -> bool:
+    """`tokenizer(text, return_tensors=…)` and `model.to_tokens(text)`."""
+    func = node.func
+    if isinstance(func, ast.Attribute) and func.attr == "to_tokens":
+        return bool(node.args)
+    if isinstance(func, ast.Attribute) and func.attr in ("encode", "encode_plus"):
+        func = func.value
+    if not node.args or not any(item.arg == "return_tensors" for item in node.keywords):
+        return False
+    return isinstance(func, (ast.Name, ast.Attribute)) and bool(_TOKENIZER_NAME.search(last_name(func).lower()))
+
+
+def _rows(loop: ast.For, ctx: Context) -> Iterator[ast.Subscript]:
+    """`x[i]` and `x[i : i + 1]` of tensors, for the loop's own `i`."""
+    if not isinstance(loop.target, ast.Name):
+        return
+    index = loop.target.id
+    for part in ctx.walk(loop):
+        if not isinstance(part, ast.Subscript) or not isinstance(part.ctx, ast.Load):
+            continue
+        if _is_one_row(part.slice, index) and ctx.kind(part.value).tag is Tag.TENSOR:
+            yield part
+
+
+def _is_one_row(item: ast.expr, index: str) -> bool:
+    if isinstance(item, ast.Tuple):
+        item = item.elts[0] if item.elts else item
+    if isinstance(item, ast.Name):
+        return item.id == index
+    if not isinstance(item, ast.Slice) or not isinstance(item.lower, ast.Name) or item.lower.id != index:
+        return False
+    upper = item.upper
+    return (
+        isinstance(upper, ast.BinOp)
+        and isinstance(upper.op, ast.Add)
+        and isinstance(upper.left, ast.Name)
+        and upper.left.id == index
+        and is_constant(upper.right, 1)
+    )
+
+
+def _is_model(call: ast.Call, ctx: Context, *, sure: bool) -> bool:
+    """Whether a call runs a network. `sure`: what it is given can only be meant for one."""
+    if callee_is_cheap(call):
+        return False
+    if is_model_call(call, ctx):
+        return True
+    if not sure or not isinstance(call.func, ast.Attribute) or call.func.attr not in FORWARD_METHODS | {"decode"}:
+        return False
+    return not ctx.kind(call.func.value).known and ctx.project_target(call.func) is None
+
+
+def callee_is_cheap(call: ast.Call) -> bool:
+    """Whether what is called only changes an image, or looks a row up."""
+    return bool(_CHEAP.search(last_name(call.func))) or (
+        isinstance(call.func, ast.Attribute) and bool(_CHEAP.search(last_name(call.func.value)))
+    )
+
+
+_CHEAP = re.compile(
+    r"resize|transform|normali[sz]e|pad|crop|interp|augment|upsampl|downsampl|pool|embedding$|^embed$|wte|wpe|flip|blur|"
+    r"embeds?_|_embed$|position|tokenizer|processor|dropout|softmax|act$|activation",
+    re.IGNORECASE,
+)
+
+
+def _loop_of(made: ast.expr, call: ast.Call, ctx: Context) -> Turning | None:
+    """The loop that hands out one sample a turn, where its turns do not need each other."""
+    function = ctx.tree.function_of(call)
+    if function is not None and _TIMING & set(names_in(function)):
+        return None
+    if any(isinstance(outer, ast.While) for outer in ctx.loops(call)):
+        return None
+    around = list(turning_loops(made, ctx))
+    for turning, region in turning_loops(call, ctx):
+        if not any(turning is other for other, _ in around):
+            return None
+        names, _ = needed(made, region)
+        own = bound_by(turning)
+        if own & set(names_in(call.func)):
+            continue  # Another model, or another layer, on each turn.
+        if not own & names:
+            continue
+        if _is_several(made, ctx) or (_what(made) == "sample" and _has_own_size(own, region)):
+            return None
+        return turning if _is_apart(turning, region, call, ctx) else None
+    return None
+
+
+def _has_own_size(own: set[str], region: ast.AST) -> bool:
+    """Whether the loop asks a sample for its size: then another one may have another."""
+    return any(
+        isinstance(part, ast.Attribute)
+        and part.attr in ("shape", "size")
+        and isinstance(part.value, ast.Name)
+        and part.value.id in own
+        for part in ast.walk(region)
+    )
+
+
+def _needs_itself(call: ast.Call, region: ast.AST) -> bool:
+    """Whether what a call is given comes from an earlier turn's call."""
+    return any(
+        part is call
+        for item in arguments(call)
+        for value in needed(item, region)[1]
+        if value is not item
+        for part in ast.walk(value)
+    )
+
+
+def _is_apart(turning: Turning, region: ast.AST, call: ast.Call, ctx: Context) -> bool:
+    """Whether the samples are there before the loop, and the model stays the same in it."""
+    if _needs_itself(call, region):
+        return False
+    if _turns_rarely(turning, ctx) or _comes_in_parts(turning, ctx):
+        return False
+    if any(_CHANGES.search(name) for name in names_in(region)) or _changes_model(region, call):
+        return False
+    return _gives_the_same(call, ctx)
+
+
+def _gives_the_same(call: ast.Call, ctx: Context) -> bool:
+    """Whether a sample's result does not depend on what else is in its batch, nor on an earlier call."""
+    if any(isinstance(outer, ast.Try) and _saves_memory(outer) for outer in ctx.tree.ancestors(call)):
+        return False
+    keywords = {item.arg for item in call.keywords}
+    if keywords & {"past_key_values", "cache", "memory", "state", "hidden", "hidden_state", "hx", "mems"}:
+        return False
+    return ctx.grad_off(call) or not (ctx.program.trains(ctx.scope(call)) or _BATCH_STATISTICS.search(ctx.source.text))
+
+
+def _saves_memory(attempt: ast.Try) -> bool:
+    """Whether a `try` catches an accelerator that is out of memory: its way round is meant to be slow."""
+    caught = {name for handler in attempt.handlers if handler.type is not None for name in names_in(handler.type)}
+    return bool(caught & {"RuntimeError", "OutOfMemoryError", "AcceleratorError"})
+
+
+def _changes_model(region: ast.AST, call: ast.Call) -> bool:
+    """Whether the loop sets what is called, or switches it to training."""
+    own = {part.id for part in ast.walk(call.func) if isinstance(part, ast.Name)} - {"self"}
+    for part in ast.walk(region):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id in own:
+            return True
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "train":
+            return not (part.args and is_constant(part.args[0], value=False))
+    return False
+
+
+def _comes_in_parts(turning: Turning, ctx: Context) -> bool:
+    target, rows = ctx.text(turning.target), turning.iter
+    if isinstance(rows, ast.Call) and isinstance(rows.func, ast.Name) and rows.func.id in ("enumerate", "tqdm"):
+        rows = rows.args[0] if rows.args else rows
+    if isinstance(rows, (ast.Name, ast.Attribute)) and last_name(rows) in ("batch", "minibatch", "batch_samples"):
+        return bool(_BATCHES.search(target))
+    return bool(_BATCHES.search(target) or _BATCHES.search(ctx.text(turning.iter)))
+
+
+def _turns_rarely(turning: Turning, ctx: Context) -> bool:
+    """Whether the loop runs over a handful that is written out."""
+    rows = turning.iter
+    while isinstance(rows, ast.Call) and isinstance(rows.func, ast.Name) and rows.args:
+        if rows.func.id == "range":
+            stop = rows.args[min(1, len(rows.args) - 1)]
+            return isinstance(stop, ast.Constant) and isinstance(stop.value, int) and stop.value < _FEW
+        if rows.func.id not in _WRAPPERS:
+            return False
+        rows = rows.args[0]
+    found = ctx.inference.origins(rows) if isinstance(rows, ast.Name) else [rows]
+    return all(
+        isinstance(item, (ast.List, ast.Tuple, ast.Set)) and item.elts and len(item.elts) < _FEW for item in found
+    )
+
+
+def _is_several(made: ast.expr, ctx: Context) -> bool:
+    """Whether what is tokenized is a list of texts."""
+    if _what(made) == "sample" or not isinstance(made, ast.Call):
+        return False
+    text = made.args[0]
+    for item in ctx.inference.origins(text) if isinstance(text, ast.Name) else [text]:
+        if isinstance(item, (ast.ListComp, ast.Tuple)) or (isinstance(item, ast.List) and len(item.elts) != 1):
+            return True
+        if isinstance(item, ast.Subscript) and isinstance(item.slice, ast.Slice):
+            return True
+    return bool(
+        re.search(
+            r"texts$|prompts$|sentences$|batch", last_name(text) if isinstance(text, (ast.Name, ast.Attribute)) else ""
+        )
+    )
+
+
+def _calling_loop(made: ast.expr, call: ast.Call, ctx: Context) -> Edge | None:
+    """The call in a loop that gives the function around `call` one sample a turn."""
+    function = ctx.tree.function_of(call)
+    if function is None or ctx.loops(call) or not _gives_the_same(call, ctx) or _is_rough(function, call):
+        return None
+    names, _ = needed(made, function)
+    if _needs_itself(call, function):
+        return None
+    scope = ctx.own_scope(function)
+    params = [
+        param.name for param in ctx.program.function(scope).params if param.name.lstrip("=*") not in ("self", "cls")
+    ]
+    given = [name for name in params if name in names and not _BATCHES.search(name) and not _PLURAL.search(name)]
+    held = [name for name in params if name in set(names_in(call.func))]
+    for edge in ctx.program.callers(scope):
+        if edge.callback or edge.confidence < Confidence.HIGH or is_test(edge.caller.path):
+            continue
+        own = _targets_around(edge, ctx)
+        if own and not any(own & _names_of(ctx.program.argument(edge, name)) for name in held):
+            if any(own & _names_behind(ctx.program.argument(edge, name), edge, ctx) for name in given):
+                return edge
+    return None
+
+
+#: Parameters that hold several samples.
+_PLURAL = re.compile(r"(?:texts|prompts|sentences|images|samples|inputs|examples|list|s_ids)$")
+
+
+def _is_rough(function: ast.AST, call: ast.Call) -> bool:
+    """Whether a function times, trains or changes what it runs."""
+    names = set(names_in(function))
+    return bool(_TIMING & names) or any(_CHANGES.search(name) for name in names) or _changes_model(function, call)
+
+
+def _targets_around(edge: Edge, ctx: Context) -> set[str]:
+    """The targets of the innermost loop around a call in another function, where its turns are single samples."""
+    facts = ctx.program.function(edge.caller)
+    index = _loop_index(edge, ctx)
+    if index is None or _is_busy(facts):
+        return set()
+    loop = facts.loops[index]
+    # The turns of a `range` are numbers, and a call that is given one is not given a sample.
+    if loop.kind == "while" or "range(" in loop.text or _BATCHES.search(loop.text) or _is_written_out(loop, facts):
+        return set()
+    return set(loop.targets)
+
+
+def _is_written_out(loop: LoopFacts, facts: FunctionFacts) -> bool:
+    """Whether a loop of another function runs over a handful that is written out."""
+    rows = loop.iterable
+    while isinstance(rows, tuple) and rows[0] == "call" and rows[1] in _WRAPPERS and rows[2]:
+        rows = rows[2][0]
+    found = facts.binds.get(rows, ()) if isinstance(rows, str) else (rows,)
+    return any(isinstance(item, tuple) and item[0] == "seq" and 0 < len(item[1]) < _FEW for item in found)
+
+
+def _loop_index(edge: Edge, ctx: Context) -> int | None:
+    contexts, context = ctx.program.function(edge.caller).contexts, edge.context
+    while context >= 0:
+        if contexts[context].kind == "loop":
+            return int(contexts[context].detail)
+        context = contexts[context].parent
+    return None
+
+
+def _is_busy(facts: FunctionFacts) -> bool:
+    """Whether the caller trains, plays or measures."""
+    called = {str(call.func).rpartition(".")[2] for call in facts.calls}
+    return bool(_TIMING & called) or any(_CHANGES.search(name) for name in called)
+
+
+def _loop_header(edge: Edge, ctx: Context) -> str:
+    index = _loop_index(edge, ctx)
+    text = ctx.program.function(edge.caller).loops[index].text if index is not None else ""
+    return re.sub(r"^.*?\bin\s+|:\s*$", "", text)
+
+
+def _names_of(value: object) -> set[str]:
+    """The names in a value of the summaries' notation."""
+    if isinstance(value, str):
+        return {value.partition(".")[0]}
+    if not isinstance(value, tuple) or (value and value[0] in ("const", "lambda")):
+        return set()
+    parts = value[1:] if value and isinstance(value[0], str) else value
+    return {name for part in parts for name in _names_of(part)}
+
+
+def _names_behind(value: object, edge: Edge, ctx: Context) -> set[str]:
+    """The names in what a call passes, and those that the names it passes are set from."""
+    names = _names_of(value)
+    if isinstance(value, str) and "." not in value:
+        for given in ctx.program.function(edge.caller).binds.get(value, ()):
+            names |= _names_of(given)
+    return names
+
+
+def _is_first(call: ast.Call, made: ast.expr, ctx: Context) -> bool:
+    """Whether no call before this one in its function runs the same model on one sample: one finding says it."""
+    function = ctx.tree.function_of(call)
+    assert function is not None
+    text = ctx.text(call.func)
+    for part in ctx.tree.walk(function):
+        if isinstance(part, ast.Call) and (part.lineno, part.col_offset) < (made.lineno, made.col_offset):
+            if any(ctx.text(other.func) == text for _, other in _candidates(part, ctx)):
+                return False
+    return True
