@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ from perflint.source.walk import children
 if TYPE_CHECKING:
     from perflint.fixes.codemods import Codemods
     from perflint.kinds import Inference, Kind
+
+_HEADER = re.compile(r"(?:async\s+)?(?:def|class)\s+\w+")
 
 
 class Context:
@@ -169,8 +172,8 @@ class Context:
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             start = self.tree.span(node)
             line = self.source.lines[start.line - 1]
-            stop = line.find(node.name, start.column - 1)
-            return Span(start.line, start.column, start.line, stop + len(node.name) + 1 if stop >= 0 else len(line) + 1)
+            words = _HEADER.match(line, start.column - 1)
+            return Span(start.line, start.column, start.line, (words.end() if words else len(line)) + 1)
         else:
             return self.tree.span(node)
         start = self.tree.span(node)

@@ -5,17 +5,17 @@ Positions only: what the source says, and how it is checked, is known elsewhere.
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from json import JSONDecoder
 from typing import Any
 
 SUFFIX = ".ipynb"
 
 _BLANK = re.compile(r"[ \t\n\r]*")
-_DECODER = JSONDecoder(strict=False)
+_DECODER = json.JSONDecoder()
 _ATOM = re.compile(r"[^\s,\]}]+")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
@@ -75,7 +75,10 @@ def cells_of(text: str) -> list[Cell]:
 def read_cells(text: str) -> list[Cell]:
     """As `cells_of`. Raises ValueError that says why the text is no notebook."""
     try:
+        json.loads(text)  # what finds the positions is not as strict
         document = _value(text, _skip(text, 0))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not valid JSON: {error.msg.lower()} in line {error.lineno}") from error
     except (ValueError, IndexError, AttributeError) as error:
         raise ValueError("not valid JSON") from error
     except RecursionError as error:

@@ -94,7 +94,21 @@ def test_other_languages_are_nobodys_business(metadata: dict[str, Any]) -> None:
     assert not Notebook("n.ipynb", dump([code("x <- 1", metadata={"vscode": {"languageId": "r"}})])).text
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", '{"cells": 3}', '{"cells": [{"source": null}]}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[1]",
+        '{"cells": 3}',
+        '{"cells": [{"source": null}]}',
+        "[" * 100_000,
+        '{"cells": []} x',
+        '{"cells": []}\n<<<<<<< ours',
+        '{"cells": [],}',
+        '{"cells": [{"cell_type": "code", "source": "x = 1\x0c"}]}',
+    ],
+)
 def test_what_is_no_notebook_is_said_to_be_none(text: str) -> None:
     with pytest.raises(SourceError, match=r"notebook|JSON|deep"):
         Notebook("n.ipynb", text)
