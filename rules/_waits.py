@@ -29,6 +29,10 @@ _FOR_PEOPLE = re.compile(r"plot|visuali[sz]|draw|render|_cpu$", re.IGNORECASE)
 #: Methods of a tensor that give a tensor on the same device.
 _KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squeeze".split())
 _BACKWARD = ("backward", "manual_backward")
+#: Names of what is on the host as a rule: arrays, lengths (which packing wants there), what tokenizers give.
+_HOST_NAME = re.compile(
+    r"^(np|numpy|pd|math|jnp|random|counts?)$|len(gth)?s?(_|$)|tokeniz|processor|numpy|_np|cpu|host", re.IGNORECASE
+)
 #: How far a loss is followed from what is back-propagated.
 _LINKS = 3
 _LOSS_MAKERS = ("loss", "criterion", "objective", "model", "net", "compute_loss", "loss_fn", "module", "engine")
@@ -78,7 +82,21 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) ->
         certainty = None if kind.certainty is Confidence.LOW else Confidence.MEDIUM
     if certainty is None and name == "item" and _may_be_on_device(kind) and _is_loss(value, ctx):
         certainty = Confidence.MEDIUM
+    if certainty is None and name in ("item", "tolist") and _is_unknown_in_step(value, kind, ctx):
+        certainty = Confidence.MEDIUM
     return None if certainty is None else Read(value, certainty)
+
+
+def _is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context) -> bool:
+    """Whether nothing is known of what is read in a forward or a training step, and nothing speaks for the host: no
+    numpy, lengths or tokenizers in it, and a program, or for a step a file, that means to use an accelerator.
+    """
+    if kind.known or kind.place is not Place.UNKNOWN:
+        return False
+    if not (in_forward(value, ctx) or (ctx.role(value) == "train" and ctx.mentions(*_ACCELERATOR_WORDS))):
+        return False
+    names = (getattr(part, "id", None) or getattr(part, "attr", "") for part in ast.walk(value))
+    return uses_accelerator(ctx) and not any(_HOST_NAME.search(name) for name in names)
 
 
 def _is_unknown_value(value: ast.expr, ctx: Context) -> bool:

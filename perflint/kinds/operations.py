@@ -57,6 +57,8 @@ def iterate(kind: Kind) -> Kind:
         return ARRAY.at_most(Confidence.MEDIUM)
     if kind.tag is Tag.MODULE:
         return Kind(Tag.MODULE, kind.place, certainty=Confidence.MEDIUM)
+    if kind.tag is Tag.UNKNOWN and kind.place is Place.HOST:
+        return kind  # whatever it is, its parts are on the host as well
     return NEVER if kind.tag is Tag.NEVER else UNKNOWN
 
 
@@ -118,6 +120,8 @@ def index(kind: Kind, key: int | str | None, *, is_slice: bool = False) -> Kind:
         return kind.element
     if kind.tag in (Tag.STRING, Tag.ARRAY):
         return kind.but(device=None).at_most(Confidence.MEDIUM)
+    if kind.tag is Tag.UNKNOWN and kind.place is Place.HOST:
+        return kind
     return NEVER if kind.tag is Tag.NEVER else UNKNOWN
 
 

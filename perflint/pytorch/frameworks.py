@@ -522,6 +522,8 @@ ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
         "model_wrapped": "torch.nn.Module",
         "optimizer": "torch.optim.Optimizer",
         "lr_scheduler": "torch.optim.lr_scheduler.LRScheduler",
+        "processing_class": "transformers.PreTrainedTokenizer",
+        "tokenizer": "transformers.PreTrainedTokenizer",
     },
     "Lightning": {"device": "torch.device"},
     "SpeechBrain": {"optimizer": "torch.optim.Optimizer"},
