@@ -95,7 +95,7 @@ def _is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context) -> bool:
         return False
     if not (in_forward(value, ctx) or (ctx.role(value) == "train" and ctx.mentions(*_ACCELERATOR_WORDS))):
         return False
-    names = (getattr(part, "id", None) or getattr(part, "attr", "") for part in ast.walk(value))
+    names = (getattr(part, "id", "") or getattr(part, "attr", "") for part in ast.walk(value))
     return uses_accelerator(ctx) and not any(_HOST_NAME.search(name) for name in names)
 
 
