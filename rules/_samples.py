@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from perflint.api import Context, argument, is_constant
 
+from ._forwards import arguments
+
 #: Methods that leave a tensor what it is: the same sample, somewhere else or in another type.
 _MOVES = frozenset(
     "to cuda cpu float half double bfloat16 long int type detach clone contiguous requires_grad_ unsqueeze to_device "
@@ -99,6 +101,17 @@ def needed(value: ast.expr, region: ast.AST) -> tuple[set[str], list[ast.AST]]:
                 parts += given.get(name, ())
                 waiting += given.get(name, ())
     return names, parts
+
+
+def feeds_itself(call: ast.Call, region: ast.AST) -> bool:
+    """Whether what a call is given in a region comes from an earlier turn's call."""
+    return any(
+        part is call
+        for item in arguments(call)
+        for value in needed(item, region)[1]
+        if value is not item
+        for part in ast.walk(value)
+    )
 
 
 def _own_attribute(node: ast.AST) -> str:

@@ -24,10 +24,10 @@ from perflint.api import (
     keyword,
 )
 
-from ._forwards import FORWARD_METHODS, arguments
+from ._forwards import FORWARD_METHODS
 from ._gradients import is_model_call, last_name
 from ._loops import names_in
-from ._samples import Turning, bound_by, needed, takers, turning_loops
+from ._samples import Turning, bound_by, feeds_itself, needed, takers, turning_loops
 
 _TOKENIZER_NAME = re.compile(r"(?:^|_)(?:tokenizer|processor|tok)$")
 _TOKENIZERS = ("tokenizer", "processor", "tok", "encode", "encode_plus", "to_tokens")
@@ -149,6 +149,8 @@ def _is_unsqueeze(node: ast.Call) -> bool:
         return False
     dim = node.args[0] if node.args else keyword(node, "dim")
     made = node.func.value
+    if isinstance(made, ast.Subscript) and isinstance(made.slice, ast.Slice):
+        return False  # A part of a sequence, such as all that stands before a position: TPL608.
     # A tensor of a Python list is as long as that sample is.
     return is_constant(dim, 0) and not (isinstance(made, ast.Call) and last_name(made.func) in ("tensor", "as_tensor"))
 
@@ -253,20 +255,9 @@ def _has_own_size(own: set[str], region: ast.AST) -> bool:
     )
 
 
-def _needs_itself(call: ast.Call, region: ast.AST) -> bool:
-    """Whether what a call is given comes from an earlier turn's call."""
-    return any(
-        part is call
-        for item in arguments(call)
-        for value in needed(item, region)[1]
-        if value is not item
-        for part in ast.walk(value)
-    )
-
-
 def _is_apart(turning: Turning, region: ast.AST, call: ast.Call, ctx: Context) -> bool:
     """Whether the samples are there before the loop, and the model stays the same in it."""
-    if _needs_itself(call, region):
+    if feeds_itself(call, region):
         return False
     if _turns_rarely(turning, ctx) or _comes_in_parts(turning, ctx):
         return False
@@ -350,7 +341,7 @@ def _calling_loop(made: ast.expr, call: ast.Call, ctx: Context) -> Edge | None:
     if function is None or ctx.loops(call) or not _gives_the_same(call, ctx) or _is_rough(function, call):
         return None
     names, _ = needed(made, function)
-    if _needs_itself(call, function):
+    if feeds_itself(call, function):
         return None
     scope = ctx.own_scope(function)
     params = [

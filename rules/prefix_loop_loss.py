@@ -1,0 +1,177 @@
+"""TPL608: a model run once for each position, on the sequence up to it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, callee_name, is_constant, is_test
+
+from ._forwards import arguments
+from ._gradients import is_model_call
+from ._loops import names_in
+from ._samples import feeds_itself
+
+#: Loops of fewer turns are not worth a word.
+_FEW = 4
+#: Models that look at later positions too, and work that is done as the sequence arrives.
+_NOT_CAUSAL = re.compile(
+    r"bert|bidirect|masked|diffusion|mdlm|encoder$|simul|stream|online|latency|wait_?k|early", re.IGNORECASE
+)
+_CHEAP = re.compile(r"emb|wte|wpe|tokeniz|position|pad|mask|dropout|norm", re.IGNORECASE)
+
+
+class PrefixLoopLoss(Rule):
+    """The model runs once for each position on all that stands before it, where one run gives every position.
+
+    Why it is slow
+    A causal model computes the outputs of all positions of a sequence in one forward, each from what stands before it.
+    A loop over `x[:, :t]` runs a whole forward for each of them, and the first tokens go through the model again in
+    every one: for K positions it is K forwards, and in training K graphs that are kept until the backward.
+
+    What to write instead
+    One forward on the whole sequence, shifted by one against the targets: `logits = model(x[:, :-1]).logits` has in
+    position `t` what the loop's turn `t` reads at `[:, -1]`. Compute the loss of all positions from it at once.
+
+    When to leave it
+    Where a token is chosen from the output and fed back, which a key-value cache serves; where the model is not causal,
+    so that later positions change earlier ones; and in measurements of what arrives bit by bit. The two ways agree only
+    with dropout off, and where each step's mean leaves padding out, only when these means are kept step by step.
+    perflint is silent where the sequence is written in the loop or the model takes what an earlier turn gave.
+
+    Fix safety
+    There is no automatic fix: that a model is causal cannot be proven from the source.
+    """
+
+    code, name = "TPL608", "prefix-loop-loss"
+    impact = Impact.HIGH
+    confidence = Confidence.MEDIUM
+    listens = (Loops("range", "trange"),)
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if not isinstance(node, ast.For) or is_test(ctx.path) or not isinstance(node.target, ast.Name):
+            return
+        if not _counts(node.iter) or _NOT_CAUSAL.search(_place(node, ctx)):
+            return
+        for prefix in _prefixes(node, node.target.id, ctx):
+            call = _forward_of(prefix, node, ctx)
+            if call is None or not _reads_next(prefix, node):
+                continue
+            whole = ctx.text(prefix.value)
+            yield self.finding(
+                call,
+                ctx,
+                f"`{ctx.text(call.func)}` runs once for each position of `{whole}`, on all that stands before it.",
+                advice=f"Run `{ctx.text(call.func)}` once on the whole of `{whole}`, shifted by one, and read the "
+                "output of every position from it.",
+                related=(ctx.hop(prefix, "all positions before this turn's"),) if prefix.lineno != call.lineno else (),
+            )
+            return
+
+
+def _place(node: ast.For, ctx: Context) -> str:
+    function = ctx.tree.function_of(node)
+    owner = ctx.tree.class_of(node)
+    return f"{getattr(function, 'name', '')} {getattr(owner, 'name', '')}"
+
+
+def _counts(turns: ast.expr) -> bool:
+    """Whether a loop runs over `range(...)`, and not over a handful."""
+    if not isinstance(turns, ast.Call):
+        return False
+    if callee_name(turns) == "tqdm" and turns.args:
+        return _counts(turns.args[0])
+    if callee_name(turns) not in ("range", "trange") or not turns.args or len(turns.args) > 2:
+        return False
+    stop = turns.args[-1]
+    return not (isinstance(stop, ast.Constant) and isinstance(stop.value, int) and stop.value < _FEW)
+
+
+def _prefixes(loop: ast.For, index: str, ctx: Context) -> Iterator[ast.Subscript]:
+    """`x[:, :t]`, `x[:t]`, `x[:, : t + 1]` of sequences that the loop leaves as they are."""
+    flow = ctx.inference.flow
+    for part in ctx.walk(loop):
+        if not isinstance(part, ast.Subscript) or not isinstance(part.ctx, ast.Load):
+            continue
+        items = part.slice.elts if isinstance(part.slice, ast.Tuple) else [part.slice]
+        if len(items) > 2 or not _is_up_to(items[-1], index) or not all(_is_whole(item) for item in items[:-1]):
+            continue
+        base = part.value
+        if isinstance(base, (ast.Name, ast.Attribute)) and flow.is_invariant(base, loop):
+            yield part
+
+
+def _is_whole(item: ast.expr) -> bool:
+    return isinstance(item, ast.Slice) and item.lower is None and item.upper is None and item.step is None
+
+
+def _is_up_to(item: ast.expr, index: str) -> bool:
+    if not isinstance(item, ast.Slice) or item.lower is not None or item.step is not None:
+        return False
+    return item.upper is not None and _is_index(item.upper, index)
+
+
+def _is_index(node: ast.expr, index: str) -> bool:
+    """`t`, `t + 1`, `t - 1`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)) and is_constant(node.right, 1):
+        node = node.left
+    return isinstance(node, ast.Name) and node.id == index
+
+
+def _forward_of(prefix: ast.Subscript, loop: ast.For, ctx: Context) -> ast.Call | None:
+    """The model's call that is given the prefix, or what the turn makes of it."""
+    made = _made_of(prefix, loop, ctx)
+    for part in ctx.walk(loop):
+        if not isinstance(part, ast.Call) or not _is_causal_model(part, ctx):
+            continue
+        given = [item for value in arguments(part) for item in ast.walk(value)]
+        if any(item is prefix or (isinstance(item, ast.Name) and item.id in made) for item in given):
+            # What an earlier turn gave is a cache, or a choice that is fed back.
+            return None if feeds_itself(part, loop) else part
+    return None
+
+
+def _is_causal_model(call: ast.Call, ctx: Context) -> bool:
+    if _CHEAP.search(callee_name(call)) or _NOT_CAUSAL.search(callee_name(call)):
+        return False
+    return is_model_call(call, ctx)
+
+
+def _made_of(prefix: ast.Subscript, loop: ast.For, ctx: Context) -> set[str]:
+    """The names that a turn sets to something made of the prefix, before a model sees it."""
+    settings = [
+        part
+        for part in ctx.walk(loop)
+        if isinstance(part, ast.Assign)
+        and not any(isinstance(item, ast.Call) and _is_causal_model(item, ctx) for item in ast.walk(part.value))
+    ]
+    made: set[str] = set()
+    for _ in range(4):
+        for setting in settings:
+            if any(
+                item is prefix or (isinstance(item, ast.Name) and item.id in made) for item in ast.walk(setting.value)
+            ):
+                made |= {
+                    item.id for target in setting.targets for item in ast.walk(target) if isinstance(item, ast.Name)
+                }
+    return made
+
+
+def _reads_next(prefix: ast.Subscript, loop: ast.For) -> bool:
+    """Whether a turn reads the last position of what the model gave, or the sequence's own next element."""
+    whole = set(names_in(prefix.value))
+    index = loop.target.id if isinstance(loop.target, ast.Name) else ""
+    for part in ast.walk(loop):
+        if not isinstance(part, ast.Subscript):
+            continue
+        items = part.slice.elts if isinstance(part.slice, ast.Tuple) else [part.slice]
+        if len(items) > 1 and _is_whole(items[0]) and _is_minus_one(items[1]):
+            return True
+        if any(_is_index(item, index) for item in items[:2]) and whole <= set(names_in(part.value)):
+            return True
+    return False
+
+
+def _is_minus_one(item: ast.expr) -> bool:
+    return isinstance(item, ast.UnaryOp) and isinstance(item.op, ast.USub) and is_constant(item.operand, 1)
