@@ -38,7 +38,7 @@ def benchmark_file(rule: type[Rule]) -> Iterator[Path | None]:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """One `measure.py` on one device. `lacking` is what this machine has not, empty when it can be measured."""
+    """One `measure.py` on one device. `lacking` says why it cannot be measured here, empty when it can."""
 
     code: str
     file: Path
@@ -46,14 +46,14 @@ class Benchmark:
     caption: str
     sizes: tuple[str, ...]
     lacking: str
-    startup: bool = False
+    compiles: bool = False
 
 
 def describe(launcher: Launcher, code: str, file: Path, device: str, timeout: float) -> Benchmark:
     """Raises TrialError when the file cannot be loaded."""
     reply = launcher.ask({"kind": "describe", "file": str(file), "device": device}, timeout)
     return Benchmark(
-        code, file, device, str(reply["caption"]), tuple(reply["sizes"]), str(reply["lacking"]), reply["startup"]
+        code, file, device, str(reply["caption"]), tuple(reply["sizes"]), str(reply["lacking"]), reply["compiles"]
     )
 
 
@@ -88,7 +88,7 @@ class BenchmarkSide:
             "reference": str(reference) if reference else None,
             "keeps": keeps,
             "compiled": str(self.compiled),
-            "compiles": self.benchmark.startup,
+            "compiles": self.benchmark.compiles,
         }
         return LiveRun(self.launcher.open(request, plan.timeout), plan)
 
@@ -128,7 +128,7 @@ def measure(
 ) -> Iterator[Result]:
     """One result for each size. `sides` lets a self-test hold a side against itself."""
     if benchmark.lacking:
-        yield Row(benchmark.code, benchmark.caption).lacking(f"needs {benchmark.lacking}")
+        yield Row(benchmark.code, benchmark.caption).lacking(benchmark.lacking)
         return
     for number, size in enumerate(sizes if sizes is not None else benchmark.sizes):
         row = Row(benchmark.code, benchmark.caption, size)

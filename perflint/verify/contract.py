@@ -19,6 +19,10 @@ and may define
     ONCE = True                      a call changes what the next one costs: every sample gets a state of its own
     def teardown(state: S)           ends what setup began, such as worker processes
 
+A rule whose advice has no effect on speed or memory says so: its `measure.py` has nothing but a docstring and
+
+    UNMEASURABLE = "why"
+
 Its docstring's first line says what is measured. `before` and `after` are called many times on one state, with the
 random seeds set alike. A state is never shared by the two sides.
 """
@@ -64,12 +68,18 @@ class Workload:
     once: bool = False
     startup: bool = False
     teardown: Callable[[Any], Any] | None = None
+    #: Whether its code compiles: the compiler is imported before anything is timed.
+    compiles: bool = False
+    unmeasurable: str = ""
 
     def lacking(self, kind: str) -> str:
-        """What is missing to measure on a device of this kind; empty when nothing is."""
+        """Why it cannot be measured on a device of this kind; empty when it can."""
+        if self.unmeasurable:
+            return self.unmeasurable
         if self.devices and kind not in self.devices:
-            return " or ".join(_SPOKEN.get(device, device) for device in self.devices)
-        return ", ".join(need for need in self.needs if not PLATFORM[need]())
+            return f"needs {' or '.join(_SPOKEN.get(device, device) for device in self.devices)}"
+        missing = [need for need in self.needs if not PLATFORM[need]()]
+        return f"needs {', '.join(missing)}" if missing else ""
 
 
 _SPOKEN = {"cuda": "CUDA", "mps": "MPS", "xpu": "XPU", "cpu": "a CPU"}
@@ -79,11 +89,14 @@ def load_workload(file: Path) -> Workload:
     """Import `file`. Raises ContractError; what the module itself raises goes through."""
     module = load_module(file, f"perflint_measure_{file.parent.name.replace('-', '_')}")
     values = vars(module)
+    caption = (inspect.getdoc(module) or "").partition("\n")[0]
+    if "UNMEASURABLE" in values:
+        return Workload(caption, {}, _nothing, {}, None, unmeasurable=str(values["UNMEASURABLE"]))
     missing = [name for name in ("SIZES", "setup", "before", "after", "EQUAL") if name not in values]
     if missing:
         raise ContractError(f"{file} lacks {', '.join(missing)}")
     workload = Workload(
-        caption=(inspect.getdoc(module) or "").partition("\n")[0],
+        caption=caption,
         sizes=values["SIZES"],
         setup=values["setup"],
         sides={"before": values["before"], "after": values["after"]},
@@ -94,11 +107,16 @@ def load_workload(file: Path) -> Workload:
         once=values.get("ONCE", False),
         startup=values.get("STARTUP", False),
         teardown=values.get("teardown"),
+        compiles="torch.compile(" in file.read_text(encoding="utf-8"),
     )
     fault = next(_faults(workload), None)
     if fault:
         raise ContractError(f"{file}: {fault}")
     return workload
+
+
+def _nothing(_size: Any, _device: str) -> None:
+    """The set-up of what cannot be measured."""
 
 
 def load_module(file: Path, name: str) -> Any:

@@ -24,8 +24,8 @@ _FEWEST_ROUNDS, _MOST_ROUNDS = 12, 40
 _LONG_ROUND = 1.0
 #: A group needs no more rounds once its pairs are known to within this part of the precision.
 _ERROR = 4
-#: Groups that a verdict needs.
-_FEWEST_GROUPS = FEWEST_PAIRS // 2
+#: Groups that a verdict needs, and those that the budget has to have room for.
+_FEWEST_GROUPS, _GROUPS_IN_BUDGET = FEWEST_PAIRS // 2, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,8 @@ class Run:
                     trial.timed.append(running.block())
                 passed = self.clock() - begin
                 is_enough = number + 1 >= _FEWEST_ROUNDS or passed >= (number + 1) * _LONG_ROUND
-                if self._spent() >= 1.0 or (is_enough and passed >= took) or self._is_steady(group):
+                is_its_share = took + passed >= self.plan.budget / _GROUPS_IN_BUDGET
+                if self._spent() >= 1.0 or (is_enough and passed >= took) or is_its_share or self._is_steady(group):
                     return
 
     def _is_steady(self, group: Sequence[_Trial]) -> bool:

@@ -52,7 +52,7 @@ def _describe(request: Mapping[str, Any]) -> tuple[dict[str, Any], None]:
         "caption": workload.caption,
         "sizes": list(workload.sizes),
         "lacking": workload.lacking(kind),
-        "startup": workload.startup,
+        "compiles": workload.compiles or workload.startup,
     }, None
 
 

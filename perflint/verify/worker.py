@@ -129,7 +129,9 @@ def serve() -> None:
 
 
 def _load_compiler(device: str) -> None:
-    """Import it once: it takes seconds, which are no part of compiling."""
+    """Import it once, with what it only imports when it is used: it takes seconds, which are no part of compiling."""
+    import torch
+
     os.environ.setdefault("TORCH_WARM_POOL", "0")
     if device == "cpu":
         # Its pool of processes takes longer to start than a few small kernels to compile.
@@ -137,6 +139,8 @@ def _load_compiler(device: str) -> None:
     # What cannot be imported here is the trial's to tell.
     with contextlib.suppress(ImportError):
         importlib.import_module("torch._inductor.compile_fx")
+        torch.compile(torch.relu, backend="eager")(torch.ones(1))
+        torch.compiler.reset()
     gc.collect()
     gc.freeze()
 
