@@ -54,7 +54,7 @@ class Context:
     def _function_name(self, node: ast.AST) -> str:
         child = node
         for outer in self.tree.ancestors(node):
-            if isinstance(outer, ast.Lambda) and child is outer.body:
+            if isinstance(outer, ast.Lambda) and child is outer.body and lambda_name(outer) in self.summary.functions:
                 return lambda_name(outer)
             if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and child in outer.body:
                 return self._by_line.get((outer.lineno, outer.name), MODULE)

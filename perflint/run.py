@@ -334,6 +334,8 @@ class _Run:
             return None, (self._too_long(file, "to be read"),)
         except RecursionError:
             return None, (Problem(file.display, "nests too deep to be read"),)
+        except Exception as error:  # noqa: BLE001 - as in the inspection
+            return None, (_our_mistake(file, error),)
 
     def _surveyed(self, file: FoundFile) -> tuple[Summary, tuple[Problem, ...]]:
         source = self._source(file)
@@ -356,6 +358,9 @@ class _Run:
                 inspected.add(within(self.options.settings.time_limit, functools.partial(self._inspect_file, file)))
             except SourceError as error:  # it changed or vanished since it was surveyed
                 inspected.problems.append(Problem(file.display, error.message, error.line))
+            except Exception as error:  # noqa: BLE001 - a mistake of ours in one file must not hide the others' findings
+                self.inspector.program.abandon()
+                inspected.problems.append(_our_mistake(file, error))
             except OverTimeError:
                 rule = self.inspector.at_work
                 self.inspector.program.abandon()
@@ -435,6 +440,11 @@ class _Run:
         self.done += files
         if self.options.progress is not None:
             self.options.progress(self.done, self.total)
+
+
+def _our_mistake(file: FoundFile, error: Exception) -> Problem:
+    words = f"internal error, which is a bug in perflint: {type(error).__name__}: {error}; --debug shows the traceback"
+    return Problem(file.display, words, detail=traceback.format_exc())
 
 
 def _size(files: Sequence[FoundFile]) -> int:

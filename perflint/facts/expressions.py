@@ -377,6 +377,8 @@ class Expressions:
 
     def lambda_(self, node: ast.Lambda, depth: int) -> Value:
         qualname = lambda_name(node)
+        self.many(node.args.defaults)
+        self.many(node.args.kw_defaults)
         facts = FunctionFacts(
             qualname, node.lineno, node.end_lineno or node.lineno, self.owner, "", params=params_of(node.args)
         )

@@ -129,9 +129,9 @@ class _Surveyor(Expressions):
         arguments = node.args
         self.many(arguments.defaults)
         self.many(arguments.kw_defaults)
-        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-            if argument.annotation is not None:
-                self.value(argument.annotation, 0)
+        self.many(one.annotation for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+        self.many(one.annotation for one in (arguments.vararg, arguments.kwarg) if one is not None)
+        self.many([node.returns])
         in_class_body = bool(cls) and owner == cls
         qualname = f"{owner}.{node.name}" if in_class_body else f"{owner}.<locals>.{node.name}" if owner else node.name
         qualname = self.fresh(qualname)

@@ -9,11 +9,14 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from answers import faults, read
+from grammar import programs
 from mutants import mutants
 
+from perflint import run
 from perflint.context import Context
 from perflint.discovery import discover
 from perflint.finding import Finding, Impact, Report
@@ -133,6 +136,72 @@ class _Definitions(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         yield self.finding(node, ctx, "a definition")
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "f = lambda x=(lambda: gc.collect()): x",
+        "f = lambda *, x=(lambda: gc.collect()): x",
+        "def f(x=lambda: gc.collect()): pass",
+        "def f(x: (lambda: gc.collect())): pass",
+        "def f(*x: (lambda: gc.collect()), **y: (lambda: gc.collect())): pass",
+        "def f() -> (lambda: gc.collect()): pass",
+        "x: (lambda: gc.collect()) = 1",
+        "assert (lambda: gc.collect()), (lambda: gc.collect())",
+        "match x:\n            case _ if (lambda: gc.collect()): pass",
+        "with (lambda: gc.collect())() as x[lambda: gc.collect()]: pass",
+        "del x[lambda: gc.collect()]",
+        "x[lambda: gc.collect()] += 1",
+        "for x[lambda: gc.collect()] in y: pass",
+        "class A(B, m=lambda: gc.collect()): pass",
+        "@f(lambda: gc.collect())\n        class A: pass",
+        "f'{(lambda: gc.collect())():{(lambda: gc.collect())()}}'",
+        "[x async for x in y if (lambda: gc.collect())]",
+        "raise f(lambda: gc.collect()) from f(lambda: gc.collect())",
+    ],
+)
+def test_functions_without_a_name_may_stand_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    (tmp_path / "perflint.toml").write_text("")
+    (tmp_path / "train.py").write_text("import gc\n" + LOOP + f"        {place}\n" + TAIL)
+    monkeypatch.chdir(tmp_path)
+    report = checked(tmp_path)
+    assert not report.errors
+    sane(report, tmp_path)
+
+
+def test_programs_that_nobody_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "perflint.toml").write_text("")
+    for number, program in enumerate(programs(random.Random(21), MUTANTS)):
+        (tmp_path / f"m{number}.py").write_bytes(program)
+    monkeypatch.chdir(tmp_path)
+    report = checked(tmp_path, jobs=2)
+    assert not report.errors
+    assert report.findings
+    sane(report, tmp_path)
+
+
+@pytest.mark.parametrize("part", ["survey", "_suppress"])
+def test_a_mistake_of_ours_costs_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    (tmp_path / "perflint.toml").write_text("")
+    for name in ("a.py", "b.py", "c.py"):
+        (tmp_path / name).write_text("import gc\n" + LOOP + TAIL + f"# {name}\n")
+    monkeypatch.chdir(tmp_path)
+    place = run if part == "survey" else run._Run
+    works = getattr(place, part)
+
+    def fails(*arguments: Any) -> Any:
+        lines = arguments[1].lines if part == "_suppress" else arguments[1]
+        if "# b.py" in lines:
+            raise KeyError("mistake")
+        return works(*arguments)
+
+    monkeypatch.setattr(place, part, fails)
+    report = checked(tmp_path)
+    assert [(one.path, "KeyError: 'mistake'" in one.message) for one in report.errors] == [("b.py", True)]
+    assert {one.path for one in report.findings} == {"a.py", "c.py"}
 
 
 def test_definitions_are_pointed_at_by_their_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
