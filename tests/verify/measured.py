@@ -6,7 +6,7 @@ Its tables and `perflint explain` have one source, so no figure is written by ha
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -17,7 +17,6 @@ from perflint.verify.tables import markdown
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "measured.md"
-STORED = ROOT / "perflint" / "verify" / "measurements"
 
 HEAD = """# Measured
 
@@ -29,28 +28,24 @@ This page is made from the files in `perflint/verify/measurements` by `python te
 
 
 def page() -> str:
-    known = (one for rule in load_rules() for one in measured(rule.code))
+    known = [one for rule in load_rules() for one in measured(rule.code)]
     rows = [one for one in known if one.result.verdict is not Verdict.NOT_MEASURABLE]
     blocks = [HEAD]
     for where, group in groupby(sorted(rows, key=Measured.where), key=Measured.where):
         # The heading says what the first lines of a table do.
         table = markdown(Machine("", "", ""), [one.result for one in group]).split("\n", 2)[2]
         blocks.append(f"## {where}\n\n{table}")
-    blocks.append(_needs())
+    blocks += _without([one for one in known if one.result.verdict is Verdict.NOT_MEASURABLE])
     return "\n".join(block for block in blocks if block)
 
 
-def _needs() -> str:
-    """Rules whose effect shows on another device than was at hand, as the files say."""
-    tables = (json.loads(file.read_text(encoding="utf-8")) for file in sorted(STORED.glob("*.json")))
-    lacking = {
-        row["code"]: row["reason"]
-        for table in tables
-        for row in table["results"]
-        if row["verdict"] == Verdict.NOT_MEASURABLE.value and row["reason"].startswith("needs")
-    }
-    lines = [f"- {code}: not measurable there: {reason}" for code, reason in sorted(lacking.items())]
-    return "\n".join(["## Not measured\n", *lines, ""]) if lines else ""
+def _without(rows: Sequence[Measured]) -> Iterator[str]:
+    """What has no figure, and why."""
+    if rows:
+        yield "## Not measured\n"
+        for where, group in groupby(sorted(rows, key=Measured.where), key=Measured.where):
+            lines = [f"- {one.result.code} {one.why_not()}" for one in sorted(group, key=lambda one: one.result.code)]
+            yield "\n".join([f"{where}:\n", *lines, ""])
 
 
 if __name__ == "__main__":

@@ -86,6 +86,18 @@ def test_evidence_comes_back_with_device_version_and_date(tmp_path: Path) -> Non
     assert "faster, 2x (1.9 to 2.1)" in lines[own + 1]
 
 
+def test_what_has_no_figure_is_kept_beside_what_has_and_says_why(tmp_path: Path) -> None:
+    late = Result("TPL301", FASTER.workload, FASTER.size, Verdict.NOT_MEASURABLE, reason="hung", failed=True)
+    other = Result("TPL998", "Other", "large", Verdict.NOT_MEASURABLE, reason="only 4 trials", failed=True)
+    folder = evidence.folder_of(tmp_path)
+    evidence.store(folder, MACHINE, [FASTER, other], memory="")
+    evidence.store(folder, MACHINE, [COMPILED, late], memory="")
+    assert evidence.lines("TPL998", tmp_path)[0] == "not measured yet"
+    assert evidence.lines("TPL998", tmp_path)[1].endswith("large: only 4 trials")
+    # A run that failed does not take away what an earlier one measured.
+    assert any("2x (1.9 to 2.1)" in line for line in evidence.lines("TPL301", tmp_path))
+
+
 def test_nothing_measured_is_nothing_kept(tmp_path: Path) -> None:
     assert evidence.store(evidence.folder_of(tmp_path), MACHINE, [NEEDS_CUDA], memory="") is None
     assert evidence.lines("TPL999", tmp_path) == ["not measured yet"]
