@@ -103,11 +103,11 @@ def needed(value: ast.expr, region: ast.AST) -> tuple[set[str], list[ast.AST]]:
     return names, parts
 
 
-def feeds_itself(call: ast.Call, region: ast.AST) -> bool:
-    """Whether what a call is given in a region comes from an earlier turn's call."""
+def feeds_itself(call: ast.Call, region: ast.AST, given: list[ast.expr] | None = None) -> bool:
+    """Whether what a call is given in a region, or these of its arguments, comes from an earlier turn's call."""
     return any(
         part is call
-        for item in arguments(call)
+        for item in (arguments(call) if given is None else given)
         for value in needed(item, region)[1]
         if value is not item
         for part in ast.walk(value)

@@ -1,0 +1,130 @@
+"""TPL611: a recurrent cell stepped over a sequence that is known."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Tier, argument, is_test
+
+from ._samples import feeds_itself, needed
+
+_CELLS = {"LSTMCell": "LSTM", "GRUCell": "GRU", "RNNCell": "RNN"}
+#: Loops of fewer turns are not worth a word.
+_FEW = 10
+
+
+class RnnCellInLoop(Rule):
+    """A recurrent cell is stepped over a known sequence in Python, where `nn.LSTM` or `nn.GRU` takes it as a whole.
+
+    Why it is slow
+    Each turn of the loop queues the cell's kernels for one position, and the part of its work that needs no earlier
+    state, the product of the input with the weights, is done one position at a time instead of in one product. A loop
+    over `nn.LSTMCell` took 4.4 times as long as `nn.LSTM` (measured on a CPU).
+
+    What to write instead
+    `nn.LSTM`, `nn.GRU` or `nn.RNN` with the same sizes, given the whole sequence: it returns the outputs of all
+    positions and the last state. Stacked cells are `num_layers`. Apply the layers that follow to all outputs at once.
+
+    When to leave it
+    Where an input comes from an earlier output, as in decoders and attention, where the state is changed between the
+    steps (masks, resets, normalisation, zoneout), and where the length depends on what is computed. perflint is silent
+    there, and for loops over models or layers instead of positions.
+
+    Fix safety
+    There is no automatic fix: the parameters have other names (`weight_ih_l0` for `weight_ih`), so that checkpoints
+    and the first weights change.
+    """
+
+    code, name = "TPL611", "rnn-cell-in-loop"
+    tier = Tier.EXTRA
+    impact = Impact.MEDIUM
+    confidence = Confidence.MEDIUM
+    listens = (Loops(*_CELLS),)
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if not isinstance(node, ast.For) or is_test(ctx.path) or _turns_rarely(node.iter) or _stops_early(node):
+            return
+        for statement in node.body:
+            call = statement.value if isinstance(statement, ast.Assign) else None
+            if not isinstance(call, ast.Call):
+                continue
+            cell = _CELLS.get(_class_of(call, ctx))
+            if cell is None or not _steps_through(call, node):
+                continue
+            yield self.finding(
+                call,
+                ctx,
+                f"`{ctx.text(call.func)}` is stepped through `{ctx.text(node.iter)}` in Python, one position a turn.",
+                advice=f"Give the whole sequence to an `nn.{cell}`, and apply what follows to all its outputs at once.",
+            )
+            return
+
+
+def _class_of(call: ast.Call, ctx: Context) -> str:
+    kind = ctx.kind(call.func)
+    module, _, name = kind.qualified.rpartition(".")
+    return name if module.startswith("torch.nn") else ""
+
+
+def _turns_rarely(turns: ast.expr) -> bool:
+    if not isinstance(turns, ast.Call) or not isinstance(turns.func, ast.Name) or turns.func.id != "range":
+        return isinstance(turns, (ast.List, ast.Tuple))
+    stop = turns.args[min(1, len(turns.args) - 1)] if turns.args else None
+    return isinstance(stop, ast.Constant) and isinstance(stop.value, int) and stop.value < _FEW
+
+
+def _stops_early(loop: ast.For) -> bool:
+    return any(isinstance(part, (ast.Break, ast.Return, ast.Yield)) for part in ast.walk(loop))
+
+
+def _steps_through(call: ast.Call, loop: ast.For) -> bool:
+    """Whether the input is there before the loop, and the state goes from turn to turn through the cell only."""
+    given, state = argument(call, 0, "input"), argument(call, 1, "hx")
+    if given is None or state is None or feeds_itself(call, loop, [given]):
+        return False
+    turning = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
+    if turning & {part.id for part in ast.walk(call.func) if isinstance(part, ast.Name)}:
+        return False  # Another cell on each turn: a stack of layers.
+    if not turning & needed(given, loop)[0] or not _is_by_position(given, turning, loop):
+        return False
+    carried = {part.id for part in ast.walk(state) if isinstance(part, ast.Name)}
+    return bool(carried) and all(_values(name, loop) == [call] for name in carried)
+
+
+def _is_by_position(given: ast.expr, turning: set[str], loop: ast.For) -> bool:
+    """Whether a turn's input is an element of the sequence: the loop's own, or the one at its index."""
+    counts = isinstance(loop.iter, ast.Call) and isinstance(loop.iter.func, ast.Name) and loop.iter.func.id == "range"
+    if not counts:
+        return True
+    for part in needed(given, loop)[1]:
+        for item in ast.walk(part):
+            if isinstance(item, ast.Subscript) and any(
+                isinstance(name, ast.Name) and name.id in turning for name in ast.walk(item.slice)
+            ):
+                return True
+    return False
+
+
+def _values(name: str, loop: ast.For) -> list[ast.expr]:
+    """What a loop sets a name to."""
+    found: list[ast.expr] = []
+    for part in ast.walk(loop):
+        targets: list[ast.expr] = []
+        value: ast.expr | None = None
+        if isinstance(part, ast.Assign):
+            targets, value = part.targets, part.value
+        elif isinstance(part, (ast.AugAssign, ast.AnnAssign)):
+            targets, value = [part.target], part.value
+        if value is not None and any(name in _set_by(target) for target in targets):
+            found.append(value)
+    return found
+
+
+def _set_by(target: ast.expr) -> set[str]:
+    """The names that a target sets, or into which it stores."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return {name for item in target.elts for name in _set_by(item)}
+    while isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
+        target = target.value
+    return {target.id} if isinstance(target, ast.Name) else set()
