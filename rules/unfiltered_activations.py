@@ -1,0 +1,229 @@
+"""TPL313: forwards that keep the activations of every layer for the one that is read."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import (
+    Calls,
+    Context,
+    Definition,
+    Finding,
+    Heat,
+    Impact,
+    Nodes,
+    Rule,
+    callee_name,
+    has_unpacking,
+    is_constant,
+    is_test,
+    keyword,
+)
+
+#: Calls that are given the switch and run no single forward.
+_OTHERS = frozenset({"generate", "from_pretrained", "from_config", "update", "dict"})
+_FILTERS = ("names_filter", "stop_at_layer")
+#: One of these stands near such a call: what is read, or what switches gradients off.
+_MENTIONED = ("hidden_states", "no_grad", "inference_mode")
+#: So many reads can be named in a filter.
+_FEW = 2
+_DEPTH = 3
+
+
+class UnfilteredActivations(Rule):
+    """A forward keeps the activations of every layer, and one of them is read.
+
+    Why it is slow
+    `run_with_cache` keeps each activation of the model, with the attention patterns and the insides of each block, and
+    `output_hidden_states=True` one tensor of batch x length x width for each layer: all of it stays in memory until
+    the result goes, which is the room that a larger batch would take. What is behind the layer that is read is also
+    computed for nothing.
+
+    What to write instead
+    `model.run_with_cache(tokens, names_filter="blocks.5.hook_resid_post")`, with `stop_at_layer=6` where the logits are
+    not needed. For a model of transformers: the base model's `last_hidden_state` in place of `hidden_states[-1]`, or a
+    forward hook on the layer.
+
+    When to leave it
+    Where several layers are read, or the whole is handed on: perflint is silent unless it sees every read. With
+    gradients on, autograd keeps the hidden states of the layers for the backward anyway.
+
+    Fix safety
+    There is no fix: `hidden_states[-1]` comes after the last norm in some models and before it in others.
+    """
+
+    code, name = "TPL313", "unfiltered-activations"
+    impact = Impact.MEDIUM
+    listens = (Calls("run_with_cache"), Nodes(ast.keyword, mentioning=_MENTIONED))
+
+    def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if isinstance(node, ast.Call):
+            yield from self._cache(node, ctx)
+        elif isinstance(node, ast.keyword) and node.arg == "output_hidden_states":
+            call = ctx.tree.parent(node)
+            if isinstance(call, ast.Call) and is_constant(node.value, value=True):
+                yield from self._hidden_states(call, ctx)
+
+    def _cache(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
+        if has_unpacking(node) or any(keyword(node, name) is not None for name in _FILTERS) or is_test(ctx.path):
+            return
+        keys = _Reads(node, ctx).of_cache()
+        if not keys or len(keys) > _FEW:
+            return
+        names = " and ".join(f"`{key}`" for key in keys)
+        wanted = keys[0] if len(keys) == 1 else f"[{', '.join(keys)}]"
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node.func)}` keeps every activation of the model, and only {names} "
+            f"{'is' if len(keys) == 1 else 'are'} read.",
+            advice=f"Keep no more than that: `names_filter={wanted}`.",
+        )
+
+    def _hidden_states(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
+        if callee_name(node) in _OTHERS or is_test(ctx.path):
+            return
+        if not ctx.grad_off(node) or not _is_repeated(node, ctx):
+            return
+        layers = _Reads(node, ctx).of_output()
+        if layers is None or len(layers) != 1:
+            return
+        last = layers[0] == "-1"
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node.func)}` keeps the hidden states of every layer, and only `hidden_states[{layers[0]}]` "
+            "is read.",
+            advice="Read `last_hidden_state` of the model below the head, and leave the switch out."
+            if last
+            else "Take this one layer's output by a forward hook, and leave the switch out.",
+        )
+
+
+def _is_repeated(call: ast.Call, ctx: Context) -> bool:
+    """Whether a model runs again and again here: in hot code, or in a loop that is none over several models."""
+    if ctx.heat(call) >= Heat.EPOCH:
+        return True
+    model = {part.id for part in ast.walk(call.func) if isinstance(part, ast.Name)}
+    return any(
+        not isinstance(loop, (ast.For, ast.AsyncFor))
+        or model.isdisjoint(part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name))
+        for loop in ctx.loops(call)
+    )
+
+
+class _Reads:
+    """What is read of the result of a call, where every use can be seen."""
+
+    def __init__(self, call: ast.Call, ctx: Context) -> None:
+        self.call, self.ctx = call, ctx
+        self.found: list[str] = []
+
+    def of_cache(self) -> list[str]:
+        """The keys read of the cache that `run_with_cache` gives; none where it may be read in other ways."""
+        parent = self.ctx.tree.parent(self.call)
+        if isinstance(parent, ast.Subscript) and is_constant(parent.slice, value=1):
+            return self.found if self._is_item(parent) else []
+        if not isinstance(parent, ast.Assign) or len(parent.targets) != 1:
+            return []
+        target = parent.targets[0]
+        if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(target.elts[1], ast.Name):
+            return []
+        uses = self._uses(target.elts[1])
+        return self.found if uses and all(self._is_item(use) for use in uses) else []
+
+    def of_output(self) -> list[str] | None:
+        """The layers read of a model's output, None where it may be read in other ways."""
+        return self.found if self._is_output(self.call, _DEPTH) else None
+
+    def _uses(self, target: ast.Name) -> list[ast.Name]:
+        flow = self.ctx.inference.flow
+        made = flow.definition_at(target)
+        if made is None or isinstance(self.ctx.tree.scope_of(target), (ast.Module, ast.ClassDef)):
+            return []
+        uses = flow.uses_of(made)
+        return uses if all(self._is_alike(other) for use in uses for other in flow.definitions(use)) else []
+
+    def _is_alike(self, made: Definition) -> bool:
+        """Whether another value of the same name comes from a forward of the same kind."""
+        if made.value is None or made.path != ((1,) if callee_name(self.call) == "run_with_cache" else ()):
+            return False
+        if isinstance(made.value, ast.Call):
+            name, switch = callee_name(self.call), keyword(made.value, "output_hidden_states")
+            return switch is not None or callee_name(made.value) == name == "run_with_cache"
+        return True
+
+    def _is_item(self, value: ast.expr) -> bool:
+        """Whether one item of a mapping or tuple is read, the same on every turn of what is around it."""
+        parent = self.ctx.tree.parent(value)
+        if not isinstance(parent, ast.Subscript) or parent.value is not value or not isinstance(parent.ctx, ast.Load):
+            return False
+        if isinstance(parent.slice, ast.Slice) or self._varies(parent.slice):
+            return False
+        text = self.ctx.text(parent.slice)
+        if text not in self.found:
+            self.found.append(text)
+        return True
+
+    def _varies(self, key: ast.expr) -> bool:
+        """Whether a key depends on what a loop behind the call binds."""
+        around = {id(loop) for loop in self.ctx.tree.ancestors(self.call)}
+        for part in ast.walk(key):
+            if not isinstance(part, ast.Name):
+                continue
+            for made in self.ctx.inference.flow.definitions(part):
+                if isinstance(made.node, ast.comprehension) and id(made.node) not in around:
+                    return True
+                loops = [made.node] if isinstance(made.node, ast.For) else self.ctx.loops(made.node)
+                if any(id(loop) not in around for loop in loops):
+                    return True
+        return False
+
+    def _is_output(self, value: ast.expr, depth: int) -> bool:
+        parent = self.ctx.tree.parent(value)
+        if isinstance(parent, ast.Assign) and parent.value is value and len(parent.targets) == 1 and depth:
+            target = parent.targets[0]
+            uses = self._uses(target) if isinstance(target, ast.Name) else []
+            return bool(uses) and all(self._is_output(use, depth - 1) for use in uses)
+        if isinstance(parent, ast.Attribute):
+            return parent.attr != "hidden_states" or self._are_states(parent, depth)
+        if isinstance(parent, ast.Subscript) and parent.value is value:
+            if is_constant(parent.slice, value="hidden_states"):
+                return self._are_states(parent, depth)
+            return isinstance(parent.slice, ast.Constant) and (
+                isinstance(parent.slice.value, str) or is_constant(parent.slice, value=0)
+            )
+        if isinstance(parent, ast.Call) and value in parent.args:
+            return callee_name(parent) in ("hasattr", "isinstance") or self._is_read_by(parent, value, depth)
+        return False
+
+    def _are_states(self, value: ast.expr, depth: int) -> bool:
+        parent = self.ctx.tree.parent(value)
+        if isinstance(parent, ast.IfExp) and value is not parent.test:
+            value, parent = parent, self.ctx.tree.parent(parent)
+        if isinstance(parent, ast.Assign) and parent.value is value and len(parent.targets) == 1 and depth:
+            target = parent.targets[0]
+            uses = self._uses(target) if isinstance(target, ast.Name) else []
+            return bool(uses) and all(self._are_states(use, depth - 1) for use in uses)
+        if isinstance(parent, ast.Compare):
+            return all(isinstance(item, ast.Constant) and item.value is None for item in parent.comparators)
+        return self._is_item(value)
+
+    def _is_read_by(self, call: ast.Call, value: ast.expr, depth: int) -> bool:
+        """Whether a function of this file reads one item of the output that it is given."""
+        ref = self.ctx.project_target(call.func)
+        if ref is None or ref.kind != "function" or ref.path != self.ctx.path or not depth:
+            return False
+        position = call.args.index(value)
+        for function in self.ctx.tree.module.body:
+            if (
+                isinstance(function, ast.FunctionDef)
+                and function.name == ref.name
+                and position < len(function.args.args)
+            ):
+                self.ctx.tree.link(function)
+                name = function.args.args[position].arg
+                uses = self.ctx.inference.flow.uses(function).get(name, [])
+                return bool(uses) and all(self._is_output(use, depth - 1) for use in uses)
+        return False
