@@ -23,8 +23,8 @@ They are stripped before the analysis, lines stay put. All core rules run on eve
 may have a word for every program, on the cases of their own folder and where a marker names them. Afterwards the safe
 fixes must give `<case>.fixed.py` and all fixes `<case>.unsafe.py` (for a case that is a folder: the folders
 `<case>.fixed` and `<case>.unsafe`), the result must parse, and a second round must change nothing. A missing `.fixed`
-means that no safe fix may change the case; a missing `.unsafe` that the other fixes add nothing to it. `measure.py` is
-no case. With
+means that no safe fix may change the case; a missing `.unsafe` that the other fixes add nothing to it. `measure.py` (a
+benchmark) and `run.py` (what runs the cases before and after their fixes) are no cases. With
 `PERFLINT_BLESS=1` in the environment these files are rewritten instead of compared: review the difference.
 Groups whose name begins with `_` test the engine: rules run only on cases that mark a finding.
 """
@@ -58,7 +58,7 @@ from perflint.source.file import SourceFile
 from perflint.source.parse import parse
 from perflint.source.tree import Tree
 
-__all__ = ["Case", "FixtureError", "Marker", "Verb", "check_case", "find_cases", "read_markers"]
+__all__ = ["Case", "FixtureError", "Marker", "Verb", "check_case", "find_cases", "numerics_of", "read_markers"]
 
 #: Suffix of the sibling that holds a case's text after the fixes, by the weakest applicability applied.
 _RESULTS = {Applicability.SAFE: ".fixed", Applicability.UNSAFE: ".unsafe"}
@@ -66,6 +66,7 @@ _RESULTS = {Applicability.SAFE: ".fixed", Applicability.UNSAFE: ".unsafe"}
 _STARTS = re.compile(r"[ \t]*#[ \t]*(?:expect|missed|false|heat|kind):")
 _ITEM = re.compile(r'\s*([A-Za-z][\w-]*)(?:\s+"([^"]*)")?\s*(,?)')
 _VERB = re.compile(r"\s*#\s*(expect|missed|false|heat|kind):")
+_NO_CASES = frozenset({"measure.py", "run.py"})
 #: A rule's folder, or one of the engine's.
 _GROUP = re.compile(r"[A-Z]+\d+-|_[a-z]")
 
@@ -147,7 +148,7 @@ def _cases_of(group: Path) -> list[Case]:
     cases: list[Path] = []
     results: list[Path] = []
     for path in sorted(group.iterdir()):
-        if path.name.startswith((".", "__")) or path.name == "measure.py":
+        if path.name.startswith((".", "__")) or path.name in _NO_CASES:
             continue
         if not (path.is_dir() or path.suffix == ".py"):
             continue
@@ -228,6 +229,15 @@ def check_case(case: Case, *, rules: Sequence[type[Rule]] | None = None, bless: 
         wrong += _compare_run(case, marked, run, bless=bless)
     if wrong:
         raise AssertionError("\n".join([f"{case}:", *wrong]))
+
+
+def numerics_of(case: Case) -> dict[Applicability, frozenset[str]]:
+    """The numerics classes that the fixes of `case` state, by the weakest applicability applied."""
+    marked = dict(case.read())
+    rules = [rule() for rule in _rules_for(case, marked)]
+    found = _check({name: item.text for name, item in marked.items()}, rules).findings
+    fixes = [finding.fix for finding in found if finding.fix is not None]
+    return {weakest: frozenset(fix.numerics for fix in fixes if fix.applicability >= weakest) for weakest in _RESULTS}
 
 
 def _rules_for(case: Case, marked: Mapping[str, Marked]) -> list[type[Rule]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from string import Formatter
 from typing import NamedTuple
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Impact, Nodes, Rule, callee_name
@@ -40,7 +41,8 @@ class GraphKeptByAccumulator(Rule):
 
     Fix safety
     Safe where each loss was walked back by itself in the same turn and what is kept is only read: the numbers are the
-    same bits. Elsewhere it is not certain that the value is a tensor.
+    same bits. Elsewhere it is not certain that the value is a tensor; and a text made of a tensor as it is, as by
+    `print(total)`, names the graph that the fix takes away.
     """
 
     code, name = "TPL306", "graph-kept-by-accumulator"
@@ -58,11 +60,16 @@ class GraphKeptByAccumulator(Rule):
         if not _starts_before(kept.name, node, loop, ctx) or not _is_only_read(kept.name, node, ctx):
             return
         value = ctx.text(kept.value)
+        reason = ""
+        if not walked_back:
+            reason = f"`{value}` is not known to be a tensor"
+        elif any(_becomes_text(use, ctx) for use in _uses(kept.name, node, ctx)):
+            reason = f"what is shown of `{kept.name}` may name its graph: `grad_fn=...` would be gone from the text"
         fix = Fix(
             "Keep the value without its graph",
-            Applicability.SAFE if walked_back else Applicability.UNSAFE,
+            Applicability.UNSAFE if reason else Applicability.SAFE,
             (ctx.edit.append_method(kept.value, "detach()"),),
-            reason="" if walked_back else f"`{value}` is not known to be a tensor",
+            reason=reason,
         )
         held = "its graph" if walked_back else "its graph and all activations"
         yield self.finding(
@@ -181,17 +188,22 @@ def _function(node: ast.AST, ctx: Context) -> ast.AST:
 
 def _is_only_read(name: str, node: ast.AST, ctx: Context) -> bool:
     """Whether every use of the name in its function reads numbers from it."""
+    uses = _uses(name, node, ctx)
+    return bool(uses) and all(_reads_number(use, ctx) for use in uses)
+
+
+def _uses(name: str, node: ast.AST, ctx: Context) -> list[ast.Name]:
+    """Where the function reads what is kept; none at module level, where others may read it."""
     function = _function(node, ctx)
     if isinstance(function, ast.Module):
-        return False
+        return []
     own = {id(part) for part in ast.walk(node)}
     uses = [
         part
         for part in ast.walk(function)
         if isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load) and id(part) not in own
     ]
-    uses = [use for use in uses if not _is_rebound_behind(use, ctx.loops(node)[0], ctx)]
-    return bool(uses) and all(_reads_number(use, ctx) for use in uses)
+    return [use for use in uses if not _is_rebound_behind(use, ctx.loops(node)[0], ctx)]
 
 
 def _is_rebound_behind(use: ast.Name, loop: ast.stmt, ctx: Context) -> bool:
@@ -221,6 +233,31 @@ def _reads_number(use: ast.expr, ctx: Context) -> bool:
             return False
         child = outer
     return False
+
+
+def _becomes_text(use: ast.expr, ctx: Context) -> bool:
+    """Whether a tensor made of what is kept is shown by `str`, which names its graph; a format shows the number."""
+    child: ast.AST = use
+    for outer in ctx.tree.ancestors(use):
+        if isinstance(outer, ast.FormattedValue):
+            return outer.format_spec is None
+        if isinstance(outer, ast.Call):
+            name = callee_name(outer)
+            if child is not outer.func and (name in ("print", "str", "repr") or _LOGGERS.search(name)):
+                return True
+            if name in _READERS:
+                return name == "format" and child is not outer.func and not _has_spec(outer)
+        elif isinstance(outer, (ast.stmt, ast.Compare)):
+            return False
+        child = outer
+    return False
+
+
+def _has_spec(call: ast.Call) -> bool:
+    """Whether `"{:.3f}".format(total)` says how each value is written."""
+    text = call.func.value if isinstance(call.func, ast.Attribute) else None
+    written = isinstance(text, ast.Constant) and isinstance(text.value, str)
+    return written and all(spec for _, name, spec, _ in Formatter().parse(text.value) if name is not None)  # type: ignore[union-attr]
 
 
 def _names(region: ast.AST) -> Iterator[str]:

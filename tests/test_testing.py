@@ -58,7 +58,16 @@ def test_a_marker_that_does_not_read_is_an_error(comment: str) -> None:
 
 
 def test_files_and_folders_are_cases_and_their_results_are_not(tmp_path: Path) -> None:
-    files = ["b.py", "b.fixed.py", "a/train.py", "a.unsafe/train.py", "measure.py", "__pycache__/b.py", "notes.md"]
+    files = [
+        "b.py",
+        "b.fixed.py",
+        "a/train.py",
+        "a.unsafe/train.py",
+        "measure.py",
+        "run.py",
+        "__pycache__/b.py",
+        "notes.md",
+    ]
     cases = make(tmp_path, dict.fromkeys(files, ""))
     assert [str(case) for case in cases] == ["TPL303-gc-in-hot-loop/a", "TPL303-gc-in-hot-loop/b"]
 
