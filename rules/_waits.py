@@ -29,6 +29,7 @@ _FOR_PEOPLE = re.compile(r"plot|visuali[sz]|draw|render|_cpu$", re.IGNORECASE)
 #: Methods of a tensor that give a tensor on the same device.
 _KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squeeze".split())
 _BACKWARD = ("backward", "manual_backward")
+_STEP_ROLES = ("train", "batches", "eval", "decode")
 #: Names of what is on the host as a rule: arrays, lengths (which packing wants there), what tokenizers give.
 _HOST_NAME = re.compile(
     r"^(np|numpy|pd|math|jnp|random|counts?)$|len(gth)?s?(_|$)|tokeniz|processor|numpy|_np|cpu|host", re.IGNORECASE
@@ -88,12 +89,12 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) ->
 
 
 def _is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context) -> bool:
-    """Whether nothing is known of what is read in a forward or a training step, and nothing speaks for the host: no
-    numpy, lengths or tokenizers in it, and a program, or for a step a file, that means to use an accelerator.
+    """Whether nothing is known of what is read in a forward or a step, and nothing speaks for the host: no numpy,
+    lengths or tokenizers in it, and a program, or for a step a file, that means to use an accelerator.
     """
     if kind.known or kind.place is not Place.UNKNOWN:
         return False
-    if not (in_forward(value, ctx) or (ctx.role(value) == "train" and ctx.mentions(*_ACCELERATOR_WORDS))):
+    if not (in_forward(value, ctx) or (ctx.role(value) in _STEP_ROLES and ctx.mentions(*_ACCELERATOR_WORDS))):
         return False
     names = (getattr(part, "id", "") or getattr(part, "attr", "") for part in ast.walk(value))
     return uses_accelerator(ctx) and not any(_HOST_NAME.search(name) for name in names)
