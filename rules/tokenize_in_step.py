@@ -6,13 +6,15 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, Tag, callee_name, is_test
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, Scope, Tag, callee_name, is_test
 
-_METHODS = ("encode", "encode_plus", "batch_encode_plus", "tokenize")
+_METHODS = ("encode", "encode_plus", "batch_encode_plus", "tokenize", "apply_chat_template")
 _NAMES = ("tokenizer", "tok", "_tokenizer", "text_tokenizer", "bert_tokenizer", "clip_tokenizer")
 _TOKENIZER = re.compile(r"(?:^|_)tok(?:enizer)?s?$", re.IGNORECASE)
 #: What makes the text in the step itself: then there is nothing to tokenize beforehand.
-_FRESH = frozenset("generate decode batch_decode sample rollout rollouts respond chat completions".split())
+_FRESH = frozenset("generate sample rollout rollouts respond chat completions".split())
+#: What turns tokens into text, for the step's own use where it stands before the tokenizer, and for a log after it.
+_DECODES = frozenset({"decode", "batch_decode"})
 
 
 class TokenizeInStep(Rule):
@@ -46,7 +48,7 @@ class TokenizeInStep(Rule):
         if ctx.role(node) != "train" or ctx.grad_off(node) or _makes_text(node, ctx):
             return
         constant = isinstance(node.args[0], ast.Constant)
-        if not constant and not _is_in_step(node, ctx):
+        if not constant and not _is_in_step(node, ctx) and not _comes_from_step(node, ctx):
             return  # the text comes from a caller, who may have made it just now
         yield self.finding(
             node,
@@ -87,11 +89,56 @@ def _is_in_step(node: ast.Call, ctx: Context) -> bool:
 
 
 def _makes_text(node: ast.Call, ctx: Context) -> bool:
-    """Whether the function that tokenizes, or the step above it, also generates or decodes text."""
+    """Whether the step that tokenizes generates text, or decodes some before it tokenizes."""
+    loops = [loop for loop in ctx.loops(node) if ctx.is_root_loop(loop)]
     function = ctx.tree.function_of(node)
-    place: ast.AST = function if function is not None else ctx.tree.statement_of(node)
+    place: ast.AST = loops[0] if loops else function if function is not None else ctx.tree.statement_of(node)
     for part in ast.walk(place):
-        if isinstance(part, ast.Call) and callee_name(part) in _FRESH:
-            return True
+        if isinstance(part, ast.Call):
+            name = callee_name(part)
+            if name in _FRESH or (name in _DECODES and (not loops or part.lineno <= node.lineno)):
+                return True
     _, route, _ = ctx.heat_and_route(node)
     return any(re.search(r"generat|rollout|sampl|reward|env\b", hop.text, re.IGNORECASE) for hop in route)
+
+
+def _comes_from_step(node: ast.Call, ctx: Context) -> bool:
+    """Whether the text is handed down from the training loop, through functions none of which makes any."""
+    scope, place = ctx.scope(node), node.lineno
+    for _ in range(_LONGEST):
+        facts = ctx.program.function(scope)
+        reason = ctx.program.heatmap.reason(scope)
+        names = {_last(call.func) for call in facts.calls}
+        if reason.edge is None or reason.edge.confidence < Confidence.HIGH:
+            return False
+        if names & (_FRESH | _DECODES):
+            return False
+        edge = reason.edge
+        scope, place = edge.caller, edge.line
+        if _is_in_root_loop(scope, edge.context, ctx):
+            calls = [call for call in ctx.program.function(scope).calls if _is_in_root_loop(scope, call.context, ctx)]
+            return not any(
+                _last(call.func) in _FRESH or (_last(call.func) in _DECODES and call.line <= place) for call in calls
+            )
+    return False
+
+
+#: Calls between the loop and the tokenizer; past that many nobody follows the text.
+_LONGEST = 6
+
+
+def _is_in_root_loop(scope: Scope, context: int, ctx: Context) -> bool:
+    contexts = ctx.program.function(scope).contexts
+    while context >= 0:
+        if contexts[context].kind == "loop":
+            loop = ctx.program.roots.loops.get((scope, int(contexts[context].detail)))
+            if loop is not None and loop.heat >= Heat.STEP:
+                return True
+        context = contexts[context].parent
+    return False
+
+
+def _last(value: object) -> str:
+    if isinstance(value, str):
+        return value.rpartition(".")[2]
+    return str(value[2]) if isinstance(value, tuple) and len(value) > 2 and value[0] == "attr" else ""
