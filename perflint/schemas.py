@@ -16,6 +16,32 @@ _LEVELS = [level.label for level in Confidence]
 _LEVEL = "|".join(_LEVELS)
 _FAIL_ON = f"^((impact=)?({_LEVEL})|confidence=({_LEVEL}))(,((impact=)?({_LEVEL})|confidence=({_LEVEL})))*$"
 
+_TEXT: Json = {"type": "string"}
+_FROM_ZERO: Json = {"type": "number", "minimum": 0}
+_DURATION: Json = {
+    "anyOf": [
+        {"type": "number", "exclusiveMinimum": 0},
+        {"type": "string", "pattern": r"^\s*(?=[\d.]*[1-9])\d+(\.\d+)?\s*(ms|s|m|min|h)?\s*$"},
+    ]
+}
+
+_VERIFY: dict[str, tuple[str, Json]] = {
+    "bench": ("The callable to try fixes under: `package.module:name` or `file.py:name`.", _TEXT),
+    "command": ("The command to try fixes under.", _TEXT),
+    "metric": ("Pattern with a group: the figure that the command prints and is measured by.", _TEXT),
+    "higher-is-better": ("Whether more of the metric is better.", {"type": "boolean"}),
+    "result": ("Pattern with a group: what the command prints that no fix may change.", _TEXT),
+    "budget": ("Time for one comparison: seconds, or a text such as `2m`. Default: 60s.", _DURATION),
+    "timeout": ("Time for one run. Default: 300s.", _DURATION),
+    "precision": ("A comparison ends once its ratio is known to within this. Default: 0.025.", _FROM_ZERO),
+    "device": ("cpu, cuda, cuda:1, mps, xpu or auto, the default.", _TEXT),
+    "rtol": ("How far results may differ, relatively. Default: 1e-5.", _FROM_ZERO),
+    "atol": ("How far results may differ, absolutely. Default: 1e-8.", _FROM_ZERO),
+    "seed": ("Of the random numbers of both sides. Default: 0.", {"type": "integer"}),
+    "link": ("Folders of data that become links in the copy of the tree.", _STRINGS),
+    "min-speedup": ("Keep fixes that are at least this many times as fast.", _FROM_ZERO),
+}
+
 _KEYS: dict[str, tuple[str, Json]] = {
     "select": ("Rules to run: codes, beginnings of codes, names or ALL. Default: all core rules.", _STRINGS),
     "ignore": ("Rules to leave out.", _STRINGS),
@@ -46,7 +72,14 @@ _KEYS: dict[str, tuple[str, Json]] = {
         "Seconds of processor time one file may take, before it is left with an error; 0 is no limit. Default: 30.",
         {"type": "number", "minimum": 0, "maximum": LONGEST},
     ),
-    "verify": ("How `perflint verify` measures.", {"type": "object"}),
+    "verify": (
+        "How `perflint verify` measures.",
+        {
+            "type": "object",
+            "properties": {key: {"description": said, **schema} for key, (said, schema) in _VERIFY.items()},
+            "additionalProperties": False,
+        },
+    ),
 }
 
 

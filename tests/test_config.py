@@ -12,6 +12,7 @@ from perflint import schemas, settings
 from perflint.cli import app
 from perflint.errors import SettingsError
 from perflint.report import FORMATS
+from perflint.verify import options
 
 HOT = """import gc
 
@@ -82,6 +83,39 @@ def schema(capsys: pytest.CaptureFixture[str], of: str) -> Any:
 
 def test_the_schema_knows_every_key() -> None:
     assert set(schemas.configuration()["properties"]) == set(settings._READERS)
+
+
+VERIFY: list[dict[str, Any]] = [
+    {},
+    {"bench": "a:b", "budget": "2m", "timeout": 5, "seed": -1, "rtol": 0, "min-speedup": 1.02, "link": ["data"]},
+    {"command": "python a.py", "metric": "(.*)", "higher-is-better": True, "budget": "500 ms"},
+    {"budgte": "1s"},
+    {"budget": "soon"},
+    {"budget": "0s"},
+    {"budget": 0},
+    {"budget": True},
+    {"higher-is-better": "yes"},
+    {"atol": -1},
+    {"seed": 0.5},
+    {"link": "data"},
+    {"bench": 1},
+]
+
+
+def test_the_schema_knows_every_key_of_verify() -> None:
+    assert set(schemas.configuration()["properties"]["verify"]["properties"]) == set(options._READERS)
+
+
+@pytest.mark.parametrize("table", VERIFY, ids=str)
+def test_the_schema_takes_what_verify_takes(table: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    found = settings.settings_of({"verify": table}, Path("perflint.toml").absolute())
+    try:
+        options.options_from(found, {})
+    except SettingsError:
+        right = False
+    else:
+        right = True
+    assert schema(capsys, "config").is_valid({"verify": table}) is right
 
 
 CONFIGURATIONS: list[dict[str, Any]] = [
