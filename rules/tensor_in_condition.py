@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Heat, Impact, Nodes, Rule
+from perflint.api import Confidence, Context, Finding, Heat, Impact, Nodes, Rule, Tag
 
 from ._waits import certainty_on_device, in_forward, is_exceptional, uses_accelerator, works_on_host
 
@@ -87,9 +87,21 @@ def _certainty(leaf: ast.expr, ctx: Context) -> Confidence | None:
     found = certainty_on_device(leaf, ctx)
     if found is None:
         return Confidence.MEDIUM if _reduces_unknown(leaf, ctx) else None
+    if isinstance(leaf, ast.Compare) and found < Confidence.HIGH and _compares_sizes(leaf, ctx):
+        return None
     if isinstance(leaf, (ast.Call, ast.Compare)) or (ctx.kind(leaf).scalar and found is Confidence.HIGH):
         return found
     return found if isinstance(leaf, ast.Name) and _is_row_of_tensor(leaf, ctx) else None
+
+
+def _compares_sizes(leaf: ast.Compare, ctx: Context) -> bool:
+    """Whether a number is compared with names of which it is only likely that they hold tensors: `L == H * W`, with H
+    and W out of what a module gives.
+    """
+    sides = (leaf.left, *leaf.comparators)
+    known = [side for side in sides if ctx.kind(side).tag is Tag.NUMBER and not isinstance(side, ast.Constant)]
+    others = [part for side in sides if side not in known for part in ast.walk(side)]
+    return bool(known) and not any(isinstance(part, (ast.Call, ast.Subscript)) for part in others)
 
 
 def _is_row_of_tensor(leaf: ast.Name, ctx: Context) -> bool:

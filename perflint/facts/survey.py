@@ -270,7 +270,8 @@ class _Surveyor(Expressions):
                 self.context = self.scope.push(self.context, _GRAD_CONTEXTS[switched], "", node.body[0], node.body[-1])
         self.block(node.body, self.context)
         self.context = here
-        return None
+        # `with ignore_errors(): return fast(x)`: what follows runs when an error was swallowed.
+        return guards.RARE if guards.ends_block(node.body) else None
 
     def try_(self, node: ast.Try) -> str | None:
         here = self.context
