@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from perflint.api import Context
 
@@ -11,12 +12,19 @@ _PRESSURE = frozenset(
     "get_memory free_memory used_memory memory_summary memory_stats is_oom oom low_memory".split()
 )
 
+_RETRY = re.compile(r"(?:^|_)oom(?:$|_)|out_of_memory")
+
 
 def is_load_shedding(node: ast.AST, ctx: Context) -> bool:
-    """Whether `node` runs only when memory is short: under a test of how much is used."""
+    """Whether `node` runs only when memory is short: under a test of how much is used, or in what tries again then."""
+    inside = True
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return False
+            inside = False
+            if _RETRY.search(outer.name):
+                return True
+        if not inside:
+            continue
         if isinstance(outer, ast.If):
             for part in ast.walk(outer.test):
                 name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""

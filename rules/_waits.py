@@ -72,7 +72,9 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) ->
         return Read(value, kind.certainty) if kind.tag is Tag.SCALER else None
     certainty = certainty_on_device(value, ctx)
     if name in ("cpu", "to"):
-        if certainty is None and name == "cpu" and _is_unknown_value(value, ctx):
+        # Only a model is moved for good by `vae.cpu()`: of a tensor the result is wanted.
+        is_wanted = not isinstance(ctx.tree.parent(call), ast.Expr)
+        if certainty is None and name == "cpu" and is_wanted and _is_unknown_value(value, ctx):
             certainty = Confidence.MEDIUM
         return Read(value, certainty, copies=True) if certainty is not None and _goes_to_host(call, name, ctx) else None
     if call.args or call.keywords:

@@ -60,7 +60,7 @@ class InvariantRecompute(Rule):
         if is_test(ctx.path) or is_timing(node) or starts_afresh(node) or _is_forever(node) or trains_inside(node, ctx):
             return
         for call in _calls(node, ctx):
-            if _is_cheap(call, ctx) or not _is_unchanging(call, node, ctx):
+            if _is_cheap(call, ctx) or _is_for_one_turn(call, node, ctx) or not _is_unchanging(call, node, ctx):
                 continue
             certain = is_forward(call, ctx)
             yield self.finding(
@@ -86,6 +86,27 @@ def _calls(loop: ast.For | ast.AsyncFor | ast.While, ctx: Context) -> Iterator[a
                 parent = ctx.tree.parent(part)
                 if not isinstance(parent, (ast.Expr, ast.Return)) and not _is_thrown_away(parent):
                     yield part
+
+
+def _is_for_one_turn(call: ast.Call, loop: ast.For | ast.AsyncFor | ast.While, ctx: Context) -> bool:
+    """Whether the call stands under `if t == last:`, a test of the loop's own variable that few turns pass."""
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    turns = set(names_in(loop.target))
+    child: ast.AST = call
+    for outer in ctx.tree.ancestors(call):
+        if outer is loop:
+            break
+        if isinstance(outer, ast.If) and child in outer.body:
+            tests = outer.test.values if isinstance(outer.test, ast.BoolOp) else [outer.test]
+            if any(_picks(test, turns) for test in tests):
+                return True
+        child = outer
+    return False
+
+
+def _picks(test: ast.expr, turns: set[str]) -> bool:
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and bool(turns & set(names_in(test)))
 
 
 def _is_thrown_away(parent: ast.AST | None) -> bool:

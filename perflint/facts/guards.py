@@ -28,7 +28,7 @@ Tests: TypeAlias = "dict[str, tuple[str | None, str | None]]"
 _NO_TESTS: Tests = {}
 
 _COUNTER = re.compile(
-    r"^(?:i|j|k|n|t|it|idx|ii|bi|ni|step|steps|iter|iters|iteration|iterations|batch|epoch|count|counter|num_updates|"
+    r"^(?:i|j|k|n|t|it|idx|ii|bi|ni|tick|cur_tick|step|steps|iter|iters|iteration|iterations|batch|epoch|count|counter|num_updates|"
     r"total_batch_idx|.*_(?:i|idx|index|step|steps|iter|iters|iteration|num|no|count|counter)|(?:step|iter|batch|global)_?\w*|"
     r"\w*(?:_step|Step|Iter))$"
 )
@@ -41,6 +41,17 @@ _SHOULD = re.compile(
 _DEBUG = re.compile(
     r"^(?:debug|_debug|is_debug|debugging|debug_mode|dry_run|profile|profiling|do_profile|sanity_check|verbose_debug)$"
 )
+#: Flags of what happens once: calibration, lazy set-up. They are on from then on.
+_DONE = re.compile(
+    r"(?:^|_)(?:initiali[sz]ed|inited|initted|calibrated|built|set_?up|ready|loaded|prepared|registered|started)$"
+)
+_FAILED = re.compile(r"(?:^|_)oom(?:$|_)|out_of_memory", re.IGNORECASE)
+#: The end of an episode, told by the environment, and the keys of what it tells then.
+_EPISODE_OVER = re.compile(r"^(?:dones?|(?:terminat|truncat)(?:ed|ions?)|terminal|episode_(?:over|done))$")
+_EPISODE_KEYS = frozenset({"episode", "final_info", "_final_info", "final_observation", "terminal_observation"})
+_DIVIDES = frozenset({"divisible_by", "is_divisible", "is_divisible_by"})
+_INTERVAL = re.compile(r"every|interval|_per_|freq|period", re.IGNORECASE)
+_COMPLAINTS = frozenset({"warn", "warning", "warn_once", "warning_once"})
 _MAKER = re.compile(
     r"^_*(?:lazy_?)?(?:init|build|set_?up|create|fill|load|make|refresh|compute|ensure|start|open)(?:_|$)"
 )
@@ -72,17 +83,17 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = 
             return RARE
         if name in {"any", "all"} and isinstance(test.func, ast.Attribute):
             return classify(test.func.value, body, known)
-        return PERIODIC if _SHOULD.search(name) else None
-    if isinstance(test, ast.Name) and test.id in known:
+        return PERIODIC if _SHOULD.search(name) or name in _DIVIDES else None
+    if isinstance(test, ast.Name) and test.id in known and known[test.id][0] is not None:
         return known[test.id][0]
     if isinstance(test, ast.Attribute) and body is not None and _switches_off(body, test):
         return LAZY  # `if self.first: ...; self.first = False`
     name = _last_name(test)
-    if _DEBUG.match(name):
+    if _DEBUG.match(name) or _FAILED.search(name):
         return RARE
     if _SHOULD.search(name):
         return PERIODIC
-    if re.match(r"^(?:is_|new_|found_)?(?:new_)?best(?:_\w+)?$", name):
+    if _EPISODE_OVER.match(name) or re.match(r"^(?:is_|new_|found_)?(?:new_)?best(?:_\w+)?$", name):
         return PERIODIC
     return None
 
@@ -98,7 +109,7 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: 
         return _hottest(kinds) if all(kinds) else None
     if isinstance(test, ast.Name) and test.id in known:
         return known[test.id][1]
-    if isinstance(test, ast.Attribute) and body is not None and _assigns(body, test):
+    if isinstance(test, ast.Attribute) and (_is_done(test) or (body is not None and _assigns(body, test))):
         return LAZY  # `if not self.ready: ...; self.ready = True`
     if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
         return _modulo(test)
@@ -156,6 +167,14 @@ def is_failure(body: list[ast.stmt]) -> bool:
     return False
 
 
+def is_complaint(body: list[ast.stmt]) -> bool:
+    """Whether `body` is there to warn of what should not be: `if not ok: logger.warning(...)`, a repair beside it."""
+    return len(body) <= 3 and any(
+        isinstance(item, ast.Expr) and isinstance(item.value, ast.Call) and _last_name(item.value.func) in _COMPLAINTS
+        for item in body
+    )
+
+
 def _kept_comparison(test: ast.Compare, known: Tests) -> tuple[str | None, str | None] | None:
     """What is known of `found is not None` for a value that was looked up, with the guards of true and false."""
     left, op, right = test.left, test.ops[0], test.comparators[0]
@@ -178,6 +197,9 @@ def _negated_comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: li
         return _comparison(left, ast.NotIn(), right, body)
     if isinstance(op, ast.Gt) and isinstance(left, ast.BinOp) and _is_zero(right):
         return _modulo(left)
+    if isinstance(op, ast.Lt) and isinstance(right, ast.BinOp) and isinstance(right.op, ast.Add):
+        # `if images < began + images_per_tick: continue`
+        return PERIODIC if any(_INTERVAL.search(_last_name(part)) for part in _names(right)) else None
     return None
 
 
@@ -193,6 +215,8 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
         # `if key not in self._cache: self._cache[key] = ...`: computed once for each key.
         return LAZY if body is not None and _fills(body, right) else None
     if isinstance(op, ast.In):
+        if isinstance(left, ast.Constant) and left.value in _EPISODE_KEYS:
+            return PERIODIC
         # `if i in self.plot_steps`: a counter looked up in a collection of chosen steps.
         return PERIODIC if _is_counter(left) and _last_name(left) not in ("n", "t") else None
     if isinstance(op, ast.Is) and isinstance(right, ast.Constant) and right.value is None:
@@ -200,8 +224,12 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
     if isinstance(op, (ast.Lt, ast.LtE)):
         if _is_counter(left) and isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value <= 10:
             return FIRST
+        if body is not None and _counts(body, left):
+            return FIRST  # `if shown < 5: shown += 1; ...`
         return _comparison(right, ast.Gt(), left, body)
     if isinstance(op, (ast.Gt, ast.GtE)):
+        if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub) and _INTERVAL.search(_last_name(right)):
+            return PERIODIC  # `if step - last_saved >= save_interval`
         if (
             isinstance(left, ast.BinOp)
             and isinstance(left.op, ast.Sub)
@@ -251,9 +279,16 @@ def _last_name(node: ast.expr) -> str:
     return ""
 
 
+def _is_done(test: ast.Attribute) -> bool:
+    """`if self.inited: return`, `if not self._calibrated: self.calibrate(x)`."""
+    return isinstance(test.value, ast.Name) and test.value.id == "self" and bool(_DONE.search(test.attr))
+
+
 def _is_counter(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
         return _is_counter(node.left)
+    if isinstance(node, ast.Call) and not node.args and not node.keywords:
+        return bool(_COUNTER.match(_last_name(node.func).removeprefix("get_")))  # `self.get_num_updates() == 0`
     return bool(_COUNTER.match(_last_name(node)))
 
 
@@ -263,7 +298,7 @@ def _is_last(node: ast.expr) -> bool:
         return isinstance(node.right, ast.Constant)
     if isinstance(node, ast.Call):
         return _last_name(node.func) == "len"
-    return bool(re.search(r"last|^max_|^num_|^total|^n_", _last_name(node)))
+    return bool(re.search(r"last|^_?max_|^_?num_|^total|^n_|warm_?up", _last_name(node)))
 
 
 def _is_next(node: ast.expr) -> bool:
@@ -353,6 +388,18 @@ def _fills(body: list[ast.stmt], mapping: ast.expr) -> bool:
                 if ast.dump(node.func.value) == wanted:
                     return True
     return False
+
+
+def _names(node: ast.expr) -> list[ast.expr]:
+    return [part for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute))]
+
+
+def _counts(body: list[ast.stmt], counter: ast.expr) -> bool:
+    """Whether `body` counts up what its own test compares."""
+    return isinstance(counter, ast.Name) and any(
+        isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Name) and item.target.id == counter.id
+        for item in body
+    )
 
 
 def _mentions(node: ast.expr, names: set[str]) -> bool:

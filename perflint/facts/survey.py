@@ -202,7 +202,8 @@ class _Surveyor(Expressions):
                 known = self.scope.tests
                 self.value(node.test, 0)
                 failure = guards.is_failure(node.body)
-                kind = guards.RARE if failure else guards.classify(node.test, node.body, known)
+                rare = failure or guards.is_complaint(node.body)
+                kind = guards.RARE if rare else guards.classify(node.test, node.body, known)
                 self.branch(node.body, context, kind)
                 if not node.orelse:
                     if not failure and context == here and guards.ends_block(node.body):

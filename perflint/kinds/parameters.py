@@ -174,7 +174,7 @@ class Parameters:
                     return True
                 if in_forward and (parent.attr == "shape" or (called and parent.attr in ("size", "view"))):
                     return True
-            elif in_forward and isinstance(parent, ast.Call) and use in parent.args and self._takes_tensors(parent):
+            elif in_forward and isinstance(parent, ast.Call) and use in parent.args and self._takes_tensor(parent, use):
                 return True
             elif in_forward and isinstance(parent, (ast.List, ast.Tuple)):
                 call = tree.parent(parent)
@@ -182,14 +182,17 @@ class Parameters:
                     return True
         return False
 
-    def _takes_tensors(self, call: ast.Call) -> bool:
-        """A torch function, or a layer of torch.nn held by the module."""
+    def _takes_tensor(self, call: ast.Call, given: ast.expr) -> bool:
+        """Whether a call takes `given` as a tensor: a torch function, or a layer held by the module.
+
+        A layer of torch.nn takes tensors only; another one may be told a height and a width besides its input.
+        """
         if self._is_torch_function(call):
             return True
         func = call.func
         if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self":
             held = self.inference.eval(func, None)
-            return held.tag is Tag.MODULE
+            return held.tag is Tag.MODULE and (held.qualified.startswith("torch.nn.") or call.args[0] is given)
         return False
 
     def _is_torch_function(self, call: ast.Call) -> bool:

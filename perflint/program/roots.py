@@ -72,6 +72,8 @@ _NOT_BATCHES = frozenset(
     "open reversed map filter".split()
 )
 _SAMPLING = frozenset({"multinomial", "argmax", "cat", "topk", "sample", "gumbel_softmax", "concat"})
+#: Calls that make what a training run begins with.
+_MAKERS = frozenset("from_pretrained from_config Adam AdamW SGD RMSprop Adagrad Adadelta configure_optimizers".split())
 _TELLING = _SAMPLING | frozenset("backward manual_backward step optimizer_step step_optimizer next __next__".split())
 
 
@@ -167,14 +169,19 @@ class RootFinder:
 
     def _training_functions(self) -> set[Scope]:
         """Functions that run a backward or an optimizer step outside any loop of their own."""
-        return self._holding(lambda call, scope: self.is_training_call(call.func, call.args, scope))
+        return self._holding(lambda call, scope: self.is_training_call(call.func, call.args, scope), _is_whole_run)
 
     def _batch_taking_functions(self) -> set[Scope]:
         """Functions that take the next batch from an iterator that outlives them, outside any loop of their own."""
-        return self._holding(lambda call, scope: self._advances(call, scope) and not _is_fresh(call))
+        return self._holding(lambda call, scope: self._advances(call, scope) and not _is_fresh(call), lambda _: False)
 
-    def _holding(self, wanted: Callable[[CallFacts, Scope], bool]) -> set[Scope]:
-        """Functions that make a wanted call outside their loops, themselves or through what they surely call."""
+    def _holding(
+        self, wanted: Callable[[CallFacts, Scope], bool], stops: Callable[[FunctionFacts], bool]
+    ) -> set[Scope]:
+        """Functions that make a wanted call outside their loops, themselves or through what they surely call.
+
+        What `stops` is neither found nor followed to its callers.
+        """
         found: set[Scope] = set()
         waiting: list[Scope] = []
         for path, summary in self.resolver.summaries.items():
@@ -182,8 +189,9 @@ class RootFinder:
                 scope = Scope(path, qualname)
                 for call in self._telling(scope, facts):
                     if innermost_loop(facts, call.context) is None and wanted(call, scope):
-                        found.add(scope)
-                        waiting.append(scope)
+                        if not stops(facts):
+                            found.add(scope)
+                            waiting.append(scope)
                         break
         while waiting:
             callee = waiting.pop()
@@ -194,6 +202,7 @@ class RootFinder:
                     edge.caller not in found
                     and edge.confidence == Confidence.HIGH
                     and innermost_loop(facts, edge.context) is None
+                    and not stops(facts)
                 ):
                     found.add(edge.caller)
                     waiting.append(edge.caller)
@@ -535,6 +544,11 @@ def _is_denoising(call: CallFacts) -> bool:
     """
     last, receiver = _callee(call.func)
     return last == "step" and len(call.args) >= 3 and bool(_SAMPLER_NAME.search(receiver))
+
+
+def _is_whole_run(facts: FunctionFacts) -> bool:
+    """Whether a function makes the model or the optimizer that it trains: a loop around it tries models, not steps."""
+    return any(_callee(call.func)[0] in _MAKERS for call in facts.calls)
 
 
 def _is_fresh(call: CallFacts) -> bool:
