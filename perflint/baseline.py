@@ -53,6 +53,8 @@ class Baseline:
     def read(cls, file: Path) -> Baseline:
         """Raises PerflintError when the file is not there or does not read as a baseline."""
         try:
+            if file.exists() and not file.is_file():  # a device may have no end
+                raise PerflintError(f"{file}: not a regular file")
             data = json.loads(file.read_text(encoding="utf-8"))
         except OSError as error:
             hint = "; 'perflint baseline write' makes it" if isinstance(error, FileNotFoundError) else ""

@@ -20,6 +20,7 @@ from typing import Any
 from perflint import __version__
 
 FOLDER = ".perflint_cache"
+_FILES = ("cache.sqlite", "cache.sqlite-journal", "cache.sqlite-wal", "cache.sqlite-shm")
 _LAYOUT = 1
 _MOST_BYTES = 256 * 1024 * 1024
 _IGNORE_ALL = "# Made by perflint; safe to delete.\n*\n"
@@ -113,9 +114,13 @@ class Cache:
 def _open(folder: Path) -> sqlite3.Connection:
     if folder.is_symlink():
         raise OSError("it is a symbolic link")
+    for name in _FILES:
+        # Through a link in a repository of somebody else, another program's database would be written.
+        if (folder / name).is_symlink():
+            raise OSError(f"{name} is a symbolic link")
     folder.mkdir(parents=True, exist_ok=True)
     ignore = folder / ".gitignore"
-    if not ignore.exists():
+    if not os.path.lexists(ignore):
         ignore.write_text(_IGNORE_ALL, encoding="utf-8")
     try:
         return _connect(folder)
@@ -144,7 +149,7 @@ def _connect(folder: Path) -> sqlite3.Connection:
 
 
 def _remove(folder: Path) -> None:
-    for name in ("cache.sqlite", "cache.sqlite-journal", "cache.sqlite-wal", "cache.sqlite-shm"):
+    for name in _FILES:
         with contextlib.suppress(OSError):
             (folder / name).unlink()
 

@@ -48,7 +48,7 @@ def _versions(text: str) -> Iterator[tuple[int, int]]:
 
 def _text(file: Path) -> str:
     try:
-        if file.stat().st_size > _LARGEST:
+        if not file.is_file() or file.stat().st_size > _LARGEST:  # a link may lead to a device without end
             return ""
         return file.read_text(encoding="utf-8", errors="replace")
     except (OSError, ValueError):

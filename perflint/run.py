@@ -27,7 +27,7 @@ from perflint.pytorch import versions
 from perflint.requirements import project_torch
 from perflint.source.file import SourceFile
 from perflint.source.parse import parse
-from perflint.source.read import decode_source, read_source
+from perflint.source.read import decode_source, read_bytes, read_source
 from perflint.source.suppressions import Suppressions, Used
 from perflint.stored import report_from_json, report_to_json
 from perflint.timelimit import OverTimeError, within
@@ -269,13 +269,13 @@ class _Run:
             return
         self.fingerprint = engine_fingerprint()
         for file in files:
-            with contextlib.suppress(OSError, ValueError):
+            with contextlib.suppress(SourceError):
                 self.digests[file.display] = key_of(self._bytes(file))
         self.cache = Cache(folder)
 
     def _bytes(self, file: FoundFile) -> bytes:
         stdin = self.options.stdin
-        return stdin[1] if stdin is not None and stdin[0] == file.display else file.file.read_bytes()
+        return stdin[1] if stdin is not None and stdin[0] == file.display else read_bytes(file.file)
 
     def _key_of_result(self) -> bytes:
         options = self.options

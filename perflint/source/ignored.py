@@ -14,6 +14,8 @@ from perflint.globs import spec_of
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+_LARGEST = 10_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class IgnoreFile:
@@ -54,8 +56,11 @@ def is_ignored(files: tuple[IgnoreFile, ...], path: str, *, is_folder: bool) -> 
 
 def read_ignore_file(folder: str, name: str = ".gitignore") -> IgnoreFile | None:
     """The ignore file of `folder`, None when there is none or it cannot be read."""
+    file = Path(folder) / name
     try:
-        text = (Path(folder) / name).read_text(encoding="utf-8", errors="surrogateescape")
+        if not file.is_file() or file.stat().st_size > _LARGEST:  # a link may lead to a device without end
+            return None
+        text = file.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return None
     return IgnoreFile.of_lines(folder, text.splitlines())

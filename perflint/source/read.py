@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import re
+import stat
 import tokenize
 from pathlib import Path
 
@@ -12,6 +14,9 @@ from perflint.errors import SourceError
 from perflint.notebook import SUFFIX
 from perflint.source.file import SourceFile
 
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)
+#: Its tree would take some four gigabytes.
+_MOST_BYTES = 100_000_000
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _OTHER_MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 
@@ -22,9 +27,16 @@ def read_source(file: Path, display_path: str) -> SourceFile:
 
 
 def read_bytes(file: Path) -> bytes:
-    """The content of `file`. Raises SourceError when it cannot be read."""
+    """The content of `file`. Raises SourceError when it cannot be read, and for what may have no end."""
     try:
-        return file.read_bytes()
+        # A pipe is not waited for; for a file this says nothing.
+        with open(file, "rb", opener=lambda name, flags: os.open(name, flags | _AT_ONCE)) as opened:
+            status = os.fstat(opened.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise SourceError("cannot be read: not a regular file; '-' reads standard input")
+            if status.st_size > _MOST_BYTES:
+                raise SourceError(f"too large to be read: more than {_MOST_BYTES // 1_000_000} MB")
+            return opened.read()
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror or error}") from error
     except ValueError as error:  # a name with a null character

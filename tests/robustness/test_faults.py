@@ -19,6 +19,7 @@ from perflint.cache import FOLDER
 from perflint.cli.app import run
 from perflint.fixes import write
 from perflint.globs import spec_of
+from perflint.source import read
 
 ROOT = Path(__file__).parent.parent.parent
 OLD = """\
@@ -82,14 +83,14 @@ def test_a_file_that_changes_meanwhile_is_not_overwritten(project: Path, monkeyp
 def test_files_that_vanish_while_they_are_read_are_errors(
     project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    read = Path.read_bytes
+    works = read.read_bytes
 
-    def vanishing(self: Path) -> bytes:
-        if self.name == "b.py":
-            self.unlink(missing_ok=True)
-        return read(self)
+    def vanishing(file: Path) -> bytes:
+        if file.name == "b.py":
+            file.unlink(missing_ok=True)
+        return works(file)
 
-    monkeypatch.setattr(Path, "read_bytes", vanishing)
+    monkeypatch.setattr(read, "read_bytes", vanishing)
     assert run(["check", "--select", "TPL305", "."]) == 2
     out = capfd.readouterr()
     assert "a.py:9" in out.out
@@ -205,3 +206,72 @@ def test_patterns_mean_what_they_mean_to_pathspec() -> None:
         assert spec_of([pattern]).check_file(name).include == wanted, (pattern, name)
         compared += 1
     assert compared > 2_000
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes that have a name")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "named.py",
+        "requirements.txt",
+        ".gitignore",
+        "perflint-baseline.json",
+        "poetry.lock",
+        ".perflint_cache/cache.sqlite",
+    ],
+)
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_has_no_end_is_not_read(project: Path, name: str, kind: str) -> None:
+    (project / ".git").mkdir()
+    if name == "perflint-baseline.json":
+        (project / "perflint.toml").write_text("baseline = 'perflint-baseline.json'\n")
+    (project / name).parent.mkdir(exist_ok=True)
+    if kind == "pipe":
+        os.mkfifo(project / name)
+    else:
+        (project / name).symlink_to("/dev/zero")
+    done = _start(project, "check", "--select", "TPL305", ".", *(["named.py"] if name == "named.py" else []))
+    try:
+        out, err = done.communicate(timeout=60)
+    finally:
+        done.kill()
+    assert b"internal error" not in err
+    if name in ("named.py", "perflint-baseline.json"):
+        assert done.returncode == 2
+        assert b"regular file" in out + err
+    else:
+        assert done.returncode == 1
+
+
+@pytest.mark.parametrize("name", ["cache.sqlite", "cache.sqlite-journal", "cache.sqlite-wal", ".gitignore"])
+def test_a_foreign_cache_is_no_way_to_other_files(project: Path, name: str) -> None:
+    outside = project.parent / f"{project.name}-outside"
+    (project / FOLDER).mkdir()
+    try:
+        (project / FOLDER / name).symlink_to(outside)
+    except (OSError, NotImplementedError):
+        pytest.skip("no symbolic links here")
+    assert run(["check", "--select", "TPL305", "."]) == 1
+    assert not outside.exists()
+    if name != ".gitignore":
+        other = sqlite3.connect(outside)
+        with other:
+            other.execute("CREATE TABLE mine (x)")
+            other.execute("PRAGMA user_version = 7")
+        other.close()
+        before = outside.read_bytes()
+        assert run(["check", "--select", "TPL305", "."]) == 1
+        assert outside.read_bytes() == before
+
+
+def test_a_huge_file_is_said_to_be_one(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(read, "_MOST_BYTES", 2_000_000)
+    with (project / "b.py").open("wb") as file:
+        file.truncate(2_000_001)
+    assert run(["check", "--no-cache", "--select", "TPL305", "."]) == 2
+    out = capfd.readouterr().out
+    assert "b.py" in out
+    assert "too large to be read: more than 2 MB" in out
+    assert "a.py:10" in out or "a.py:9" in out
