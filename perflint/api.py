@@ -32,6 +32,7 @@ from perflint.rule import Calls, Classes, Functions, Listen, Loops, Nodes, Rule,
 from perflint.source.bindings import Definition
 from perflint.source.file import SourceFile
 from perflint.source.suppressions import Malformed, Suppression
+from perflint.source.walk import walk
 
 __all__ = [
     "CLASS",
@@ -95,4 +96,5 @@ __all__ = [
     "tensors",
     "trackers",
     "versions",
+    "walk",
 ]

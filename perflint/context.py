@@ -46,20 +46,26 @@ class Context:
 
     def scope(self, node: ast.AST) -> Scope:
         """The function whose body runs `node`. Decorators and defaults belong to the scope around their function."""
-        found = self._scopes.get(id(node))
-        if found is None:
-            found = self._scopes[id(node)] = Scope(self.path, self._function_name(node))
+        scopes, parent = self._scopes, self.tree.parent
+        found = scopes.get(id(node))
+        # Whatever stands between a node and its function has the same scope.
+        passed: list[int] = []
+        child: ast.AST = node
+        while found is None:
+            passed.append(id(child))
+            outer = parent(child)
+            if outer is None:
+                found = Scope(self.path, MODULE)
+            elif isinstance(outer, ast.Lambda) and child is outer.body:
+                found = Scope(self.path, lambda_name(outer))
+            elif isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and child in outer.body:
+                found = self.own_scope(outer)
+            else:
+                child = outer
+                found = scopes.get(id(outer))
+        for key in passed:
+            scopes[key] = found
         return found
-
-    def _function_name(self, node: ast.AST) -> str:
-        child = node
-        for outer in self.tree.ancestors(node):
-            if isinstance(outer, ast.Lambda) and child is outer.body and lambda_name(outer) in self.summary.functions:
-                return lambda_name(outer)
-            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and child in outer.body:
-                return self._by_line.get((outer.lineno, outer.name), MODULE)
-            child = outer
-        return MODULE
 
     def own_scope(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Scope:
         """The scope that a function's body is."""
@@ -201,12 +207,16 @@ class Context:
 
     def walk(self, node: ast.AST) -> Iterator[ast.AST]:
         """`node` and all below it that runs when it does: bodies of nested functions and lambdas are left out."""
-        apart = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
         stack = [node]
         while stack:
             current = stack.pop()
             yield current
-            stack.extend(child for child in children(current) if not isinstance(child, apart))
+            below = children(current)
+            if below:
+                stack += [child for child in below if child.__class__ not in _APART]
+
+
+_APART = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
 
 
 def callee_name(call: ast.Call) -> str:

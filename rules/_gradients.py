@@ -38,8 +38,9 @@ def is_model_call(node: ast.AST, ctx: Context) -> bool:
 
 def is_loss_function(func: ast.expr, ctx: Context) -> bool:
     """Whether what is called gives a loss: a criterion, by its class or by its name."""
-    name = (ctx.kind(func).qualified or "").rpartition(".")[2]
-    return name.endswith("Loss") or bool(re.search(r"criterion|loss|objective", last_name(func), re.IGNORECASE))
+    if re.search(r"criterion|loss|objective", last_name(func), re.IGNORECASE):
+        return True
+    return (ctx.kind(func).qualified or "").rpartition(".")[2].endswith("Loss")
 
 
 def last_name(node: ast.expr) -> str:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Context, Scope
+from perflint.api import Context, Scope, walk
 
 _TRAINING = re.compile(
     r"^(?:backward|fit|finetune|fine_tune|zero_grad|learn|optimizer|optim|opt|trainer|Trainer|manual_backward)$"
@@ -24,7 +24,7 @@ _TIMING = frozenset(
 
 
 def names_in(node: ast.AST) -> Iterator[str]:
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name):
             yield part.id
         elif isinstance(part, ast.Attribute):
@@ -35,7 +35,7 @@ def trains_inside(loop: ast.stmt, ctx: Context) -> bool:
     """Whether a loop trains something, itself or in a function of the project that it calls."""
     if any(_TRAINING.search(name) for name in names_in(loop)):
         return True
-    for part in ast.walk(loop):
+    for part in walk(loop):
         if isinstance(part, ast.Call):
             if isinstance(part.func, ast.Attribute) and part.func.attr == "train" and part.args:
                 return True

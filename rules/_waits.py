@@ -71,15 +71,17 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) ->
     if name == "get_scale":
         kind = ctx.kind(value)
         return Read(value, kind.certainty) if kind.tag is Tag.SCALER else None
+    if name in ("cpu", "to") and not _goes_to_host(call, name, ctx):
+        return None
+    if name not in ("cpu", "to") and (call.args or call.keywords):
+        return None
     certainty = certainty_on_device(value, ctx)
     if name in ("cpu", "to"):
         # Only a model is moved for good by `vae.cpu()`: of a tensor the result is wanted.
         is_wanted = not isinstance(ctx.tree.parent(call), ast.Expr)
         if certainty is None and name == "cpu" and is_wanted and _is_unknown_value(value, ctx):
             certainty = Confidence.MEDIUM
-        return Read(value, certainty, copies=True) if certainty is not None and _goes_to_host(call, name, ctx) else None
-    if call.args or call.keywords:
-        return None
+        return Read(value, certainty, copies=True) if certainty is not None else None
     kind = ctx.kind(value)
     # What a model gives may be of many forms, but only a tensor has these methods.
     if certainty is None and kind.tag in (Tag.OUTPUT, Tag.BATCH) and kind.place.is_accelerator:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from string import Formatter
 from typing import NamedTuple
 
-from perflint.api import Applicability, Calls, Context, Finding, Fix, Impact, Nodes, Rule, callee_name
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Impact, Nodes, Rule, callee_name, walk
 
 from ._gradients import is_loss_function, is_model_call, last_name
 
@@ -51,13 +51,16 @@ class GraphKeptByAccumulator(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         kept = _kept(node, ctx)
-        if kept is None or _switches_gradients(node, ctx):
+        if kept is None or ctx.grad_off(node):
             return
         loop = ctx.loops(node)[0]
-        walked_back = _is_walked_back(kept.value, loop, ctx)
-        if not walked_back and not (_has_graph(kept.value, loop, ctx) and not _goes_back(loop)):
-            return
+        # What the text alone tells comes first: nearly every list that grows is refused by it.
         if not _starts_before(kept.name, node, loop, ctx) or not _is_only_read(kept.name, node, ctx):
+            return
+        walked_back = _is_walked_back(kept.value, loop, ctx)
+        if not walked_back and (_goes_back(loop) or not _has_graph(kept.value, loop, ctx)):
+            return
+        if _switches_gradients(node, ctx):
             return
         value = ctx.text(kept.value)
         reason = ""
@@ -103,9 +106,7 @@ def _kept(node: ast.AST, ctx: Context) -> _Kept | None:
 
 
 def _switches_gradients(node: ast.AST, ctx: Context) -> bool:
-    """Whether gradients are off here, or something around may switch them."""
-    if ctx.grad_off(node):
-        return True
+    """Whether something around may switch gradients."""
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return any(_SWITCHES.search(name) for name in _names(outer))
@@ -122,14 +123,14 @@ def _is_walked_back(value: ast.expr, loop: ast.stmt, ctx: Context) -> bool:
     for call in _backwards(loop):
         if any(item.arg in ("retain_graph", "create_graph") for item in call.keywords):
             return False
-        for part in ast.walk(call):
+        for part in walk(call):
             if isinstance(part, ast.Name) and part.id == value.id and isinstance(part.ctx, ast.Load):
                 return ours == set(map(id, ctx.inference.flow.definitions(part)))
     return False
 
 
 def _backwards(region: ast.AST) -> list[ast.Call]:
-    return [part for part in ast.walk(region) if isinstance(part, ast.Call) and callee_name(part) in _BACKWARD]
+    return [part for part in walk(region) if isinstance(part, ast.Call) and callee_name(part) in _BACKWARD]
 
 
 def _goes_back(region: ast.AST) -> bool:
@@ -155,7 +156,7 @@ def _has_graph(value: ast.expr, loop: ast.stmt, ctx: Context, depth: int = 0) ->
     if isinstance(value, ast.Attribute):
         return value.attr in ("loss", "logits") and _has_graph(value.value, loop, ctx, depth + 1)
     if isinstance(value, ast.Name):
-        inside = set(map(id, ast.walk(loop)))
+        inside = set(map(id, ctx.tree.walk(loop)))
         definitions = ctx.inference.flow.definitions(value)
         return bool(definitions) and all(
             definition.value is not None
@@ -168,15 +169,22 @@ def _has_graph(value: ast.expr, loop: ast.stmt, ctx: Context, depth: int = 0) ->
 
 def _starts_before(name: str, node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
     """Whether what is kept outlives a turn: it is bound in the function, and in the loop by this statement alone."""
-    statement = ctx.tree.statement_of(node)
-    own = {id(part) for part in ast.walk(statement)}
-    bound = False
-    for part in ast.walk(_function(node, ctx)):
-        if isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Store) and id(part) not in own:
-            if any(part is inner for inner in ast.walk(loop)):
-                return False
-            bound = True
-    return bound
+    stores = _named(name, ast.Store, _function(node, ctx), ctx)
+    if not stores:
+        return False
+    own = set(map(id, ctx.tree.walk(ctx.tree.statement_of(node))))
+    inside = set(map(id, ctx.tree.walk(loop)))
+    stores = [part for part in stores if id(part) not in own]
+    return bool(stores) and not any(id(part) in inside for part in stores)
+
+
+def _named(name: str, how: type[ast.expr_context], region: ast.AST, ctx: Context) -> list[ast.Name]:
+    """The loads or stores of a name in a region."""
+    return [
+        part
+        for part in ctx.tree.walk(region)
+        if part.__class__ is ast.Name and part.id == name and isinstance(part.ctx, how)
+    ]
 
 
 def _function(node: ast.AST, ctx: Context) -> ast.AST:
@@ -197,13 +205,13 @@ def _uses(name: str, node: ast.AST, ctx: Context) -> list[ast.Name]:
     function = _function(node, ctx)
     if isinstance(function, ast.Module):
         return []
-    own = {id(part) for part in ast.walk(node)}
-    uses = [
-        part
-        for part in ast.walk(function)
-        if isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load) and id(part) not in own
-    ]
-    return [use for use in uses if not _is_rebound_behind(use, ctx.loops(node)[0], ctx)]
+    loop = ctx.loops(node)[0]
+    own = set(map(id, ctx.tree.walk(node)))
+    uses = [part for part in _named(name, ast.Load, function, ctx) if id(part) not in own]
+    end = loop.end_lineno or loop.lineno
+    if any(store.lineno > end for store in _named(name, ast.Store, function, ctx)):
+        uses = [use for use in uses if not _is_rebound_behind(use, loop, ctx)]
+    return uses
 
 
 def _is_rebound_behind(use: ast.Name, loop: ast.stmt, ctx: Context) -> bool:
@@ -261,6 +269,6 @@ def _has_spec(call: ast.Call) -> bool:
 
 
 def _names(region: ast.AST) -> Iterator[str]:
-    for part in ast.walk(region):
+    for part in walk(region):
         if isinstance(part, (ast.Name, ast.Attribute)):
             yield last_name(part)

@@ -57,11 +57,17 @@ class InvariantRecompute(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, (ast.For, ast.AsyncFor, ast.While))
-        if is_test(ctx.path) or is_timing(node) or starts_afresh(node) or _is_forever(node) or trains_inside(node, ctx):
+        if is_test(ctx.path) or _is_forever(node) or is_timing(node) or starts_afresh(node):
             return
-        for call in _calls(node, ctx):
-            if _is_cheap(call, ctx) or _is_for_one_turn(call, node, ctx) or not _is_unchanging(call, node, ctx):
-                continue
+        # Most calls depend on what the loop sets, which costs less to see than what they call.
+        calls = [
+            call
+            for call in _calls(node, ctx)
+            if _is_unchanging(call, node, ctx) and not _is_cheap(call, ctx) and not _is_for_one_turn(call, node, ctx)
+        ]
+        if not calls or trains_inside(node, ctx):
+            return
+        for call in calls:
             certain = is_forward(call, ctx)
             yield self.finding(
                 call,

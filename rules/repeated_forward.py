@@ -47,7 +47,7 @@ class RepeatedForward(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        if is_test(ctx.path) or is_timing(node):
+        if is_test(ctx.path):
             return
         runs = [
             part
@@ -55,7 +55,10 @@ class RepeatedForward(Rule):
             for part in ctx.walk(statement)
             if isinstance(part, ast.Call) and arguments(part) and not _is_thrown_away(part, ctx)
         ]
-        runs = [run for run in _written_twice(runs, ctx) if is_forward(run, ctx)]
+        runs = _written_twice(runs, ctx)
+        if not runs or is_timing(node):
+            return
+        runs = [run for run in runs if is_forward(run, ctx)]
         runs.sort(key=lambda run: (run.lineno, run.col_offset))
         told: set[str] = set()
         for first, second in itertools.combinations(runs, 2):

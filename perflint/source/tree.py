@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from perflint.finding import Span
 from perflint.source.file import SourceFile
-from perflint.source.walk import children, walk
+from perflint.source.walk import parents_below, walk
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -42,19 +42,8 @@ class Tree:
         known = self._nodes.get(id(statement))
         if known is not None:
             return known
-        parents = self._parents
-        parents[id(statement)] = self.module
-        nodes: list[ast.AST] = []
-        stack: list[ast.AST] = [statement]
-        while stack:
-            node = stack.pop()
-            nodes.append(node)
-            below = children(node)
-            if below:
-                for item in below:
-                    parents[id(item)] = node
-                below.reverse()
-                stack += below
+        self._parents[id(statement)] = self.module
+        nodes = parents_below(statement, self._parents)
         self._nodes[id(statement)] = nodes
         return nodes
 

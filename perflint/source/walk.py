@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 _AST = ast.AST
 #: Fields that hold names, numbers and flags, or the nodes that stand for a bare operator or context.
@@ -32,8 +34,7 @@ class _Fields(dict[type[ast.AST], tuple[str, ...]]):
 _FIELDS = _Fields()
 
 
-def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes right below `node` in the order of its fields, without contexts and operators."""
+def _any_children(node: ast.AST) -> list[ast.AST]:
     found: list[ast.AST] = []
     for name in _FIELDS[node.__class__]:
         value = getattr(node, name, None)
@@ -44,14 +45,78 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+#: How to get at the children of the commonest nodes, whose fields always hold nodes; None for those without any. Nine
+#: of ten nodes are of these classes, and reading their fields by name costs a third of reading them one by one.
+_Below: TypeAlias = "Callable[[Any], list[ast.AST]] | None"
+_COMMON: dict[type[ast.AST], _Below] = {
+    ast.Name: None,
+    ast.Constant: None,
+    ast.Attribute: lambda node: [node.value],
+    ast.Call: lambda node: [node.func, *node.args, *node.keywords],
+    ast.keyword: lambda node: [node.value],
+    ast.Expr: lambda node: [node.value],
+    ast.Assign: lambda node: [*node.targets, node.value],
+    ast.AugAssign: lambda node: [node.target, node.value],
+    ast.BinOp: lambda node: [node.left, node.right],
+    ast.BoolOp: lambda node: [*node.values],
+    ast.UnaryOp: lambda node: [node.operand],
+    ast.Compare: lambda node: [node.left, *node.comparators],
+    ast.Subscript: lambda node: [node.value, node.slice],
+    ast.Tuple: lambda node: [*node.elts],
+    ast.List: lambda node: [*node.elts],
+    ast.If: lambda node: [node.test, *node.body, *node.orelse],
+    ast.For: lambda node: [node.target, node.iter, *node.body, *node.orelse],
+    ast.FormattedValue: lambda node: [node.value] if node.format_spec is None else [node.value, node.format_spec],
+    ast.JoinedStr: lambda node: [*node.values],
+    ast.Return: lambda node: [] if node.value is None else [node.value],
+    ast.arg: lambda node: [] if node.annotation is None else [node.annotation],
+}
+
+
+class _BelowTable(dict[type[ast.AST], _Below]):
+    def __missing__(self, kind: type[ast.AST]) -> _Below:
+        self[kind] = _any_children if _FIELDS[kind] else None
+        return self[kind]
+
+
+_BELOW = _BelowTable(_COMMON)
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below `node` in the order of its fields, without contexts and operators."""
+    below = _BELOW[node.__class__]
+    return below(node) if below is not None else []
+
+
 def walk(node: ast.AST) -> list[ast.AST]:
     """`node` and all below it, without contexts and operators; outer before inner, in the order of the source."""
     found: list[ast.AST] = []
     stack = [node]
+    table = _BELOW
     while stack:
         current = stack.pop()
         found.append(current)
-        below = children(current)
-        below.reverse()
-        stack += below
+        below = table[current.__class__]
+        if below is not None:
+            nodes = below(current)
+            nodes.reverse()
+            stack += nodes
+    return found
+
+
+def parents_below(top: ast.AST, parents: dict[int, ast.AST]) -> list[ast.AST]:
+    """As `walk`, and notes the parent of every node below `top` under its id."""
+    found: list[ast.AST] = []
+    stack = [top]
+    table = _BELOW
+    while stack:
+        current = stack.pop()
+        found.append(current)
+        below = table[current.__class__]
+        if below is not None:
+            nodes = below(current)
+            for item in nodes:
+                parents[id(item)] = current
+            nodes.reverse()
+            stack += nodes
     return found
