@@ -90,7 +90,8 @@ class BenchmarkSide:
             "compiled": str(self.compiled),
             "compiles": self.benchmark.compiles,
         }
-        return LiveRun(self.launcher.open(request, plan.timeout), plan)
+        # The first process of all finds out how processes can be started here; others start beside each other.
+        return LiveRun(self.launcher.open(request, plan.timeout) if reference else self.launcher.begin(request), plan)
 
 
 class LiveRun(Running):
@@ -99,13 +100,17 @@ class LiveRun(Running):
     def __init__(self, live: Live, plan: Plan, notes: tuple[str, ...] = ()) -> None:
         self._live = live
         self._plan = plan
-        reply = live.reply
-        self.facts = Facts(
+        self._notes = notes
+
+    @property
+    def facts(self) -> Facts:
+        reply = self._live.reply(self._plan.timeout)
+        return Facts(
             peak=reply.get("peak"),
             equal=reply.get("equal"),
             difference=str(reply.get("difference", "")),
             first=reply.get("first"),
-            notes=notes,
+            notes=self._notes,
         )
 
     def block(self) -> Timed:

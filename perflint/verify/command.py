@@ -38,8 +38,12 @@ class Command:
 class Done(Running):
     """A command that has run, as `measuring.Running`."""
 
-    facts: Facts
+    known: Facts
     seconds: float
+
+    @property
+    def facts(self) -> Facts:
+        return self.known
 
     def block(self) -> Timed:
         return Timed(Block(self.seconds))

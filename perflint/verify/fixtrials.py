@@ -99,8 +99,9 @@ class CallableSide:
             },
             plan.timeout,
         )
-        notes = [f"the workload never loads {path}" for path in live.reply.get("unused", ())]
-        if live.reply.get("equal") is None and keeps:
+        reply = live.reply(plan.timeout)
+        notes = [f"the workload never loads {path}" for path in reply.get("unused", ())]
+        if reply.get("equal") is None and keeps:
             notes.append("results not compared: the workload returns nothing to compare")
         return LiveRun(live, plan, tuple(notes))
 

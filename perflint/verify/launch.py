@@ -60,8 +60,7 @@ class Live:
         self._output = output
         self._heard: queue.Queue[bytes] = queue.Queue()
         self._code: int | None = None
-        #: What it answered to the request that it was started with.
-        self.reply: dict[str, Any] = {}
+        self._reply: dict[str, Any] | None = None
         # A pipe cannot be waited for with a timeout everywhere; a thread that reads it can.
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
@@ -74,13 +73,25 @@ class Live:
 
     def ask(self, message: Mapping[str, Any], timeout: float) -> dict[str, Any]:
         """Raises TrialError when the process answers with an error, ends, or takes too long."""
-        try:
+        self.send(message)
+        return self._hear(timeout)
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        # A process that is gone gives no answer, which is told where one is waited for.
+        with contextlib.suppress(OSError, ValueError):
             self._ends.commands.write(json.dumps(message).encode() + b"\n")
+
+    def reply(self, timeout: float) -> dict[str, Any]:
+        """What it answered to the request that it was started with. Raises TrialError as `ask` does."""
+        if self._reply is None:
+            self._reply = self._hear(timeout)
+        return self._reply
+
+    def _hear(self, timeout: float) -> dict[str, Any]:
+        try:
             line = self._heard.get(timeout=timeout)
         except queue.Empty:
             raise TrialError(f"hung: ended after {timeout:g} s (--timeout)") from None
-        except (OSError, ValueError):
-            line = b""
         if not line:
             raise TrialError(_epitaph(self._finish(), self._output), is_crash=True)
         reply: dict[str, Any] = json.loads(line)
@@ -98,7 +109,7 @@ class Live:
 
     def close(self, *, politely: bool = False) -> None:
         """End it. Politely: what its workload's `teardown` has to end is ended first."""
-        if politely and self.reply.get("ends"):
+        if politely and self._reply is not None and self._reply.get("ends"):
             with contextlib.suppress(TrialError):
                 self.ask({"end": True}, _END_SECONDS)
         self._finish()
@@ -138,11 +149,9 @@ class Launcher:
 
     def open(self, request: Mapping[str, Any], timeout: float) -> Live:
         """A fresh process that has answered `request`. Raises TrialError."""
-        self._number += 1
-        output = self._folder / f"trial{self._number}.output"
-        live = Live(self._forked(output, request) if self._forks else self._spawned(output), output)
+        live = self.begin(request)
         try:
-            live.reply = live.ask(request, timeout)
+            live.reply(timeout)
         except TrialError as error:
             live.close()
             if self._forks and any(words in str(error) for words in _FORK_REFUSED):
@@ -155,10 +164,18 @@ class Launcher:
             raise
         return live
 
+    def begin(self, request: Mapping[str, Any]) -> Live:
+        """A fresh process that is about to answer `request`. Raises TrialError."""
+        self._number += 1
+        output = self._folder / f"trial{self._number}.output"
+        live = Live(self._forked(output, request) if self._forks else self._spawned(output), output)
+        live.send(request)
+        return live
+
     def ask(self, request: Mapping[str, Any], timeout: float) -> dict[str, Any]:
         """The answer to one request, from a fresh process. Raises TrialError."""
         with self.open(request, timeout) as live:
-            return live.reply
+            return live.reply(timeout)
 
     def _spawned(self, output: Path) -> _Ends:
         """One new interpreter."""

@@ -68,7 +68,10 @@ R = TypeVar("R", bound="Running")
 class Running(ABC):
     """One side in one process. A context manager: leaving it ends the process."""
 
-    facts: Facts
+    @property
+    @abstractmethod
+    def facts(self) -> Facts:
+        """Waits until they are known. Raises TrialError."""
 
     @abstractmethod
     def block(self) -> Timed:
@@ -236,20 +239,18 @@ class Run:
 
     def _group(self) -> None:
         """Four processes, in the order before, after, after, before; what they gave goes to `groups`."""
-        group: list[_Trial] = []
         if not self.together:
-            self.groups.append(group)
-            self._one_by_one(group)
+            self._one_by_one()
             return
         with contextlib.ExitStack() as alive:
             begin = self.clock()
-            processes = []
-            for is_after in ORDER:
-                running = alive.enter_context(self.sides[is_after].start(self.plan, None, keeps=False))
-                processes.append(running)
-                group.append(_Trial(is_after, running.facts))
-                if self._spent() >= 1.0 and len(self.groups) >= _FEWEST_GROUPS:
-                    return
+            # All set up at the same time; only then is anything timed.
+            processes = [
+                alive.enter_context(self.sides[is_after].start(self.plan, None, keeps=False)) for is_after in ORDER
+            ]
+            group = [_Trial(is_after, running.facts) for is_after, running in zip(ORDER, processes)]
+            if self._spent() >= 1.0 and len(self.groups) >= _FEWEST_GROUPS:
+                return
             self.groups.append(group)
             took = self.clock() - begin
             begin = self.clock()
@@ -265,7 +266,9 @@ class Run:
     def _is_steady(self, group: Sequence[_Trial]) -> bool:
         return is_steady([trial.reading for trial in group], self.plan.precision / _ERROR)
 
-    def _one_by_one(self, group: list[_Trial]) -> None:
+    def _one_by_one(self) -> None:
+        group: list[_Trial] = []
+        self.groups.append(group)
         rounds = 1 if self.sides[0].is_single else _MOST_ROUNDS // 4
         for is_after in ORDER:
             with self.sides[is_after].start(self.plan, None, keeps=False) as running:

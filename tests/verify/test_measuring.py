@@ -15,9 +15,13 @@ from perflint.verify.results import Result, Verdict
 
 class _Process(Running):
     def __init__(self, facts: Facts, side: "_Side") -> None:
-        self.facts = facts
+        self._facts = facts
         self._side = side
         side.alive += 1
+
+    @property
+    def facts(self) -> Facts:
+        return self._facts
 
     def block(self) -> Timed:
         side = self._side
