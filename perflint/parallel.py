@@ -1,10 +1,14 @@
-"""A map over files on worker processes. A worker that dies loses nothing: its share is done again in this process."""
+"""A map over files on worker processes.
+
+A worker that dies loses nothing: its share is done again, one file at a time and never in this process, which is the
+one that must not die of what the worker died of. A file that ends its process once more is said to be lost.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
@@ -23,10 +27,11 @@ def can_fork() -> bool:
 
 
 def map_chunks(
-    work: Callable[[Sequence[Item]], Result], items: Sequence[Item], jobs: int
+    work: Callable[[Sequence[Item]], Result], items: Sequence[Item], jobs: int, lost: Callable[[Item], Result]
 ) -> Iterator[tuple[Sequence[Item], Result]]:
     """`work` over chunks of `items`, each with its result, in order, on up to `jobs` forked processes.
 
+    `lost` gives what stands for the result of an item that no process survives.
     `work` may be a bound method of an object that cannot be sent: it is inherited, only chunks and results travel.
     """
     if jobs <= 1 or len(items) < _WORTH_IT or not can_fork():
@@ -36,12 +41,17 @@ def map_chunks(
     size = max(1, -(-len(items) // (jobs * _CHUNKS_A_WORKER)))
     chunks = [items[start : start + size] for start in range(0, len(items), size)]
     pool, futures = _submit(work, chunks, jobs)
+    single = _OneByOne(work, lost)
     try:
         for chunk, future in zip(chunks, futures):
-            yield chunk, _result(work, chunk, future)
+            if _has_died(future):
+                yield from (([item], single.result(item)) for item in chunk)
+            else:
+                yield chunk, future.result()
     finally:
         # A pool that is left to the end of the interpreter complains of pipes that are closed already.
         pool.shutdown(wait=True, cancel_futures=True)
+        single.close()
 
 
 _inherited: Callable[[Sequence[object]], object] | None = None
@@ -80,10 +90,32 @@ def _call(chunk: Sequence[object]) -> object:
     return _inherited(chunk)
 
 
-def _result(work: Callable[[Sequence[Item]], Result], chunk: Sequence[Item], future: Future[Result]) -> Result:
+def _has_died(future: Future[Result]) -> bool:
     from concurrent.futures.process import BrokenProcessPool
 
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        return work(chunk)
+    return isinstance(future.exception(), BrokenProcessPool)
+
+
+class _OneByOne(Generic[Item, Result]):
+    """One worker, and a new one for each that dies."""
+
+    def __init__(self, work: Callable[[Sequence[Item]], Result], lost: Callable[[Item], Result]) -> None:
+        self._work = work
+        self._lost = lost
+        self._pool: ProcessPoolExecutor | None = None
+
+    def result(self, item: Item) -> Result:
+        for _ in range(2):
+            if self._pool is None:
+                self._pool, (future,) = _submit(self._work, [[item]], 1)
+            else:
+                future = self._pool.submit(_call, [item])  # type: ignore[arg-type]
+            if not _has_died(future):
+                return future.result()
+            self.close()
+        return self._lost(item)
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool = None

@@ -10,7 +10,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from perflint.cache import FOLDER, Cache, engine_fingerprint, key_of
 from perflint.discovery import FoundFile
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from perflint.discovery import Discovery
     from perflint.rule import Rule
     from perflint.settings import Settings
+
+
+Result = TypeVar("Result")
 
 
 class Memory:
@@ -157,6 +160,7 @@ class _Run:
         self.total = 0
         self.cache: Cache | None = None
         self._inspected = 0
+        self._process = os.getpid()
         self.digests: dict[str, bytes] = {}
         self.fingerprint = ""
         self.result_key = b""
@@ -178,7 +182,7 @@ class _Run:
         unknown = [file for file in self.discovery.analysed if file.display not in summaries]
         self._progress(len(summaries))
         fresh: dict[bytes, object] = {}
-        for files, surveyed in map_chunks(self._survey_all, unknown, self.options.jobs):
+        for files, surveyed in map_chunks(self._survey_all, unknown, self.options.jobs, _not_surveyed):
             for summary, problems, file in zip(*surveyed, files):
                 if summary is not None:
                     summaries[file.display] = summary
@@ -214,7 +218,7 @@ class _Run:
         self.inspector = Inspector(program, self.options.rules)
         files = [file for file in self.discovery.reported if file.display in program.summaries]
         total = _Inspected()
-        for chunk, inspected in map_chunks(self._inspect_all, files, self.options.jobs):
+        for chunk, inspected in map_chunks(self._inspect_all, files, self.options.jobs, _not_inspected):
             total.add(inspected)
             self._progress(len(chunk))
         placing = self.placing()
@@ -327,7 +331,7 @@ class _Run:
 
     def _survey(self, file: FoundFile) -> tuple[Summary | None, tuple[Problem, ...]]:
         try:
-            return within(self.options.settings.time_limit, lambda: self._surveyed(file))
+            return self._within_limit(lambda: self._surveyed(file))
         except SourceError as error:
             return None, (Problem(file.display, error.message, error.line),)
         except OverTimeError:
@@ -343,6 +347,9 @@ class _Run:
         self.kept.put(source, module)
         return survey(module, source.lines), source.faults
 
+    def _within_limit(self, work: Callable[[], Result]) -> Result:
+        return within(self.options.settings.time_limit, work, expendable=os.getpid() != self._process)
+
     def _too_long(self, file: FoundFile, what_for: str) -> Problem:
         seconds = f"{self.options.settings.time_limit:g} s"
         words = f"takes more than {seconds} of processor time {what_for}; exclude it, or raise time-limit"
@@ -355,7 +362,7 @@ class _Run:
             if self._inspected % _FILES_A_COLLECTION == 0:
                 gc.collect()  # what a file's inspection leaves behind holds on to itself; the program is frozen
             try:
-                inspected.add(within(self.options.settings.time_limit, functools.partial(self._inspect_file, file)))
+                inspected.add(self._within_limit(functools.partial(self._inspect_file, file)))
             except SourceError as error:  # it changed or vanished since it was surveyed
                 inspected.problems.append(Problem(file.display, error.message, error.line))
             except Exception as error:  # noqa: BLE001 - a mistake of ours in one file must not hide the others' findings
@@ -440,6 +447,19 @@ class _Run:
         self.done += files
         if self.options.progress is not None:
             self.options.progress(self.done, self.total)
+
+
+def _not_surveyed(file: FoundFile) -> tuple[list[Summary | None], list[tuple[Problem, ...]]]:
+    return [None], [(_ended(file, "read"),)]
+
+
+def _not_inspected(file: FoundFile) -> _Inspected:
+    return _Inspected(problems=[_ended(file, "inspected")])
+
+
+def _ended(file: FoundFile, what: str) -> Problem:
+    words = f"ended two processes when it was to be {what}: out of memory, or of its time limit; exclude it"
+    return Problem(file.display, words)
 
 
 def _our_mistake(file: FoundFile, error: Exception) -> Problem:

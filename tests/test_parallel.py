@@ -49,21 +49,37 @@ def test_findings_do_not_depend_on_the_number_of_processes(many_files: Path) -> 
     assert run(5) == alone
 
 
-def test_a_worker_that_is_killed_loses_nothing() -> None:
-    parent = os.getpid()
+def lost(_number: int) -> list[int]:
+    return [-1]
 
+
+def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     def work(numbers: Sequence[int]) -> list[int]:
-        if os.getpid() != parent and 70 in numbers:
+        if 70 in numbers and not (tmp_path / "killed").exists():
+            (tmp_path / "killed").touch()
             os.kill(os.getpid(), 9)
         return [number * 2 for number in numbers]
 
-    done = [number for _, results in map_chunks(work, list(range(200)), 2) for number in results]
+    done = [number for _, results in map_chunks(work, list(range(200)), 2, lost) for number in results]
     assert done == [number * 2 for number in range(200)]
 
 
+def test_an_item_that_no_process_survives_is_lost_alone() -> None:
+    parent = os.getpid()
+
+    def work(numbers: Sequence[int]) -> list[int]:
+        assert os.getpid() != parent, "here it would end the run"
+        if 70 in numbers or 131 in numbers:
+            os.kill(os.getpid(), 9)
+        return [number * 2 for number in numbers]
+
+    done = [number for _, results in map_chunks(work, list(range(200)), 2, lost) for number in results]
+    assert done == [number * 2 if number not in (70, 131) else -1 for number in range(200)]
+
+
 def test_an_error_in_a_worker_is_raised_here() -> None:
-    def work(numbers: Sequence[int]) -> int:
-        return 1 // (0 if 70 in numbers else 1)
+    def work(numbers: Sequence[int]) -> list[int]:
+        return [1 // (0 if 70 in numbers else 1)]
 
     with pytest.raises(ZeroDivisionError):
-        list(map_chunks(work, list(range(200)), 2))
+        list(map_chunks(work, list(range(200)), 2, lost))

@@ -147,6 +147,26 @@ def test_a_slow_rule_costs_one_file_in_workers(project: Path) -> None:
     assert report == checked()
 
 
+@pytest.mark.skipif(not parallel.can_fork(), reason="workers are forked")
+def test_what_hears_no_signal_is_ended_with_its_process(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(6, 60):
+        (project / f"train_{number}.py").write_text(TRAIN)
+
+    class Deaf(Slow):
+        def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+            if isinstance(node, ast.FunctionDef) and node.name == "endless":
+                signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGPROF])
+                for_ever()
+            yield from ()
+
+    monkeypatch.setattr(f"{__name__}.Slow", Deaf)
+    report = checked(jobs=2)
+    assert [(one.path, one.message) for one in report.errors] == [
+        ("slow.py", "ended two processes when it was to be inspected: out of memory, or of its time limit; exclude it")
+    ]
+    assert len(report.findings) == 60
+
+
 @pytest.mark.usefixtures("_way")
 def test_a_slow_survey_costs_one_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from perflint.facts.survey import survey
