@@ -27,6 +27,7 @@ from perflint.api import (
     tensors,
 )
 
+from ._sources import changes_later
 from ._transfers import aligns, brought_down, constructor
 
 _MADE_THERE = tensors.CONSTRUCTORS | tensors.LIKE_CONSTRUCTORS
@@ -100,7 +101,7 @@ class BlockingTransfer(Rule):
             reason = "the device may be MPS, where an asynchronous copy can corrupt data"
         elif value.tag is not Tag.TENSOR or value.certainty is Confidence.LOW:
             reason = f"`{ctx.text(node.func.value)}` may be no plain tensor, and its `.to` may not know the option"
-        elif _written_later(node.func.value, node, ctx):
+        elif changes_later(node.func.value, node, ctx):
             reason = "the source is written to afterwards, while the copy may still be under way"
         return Fix(
             "Do not wait for the copy",
@@ -192,18 +193,3 @@ def _destination(call: ast.Call, ctx: Context) -> Device | None:
 def _suggestion(call: ast.Call, ctx: Context) -> str:
     text = ctx.text(call)
     return f"{text[:-1]}non_blocking=True)" if text.endswith("()") else f"{text[:-1].rstrip(', ')}, non_blocking=True)"
-
-
-def _written_later(value: ast.expr, node: ast.Call, ctx: Context) -> bool:
-    """Whether the source tensor is written into in place after the copy was queued."""
-    if not isinstance(value, ast.Name):
-        return True
-    for use in ctx.inference.flow.uses_after(node, value.id):
-        parent = ctx.tree.parent(use)
-        if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store):
-            return True
-        if isinstance(parent, ast.Attribute) and parent.attr.endswith("_") and not parent.attr.endswith("__"):
-            return True
-        if isinstance(parent, ast.AugAssign) and parent.target is use:
-            return True
-    return False

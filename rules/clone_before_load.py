@@ -21,6 +21,8 @@ from perflint.api import (
     keyword,
 )
 
+from ._modules import is_part
+
 
 class CloneBeforeLoad(Rule):
     """A module copies what it loads, so a clone made for loading is copied and thrown away.
@@ -156,7 +158,9 @@ def _why_unsafe(cloned: _Cloned, receiver: ast.expr, ctx: Context) -> str:
     source = cloned.source
     own = _owner_of_state(source, ctx)
     if own is not None:
-        if own != ctx.text(receiver) or _keeps_keys(cloned):
+        if is_part(own, receiver, ctx):
+            return "one module is part of the other, and may load its own tensors under other keys"
+        if ctx.text(own) != ctx.text(receiver) or _keeps_keys(cloned):
             return ""
         return "the module loads its own tensors under other keys"
     if _is_newer(receiver, source, ctx) or _is_loaded(source, ctx):
@@ -164,12 +168,12 @@ def _why_unsafe(cloned: _Cloned, receiver: ast.expr, ctx: Context) -> str:
     return f"`{ctx.text(source)}` may hold tensors of `{ctx.text(receiver)}` under other keys"
 
 
-def _owner_of_state(source: ast.expr, ctx: Context) -> str | None:
+def _owner_of_state(source: ast.expr, ctx: Context) -> ast.expr | None:
     """`model` for `model.state_dict()`, written there or bound to the name."""
     for origin in ctx.inference.origins(source):
         if isinstance(origin, ast.Call) and isinstance(origin.func, ast.Attribute):
             if origin.func.attr == "state_dict" and ctx.kind(origin.func.value).tag is Tag.MODULE:
-                return ctx.text(origin.func.value)
+                return origin.func.value
     return None
 
 
@@ -191,9 +195,18 @@ def _is_newer(receiver: ast.expr, source: ast.expr, ctx: Context) -> bool:
     model, state = models[0], dicts[0]
     if not isinstance(model.node, ast.Assign) or not isinstance(model.value, ast.Call) or model.path:
         return False
+    if not _builds(model.value, ctx):
+        return False
     if ctx.tree.parent(model.node) is not ctx.tree.parent(state.node):
         return isinstance(state.node, ast.arg)
     return bool(state.node.lineno < model.node.lineno)  # type: ignore[attr-defined]
+
+
+def _builds(call: ast.Call, ctx: Context) -> bool:
+    """Whether a call surely makes a new module, and does not hand out one that was there."""
+    if callee_name(call) in ("from_pretrained", "from_config", "deepcopy"):
+        return True
+    return ctx.kind(call.func).tag is Tag.CLASS
 
 
 def _is_loaded(source: ast.expr, ctx: Context) -> bool:

@@ -21,6 +21,8 @@ from perflint.api import (
     keyword,
 )
 
+from ._modules import is_part
+
 _SAVERS = ("torch.save", "safetensors.torch.save_file", "torch.distributed.checkpoint.save")
 _IN_PLACE = frozenset("copy_ add_ sub_ mul_ div_ zero_ fill_ lerp_ addcmul_ addcdiv_ normal_ uniform_ clamp_".split())
 
@@ -148,6 +150,8 @@ def _why_unsafe(copied: ast.expr, consumer: ast.Call, ctx: Context) -> str:
     if isinstance(copied, ast.Call) and isinstance(copied.func, ast.Attribute):
         if ctx.text(copied.func.value) == ctx.text(receiver):
             return "source and target are the same module"
+        if is_part(copied.func.value, receiver, ctx):
+            return "one module is part of the other, and may load its own tensors under other keys"
         return ""
     return "the dict may hold the target's own tensors under other keys"
 

@@ -20,7 +20,14 @@ _READERS = frozenset(
     "abs bool dict enumerate float format hasattr int isinstance len list max min print range repr reversed round "
     "sorted str sum tuple type zip".split()
 )
+#: Names that only code has which walks a graph back where none may be recorded around it.
+_ASKING = frozenset({"enable_grad", "jacrev", "jacfwd", "jacobian", "hessian", "vjp", "jvp", "hvp"})
 _FILLERS = frozenset({"append", "extend", "insert", "update", "setdefault", "add"})
+#: Methods whose results have no graph: indices, integers, truth values.
+_WITHOUT_GRAPH = frozenset(
+    "argmax argmin argsort eq ne lt le gt ge isnan isinf isfinite bool int long short detach any all nonzero "
+    "count_nonzero".split()
+)
 _KEEPS = re.compile(r"record|log|store|save|meter|callback|track", re.IGNORECASE)
 
 
@@ -42,9 +49,10 @@ class GradInEvaluation(Rule):
     off, and in the hooks of frameworks that do.
 
     Fix safety
-    Safe where the model surely is a module, the function changes no attribute, returns numbers only and gives no
-    tensor to a call that may keep it; then the results are the same bits. Elsewhere what it hands out may be wanted
-    with its graph.
+    Safe where the model surely is a module, the function changes no attribute, returns numbers only, gives no
+    tensor to a call that may keep it and makes no text of one (`grad_fn=...` would be gone from it), and where no
+    file that it calls into asks for gradients; then the results are the same bits. Elsewhere what it hands out may
+    be wanted with its graph.
     """
 
     code, name = "TPL308", "grad-in-evaluation"
@@ -116,8 +124,14 @@ def _switch_off(
         reason = f"`{function.name}` hands out results as it goes, which may be wanted with their graph"
     elif any(_grows_argument(part, function, made, ctx) for part in parts):
         reason = f"`{function.name}` adds to what it was given, which may be wanted with its graph"
+    elif (shown := _shown(parts, made, ctx)) is not None:
+        reason = f"the text of `{ctx.text(shown)}` may name its graph: `grad_fn=...` would be gone from it"
     elif (call := _handed_out(function, parts, ctx)) is not None:
         reason = f"`{ctx.text(call.func)}` may keep a tensor made here, which may be wanted with its graph"
+    elif _is_scripted(function, ctx):
+        reason = "`torch.jit` compiles the source of the function, which the decorator would hide"
+    elif _gradients_in_reach(parts, ctx):
+        reason = "what is called there asks for gradients itself"
     elif not all(_is_number(part.value, ctx) for part in parts if isinstance(part, ast.Return)):
         reason = f"`{function.name}` may return tensors, which may be wanted with their graph"
     return Fix(
@@ -126,6 +140,39 @@ def _switch_off(
         (*imports, ctx.edit.decorate(function, f"@{spelling}.no_grad()")),
         reason=reason,
     )
+
+
+def _shown(parts: list[ast.AST], made: set[str], ctx: Context) -> ast.expr | None:
+    """The first value with a graph that is made into text as it is."""
+    for part in parts:
+        shown: list[ast.expr] = []
+        if isinstance(part, ast.Call) and isinstance(part.func, (ast.Name, ast.Attribute)):
+            if last_name(part.func) in ("print", "str", "repr", "format"):
+                shown = [*part.args, *(keyword.value for keyword in part.keywords)]
+        elif isinstance(part, ast.FormattedValue) and part.format_spec is None:
+            shown = [part.value]
+        elif isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) and ctx.kind(part.left).tag is Tag.STRING:
+            shown = list(part.right.elts) if isinstance(part.right, ast.Tuple) else [part.right]
+        found = next((value for value in shown if _carries(value, made, ctx)), None)
+        if found is not None:
+            return found
+    return None
+
+
+def _is_scripted(function: ast.FunctionDef, ctx: Context) -> bool:
+    decorators = (item.func if isinstance(item, ast.Call) else item for item in function.decorator_list)
+    return any((ctx.target(item) or "").startswith("torch.jit.") for item in decorators)
+
+
+def _gradients_in_reach(parts: list[ast.AST], ctx: Context) -> bool:
+    """Whether a file that holds this function, its model's class or what it calls asks for gradients by itself."""
+    paths = {ctx.path}
+    for part in parts:
+        if isinstance(part, ast.Call):
+            paths.update(ref.path for ref in ctx.refs(part.func) if ref.path)
+            paths.update({ctx.kind(part.func).path} - {""})
+    asks = any(ctx.program.mentions({name}, paths) for name in _ASKING)
+    return asks or (ctx.program.mentions({"autograd"}, paths) and ctx.program.mentions({"grad"}, paths))
 
 
 def _is_number(value: ast.expr | None, ctx: Context) -> bool:
@@ -205,6 +252,10 @@ def _carries(value: ast.expr, made: set[str], ctx: Context) -> bool:
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
         if value.func.attr in ("item", "tolist", "numpy", "size", "dim", "numel"):
             return False
+        if value.func.attr in _WITHOUT_GRAPH:
+            return False
+    if isinstance(value, ast.Compare):
+        return False
     if isinstance(value, ast.Name):
         return value.id in made
     if is_model_call(value, ctx):

@@ -205,6 +205,8 @@ def _uses(name: str, node: ast.AST, ctx: Context) -> list[ast.Name]:
     function = _function(node, ctx)
     if isinstance(function, ast.Module):
         return []
+    if any(isinstance(part, (ast.Global, ast.Nonlocal)) and name in part.names for part in ctx.tree.walk(function)):
+        return []
     loop = ctx.loops(node)[0]
     own = set(map(id, ctx.tree.walk(node)))
     uses = [part for part in _named(name, ast.Load, function, ctx) if id(part) not in own]

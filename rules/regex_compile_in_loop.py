@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import warnings
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -74,7 +76,7 @@ class RegexCompileInLoop(Rule):
     def _literal(self, node: ast.Call, function: str, ctx: Context) -> Finding:
         often = ctx.heat(node).phrase
         fix = None
-        if function == "re.compile" and all(_is_flag(item, ctx) for item in _flags(node)):
+        if function == "re.compile" and _is_pattern(node) and all(_is_flag(item, ctx) for item in _flags(node)):
             text = ctx.tree.text(node)
             hoisted, edits = ctx.edit.hoist_to_module(text, "_PATTERN")
             fix = Fix(
@@ -205,4 +207,20 @@ def _is_flag(node: ast.expr, ctx: Context) -> bool:
     if is_constant(node, 0):
         return True
     target = ctx.target(node)
+    if target in ("re.DEBUG", "re.LOCALE", "re.L"):
+        return False  # shown, or read from the locale, at each compilation
     return target is not None and target.startswith("re.") and target[3:].isupper()
+
+
+def _is_pattern(node: ast.Call) -> bool:
+    """Whether a literal compiles: what does not would fail at import, in place of the call."""
+    given = argument(node, 0, "pattern")
+    if not isinstance(given, ast.Constant) or not isinstance(given.value, (str, bytes)):
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            re.compile(given.value)
+        except (re.error, OverflowError, RecursionError):
+            return False
+    return True

@@ -1,0 +1,150 @@
+"""Whether a tensor may be written into after it was read from: what an asynchronous copy must not meet."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.api import Context, Place, Tag, tensors
+
+_BUILTINS = frozenset(
+    "len print isinstance type repr str id hasattr float int bool list tuple dict zip enumerate".split()
+)
+_SHARING = (
+    tensors.VIEW_METHODS
+    | tensors.TUPLE_METHODS
+    | tensors.CAST_METHODS
+    | {"to", "cpu", "numpy", "pin_memory", "get", "pop"}
+)
+
+
+def changes_later(value: ast.expr, node: ast.AST, ctx: Context) -> bool:
+    """Whether the memory of `value` may be written into, in place, after `node` has begun to read it.
+
+    Looks at the function: writes through its name, through names of its views and of what it is part of, and calls
+    that cannot be seen and are given one of them.
+    """
+    root = _root(value)
+    if root is None:
+        return True
+    names = _sharing(root.id, node, ctx)
+    if _is_replaced(value, node, ctx):
+        names -= {root.id}
+    writes = [part for part in _function(node, ctx) if _is_write(part, names, ctx)]
+    return any(_may_follow(part, value, root, node, ctx) for part in writes)
+
+
+def _is_replaced(value: ast.expr, node: ast.AST, ctx: Context) -> bool:
+    """`batch["x"] = batch["x"].cuda()`: what is reached through the batch from then on is the copy."""
+    statement = ctx.tree.parent(node)
+    if isinstance(value, ast.Name) or not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return False
+    return ctx.text(statement.targets[0]) == ctx.text(value)
+
+
+def _root(value: ast.expr) -> ast.Name | None:
+    """`batch` for `batch["x"][0].view(-1)`."""
+    while True:
+        if isinstance(value, (ast.Subscript, ast.Attribute, ast.Starred)):
+            value = value.value
+        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _SHARING:
+            value = value.func.value
+        else:
+            return value if isinstance(value, ast.Name) else None
+
+
+def _function(node: ast.AST, ctx: Context) -> list[ast.AST]:
+    return list(ast.walk(ctx.tree.function_of(node) or ctx.tree.module))
+
+
+def _sharing(name: str, node: ast.AST, ctx: Context) -> set[str]:
+    """Names that may share memory with `name`: bound to a part or view of it, or what it was taken from."""
+    names = {name}
+    bindings = [
+        (target.id, root.id)
+        for part in _function(node, ctx)
+        if isinstance(part, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and part.value is not None
+        if (root := _root(part.value)) is not None and not _moves(part.value, ctx)
+        for target in _targets(part)
+    ]
+    while True:
+        more = {pair[1 - side] for pair in bindings for side in (0, 1) if pair[side] in names} - names
+        if not more:
+            return names
+        names |= more
+
+
+def _moves(value: ast.expr, ctx: Context) -> bool:
+    """Whether a value is a copy on the device: it shares nothing with where it came from."""
+    return ctx.kind(value).on_accelerator
+
+
+def _targets(part: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> list[ast.Name]:
+    targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+    return [name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+
+
+def _is_write(part: ast.AST, names: set[str], ctx: Context) -> bool:
+    """Whether a node may write into the memory of one of the names."""
+    if isinstance(part, ast.AugAssign):
+        return _is_one(part.target, names)
+    if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store):
+        # An entry of a mapping is bound anew; an element of a tensor is written.
+        text = isinstance(part.slice, ast.Constant) and isinstance(part.slice.value, str)
+        return not text and _is_one(part.value, names)
+    if not isinstance(part, ast.Call):
+        return False
+    func = part.func
+    if isinstance(func, ast.Attribute) and _is_one(func.value, names):
+        if func.attr in tensors.IN_PLACE_METHODS or (func.attr.endswith("_") and not func.attr.endswith("__")):
+            return not func.attr.startswith("requires_grad")
+    target = ctx.target(func) or ""
+    if target.startswith("torch.") and not target.endswith("_"):
+        return any(item.arg == "out" and _is_one(item.value, names) for item in part.keywords)
+    if (isinstance(func, ast.Name) and func.id in _BUILTINS) or (
+        isinstance(func, ast.Attribute) and func.attr in _SHARING
+    ):
+        return False
+    given = [*part.args, *(item.value for item in part.keywords)]
+    return any(_is_one(item, names) and _is_on_host(item, ctx) for item in given)
+
+
+def _is_one(value: ast.expr, names: set[str]) -> bool:
+    root = _root(value)
+    return root is not None and root.id in names
+
+
+def _is_on_host(value: ast.expr, ctx: Context) -> bool:
+    """Whether a value given to a call may still be what lies on the host."""
+    kind = ctx.kind(value)
+    return kind.place is not Place.DEVICE and kind.tag not in (Tag.NUMBER, Tag.STRING, Tag.SHAPE, Tag.DTYPE, Tag.NONE)
+
+
+def _may_follow(part: ast.AST, value: ast.expr, root: ast.Name, node: ast.AST, ctx: Context) -> bool:
+    """Whether `part` may run after `node` and still concern what `root` was bound to there."""
+    if any(inner is node for inner in ast.walk(part)):
+        return False
+    flow = ctx.inference.flow
+    ours = {id(item) for item in flow.definitions(root)}
+    carried = not any(_is_bound_in(item.node, loop) for loop in ctx.loops(node)[:1] for item in flow.definitions(root))
+    inside = bool(ctx.loops(node)) and any(inner is part for inner in ast.walk(ctx.loops(node)[-1]))
+    end = (node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+    behind = (part.lineno, part.col_offset) >= end or getattr(part, "lineno", 0) > node.lineno  # type: ignore[attr-defined]
+    if not behind and not (carried and inside):
+        return False
+    for name in ast.walk(part):
+        if isinstance(name, ast.Name) and name.id == root.id:
+            if isinstance(name.ctx, ast.Load):
+                return bool(ours & {id(item) for item in flow.definitions(name)}) and not _is_moved(value, part, ctx)
+            if isinstance(part, ast.AugAssign):
+                return bool(ours & {id(item) for item in flow.definitions_before(name.id, part)[0]})
+    return True
+
+
+def _is_moved(value: ast.expr, part: ast.AST, ctx: Context) -> bool:
+    """Whether a part of a batch that `part` names has been put on the device by then: `batch["x"].add_(1)`."""
+    same = [item for item in ast.walk(part) if isinstance(item, ast.expr) and ast.dump(item) == ast.dump(value)]
+    return not isinstance(value, ast.Name) and bool(same) and all(ctx.kind(item).on_accelerator for item in same)
+
+
+def _is_bound_in(definition: ast.AST, loop: ast.AST) -> bool:
+    return any(part is definition for part in ast.walk(loop))

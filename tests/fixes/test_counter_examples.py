@@ -1,0 +1,74 @@
+"""No fix is offered as safe where one of the conditions fails under which it would change what a program does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from counter_examples import ALWAYS_UNSAFE, RULES, SILENT, Condition, Program
+
+from perflint.discovery import discover
+from perflint.finding import Applicability, Finding
+from perflint.registry import load_rules
+from perflint.run import Options, check
+from perflint.settings import load_settings
+from perflint.testing import find_cases
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+#: What its fix removes is a comment for perflint.
+COMMENTS_ONLY = {"TPL001"}
+CONDITIONS = [(code, program, condition) for code, program in RULES.items() for condition in program.conditions]
+
+
+def found(code: str, text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Sequence[Finding]:
+    (folder / "train.py").write_text(text, encoding="utf-8")
+    (folder / "pyproject.toml").write_text("[tool.perflint]\n", encoding="utf-8")
+    monkeypatch.chdir(folder)
+    settings = load_settings(Path())
+    rules = [rule() for rule in load_rules() if rule.code == code]
+    report = check(discover(["."], settings), Options(settings, rules, cache=False))
+    assert not report.errors
+    return [finding for finding in report.findings if finding.code == code]
+
+
+@pytest.mark.parametrize(("code", "program"), RULES.items(), ids=RULES)
+def test_the_fix_is_safe_while_no_condition_fails(
+    code: str, program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (finding,) = found(code, program.text, tmp_path, monkeypatch)
+    assert finding.fix is not None
+    assert finding.fix.applicability is Applicability.SAFE
+
+
+@pytest.mark.parametrize(
+    ("code", "program", "condition"), CONDITIONS, ids=[f"{code} {condition.why}" for code, _, condition in CONDITIONS]
+)
+def test_a_condition_that_fails_takes_the_safety_away(
+    code: str, program: Program, condition: Condition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert program.text.count(condition.old) >= 1
+    text = program.text.replace(condition.old, condition.new, 1)
+    findings = found(code, text, tmp_path, monkeypatch)
+    offered = [finding.fix for finding in findings if finding.fix is not None]
+    assert not [fix for fix in offered if fix.applicability is Applicability.SAFE]
+    said = [fix.reason for fix in offered] or ["no fix" if findings else SILENT]
+    assert all(bool(reason) == bool(condition.reason) and condition.reason in reason for reason in said), said
+
+
+def test_every_rule_with_a_fix_has_its_conditions_or_is_always_unsafe() -> None:
+    """What is looked at is the rules' own text: a rule that never names the class cannot offer a safe fix."""
+    texts = [path.read_text(encoding="utf-8") for path in (FIXTURES.parent / "rules").glob("*.py")]
+    codes = {text: re.search(r'^    code, name = "(\w+)"', text, re.MULTILINE) for text in texts}
+    fixing = {code[1] for text, code in codes.items() if code and "Fix(" in text} - COMMENTS_ONLY
+    able = {code[1] for text, code in codes.items() if code and "Applicability.SAFE" in text} - COMMENTS_ONLY
+    assert able == set(RULES)
+    assert fixing - able <= ALWAYS_UNSAFE
+    assert not able & ALWAYS_UNSAFE
+
+
+def test_no_example_of_an_unsafe_rule_is_fixed_safely() -> None:
+    safe = [case for case in find_cases(FIXTURES) if case.result(Applicability.SAFE).exists()]
+    own = {case.group.partition("-")[0] for case in safe if case.path.stem == "example"}
+    assert not own & ALWAYS_UNSAFE
