@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Context, Scope, walk
+from perflint.api import Context, Scope, callee_name, walk
 
 _TRAINING = re.compile(
     r"^(?:backward|fit|finetune|fine_tune|zero_grad|learn|optimizer|optim|opt|trainer|Trainer|manual_backward)$"
@@ -18,7 +18,7 @@ _FRESH = re.compile(
     re.IGNORECASE,
 )
 _TIMING = frozenset(
-    "perf_counter synchronize elapsed_time benchmark timeit do_bench profile warmup n_warmup num_warmup "
+    "perf_counter synchronize elapsed_time timeit do_bench profile warmup n_warmup num_warmup "
     "elapsed process_time monotonic".split()
 )
 
@@ -56,4 +56,13 @@ def starts_afresh(loop: ast.stmt) -> bool:
 
 def is_timing(node: ast.AST) -> bool:
     """Whether code measures time: it repeats itself on purpose."""
-    return any(name in _TIMING for name in names_in(node))
+    return any(name in _TIMING for name in names_in(node)) or any(
+        # What is called a benchmark may also be a data set.
+        isinstance(part, ast.Call) and (callee_name(part) == "benchmark" or _is_timer(part.func))
+        for part in walk(node)
+    )
+
+
+def _is_timer(func: ast.expr) -> bool:
+    """`benchmark.Timer` of `torch.utils`."""
+    return isinstance(func, ast.Attribute) and func.attr == "Timer" and "benchmark" in names_in(func.value)

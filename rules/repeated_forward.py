@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, callee_name, is_test
 
-from ._forwards import arguments, is_forward, is_pure
+from ._forwards import FORWARD_METHODS, arguments, is_forward, is_pure
 from ._loops import is_timing, names_in
 
 _SWITCHES = frozenset(
@@ -62,14 +62,14 @@ class RepeatedForward(Rule):
         runs.sort(key=lambda run: (run.lineno, run.col_offset))
         told: set[str] = set()
         for first, second in itertools.combinations(runs, 2):
-            text = ctx.text(second)
-            if text in told or not _is_same(first, second, node, ctx):
+            meant = _meant(second, ctx)
+            if meant in told or not _is_same(first, second, node, ctx):
                 continue
-            told.add(text)
+            told.add(meant)
             yield self.finding(
                 second,
                 ctx,
-                f"`{text}` runs the same forward again: line {first.lineno} has its result already.",
+                f"`{ctx.text(second)}` runs the same forward again: line {first.lineno} has its result already.",
                 advice=f"Keep the result of line {first.lineno} and use it here.",
                 confidence=None if ctx.grad_off(second) else Confidence.MEDIUM,
                 related=(ctx.hop(first, "first run here"),),
@@ -80,8 +80,24 @@ def _written_twice(calls: list[ast.Call], ctx: Context) -> list[ast.Call]:
     """The calls that stand in the function once more, as text: no other is asked what it calls."""
     named = Counter(callee_name(call) for call in calls)
     calls = [call for call in calls if named[callee_name(call)] > 1]
-    texts = Counter(ctx.text(call) for call in calls)
-    return [call for call in calls if texts[ctx.text(call)] > 1]
+    texts = Counter(_meant(call, ctx) for call in calls)
+    return [call for call in calls if texts[_meant(call, ctx)] > 1]
+
+
+def _meant(call: ast.Call, ctx: Context) -> str:
+    """A call as text, with the names of its arguments read as what they were made by: `model(tokenize(text))`."""
+    parts = [ctx.text(_made_by(item, ctx) or item) for item in call.args]
+    parts += [f"{item.arg}={ctx.text(_made_by(item.value, ctx) or item.value)}" for item in call.keywords]
+    return f"{ctx.text(call.func)}({', '.join(parts)})"
+
+
+def _made_by(node: ast.expr, ctx: Context) -> ast.Call | None:
+    """The call that a name was set to, where it gives the same for the same arguments."""
+    found = ctx.inference.flow.definitions(node) if isinstance(node, ast.Name) else ()
+    if len(found) != 1 or found[0].path or not isinstance(found[0].node, ast.Assign):
+        return None
+    value = found[0].value
+    return value if isinstance(value, ast.Call) and is_pure(value, ctx) else None
 
 
 def _is_thrown_away(call: ast.Call, ctx: Context) -> bool:
@@ -94,7 +110,9 @@ def _is_thrown_away(call: ast.Call, ctx: Context) -> bool:
 
 def _is_same(first: ast.Call, second: ast.Call, function: ast.AST, ctx: Context) -> bool:
     """Whether both give the same: same text and meaning, on one way through the code, and nothing switched between."""
-    if ctx.text(first) != ctx.text(second) or not all(_only_evaluates(run, function, ctx) for run in (first, second)):
+    if _meant(first, ctx) != _meant(second, ctx):
+        return False
+    if not all(_only_evaluates(run, function, ctx) for run in (first, second)):
         return False
     if not _comes_before(first, second, ctx) or _withs(first, ctx) != _withs(second, ctx):
         return False
@@ -150,7 +168,12 @@ def _withs(node: ast.AST, ctx: Context) -> list[str]:
 
 
 def _means_the_same(one: ast.expr, other: ast.expr, ctx: Context, depth: int) -> bool:
-    """Whether two expressions of the same text have the same value, seen through names set twice to the same."""
+    """Whether two expressions have the same value, seen through names set twice to the same."""
+    if ctx.text(one) != ctx.text(other):
+        left, right = _made_by(one, ctx), _made_by(other, ctx)
+        if left is None or right is None or depth == 0 or ctx.text(left) != ctx.text(right):
+            return False
+        return _means_the_same(left, right, ctx, depth - 1)
     mine = [part for part in ast.walk(one) if isinstance(part, ast.Name)]
     theirs = [part for part in ast.walk(other) if isinstance(part, ast.Name)]
     for part in ast.walk(one):
@@ -187,11 +210,21 @@ def _is_switched(first: ast.Call, second: ast.Call, function: ast.AST, ctx: Cont
         if isinstance(part, ast.Call) and not is_forward(part, ctx) and own & set(_passed(part)):
             return True
         if isinstance(part, (ast.Subscript, ast.Attribute)) and isinstance(part.ctx, ast.Store):
-            if set(names_in(part)) & (given | own - {"self"}):
+            if set(names_in(part)) & given or _is_part_of_model(part, first, ctx):
                 return True
         if isinstance(part, ast.AugAssign) and set(names_in(part.target)) & given:
             return True
     return False
+
+
+def _is_part_of_model(stored: ast.expr, run: ast.Call, ctx: Context) -> bool:
+    """Whether what is stored to is the model, a part of it, or what holds it: `holder.model` is not `holder.other`."""
+    while isinstance(stored, ast.Subscript):
+        stored = stored.value
+    func = run.func
+    model = func.value if isinstance(func, ast.Attribute) and func.attr in FORWARD_METHODS else func
+    one, other = f"{ctx.text(stored)}.", f"{ctx.text(model)}."
+    return one.startswith(other) or (other.startswith(one) and one != "self.")
 
 
 def _passed(call: ast.Call) -> Iterator[str]:

@@ -30,6 +30,10 @@ class Calls:
 
     def node(self, node: ast.Call, frame: Frame | None) -> Kind:
         arguments = self.arguments(node, frame)
+        found = self._node(node, arguments, frame)
+        return found if found.known or not arguments.keywords else methods.promised(arguments, found)
+
+    def _node(self, node: ast.Call, arguments: Arguments, frame: Frame | None) -> Kind:
         func = node.func
         if isinstance(func, ast.Attribute):
             if _is_super(func.value):

@@ -335,6 +335,13 @@ def _tokenizer(call: _MethodCall) -> Kind:
     return UNKNOWN
 
 
+def promised(arguments: Arguments, unknown: Kind) -> Kind:
+    """What something unknown gives that is asked for `return_tensors="pt"`, as tokenizers and processors are."""
+    if arguments.constant(-1, "return_tensors") == "pt" and not arguments.has("device"):
+        return _tokenized(arguments).at_most(Confidence.MEDIUM)
+    return unknown
+
+
 def _tokenized(arguments: Arguments) -> Kind:
     if arguments.constant(-1, "return_tensors") == "pt":
         return Kind(Tag.BATCH, Place.HOST, certainty=Confidence.HIGH, how="made by a tokenizer", fresh=True)
