@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Context, argument, is_constant
+from perflint.api import Context, argument, is_constant, walk
 
 from ._forwards import arguments
 
@@ -94,7 +94,7 @@ def needed(value: ast.expr, region: ast.AST) -> tuple[set[str], list[ast.AST]]:
     waiting: list[ast.AST] = [value]
     given = _given(region)
     while waiting:
-        for part in ast.walk(waiting.pop()):
+        for part in walk(waiting.pop()):
             name = part.id if isinstance(part, ast.Name) else _own_attribute(part)
             if name and name not in names:
                 names.add(name)
@@ -110,7 +110,7 @@ def feeds_itself(call: ast.Call, region: ast.AST, given: list[ast.expr] | None =
         for item in (arguments(call) if given is None else given)
         for value in needed(item, region)[1]
         if value is not item
-        for part in ast.walk(value)
+        for part in walk(value)
     )
 
 
@@ -123,7 +123,7 @@ def _own_attribute(node: ast.AST) -> str:
 def _given(region: ast.AST) -> dict[str, list[ast.AST]]:
     """What the names set in a region are given: assigned, stored into, looped over, entered or called with."""
     found: dict[str, list[ast.AST]] = {}
-    for part in ast.walk(region):
+    for part in walk(region):
         pairs: list[tuple[ast.expr, ast.AST]] = []
         if isinstance(part, ast.Assign):
             pairs = [(target, part.value) for target in part.targets]
@@ -159,4 +159,4 @@ def _stored(target: ast.expr) -> Iterator[str]:
 
 
 def bound_by(turning: Turning) -> set[str]:
-    return {part.id for part in ast.walk(turning.target) if isinstance(part, ast.Name)}
+    return {part.id for part in walk(turning.target) if isinstance(part, ast.Name)}

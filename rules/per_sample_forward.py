@@ -22,6 +22,7 @@ from perflint.api import (
     is_constant,
     is_test,
     keyword,
+    walk,
 )
 
 from ._forwards import FORWARD_METHODS
@@ -251,7 +252,7 @@ def _has_own_size(own: set[str], region: ast.AST) -> bool:
         and part.attr in ("shape", "size")
         and isinstance(part.value, ast.Name)
         and part.value.id in own
-        for part in ast.walk(region)
+        for part in walk(region)
     )
 
 
@@ -284,8 +285,8 @@ def _saves_memory(attempt: ast.Try) -> bool:
 
 def _changes_model(region: ast.AST, call: ast.Call) -> bool:
     """Whether the loop sets what is called, or switches it to training."""
-    own = {part.id for part in ast.walk(call.func) if isinstance(part, ast.Name)} - {"self"}
-    for part in ast.walk(region):
+    own = {part.id for part in walk(call.func) if isinstance(part, ast.Name)} - {"self"}
+    for part in walk(region):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id in own:
             return True
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "train":

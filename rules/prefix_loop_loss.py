@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, callee_name, is_constant, is_test
+from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, callee_name, is_constant, is_test, walk
 
 from ._forwards import arguments
 from ._gradients import is_model_call
@@ -125,7 +125,7 @@ def _forward_of(prefix: ast.Subscript, loop: ast.For, ctx: Context) -> ast.Call 
     for part in ctx.walk(loop):
         if not isinstance(part, ast.Call) or not _is_causal_model(part, ctx):
             continue
-        given = [item for value in arguments(part) for item in ast.walk(value)]
+        given = [item for value in arguments(part) for item in walk(value)]
         if any(item is prefix or (isinstance(item, ast.Name) and item.id in made) for item in given):
             # What an earlier turn gave is a cache, or a choice that is fed back.
             return None if feeds_itself(part, loop) else part
@@ -144,17 +144,13 @@ def _made_of(prefix: ast.Subscript, loop: ast.For, ctx: Context) -> set[str]:
         part
         for part in ctx.walk(loop)
         if isinstance(part, ast.Assign)
-        and not any(isinstance(item, ast.Call) and _is_causal_model(item, ctx) for item in ast.walk(part.value))
+        and not any(isinstance(item, ast.Call) and _is_causal_model(item, ctx) for item in walk(part.value))
     ]
     made: set[str] = set()
     for _ in range(4):
         for setting in settings:
-            if any(
-                item is prefix or (isinstance(item, ast.Name) and item.id in made) for item in ast.walk(setting.value)
-            ):
-                made |= {
-                    item.id for target in setting.targets for item in ast.walk(target) if isinstance(item, ast.Name)
-                }
+            if any(item is prefix or (isinstance(item, ast.Name) and item.id in made) for item in walk(setting.value)):
+                made |= {item.id for target in setting.targets for item in walk(target) if isinstance(item, ast.Name)}
     return made
 
 
@@ -162,7 +158,7 @@ def _reads_next(prefix: ast.Subscript, loop: ast.For) -> bool:
     """Whether a turn reads the last position of what the model gave, or the sequence's own next element."""
     whole = set(names_in(prefix.value))
     index = loop.target.id if isinstance(loop.target, ast.Name) else ""
-    for part in ast.walk(loop):
+    for part in walk(loop):
         if not isinstance(part, ast.Subscript):
             continue
         items = part.slice.elts if isinstance(part.slice, ast.Tuple) else [part.slice]

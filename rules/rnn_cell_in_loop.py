@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Tier, argument, is_test
+from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Tier, argument, is_test, walk
 
 from ._samples import feeds_itself, needed
 
@@ -75,7 +75,7 @@ def _turns_rarely(turns: ast.expr) -> bool:
 
 
 def _stops_early(loop: ast.For) -> bool:
-    return any(isinstance(part, (ast.Break, ast.Return, ast.Yield)) for part in ast.walk(loop))
+    return any(isinstance(part, (ast.Break, ast.Return, ast.Yield)) for part in walk(loop))
 
 
 def _steps_through(call: ast.Call, loop: ast.For) -> bool:
@@ -83,12 +83,12 @@ def _steps_through(call: ast.Call, loop: ast.For) -> bool:
     given, state = argument(call, 0, "input"), argument(call, 1, "hx")
     if given is None or state is None or feeds_itself(call, loop, [given]):
         return False
-    turning = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
-    if turning & {part.id for part in ast.walk(call.func) if isinstance(part, ast.Name)}:
+    turning = {part.id for part in walk(loop.target) if isinstance(part, ast.Name)}
+    if turning & {part.id for part in walk(call.func) if isinstance(part, ast.Name)}:
         return False  # Another cell on each turn: a stack of layers.
     if not turning & needed(given, loop)[0] or not _is_by_position(given, turning, loop):
         return False
-    carried = {part.id for part in ast.walk(state) if isinstance(part, ast.Name)}
+    carried = {part.id for part in walk(state) if isinstance(part, ast.Name)}
     return bool(carried) and all(_values(name, loop) == [call] for name in carried)
 
 
@@ -98,9 +98,9 @@ def _is_by_position(given: ast.expr, turning: set[str], loop: ast.For) -> bool:
     if not counts:
         return True
     for part in needed(given, loop)[1]:
-        for item in ast.walk(part):
+        for item in walk(part):
             if isinstance(item, ast.Subscript) and any(
-                isinstance(name, ast.Name) and name.id in turning for name in ast.walk(item.slice)
+                isinstance(name, ast.Name) and name.id in turning for name in walk(item.slice)
             ):
                 return True
     return False
@@ -109,7 +109,7 @@ def _is_by_position(given: ast.expr, turning: set[str], loop: ast.For) -> bool:
 def _values(name: str, loop: ast.For) -> list[ast.expr]:
     """What a loop sets a name to."""
     found: list[ast.expr] = []
-    for part in ast.walk(loop):
+    for part in walk(loop):
         targets: list[ast.expr] = []
         value: ast.expr | None = None
         if isinstance(part, ast.Assign):
