@@ -44,7 +44,9 @@ class BlockingTransfer(Rule):
     bytes and may still wait. With a dtype in the same call a blocking copy also converts on the CPU first.
 
     What to write instead
-    `batch.to(device, non_blocking=True)`, together with `pin_memory=True` on the loader (unpinned-loader).
+    `batch.to(device, non_blocking=True)`, together with `pin_memory=True` on the loader (unpinned-loader). Fetching
+    the next batch ahead gains nothing more on the same stream, where its copy waits for the step's work: that takes a
+    stream of its own.
 
     A tensor that is the same each time should not travel at all: make it on the device, or register it as a buffer.
 

@@ -51,7 +51,8 @@ class CompileTinyModule(Rule):
 
     When to leave it
     `flex_attention`, which must be compiled to be fast, pointwise work on millions of numbers, losses and softmax over
-    a vocabulary, an optimizer's step, repeated blocks: perflint is silent there. Sizes cannot be seen in the source,
+    a vocabulary, an optimizer's step, repeated blocks: perflint is silent there. Code that asks for a module's class
+    (`isinstance`, `match`) no longer finds it in what `torch.compile` gives back. Sizes cannot be seen in the source,
     which is why this rule is not on by default. A benchmark that compares the two on purpose is right to compile it.
 
     Fix safety

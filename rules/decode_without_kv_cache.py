@@ -34,7 +34,8 @@ class DecodeWithoutKvCache(Rule):
 
     When to leave it
     Where the context is cropped to a window, since a cache is wrong once its first token is gone; for models without
-    causal attention; where memory does not allow a cache. `use_cache=False` is right in training, in configurations
+    causal attention; in training, where a step cannot reuse the keys of the one before, since the weights that made
+    them have changed; where memory does not allow a cache. `use_cache=False` is right in training, in configurations
     and in a single forward. perflint is silent there, and where the loop names a cache or a state.
 
     Fix safety

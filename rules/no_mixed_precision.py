@@ -23,11 +23,11 @@ class NoMixedPrecision(Rule):
     bfloat16 needs no `GradScaler`; float16, for devices older than Ampere, does.
 
     When to leave it
-    The CPU, MPS, devices without tensor cores, scientific code that needs all digits, models that are too small to
-    keep the device busy (agents of reinforcement learning), and loops whose precision is set out of sight. perflint is
-    silent where the file, or code that the loop runs or is run by, speaks of a narrower type, and where accelerate,
-    Lightning, DeepSpeed or a Trainer runs the loop. Nothing in the source proves a gain, which is why this rule is not
-    on by default.
+    Models loaded in bfloat16, which need neither autocast nor a `GradScaler`; the CPU, MPS, devices without tensor
+    cores, scientific code that needs all digits, models that are too small to keep the device busy (agents of
+    reinforcement learning), and loops whose precision is set out of sight. perflint is silent where the file, or
+    code that the loop runs or is run by, speaks of a narrower type, and where accelerate, Lightning, DeepSpeed or a
+    Trainer runs the loop. Nothing in the source proves a gain, which is why this rule is not on by default.
 
     Fix safety
     There is no automatic fix: results change.

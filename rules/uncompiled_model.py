@@ -26,9 +26,10 @@ class UncompiledModel(Rule):
     is faster.
 
     When to leave it
-    Tiny models, control flow that depends on data, shapes that change all the time, hooks that come and go, devices
-    without support, short runs and debugging. perflint cannot see a gain from the source, which is why this rule is
-    not on by default. It is silent in programs that compile anything, by whatever switch.
+    Where memory is short, `mode="reduce-overhead"` is no way out: CUDA graphs keep more of it. Tiny models, control
+    flow that depends on data, shapes that change all the time, hooks that come and go, devices without support,
+    short runs and debugging. perflint cannot see a gain from the source, which is why this rule is not on by
+    default. It is silent in programs that compile anything, by whatever switch.
 
     Fix safety
     There is no automatic fix: keys of the state dict may change, and the gain has to be measured.
