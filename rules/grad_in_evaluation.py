@@ -6,8 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Context, Finding, Fix, Functions, Heat, Impact, Rule, Tag
+from perflint.api import Applicability, Context, Finding, Fix, Functions, Heat, Impact, Rule, Tag, is_test
 
+from ._evaluating import evaluating_forwards
 from ._gradients import asks_for_gradients, is_loss_function, is_model_call, last_name
 
 _EVALUATION = re.compile(
@@ -46,7 +47,8 @@ class GradInEvaluation(Rule):
     When to leave it
     Where the evaluation needs gradients itself: adversarial examples, saliency, guidance, fitting at test time.
     perflint is silent where the function names anything of that kind, where every known caller switches gradients
-    off, and in the hooks of frameworks that do.
+    off, and in the hooks of frameworks that do. In a function that trains it looks at loops behind `model.eval()`, and
+    at those behind the training, which run the same model and whose results no `backward` walks through.
 
     Fix safety
     Safe where the model surely is a module, the function changes no attribute, returns numbers only, gives no
@@ -57,12 +59,28 @@ class GradInEvaluation(Rule):
 
     code, name = "TPL308", "grad-in-evaluation"
     impact = Impact.HIGH
-    listens = (Functions("eval"),)
+    listens = (Functions("eval", "backward"),)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        if not _EVALUATION.search(node.name) or _HOOK.search(node.name):
+        if is_test(ctx.path) or _HOOK.search(node.name):
             return
+        if _EVALUATION.search(node.name):
+            yield from self._function(node, ctx)
+        else:
+            yield from self._loops(node, ctx)
+
+    def _loops(self, node: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> Iterator[Finding]:
+        """Loops that evaluate in a function that trains."""
+        for forward in evaluating_forwards(node, ctx):
+            yield self.finding(
+                forward,
+                ctx,
+                f"`{ctx.text(forward.func)}` is run to evaluate, and records a graph that nothing walks back.",
+                advice="Put `with torch.no_grad():` around this loop.",
+            )
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> Iterator[Finding]:
         parts = [part for statement in node.body for part in ctx.walk(statement)]
         evaluated = {name for part in parts if (name := _evaluated(part))}
         if not evaluated or asks_for_gradients(node):

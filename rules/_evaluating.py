@@ -1,0 +1,113 @@
+"""Loops of a training function that run its model without training it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from perflint.api import Context, callee_name
+
+from ._gradients import asks_for_gradients, is_model_call, last_name
+
+_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+_BACKWARD = frozenset({"backward", "manual_backward"})
+
+
+def evaluating_forwards(function: _Function, ctx: Context) -> Iterator[ast.Call]:
+    """The first forward with gradients of each loop that evaluates what the function trains."""
+    nested = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    body = [statement for statement in function.body if not isinstance(statement, nested)]
+    parts = [part for statement in body for part in ctx.walk(statement)]
+    backwards = [part for part in parts if isinstance(part, ast.Call) and callee_name(part) in _BACKWARD]
+    if not backwards:
+        return
+    trained = _run_in_training(backwards, ctx)
+    for loop in parts:
+        if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)) or _trains(loop, backwards):
+            continue
+        if any(not _trains(outer, backwards) for outer in ctx.loops(loop)):
+            continue  # judged with the loop around it
+        if not (_follows_eval(loop, ctx) or _ends_training(loop, backwards, ctx)) or asks_for_gradients(loop):
+            continue
+        if not any(_is_walked_back(loop, call, ctx) for call in backwards):
+            yield from _first_forward(loop, trained, ctx)
+
+
+def _run_in_training(backwards: list[ast.Call], ctx: Context) -> set[str]:
+    """Names of the models that run in the innermost loops that walk back."""
+    return {
+        last_name(part.func)
+        for call in backwards
+        for loop in ctx.loops(call)[:1]
+        for part in ast.walk(loop)
+        if isinstance(part, ast.Call) and is_model_call(part, ctx)
+    }
+
+
+def _trains(loop: ast.AST, backwards: list[ast.Call]) -> bool:
+    inside = {id(part) for part in ast.walk(loop)}
+    return any(id(call) in inside for call in backwards)
+
+
+def _follows_eval(loop: ast.stmt, ctx: Context) -> bool:
+    """Whether `model.eval()` stands above the loop in its block, with no `model.train()` between."""
+    block = _block_of(loop, ctx)
+    for statement in reversed(block[: block.index(loop)]):
+        for part in ast.walk(statement):
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "train":
+                return False
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            call = statement.value
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "eval" and not call.args:
+                return True
+    return False
+
+
+def _block_of(statement: ast.stmt, ctx: Context) -> list[ast.stmt]:
+    parent = ctx.tree.parent(statement)
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(parent, name, None)
+        if isinstance(block, list) and statement in block:
+            return block
+    return [statement]
+
+
+def _ends_training(loop: ast.stmt, backwards: list[ast.Call], ctx: Context) -> bool:
+    """Whether all training is over: every backward stands above the loop, in another loop that ended."""
+    around = {id(outer) for outer in ctx.tree.ancestors(loop)}
+    return all(
+        ctx.loops(call) and call.lineno < loop.lineno and id(ctx.loops(call)[-1]) not in around for call in backwards
+    )
+
+
+def _is_walked_back(loop: ast.AST, call: ast.Call, ctx: Context) -> bool:
+    """Whether a backward may walk through what the loop binds or collects."""
+    bound = {id(part) for part in ast.walk(loop)}
+    filled = {
+        last_name(part.func.value)
+        for part in ast.walk(loop)
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in ("append", "add_")
+    } | {
+        part.target.id
+        for part in ast.walk(loop)
+        if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)
+    }
+    for part in ast.walk(call):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            if part.id in filled or any(id(made.node) in bound for made in ctx.inference.flow.definitions(part)):
+                return True
+    return False
+
+
+def _first_forward(loop: ast.AST, trained: set[str], ctx: Context) -> Iterator[ast.Call]:
+    forwards = [
+        part
+        for part in ast.walk(loop)
+        if isinstance(part, ast.Call)
+        and is_model_call(part, ctx)
+        and last_name(part.func) in trained
+        and not ctx.grad_off(part)
+    ]
+    if forwards:
+        yield min(forwards, key=lambda call: (call.lineno, call.col_offset))
