@@ -201,6 +201,11 @@ class Context:
         """The project's torch (major, minor), None where nothing says: then advice is for the newest."""
         return self.program.torch_version
 
+    @property
+    def pinned_torch(self) -> tuple[int, int] | None:
+        """The torch (major, minor) that the project is held to, None where a newer one may be installed as well."""
+        return self.program.pinned_torch
+
     def loops(self, node: ast.AST) -> list[LoopNode]:
         """Loops of the same function around `node`, innermost first."""
         return self.tree.loops_around(node)

@@ -32,6 +32,15 @@ def project_torch(root: Path) -> tuple[int, int] | None:
     return min(versions) if versions else None
 
 
+def pinned_torch(root: Path) -> tuple[int, int] | None:
+    """The torch (major, minor) that the project is held to, None where a newer one may be installed as well."""
+    version = project_torch(root)
+    if version is None or any(_LOCKED.search(_text(root / name)) for name in _LOCKS):
+        return version
+    wanted = [found for file in _requirement_files(root) for found in _WANTED.finditer(_text(file))]
+    return None if any(found[1] not in ("==", "=", "~=", "^", "~") for found in wanted) else version
+
+
 def _requirement_files(root: Path) -> Iterator[Path]:
     for name in _LISTS:
         yield root / name

@@ -24,7 +24,7 @@ from perflint.parallel import map_chunks
 from perflint.placing import Placing
 from perflint.program.program import Program
 from perflint.pytorch import versions
-from perflint.requirements import project_torch
+from perflint.requirements import pinned_torch, project_torch
 from perflint.source.file import SourceFile
 from perflint.source.parse import parse
 from perflint.source.read import decode_source, read_bytes, read_source
@@ -196,7 +196,7 @@ class _Run:
             self._progress(len(files))
         if self.cache is not None:
             self.cache.put(fresh)
-        return Program(summaries, self._torch_version())
+        return Program(summaries, self._torch_version(), self._pinned_torch())
 
     def report(self) -> Report:
         if not self.overlay and self.options.memory is None:
@@ -290,6 +290,7 @@ class _Run:
             options.everything,
             options.settings,
             self._torch_version(),
+            self._pinned_torch(),
             [file.display for file in self.discovery.reported],
             sorted(self.digests.items()),
             [problem.path for problem in self.discovery.problems],
@@ -387,6 +388,11 @@ class _Run:
         if target is not None:
             return versions.parse(target)
         return project_torch(self.discovery.root) if self.discovery.root is not None else None
+
+    def _pinned_torch(self) -> tuple[int, int] | None:
+        if self.options.settings.target_torch is not None:
+            return self._torch_version()
+        return pinned_torch(self.discovery.root) if self.discovery.root is not None else None
 
     def _source(self, file: FoundFile) -> SourceFile:
         if file.display in self.overlay:

@@ -148,6 +148,8 @@ def _accumulates(node: ast.Call, ctx: Context) -> ast.Call | None:
     loops = ctx.loops(node)
     if not loops:
         return None
+    if _steps_itself(node, ctx):
+        return None
     function = ctx.tree.function_of(node) or ctx.tree.module
     for part in ctx.walk(function):
         if not (isinstance(part, ast.Call) and callee_name(part) == "step" and _is_optimizer(part)):
@@ -159,6 +161,21 @@ def _accumulates(node: ast.Call, ctx: Context) -> ast.Call | None:
         if around == loops and guards.ACCUMULATION in ctx.guards(part) and guards.ACCUMULATION not in ctx.guards(node):
             return part
     return None
+
+
+def _steps_itself(node: ast.Call, ctx: Context) -> bool:
+    """Whether the backward stands in the arm of an `if` that takes a step each time: nothing is gathered there."""
+    statement: ast.AST = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        if isinstance(outer, ast.If):
+            arm = outer.orelse if statement in outer.orelse else outer.body
+            plain = [item.value for item in arm if isinstance(item, ast.Expr) and isinstance(item.value, ast.Call)]
+            if any(callee_name(call) == "step" and _is_optimizer(call) for call in plain):
+                return True
+        statement = outer
+    return False
 
 
 def _is_optimizer(node: ast.Call) -> bool:

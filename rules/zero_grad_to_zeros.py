@@ -76,6 +76,6 @@ class ZeroGradToZeros(Rule):
 
 
 def _zeroes_by_default(receiver: ast.expr, ctx: Context) -> bool:
-    """Whether the project's torch is one whose optimizers write zeros unless told otherwise."""
-    version = ctx.torch_version
+    """Whether the project is held to a torch whose optimizers write zeros unless told otherwise."""
+    version = ctx.pinned_torch
     return version is not None and version < (2, 0) and ctx.kind(receiver).tag is Tag.OPTIMIZER

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perflint.requirements import project_torch
+from perflint.requirements import pinned_torch, project_torch
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,11 @@ def test_a_lock_goes_before_a_requirement_and_the_oldest_requirement_counts(tmp_
 
 def test_no_files_say_nothing(tmp_path: Path) -> None:
     assert project_torch(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "version"), [("torch==1.13.1\n", (1, 13)), ("torch>=1.13\n", None), ("torch~=1.12.0\n", (1, 12))]
+)
+def test_a_floor_holds_a_project_to_nothing(tmp_path: Path, text: str, version: tuple[int, int] | None) -> None:
+    (tmp_path / "requirements.txt").write_text(text)
+    assert pinned_torch(tmp_path) == version

@@ -43,7 +43,8 @@ _DEBUG = re.compile(
 )
 #: Flags of what happens once: calibration, lazy set-up. They are on from then on.
 _DONE = re.compile(
-    r"(?:^|_)(?:initiali[sz]ed|inited|initted|calibrated|built|set_?up|ready|loaded|prepared|registered|started)$"
+    r"(?:^|_)(?:initiali[sz]ed|inited|initted|calibrated|built|set_?up|ready|loaded|prepared|registered|started|wired|"
+    r"attached|installed|hooked|patched)$"
 )
 _FAILED = re.compile(r"(?:^|_)oom(?:$|_)|out_of_memory", re.IGNORECASE)
 #: The end of an episode, told by the environment, and the keys of what it tells then.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from perflint.facts.summary import Value
+from perflint.facts.summary import MODULE, Value
 from perflint.finding import Confidence
 from perflint.kinds import promises
 from perflint.kinds.arguments import Arguments
@@ -218,8 +218,11 @@ class Parameters:
         if not edges or len(edges) > 4 * _MOST_CALLERS:
             return UNKNOWN
         edges = [edge for edge in edges if self._calls_itself(edge, function)]
+        shown = function.name == "forward" and [_shown(edge, inference.path) for edge in edges]
         kinds = [self._argument(edge, function, name) for edge in edges[:_MOST_CALLERS]]
         given = [kind for kind in kinds if kind is not None]
+        if shown and all(shown):
+            given = [kind.but(place=Place.UNKNOWN, device=None) for kind in given]
         known = [kind for kind in given if kind.known]
         if not known:
             return UNKNOWN
@@ -327,6 +330,11 @@ def default_of(function: FunctionNode | ast.Lambda, name: str) -> ast.expr | Non
         if item.arg == name:
             return given
     return None
+
+
+def _shown(edge: Edge, path: str) -> bool:
+    """Whether a call only shows, at the end of a module's own file, that it runs: that is on the host."""
+    return edge.caller == Scope(path, MODULE)
 
 
 def _last(func: Value) -> str:

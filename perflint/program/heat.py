@@ -10,8 +10,10 @@ from perflint.facts import guards
 from perflint.facts.summary import FunctionFacts
 from perflint.finding import Confidence, Heat
 from perflint.program.callgraph import CallGraph, Edge, is_cached
-from perflint.program.refs import Resolver, Scope
+from perflint.program.refs import CLASS, EXTERNAL, Ref, Resolver, Scope
 from perflint.program.roots import FunctionRoot, RootFinder
+from perflint.pytorch import frameworks
+from perflint.pytorch.names import canonical
 
 
 class Reason(NamedTuple):
@@ -45,8 +47,15 @@ class HeatMap:
             Scope(path, qualname)
             for path, summary in resolver.summaries.items()
             for qualname, facts in summary.functions.items()
-            if facts.decorators and is_cached(facts)
+            if (facts.decorators and is_cached(facts)) or (facts.name == "__init__" and self._makes_module(path, facts))
         }
+
+    def _makes_module(self, path: str, facts: FunctionFacts) -> bool:
+        """Whether a constructor is a module's: hot code runs modules. A call in it that seems to make one stands for
+        another way, as a default or an option that holds the class.
+        """
+        bases = self.resolver.mro(Ref(CLASS, path, facts.in_class)) if facts.in_class else ()
+        return any(base.kind == EXTERNAL and canonical(base.name) in frameworks.MODULE_BASES for base in bases)
 
     def flow(self) -> None:
         """Settle functions from the hottest down: each is reached first by its hottest, surest, shortest way."""

@@ -19,9 +19,15 @@ from perflint.program.routes import route_to
 class Program:
     """All summaries of a project, linked. Paths are those of the summaries."""
 
-    def __init__(self, summaries: Mapping[str, Summary], torch_version: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        summaries: Mapping[str, Summary],
+        torch_version: tuple[int, int] | None = None,
+        pinned_torch: tuple[int, int] | None = None,
+    ) -> None:
         self.summaries = dict(sorted(summaries.items()))
         self.torch_version = torch_version
+        self.pinned_torch = pinned_torch
         self._identifiers: dict[str, frozenset[str]] = {}
         self.modules = ModuleTable(self.summaries)
         self.resolver = Resolver(self.summaries, self.modules, is_loader)
