@@ -18,6 +18,7 @@ from typing import NamedTuple
 from perflint.errors import PerflintError
 from perflint.finding import Finding, Report
 from perflint.report.places import Texts
+from perflint.whole import write_whole
 
 #: The name of the file where no other is given, at the root of the project.
 FILE = "perflint-baseline.json"
@@ -77,7 +78,7 @@ class Baseline:
         lines = ",\n".join(f"  {json.dumps(one, ensure_ascii=False)}" for one in listed)
         text = f'{{"version": {_VERSION}, "findings": [\n{lines}\n]}}\n'
         try:
-            self.file.write_bytes(text.encode("utf-8", "backslashreplace"))
+            write_whole(self.file, text.encode("utf-8", "backslashreplace"))
         except OSError as error:
             raise PerflintError(f"{self.file}: cannot be written: {error.strerror or error}") from error
 

@@ -47,12 +47,13 @@ MAY_IMPORT = {
     "cache": set(),
     "parallel": set(),
     "timelimit": set(),
+    "whole": set(),
     "stored": _WORDS,
     # Findings of notebooks told in cells.
     "placing": _WORDS | {"notebook", "source"},
     "run": _FLOW | {"fixes", "cache", "notebook", "parallel", "placing", "stored", "timelimit"},
     # What of a report is new: against a file, and against git.
-    "baseline": _WORDS | {"report"},
+    "baseline": _WORDS | {"report", "whole"},
     "schemas": _WORDS | {"report", "timelimit"},
     "changes": _WORDS | {"source"},
     "verify": _FLOW | {"fixes", "cache"},

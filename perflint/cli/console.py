@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from perflint.errors import PerflintError
+from perflint.whole import write_whole
 
 #: Seconds of silence before progress is shown.
 _PATIENCE = 1.0
@@ -57,7 +58,7 @@ def _discard(stream: TextIO) -> None:
 def write_file(path: Path, text: str) -> None:
     """Raises PerflintError when the file cannot be written."""
     try:
-        path.write_bytes(text.encode("utf-8", "backslashreplace"))
+        write_whole(path, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise PerflintError(f"{path}: cannot be written: {error.strerror or error}") from error
 

@@ -275,3 +275,93 @@ def test_a_huge_file_is_said_to_be_one(
     assert "b.py" in out
     assert "too large to be read: more than 2 MB" in out
     assert "a.py:10" in out or "a.py:9" in out
+
+
+def _in_a_mount(
+    folder: Path, mount: str, *commands: str, after: str = "true"
+) -> list[subprocess.CompletedProcess[bytes]]:
+    """Runs of perflint in `folder`, over which `mount` has mounted something that nobody else sees."""
+    done = []
+    script = f'{mount} || exit 99; cd "$FOLDER"; "$PYTHON" -m perflint "$@"; code=$?; {after}; exit $code'
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FOLDER": str(folder), "PYTHON": sys.executable}
+    for command in commands:
+        words = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", *command.split()]
+        try:
+            one = subprocess.run(words, cwd="/", env=environment, capture_output=True, timeout=120, check=False)
+        except FileNotFoundError:
+            pytest.skip("no unshare here")
+        if one.returncode == 99 or b"unshare failed" in one.stderr:
+            pytest.skip("nothing may be mounted here")
+        assert b"internal error" not in one.stderr
+        assert b"Traceback" not in one.stderr
+        done.append(one)
+    return done
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="mounts in a namespace of its own")
+def test_a_disk_that_is_mounted_read_only(project: Path) -> None:
+    """Also for root, who may write wherever anybody may."""
+    before = {file.name: file.read_bytes() for file in project.iterdir()}
+    check, fix, baseline, ignores, report = _in_a_mount(
+        project,
+        'mount --bind "$FOLDER" "$FOLDER" && mount -o remount,bind,ro "$FOLDER"',
+        "check --select TPL305 .",
+        "fix --apply --select TPL305 .",
+        "baseline write --select TPL305 .",
+        "check --add-ignores --select TPL305 .",
+        "check --output report.json --select TPL305 .",
+    )
+    assert check.returncode == 1
+    assert check.stdout.count(b"TPL305") == 3
+    for one in (fix, baseline, ignores, report):
+        assert one.returncode == 2, one
+        assert b"cannot be written: " in one.stdout + one.stderr
+    assert {file.name: file.read_bytes() for file in project.iterdir()} == before
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="mounts in a namespace of its own")
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("check --select TPL305 .", 1),
+        ("fix --apply --select TPL305 .", 2),
+        ("baseline write --select TPL305 .", 2),
+        ("check --output report.json --select TPL305 .", 2),
+        ("check --add-ignores --select TPL305 .", 2),
+    ],
+)
+def test_a_disk_that_is_full(project: Path, tmp_path_factory: pytest.TempPathFactory, command: str, code: int) -> None:
+    """Whatever could not be written: the files are the old ones, and nothing lies beside them."""
+    copy, left = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("left")
+    (project / "perflint-baseline.json").write_text('{"version": 1, "findings": []}\n')
+    mount = (
+        f'cp -r "$FOLDER"/. {copy} && mount -t tmpfs -o size=64k none "$FOLDER" && cp -r {copy}/. "$FOLDER"'
+        ' && (dd if=/dev/zero of="$FOLDER/filling" bs=1k count=100 2>/dev/null || true)'
+    )
+    (done,) = _in_a_mount(project, mount, command, after=f'cp -r "$FOLDER"/. {left}')
+    assert done.returncode == code, done
+    if code == 2:
+        assert b"No space left on device" in done.stdout + done.stderr
+    else:
+        assert done.stdout.count(b"TPL305") == 3
+    assert {file.name for file in left.iterdir()} - {FOLDER} == {file.name for file in project.iterdir()} | {"filling"}
+    for file in project.iterdir():
+        assert (left / file.name).read_bytes() == file.read_bytes()
+
+
+def test_a_report_may_go_where_only_the_file_can_be_written(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    link, real = project / "link.json", project / "real.json"
+    real.write_text("old")
+    real.chmod(0o640)
+    try:
+        link.symlink_to(real)
+    except (OSError, NotImplementedError):
+        pytest.skip("no symbolic links here")
+    check = ["check", "--no-cache", "--select", "TPL305", "--output-format", "json", "--output"]
+    assert run([*check, str(link), "."]) == 1
+    assert link.is_symlink()
+    assert real.read_text().startswith("{")
+    assert os.name == "nt" or real.stat().st_mode & 0o777 == 0o640
+    assert run([*check, os.devnull, "."]) == 1
+    assert run([*check, str(project / "missing" / "report.json"), "."]) == 2
+    assert "cannot be written: No such file or directory" in capfd.readouterr().err
