@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name
 
 from ._memory import is_load_shedding
 
 _TARGETS = ("torch.cuda.empty_cache", "torch.xpu.empty_cache", "torch.mps.empty_cache", "torch.accelerator.empty_cache")
+#: Functions that answer without doing anything.
+_ASKING = frozenset({"is_available", "is_initialized", "hasattr", "isinstance", "getattr", "len"})
 
 
 class EmptyCacheInHotLoop(Rule):
@@ -48,7 +50,7 @@ class EmptyCacheInHotLoop(Rule):
             fix = Fix(
                 "Delete the call",
                 Applicability.UNSAFE,
-                ctx.edit.delete_statement(statement),
+                ctx.edit.delete_statement(_emptied(statement, ctx)),
                 reason="a step that only just fits may run out of memory",
             )
         yield self.finding(
@@ -58,6 +60,29 @@ class EmptyCacheInHotLoop(Rule):
             advice="Delete it; PyTorch reuses cached blocks by itself.",
             fix=fix,
         )
+
+
+def _emptied(statement: ast.stmt, ctx: Context) -> ast.stmt:
+    """The statement, or the `if` around it that would guard nothing any more."""
+    while True:
+        outer = ctx.tree.parent(statement)
+        if not isinstance(outer, ast.If) or outer.orelse or outer.body != [statement] or not _only_asks(outer.test):
+            return statement
+        around = ctx.tree.parent(outer)
+        if isinstance(around, ast.If) and outer in around.orelse:
+            return statement  # an `elif`, or an `else` that would be left without a body
+        if ctx.edit.would_lose_comment(outer, statement):
+            return statement
+        statement = outer
+
+
+def _only_asks(test: ast.expr) -> bool:
+    """Whether nothing happens when a test is left out: names, comparisons, and whether there is a device."""
+    return all(
+        not isinstance(part, (ast.Call, ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom))
+        or (isinstance(part, ast.Call) and callee_name(part) in _ASKING)
+        for part in ast.walk(test)
+    )
 
 
 def _stands_beside_cuda(node: ast.Call, ctx: Context) -> bool:

@@ -405,6 +405,18 @@ STABLE_BASELINES = Framework(
     frozenset(),
 )
 
+SIMULEVAL = Framework(
+    "SimulEval",
+    words("simuleval"),
+    {
+        base: _hooks(_STEP, _INFER, "policy predict segment_to_units units_to_segment update_states_read")
+        for base in words(
+            "GenericAgent Agent SpeechAgent TextAgent SpeechToTextAgent TextToTextAgent SpeechToSpeechAgent"
+        )
+    },
+    frozenset(),
+)
+
 KERAS = Framework(
     "Keras",
     words("keras"),
@@ -452,6 +464,7 @@ FRAMEWORKS = (
     COMPOSER,
     FAIRSEQ,
     STABLE_BASELINES,
+    SIMULEVAL,
     KERAS,
     TORCH,
 )
