@@ -41,8 +41,13 @@ class Inspector:
         #: The rule that is looking at something.
         self.at_work: Rule | None = None
 
-    def inspect(self, source: SourceFile, module: ast.Module | None = None) -> tuple[list[Located], list[Problem]]:
-        """Findings of all rules in one file, and the rules that failed on it. `module` is its tree, if at hand."""
+    def inspect(
+        self, source: SourceFile, module: ast.Module | None = None, asked: Program | None = None
+    ) -> tuple[list[Located], list[Problem]]:
+        """Findings of all rules in one file, and the rules that failed on it. `module` is its tree, if at hand.
+
+        The rules put their questions to `asked`, if given, instead of the program.
+        """
         self.at_work = None
         summary = self.program.summaries.get(source.path)
         if summary is None:
@@ -54,7 +59,7 @@ class Inspector:
             tree = Tree(source, module if module is not None else parse(source))
         except SourceError as error:
             return [], [Problem(source.path, error.message, error.line)]
-        context = Context(tree, self.program)
+        context = Context(tree, self.program if asked is None else asked)
         findings: dict[Finding, tuple[int, int]] = {}
         problems: list[Problem] = []
         for statement in tree.module.body:

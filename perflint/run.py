@@ -10,7 +10,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from perflint.cache import FOLDER, Cache, engine_fingerprint, key_of
 from perflint.discovery import FoundFile
@@ -25,9 +25,10 @@ from perflint.placing import Placing
 from perflint.program.program import Program
 from perflint.pytorch import versions
 from perflint.requirements import pinned_torch, project_torch
+from perflint.reuse import Reuse, stamp_of_rules
 from perflint.source.file import SourceFile
 from perflint.source.parse import parse
-from perflint.source.read import decode_source, read_bytes, read_source
+from perflint.source.read import decode_source, read_bytes
 from perflint.source.suppressions import Suppressions, Used
 from perflint.stored import report_from_json, report_to_json
 from perflint.timelimit import OverTimeError, within
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from perflint.discovery import Discovery
+    from perflint.program.asked import Asked
     from perflint.rule import Rule
     from perflint.settings import Settings
 
@@ -121,12 +123,18 @@ class _Inspected:
     silenced: list[Silenced] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
+    #: By path, what the cache keeps of the inspection of a file.
+    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: Files that are no longer as they were when the run began.
+    moved: set[str] = field(default_factory=set)
 
     def add(self, other: _Inspected) -> None:
         self.findings += other.findings
         self.silenced += other.silenced
         self.problems += other.problems
         self.texts |= other.texts
+        self.entries |= other.entries
+        self.moved |= other.moved
 
 
 class _KeptTrees:
@@ -164,6 +172,9 @@ class _Run:
         self.digests: dict[str, bytes] = {}
         self.fingerprint = ""
         self.result_key = b""
+        #: Files whose content is not what `digests` says, because they changed during the run.
+        self.moved: set[str] = set()
+        self.reuse: Reuse | None = None
         self.reported = {file.display: file for file in discovery.reported}
         self.kept = _KeptTrees(discovery.reported)
 
@@ -183,7 +194,10 @@ class _Run:
         self._progress(len(summaries))
         fresh: dict[bytes, object] = {}
         for files, surveyed in map_chunks(self._survey_all, unknown, self.options.jobs, _not_surveyed):
-            for summary, problems, file in zip(*surveyed, files):
+            for summary, problems, moved, file in zip(*surveyed, files):
+                if moved:
+                    self.digests.pop(file.display, None)
+                    self.result_key = b""
                 if summary is not None:
                     summaries[file.display] = summary
                     if memory is not None and file.display in states and not problems:
@@ -217,10 +231,17 @@ class _Run:
         gc.freeze()
         self.inspector = Inspector(program, self.options.rules)
         files = [file for file in self.discovery.reported if file.display in program.summaries]
-        total = _Inspected()
-        for chunk, inspected in map_chunks(self._inspect_all, files, self.options.jobs, _not_inspected):
-            total.add(inspected)
+        parts = self._reused(program, files)
+        self._progress(len(parts))
+        unknown = [file for file in files if file.display not in parts]
+        for chunk, inspected in map_chunks(self._inspect_all, unknown, self.options.jobs, _not_inspected):
+            parts.update((file.display, part) for file, part in zip(chunk, inspected))
             self._progress(len(chunk))
+        total = _Inspected()
+        for file in files:
+            total.add(parts[file.display])
+        if self.reuse is not None:
+            self.reuse.keep(files, total.entries)
         placing = self.placing()
         problems = [*self.problems, *map(placing.problem, total.problems)]
         report = Report(
@@ -230,7 +251,7 @@ class _Run:
             texts=total.texts,
             silenced=tuple(Silenced(placing.finding(one.finding), one.line, one.reason) for one in total.silenced),
         )
-        if self.cache is not None and self.result_key and not report.errors:
+        if self.cache is not None and self.result_key and not report.errors and not total.moved:
             self.cache.put({self.result_key: report_to_json(report)})
         return report
 
@@ -264,6 +285,31 @@ class _Run:
 
     # What the cache knows.
 
+    def _reused(self, program: Program, files: Sequence[FoundFile]) -> dict[str, _Inspected]:
+        """What an earlier run found in files that would be inspected just so again."""
+        if self.cache is None or self.overlay or self.options.memory is not None:
+            return {}
+        self.reuse = Reuse(self.cache, self._basis(), program, self.digests)
+        found: dict[str, _Inspected] = {}
+        for path, report in self.reuse.known(files).items():
+            with contextlib.suppress(SourceError):  # it vanished since its digest was made
+                texts = {path: self._source(self.reported[path]).raw} if report.findings or report.silenced else {}
+                if path not in self.moved:
+                    found[path] = _Inspected(list(report.findings), list(report.silenced), [], texts)
+        return found
+
+    def _basis(self) -> bytes:
+        """What everything that is found depends on, besides the files."""
+        options = self.options
+        return key_of(
+            self.fingerprint,
+            stamp_of_rules(options.rules),
+            options.everything,
+            options.settings,
+            self._torch_version(),
+            self._pinned_torch(),
+        )
+
     def _open_cache(self, files: Sequence[FoundFile]) -> None:
         """For what it knows of `files`; texts that stand in for others are in no cache."""
         root = self.discovery.root
@@ -282,15 +328,9 @@ class _Run:
         return stdin[1] if stdin is not None and stdin[0] == file.display else read_bytes(file.file)
 
     def _key_of_result(self) -> bytes:
-        options = self.options
         return key_of(
             "report",
-            self.fingerprint,
-            [rule.code for rule in options.rules],
-            options.everything,
-            options.settings,
-            self._torch_version(),
-            self._pinned_torch(),
+            self._basis(),
             [file.display for file in self.discovery.reported],
             sorted(self.digests.items()),
             [problem.path for problem in self.discovery.problems],
@@ -322,13 +362,16 @@ class _Run:
             return None
         try:
             texts = {path: self._source(self.reported[path]).raw for path in stored["paths"]}
-            return report_from_json(stored, texts)
+            return report_from_json(stored, texts) if not self.moved else None
         except (ValueError, KeyError, TypeError, SourceError):
             return None
 
-    def _survey_all(self, files: Sequence[FoundFile]) -> tuple[list[Summary | None], list[tuple[Problem, ...]]]:
+    def _survey_all(
+        self, files: Sequence[FoundFile]
+    ) -> tuple[list[Summary | None], list[tuple[Problem, ...]], list[bool]]:
         surveyed = [self._survey(file) for file in files]
-        return [summary for summary, _ in surveyed], [problems for _, problems in surveyed]
+        moved = [file.display in self.moved for file in files]
+        return [summary for summary, _ in surveyed], [problems for _, problems in surveyed], moved
 
     def _survey(self, file: FoundFile) -> tuple[Summary | None, tuple[Problem, ...]]:
         try:
@@ -356,32 +399,38 @@ class _Run:
         words = f"takes more than {seconds} of processor time {what_for}; exclude it, or raise time-limit"
         return Problem(file.display, words)
 
-    def _inspect_all(self, files: Sequence[FoundFile]) -> _Inspected:
-        inspected = _Inspected()
-        for file in files:
-            self._inspected += 1
-            if self._inspected % _FILES_A_COLLECTION == 0:
-                gc.collect()  # what a file's inspection leaves behind holds on to itself; the program is frozen
-            try:
-                inspected.add(self._within_limit(functools.partial(self._inspect_file, file)))
-            except SourceError as error:  # it changed or vanished since it was surveyed
-                inspected.problems.append(Problem(file.display, error.message, error.line))
-            except Exception as error:  # noqa: BLE001 - a mistake of ours in one file must not hide the others' findings
-                self.inspector.program.abandon()
-                inspected.problems.append(_our_mistake(file, error))
-            except OverTimeError:
-                rule = self.inspector.at_work
-                self.inspector.program.abandon()
-                by = f" by rule {rule.code}" if rule is not None else ""
-                inspected.problems.append(self._too_long(file, f"to be inspected{by}"))
-        return inspected
+    def _inspect_all(self, files: Sequence[FoundFile]) -> list[_Inspected]:
+        return [self._inspect_within(file) for file in files]
+
+    def _inspect_within(self, file: FoundFile) -> _Inspected:
+        self._inspected += 1
+        if self._inspected % _FILES_A_COLLECTION == 0:
+            gc.collect()  # what a file's inspection leaves behind holds on to itself; the program is frozen
+        try:
+            return self._within_limit(functools.partial(self._inspect_file, file))
+        except SourceError as error:  # it changed or vanished since it was surveyed
+            problem = Problem(file.display, error.message, error.line)
+        except Exception as error:  # noqa: BLE001 - a mistake of ours in one file must not hide the others' findings
+            self.inspector.program.abandon()
+            problem = _our_mistake(file, error)
+        except OverTimeError:
+            rule = self.inspector.at_work
+            self.inspector.program.abandon()
+            by = f" by rule {rule.code}" if rule is not None else ""
+            problem = self._too_long(file, f"to be inspected{by}")
+        return _Inspected(problems=[problem])
 
     def _inspect_file(self, file: FoundFile) -> _Inspected:
         source, module = self.kept.take(file.display) or (self._source(file), None)
-        found, problems = self._inspect(source, module)
+        asked = self.reuse.asking(file.display) if self.reuse is not None else None
+        found, problems = self._inspect(source, module, asked)
         kept, quiet = self._suppress(source, file, found)
         texts = {file.display: source.raw} if kept or quiet else {}
-        return _Inspected(kept, quiet, problems, texts)
+        moved = {file.display} & self.moved
+        entries = {}
+        if asked is not None and self.reuse is not None and not problems and not moved:
+            entries[file.display] = self.reuse.entry(asked, kept, quiet)
+        return _Inspected(kept, quiet, problems, texts, entries, moved)
 
     def _torch_version(self) -> tuple[int, int] | None:
         target = self.options.settings.target_torch
@@ -400,11 +449,16 @@ class _Run:
         stdin = self.options.stdin
         if stdin is not None and stdin[0] == file.display:
             return decode_source(stdin[1], file.display)
-        return read_source(file.file, file.display)
+        data = read_bytes(file.file)
+        if self.digests.get(file.display) not in (None, key_of(data)):
+            self.moved.add(file.display)
+        return decode_source(data, file.display)
 
-    def _inspect(self, source: SourceFile, module: ast.Module | None) -> tuple[list[Located], list[Problem]]:
+    def _inspect(
+        self, source: SourceFile, module: ast.Module | None, asked: Asked | None
+    ) -> tuple[list[Located], list[Problem]]:
         try:
-            return self.inspector.inspect(source, module)
+            return self.inspector.inspect(source, module, asked.as_program if asked is not None else None)
         except RecursionError:
             self.inspector.program.abandon()
             return [], [Problem(source.path, "nests too deep to be inspected", detail=traceback.format_exc())]
@@ -455,12 +509,12 @@ class _Run:
             self.options.progress(self.done, self.total)
 
 
-def _not_surveyed(file: FoundFile) -> tuple[list[Summary | None], list[tuple[Problem, ...]]]:
-    return [None], [(_ended(file, "read"),)]
+def _not_surveyed(file: FoundFile) -> tuple[list[Summary | None], list[tuple[Problem, ...]], list[bool]]:
+    return [None], [(_ended(file, "read"),)], [False]
 
 
-def _not_inspected(file: FoundFile) -> _Inspected:
-    return _Inspected(problems=[_ended(file, "inspected")])
+def _not_inspected(file: FoundFile) -> list[_Inspected]:
+    return [_Inspected(problems=[_ended(file, "inspected")])]
 
 
 def _ended(file: FoundFile, what: str) -> Problem:

@@ -23,7 +23,7 @@ from perflint.api import (
 )
 
 from ._loops import names_in
-from ._programs import file_passes, program_passes
+from ._programs import file_passes
 
 _SWITCHES = ("attn_implementation", "_attn_implementation")
 _FAST = re.compile(r"""["'](?:sdpa|flash_attention_[23]|flex_attention)["']""")
@@ -100,7 +100,7 @@ def _is_needed(node: ast.Call, ctx: Context) -> bool:
         return True
     if _has_no_other_way(node, ctx):
         return True
-    if ctx.program.mentions(attention.READERS) or program_passes(ctx.program, attention.READERS):
+    if ctx.program.mentions(attention.READERS) or ctx.program.passes(attention.READERS):
         return True
     return ctx.mentions(*attention.TAKES_APART) or file_passes(ctx, attention.TAKES_APART)
 

@@ -51,7 +51,9 @@ MAY_IMPORT = {
     "stored": _WORDS,
     # Findings of notebooks told in cells.
     "placing": _WORDS | {"notebook", "source"},
-    "run": _FLOW | {"fixes", "cache", "notebook", "parallel", "placing", "stored", "timelimit"},
+    # Findings of an earlier run that hold still.
+    "reuse": _WORDS | {"program", "rule", "discovery", "cache", "stored"},
+    "run": _FLOW | {"fixes", "cache", "notebook", "parallel", "placing", "reuse", "stored", "timelimit"},
     # What of a report is new: against a file, and against git.
     "baseline": _WORDS | {"report", "whole"},
     "schemas": _WORDS | {"report", "timelimit"},

@@ -168,6 +168,17 @@ class Program:
         wanted = set(names)
         return any(not wanted.isdisjoint(self._words(path)) for path in (self.summaries if paths is None else paths))
 
+    def passes(self, names: Iterable[str]) -> bool:
+        """Whether any call of the program passes one of these keywords, other than as False or None."""
+        wanted = frozenset(names)
+        return any(
+            key in wanted and not _is_off(value)
+            for summary in self.summaries.values()
+            for facts in summary.functions.values()
+            for call in facts.calls
+            for key, value in call.keywords
+        )
+
     def _words(self, path: str) -> frozenset[str]:
         """The identifiers of a file. Rules ask for them again and again."""
         known = self._identifiers.get(path)
@@ -177,6 +188,10 @@ class Program:
                 words.update(statement.identifiers.split())
             known = self._identifiers[path] = frozenset(words)
         return known
+
+
+def _is_off(value: Value) -> bool:
+    return isinstance(value, tuple) and value[0] == "const" and (value[1] == "NoneType" or value[2:] == (False,))
 
 
 __all__ = ["BATCH", "CLASS", "EXTERNAL", "INSTANCE", "MODULE", "Edge", "Program", "Ref", "Scope"]

@@ -1,0 +1,80 @@
+"""Findings of files that an earlier run inspected, which hold while the text and all answers are the same."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from perflint.cache import key_of
+from perflint.finding import Finding, Report, Silenced
+from perflint.program.asked import Asked, Digests, still_holds
+from perflint.program.program import Program
+from perflint.stored import report_from_json, report_to_json
+
+if TYPE_CHECKING:
+    from perflint.cache import Cache
+    from perflint.discovery import FoundFile
+    from perflint.rule import Rule
+
+
+class Reuse:
+    """What is kept of the inspection of single files. `basis` is all that they depend on besides files.
+
+    `texts` are hashes of the texts that `program` was made from.
+    """
+
+    def __init__(self, cache: Cache, basis: bytes, program: Program, texts: Mapping[str, bytes]) -> None:
+        self.cache = cache
+        self.program = program
+        self.texts = texts
+        self.digests = Digests(program)
+        self._basis = basis
+
+    def known(self, files: Iterable[FoundFile]) -> dict[str, Report]:
+        """By path, what inspecting the file would give again, for those of `files` where that is certain."""
+        keys = {file.display: self._key(file) for file in files if file.display in self.texts}
+        stored = self.cache.get(keys.values())
+        found: dict[str, Report] = {}
+        for path, key in keys.items():
+            entry = stored.get(key)
+            if not isinstance(entry, dict) or not isinstance(entry.get("asked"), dict):
+                continue
+            if still_holds(self.program, self.digests, entry["asked"]):
+                try:
+                    found[path] = report_from_json(entry, {})
+                except ValueError:
+                    continue
+        return found
+
+    def asking(self, path: str) -> Asked | None:
+        """What to inspect a file with instead of the program, so that the result can be kept; None where it cannot."""
+        return Asked(self.program, path, self.digests) if path in self.texts else None
+
+    @staticmethod
+    def entry(asked: Asked, findings: Iterable[Finding], silenced: Iterable[Silenced]) -> dict[str, Any]:
+        report = Report(tuple(findings), (), 1, {}, tuple(silenced))
+        return {**report_to_json(report), "asked": asked.questions()}
+
+    def keep(self, files: Iterable[FoundFile], entries: Mapping[str, dict[str, Any]]) -> None:
+        self.cache.put({self._key(file): entries[file.display] for file in files if file.display in entries})
+
+    def _key(self, file: FoundFile) -> bytes:
+        return key_of("file", self._basis, file.display, file.file, self.texts[file.display])
+
+
+def stamp_of_rules(rules: Iterable[Rule]) -> list[str]:
+    """The codes of rules, in order, with the state of the files that define them."""
+    return [f"{rule.code}:{_stamp(type(rule).__module__)}" for rule in rules]
+
+
+def _stamp(module: str) -> str:
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file is None:
+        return ""
+    try:
+        state = os.stat(file)  # noqa: PTH116 - of every rule at every start
+    except OSError:
+        return ""
+    return f"{state.st_size}:{state.st_mtime_ns}"
