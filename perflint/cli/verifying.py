@@ -104,15 +104,20 @@ def ended_by_signals() -> Iterator[None]:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
+    # A terminal that is closed says so by a signal of its own; `nohup` has it ignored, which stays.
+    asked = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    before = {number: handler for number in asked if (handler := signal.getsignal(number)) != signal.SIG_IGN}
     try:
-        before = signal.signal(signal.SIGTERM, interrupt)
+        for number in before:
+            signal.signal(number, interrupt)
     except ValueError:  # not the main thread
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager
