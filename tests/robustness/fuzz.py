@@ -148,6 +148,9 @@ def seeds() -> list[bytes]:
         for file in sorted((ROOT / "fixtures").rglob("*.py"))
         if file.stat().st_size < LARGEST and ".unsafe" not in file.name and ".fixed" not in file.name
     ]
+    from grammar import programs
+
+    found += [b"\0" + program for program in programs(random.Random(1), 150) if len(program) < LARGEST]
     comments = b" ignore[TPL303] why", b" ignore-file[TPL3, gc-collect]", b" ignore", b" noqa: TPL303,E501 # x", b"["
     found += [b"\1" + words for words in comments]
     cell = {

@@ -11,6 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from perflint import run
+from perflint.discovery import discover
+from perflint.finding import Report
+from perflint.registry import load_rules
+from perflint.settings import load_settings
+
 ROOT = Path(__file__).parent.parent.parent
 FIXTURES = ROOT / "fixtures"
 
@@ -58,6 +64,32 @@ def test_a_tree_that_was_made_in_another_order_is_the_same(project: Path, tmp_pa
         shutil.copy(project / name, tmp_path / name)
     (tmp_path / "perflint.toml").write_text("")
     assert said(tmp_path, "7", "--no-cache", ".") == said(project, "8", "--no-cache", ".")
+
+
+def test_it_does_not_matter_how_a_path_is_written(project: Path) -> None:
+    first = said(project, "0", "--no-cache", ".")
+    for way in (str(project), f"../{project.name}", f"./../{project.name}//.", f"{project}/"):
+        assert said(project, "1", "--no-cache", way) == first
+    names = sorted(file.name for file in project.glob("*.py"))
+    ways = (".//{}", "./{}", f"{project}/{{}}", f"../{project.name}/{{}}")
+    assert said(project, "2", "--no-cache", *(ways[n % 4].format(name) for n, name in enumerate(names))) == first
+
+
+def test_a_file_by_itself_and_trees_that_are_not_kept_change_nothing(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    settings = load_settings(project)
+    rules = [rule() for rule in load_rules()]
+
+    def found(*paths: str) -> Report:
+        return run.check(discover(paths, settings), run.Options(settings, rules, cache=False, everything=True))
+
+    whole = found(".")
+    for name in random.Random(7).sample(sorted({one.path for one in whole.findings}), 8):
+        assert found(name).findings == tuple(one for one in whole.findings if one.path == name)
+    monkeypatch.setattr(run, "_KEPT_BYTES", 0)
+    assert found(".") == whole
 
 
 def test_fixes_do_not_depend_on_the_hash_seed(project: Path) -> None:
