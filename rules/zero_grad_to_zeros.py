@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -11,15 +12,21 @@ from perflint.api import (
     Context,
     Finding,
     Fix,
+    Functions,
     Heat,
     Impact,
     Rule,
     Tag,
     Tier,
     argument,
+    callee_name,
     has_unpacking,
     is_constant,
+    is_test,
 )
+
+#: What needs the gradients where they are: captured graphs, and parts of tensors that other processes share.
+_KEEPERS = ("CUDAGraph", "make_graphed_callables", "graph_pool_handle", "maybe_context_parallel", "context_parallel")
 
 
 class ZeroGradToZeros(Rule):
@@ -35,8 +42,9 @@ class ZeroGradToZeros(Rule):
     `optimizer.zero_grad(set_to_none=True)`.
 
     When to leave it
-    With CUDA graphs, which need gradients at fixed addresses, and where code reads `.grad` between `zero_grad` and
-    `backward`. perflint is silent in files that capture graphs or touch `.grad` themselves.
+    With CUDA graphs, which need gradients at fixed addresses, with context parallelism, and where code reads `.grad`
+    between `zero_grad` and `backward`. perflint is silent in files that do any of these; in the `zero_grad` of a
+    wrapper it looks at gradients that nothing is copied or added into.
 
     Fix safety
     Unsafe: a parameter that gets no gradient in a step is then left alone, where zeros let momentum and weight decay
@@ -46,14 +54,33 @@ class ZeroGradToZeros(Rule):
     code, name = "TPL307", "zero-grad-to-zeros"
     tier = Tier.EXTRA
     impact = Impact.LOW
-    listens = (Calls("zero_grad"),)
-    at_least = Heat.STEP
+    listens = (Calls("zero_grad"), Functions("zero_grad", "zero_", "set_to_none"))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        assert isinstance(node, ast.Call)
-        if not isinstance(node.func, ast.Attribute) or has_unpacking(node):
+        if is_test(ctx.path) or ctx.mentions(*_KEEPERS):
             return
-        if ctx.mentions("CUDAGraph", "make_graphed_callables", "graph_pool_handle", "grad"):
+        if isinstance(node, ast.Call):
+            yield from self._call(node, ctx)
+        elif isinstance(node, ast.FunctionDef) and node.name == "zero_grad":
+            yield from self._method(node, ctx)
+
+    def _method(self, node: ast.FunctionDef, ctx: Context) -> Iterator[Finding]:
+        """What a wrapper's own `zero_grad` does, which runs in every step by its meaning."""
+        for part in _zeroes(node, ctx):
+            text = "set_to_none=False" if isinstance(part, ast.Constant) else ctx.text(part)
+            yield self.finding(
+                part,
+                ctx,
+                f"`{text}` writes zeros in every step, where gradients that are dropped free their memory.",
+                advice="Drop them: `p.grad = None` for each parameter."
+                if isinstance(part, ast.Call)
+                else "Let `set_to_none` be true unless the caller says otherwise.",
+            )
+
+    def _call(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
+        if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or ctx.heat(node) < Heat.STEP:
+            return
+        if ctx.mentions("grad"):
             return
         given = argument(node, 0, "set_to_none")
         written = is_constant(given, value=False)
@@ -73,6 +100,56 @@ class ZeroGradToZeros(Rule):
             advice=f"Write `{better}`.",
             fix=fix,
         )
+
+
+def _zeroes(function: ast.FunctionDef, ctx: Context) -> Iterator[ast.expr | ast.Assign]:
+    """Gradients of one parameter after the other that are zeroed, and a switch that is off by default."""
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults = [
+        *zip(reversed(positional), reversed(arguments.defaults)),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults),
+    ]
+    for argument_, default in defaults:
+        if argument_.arg == "set_to_none" and is_constant(default, value=False) and default is not None:
+            yield default
+    offers = any(item.arg == "set_to_none" for item in [*positional, *arguments.kwonlyargs])
+    for part in ast.walk(function):
+        if isinstance(part, ast.Assign) and is_constant(part.value, value=False):
+            if any(isinstance(target, ast.Name) and target.id == "set_to_none" for target in part.targets):
+                yield part
+        elif isinstance(part, ast.Call) and callee_name(part) == "zero_" and not offers:
+            if _is_of_loop(part, ctx) and not _is_written_into(part, ctx):
+                yield part
+
+
+def _owner(zeroed: ast.Call) -> str:
+    """`p` for `p.grad.zero_()` and `p.grad.data.zero_()`."""
+    value = zeroed.func.value if isinstance(zeroed.func, ast.Attribute) else None
+    if isinstance(value, ast.Attribute) and value.attr == "data":
+        value = value.value
+    if isinstance(value, ast.Attribute) and value.attr == "grad" and isinstance(value.value, ast.Name):
+        return value.value.id
+    return ""
+
+
+def _is_of_loop(zeroed: ast.Call, ctx: Context) -> bool:
+    return any(
+        isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and loop.target.id == _owner(zeroed)
+        for loop in ctx.loops(zeroed)
+    )
+
+
+def _is_written_into(zeroed: ast.Call, ctx: Context) -> bool:
+    """Whether this file copies or adds into the gradients of what has this name: then they must be there."""
+    into = re.compile(rf"\b{re.escape(_owner(zeroed))}\b.*\.grad\b")
+    for part in ast.walk(ctx.tree.module):
+        target: ast.expr | None = part.target if isinstance(part, ast.AugAssign) else None
+        if isinstance(part, ast.Call) and callee_name(part) in ("copy_", "add_"):
+            target = part.func.value if isinstance(part.func, ast.Attribute) else None
+        if target is not None and into.search(ctx.text(target)):
+            return True
+    return False
 
 
 def _zeroes_by_default(receiver: ast.expr, ctx: Context) -> bool:
