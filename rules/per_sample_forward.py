@@ -44,7 +44,8 @@ _TIMING = frozenset("perf_counter elapsed_time timeit do_bench warmup process_ti
 #: Code whose turns change the model or what comes next, or that asks for the gradients of each sample.
 _CHANGES = re.compile(
     r"^(?:backward|manual_backward|autograd|jacobian|jacrev|vjp|jvp|functional_call|zero_grad|step|requires_grad_?|"
-    r"retain_grad|enable_grad|grad|load_state_dict|environment|env|act|past_key_values|kv_cache)$|influence|saliency|attack|adversar|perturb|^optim",
+    r"retain_grad|enable_grad|grad|load_state_dict|environment|env|act|past_key_values|kv_cache)$|"
+    r"influence|saliency|attack|adversar|perturb|^optim",
     re.IGNORECASE,
 )
 _BATCH_STATISTICS = re.compile(r"Batch_?Norm|\bbn\d*\b", re.IGNORECASE)
@@ -216,8 +217,9 @@ def callee_is_cheap(call: ast.Call) -> bool:
 
 
 _CHEAP = re.compile(
-    r"resize|transform|normali[sz]e|pad|crop|interp|augment|upsampl|downsampl|pool|embedding$|^embed$|wte|wpe|flip|blur|"
-    r"embeds?_|_embed$|position|tokenizer|processor|dropout|softmax|act$|activation",
+    r"resize|transform|normali[sz]e|pad|crop|interp|augment|upsampl|downsampl|pool|embedding$|^embed$|wte|wpe|flip|"
+    r"blur|embeds?_|_embed$|position|tokenizer|processor|dropout|softmax|act$|activation|"
+    r"(?:^|_)ln(?:_|$)|(?:^|_)norm\d*$",
     re.IGNORECASE,
 )
 
@@ -271,10 +273,32 @@ def _gives_the_same(call: ast.Call, ctx: Context) -> bool:
     """Whether a sample's result does not depend on what else is in its batch, nor on an earlier call."""
     if any(isinstance(outer, ast.Try) and _saves_memory(outer) for outer in ctx.tree.ancestors(call)):
         return False
+    if _has_a_batched_way(call, ctx):
+        return False
     keywords = {item.arg for item in call.keywords}
     if keywords & {"past_key_values", "cache", "memory", "state", "hidden", "hidden_state", "hx", "mems"}:
         return False
     return ctx.grad_off(call) or not (ctx.program.trains(ctx.scope(call)) or _BATCH_STATISTICS.search(ctx.source.text))
+
+
+def _has_a_batched_way(call: ast.Call, ctx: Context) -> bool:
+    """Whether a list is asked for, and what is none goes through the same model: lists hold what cannot be stacked."""
+    function = ctx.tree.function_of(call)
+    asked = [
+        outer for outer in ctx.tree.ancestors(call) if isinstance(outer, ast.If) and "list" in names_in(outer.test)
+    ]
+    if function is None or not asked:
+        return False
+    text = ctx.text(call.func)
+    branch = {id(part) for statement in _branch(asked[0], call, ctx) for part in walk(statement)}
+    return any(
+        isinstance(part, ast.Call) and id(part) not in branch and ctx.text(part.func) == text for part in walk(function)
+    )
+
+
+def _branch(question: ast.If, call: ast.Call, ctx: Context) -> list[ast.stmt]:
+    around = [call, *ctx.tree.ancestors(call)]
+    return question.body if any(statement in around for statement in question.body) else question.orelse
 
 
 def _saves_memory(attempt: ast.Try) -> bool:
@@ -365,7 +389,9 @@ _PLURAL = re.compile(r"(?:texts|prompts|sentences|images|samples|inputs|examples
 
 
 def _is_rough(function: ast.AST, call: ast.Call) -> bool:
-    """Whether a function times, trains or changes what it runs."""
+    """Whether a function times, trains or changes what it runs, or generates token by token."""
+    if re.search(r"generat|(?:^|_)decode|stream", getattr(function, "name", ""), re.IGNORECASE):
+        return True
     names = set(names_in(function))
     return bool(_TIMING & names) or any(_CHANGES.search(name) for name in names) or _changes_model(function, call)
 
