@@ -89,7 +89,7 @@ class ConstantTensorInHotPath(Rule):
             return
         if _is_fallback(node, ctx) or not _is_only_read(node, ctx):
             return
-        number = _is_number(data, ctx)
+        number = _is_number(_single(data), ctx)
         yield self.finding(
             node,
             ctx,
@@ -117,6 +117,13 @@ class ConstantTensorInHotPath(Rule):
 def _is_traced(node: ast.AST, ctx: Context) -> bool:
     """Whether the code is compiled, or written for an export, which makes constants of such tensors."""
     return ctx.scope(node) in ctx.program.compiled or bool(_EXPORT.search(ctx.path))
+
+
+def _single(data: ast.expr) -> ast.expr:
+    """The number in a list of one."""
+    if isinstance(data, (ast.List, ast.Tuple)) and len(data.elts) == 1:
+        return data.elts[0]
+    return data
 
 
 def _is_number(data: ast.expr, ctx: Context) -> bool:
@@ -292,8 +299,10 @@ def _filled(node: ast.Call, ctx: Context) -> str:
     """`torch.full((), 0.5, device=device)` for `torch.tensor(0.5, device=device)`."""
     assert isinstance(node.func, ast.Attribute)
     function = "new_full" if node.func.attr == "new_tensor" else "full"
+    data = node.args[0]
+    shape = "()" if _single(data) is data else "(1,)"
     rest = [f"{item.arg}={ctx.text(item.value)}" for item in node.keywords]
-    return f"{ctx.text(node.func.value)}.{function}({', '.join(['()', ctx.text(node.args[0]), *rest])})"
+    return f"{ctx.text(node.func.value)}.{function}({', '.join([shape, ctx.text(_single(data)), *rest])})"
 
 
 def _fill(node: ast.Call, ctx: Context) -> Fix | None:
