@@ -390,7 +390,7 @@ _PLURAL = re.compile(r"(?:texts|prompts|sentences|images|samples|inputs|examples
 
 def _is_rough(function: ast.AST, call: ast.Call) -> bool:
     """Whether a function times, trains or changes what it runs, or generates token by token."""
-    if re.search(r"generat|(?:^|_)decode|stream", getattr(function, "name", ""), re.IGNORECASE):
+    if re.search(r"generat|(?:^|_)decode|stream|^_*sample_", getattr(function, "name", ""), re.IGNORECASE):
         return True
     names = set(names_in(function))
     return bool(_TIMING & names) or any(_CHANGES.search(name) for name in names) or _changes_model(function, call)
