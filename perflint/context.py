@@ -155,6 +155,11 @@ class Context:
 
         return Inference(self.tree, self.program)
 
+    def close(self) -> None:
+        """Free what was remembered; nothing may be asked any more."""
+        if "inference" in vars(self):
+            self.inference.close()
+
     def kind(self, node: ast.expr) -> Kind:
         """The abstract value of an expression."""
         return self.inference.kind(node)

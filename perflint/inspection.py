@@ -66,6 +66,7 @@ class Inspector:
             rules = suspects.get(_first_line(statement))
             if rules:
                 self._visit(tree.link(statement), rules, context, findings, problems)
+        context.close()
         return [Located(finding, lines) for finding, lines in findings.items()], problems
 
     def suspects(self, path: str, summary: Summary) -> dict[int, frozenset[Rule]]:

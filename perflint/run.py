@@ -167,7 +167,6 @@ class _Run:
         self.done = 0
         self.total = 0
         self.cache: Cache | None = None
-        self._inspected = 0
         self._process = os.getpid()
         self.digests: dict[str, bytes] = {}
         self.fingerprint = ""
@@ -403,9 +402,8 @@ class _Run:
         return [self._inspect_within(file) for file in files]
 
     def _inspect_within(self, file: FoundFile) -> _Inspected:
-        self._inspected += 1
-        if self._inspected % _FILES_A_COLLECTION == 0:
-            gc.collect()  # what a file's inspection leaves behind holds on to itself; the program is frozen
+        if gc.get_count()[0] > _MOST_UNCOLLECTED:
+            gc.collect()  # the program is frozen, and what a file's inspection leaves behind frees itself mostly
         try:
             return self._within_limit(functools.partial(self._inspect_file, file))
         except SourceError as error:  # it changed or vanished since it was surveyed
@@ -542,7 +540,8 @@ def selects(selector: str, code: str, name: str) -> bool:
     return word == "ALL" or word.lower() == name or (bool(word) and code.startswith(word.upper()))
 
 
-_FILES_A_COLLECTION = 12
+#: Objects made and not freed since the last collection, some 100 bytes each.
+_MOST_UNCOLLECTED = 400_000
 #: Some 240 MB of trees.
 _KEPT_BYTES = 6_500_000
 

@@ -118,13 +118,16 @@ def annotation_text(node: ast.expr | None) -> str:
         return ""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value[:200]
-    text = _plain_annotation(node)
-    if text is not None:
-        return text[:200]
     try:
-        return ast.unparse(node)[:200]
+        return source_of(node)[:200]
     except (RecursionError, ValueError):
         return ""
+
+
+def source_of(annotation: ast.expr) -> str:
+    """What `ast.unparse` gives."""
+    text = _plain_annotation(annotation)
+    return text if text is not None else ast.unparse(annotation)
 
 
 def _plain_annotation(node: ast.expr) -> str | None:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from perflint.facts.notation import source_of
 from perflint.finding import Confidence
 from perflint.kinds import library, methods, operations, promises, transfers
 from perflint.kinds.arguments import Arguments
@@ -71,6 +72,14 @@ class Inference:
         self.calls = Calls(self)
         self.guard = Guard()
         self._memo: dict[int, Kind] = {}
+
+    def close(self) -> None:
+        """Let go of all that was worked out. The parts know each other, so nothing would be freed without the garbage
+        collector, which has to look at everything to find it.
+        """
+        for part in (self.classes, self.parameters, self.narrowing, self.values, self.calls.defaults, self.calls):
+            vars(part).clear()
+        vars(self).clear()
 
     # Questions.
 
@@ -448,7 +457,7 @@ class Inference:
 
     def annotated(self, node: ast.expr) -> Kind:
         """The kind an annotation promises."""
-        text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ast.unparse(node)
+        text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else source_of(node)
         return self.promised(text, Scope(self.path, _MODULE))
 
     def promised(self, text: str, scope: Scope) -> Kind:

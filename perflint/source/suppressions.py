@@ -77,7 +77,8 @@ class Suppressions:
     @classmethod
     def read(cls, source: SourceFile) -> Suppressions:
         """Read the comments of `source`, which need not parse."""
-        if not _MENTION.search(source.text):
+        text = source.text.lower()  # a search that minds no case takes ten times as long
+        if "perflint:" not in text and "noqa" not in text:
             return _NONE
         each: list[Suppression] = []
         malformed: list[Malformed] = []
