@@ -25,7 +25,7 @@ class Reuse:
     `texts` are hashes of the texts that `program` was made from.
     """
 
-    def __init__(self, cache: Cache, basis: bytes, program: Program, texts: Mapping[str, bytes]) -> None:
+    def __init__(self, cache: Cache | None, basis: bytes, program: Program, texts: Mapping[str, bytes]) -> None:
         self.cache = cache
         self.program = program
         self.texts = texts
@@ -35,7 +35,7 @@ class Reuse:
     def known(self, files: Iterable[FoundFile]) -> dict[str, Report]:
         """By path, what inspecting the file would give again, for those of `files` where that is certain."""
         keys = {file.display: self._key(file) for file in files if file.display in self.texts}
-        stored = self.cache.get(keys.values())
+        stored = self.cache.get(keys.values()) if self.cache is not None else {}
         found: dict[str, Report] = {}
         for path, key in keys.items():
             entry = stored.get(key)
@@ -58,7 +58,8 @@ class Reuse:
         return {**report_to_json(report), "asked": asked.questions()}
 
     def keep(self, files: Iterable[FoundFile], entries: Mapping[str, dict[str, Any]]) -> None:
-        self.cache.put({self._key(file): entries[file.display] for file in files if file.display in entries})
+        if self.cache is not None:
+            self.cache.put({self._key(file): entries[file.display] for file in files if file.display in entries})
 
     def _key(self, file: FoundFile) -> bytes:
         return key_of("file", self._basis, file.display, file.file, self.texts[file.display])

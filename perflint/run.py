@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import dataclasses
 import functools
 import gc
 import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from perflint.cache import FOLDER, Cache, engine_fingerprint, key_of
-from perflint.discovery import FoundFile
+from perflint.discovery import Discovery, FoundFile
 from perflint.errors import PerflintError, SourceError
 from perflint.facts.summary import Summary
 from perflint.facts.survey import survey
@@ -36,7 +37,7 @@ from perflint.timelimit import OverTimeError, within
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from perflint.discovery import Discovery
+    from perflint.cluster import RayExecutor
     from perflint.program.asked import Asked
     from perflint.rule import Rule
     from perflint.settings import Settings
@@ -63,7 +64,8 @@ class Memory:
 class Options:
     """How one run goes. `rules` are the selected rules, one instance each; `stdin` replaces the file of that name.
 
-    `everything` says that `rules` are all there are. A `memory` is asked before the cache.
+    `everything` says that `rules` are all there are. A `memory` is asked before the cache. An `executor` does what
+    otherwise `jobs` processes do.
     """
 
     settings: Settings
@@ -75,6 +77,7 @@ class Options:
     cache: bool = True
     everything: bool = False
     memory: Memory | None = None
+    executor: RayExecutor | None = None
 
 
 def check(discovery: Discovery, options: Options) -> Report:
@@ -113,6 +116,39 @@ def explain_heat(
     placing = run.placing()
     words = explain(program, path, placing.module_line(path, line, cell))
     return placing.words("\n".join(words), path, cell)
+
+
+#: A file and what it holds.
+_Carried: TypeAlias = "tuple[FoundFile, bytes]"
+
+
+@dataclass(frozen=True)
+class _Afar(Generic[Result]):
+    """Work on files that travel with what they hold. `known` makes the program, for work that asks it; `digests` are
+    there where what was asked is to be kept."""
+
+    work: str
+    options: Options
+    known: tuple[Mapping[str, Summary], tuple[int, int] | None, tuple[int, int] | None] | None
+    digests: dict[str, bytes] | None
+
+    def ready(self) -> Callable[[Sequence[_Carried]], Result]:
+        run = _Run(Discovery(None, (), ()), self.options, {})
+        if self.known is not None:
+            with _gc_paused():
+                program = Program(*self.known)
+            run.inspector = Inspector(program, self.options.rules)
+            if self.digests is not None:
+                run.digests = self.digests
+                run.reuse = Reuse(None, b"", program, self.digests)
+
+        def do(chunk: Sequence[_Carried]) -> Result:
+            run.contents = {file.display: data for file, data in chunk}
+            run.moved = set()
+            with _gc_paused():
+                return cast("Result", getattr(run, self.work)([file for file, _ in chunk]))
+
+        return do
 
 
 @dataclass
@@ -174,6 +210,8 @@ class _Run:
         #: Files whose content is not what `digests` says, because they changed during the run.
         self.moved: set[str] = set()
         self.reuse: Reuse | None = None
+        #: What files hold, where this process may not read them itself.
+        self.contents: Mapping[str, bytes] = {}
         self.reported = {file.display: file for file in discovery.reported}
         self.kept = _KeptTrees(discovery.reported)
 
@@ -192,7 +230,7 @@ class _Run:
         unknown = [file for file in self.discovery.analysed if file.display not in summaries]
         self._progress(len(summaries))
         fresh: dict[bytes, object] = {}
-        for files, surveyed in map_chunks(self._survey_all, unknown, self.options.jobs, _not_surveyed):
+        for files, surveyed in self._spread(self._survey_all, unknown, _not_surveyed):
             for summary, problems, moved, file in zip(*surveyed, files):
                 if moved:
                     self.digests.pop(file.display, None)
@@ -210,6 +248,34 @@ class _Run:
         if self.cache is not None:
             self.cache.put(fresh)
         return Program(summaries, self._torch_version(), self._pinned_torch())
+
+    def _spread(
+        self,
+        work: Callable[[Sequence[FoundFile]], Result],
+        files: Sequence[FoundFile],
+        lost: Callable[[FoundFile], Result],
+        program: Program | None = None,
+    ) -> Iterator[tuple[Sequence[FoundFile], Result]]:
+        """`work`, a method of this object, over chunks of `files`, wherever the options say."""
+        executor = self.options.executor
+        if executor is None or self.overlay:
+            yield from map_chunks(work, files, self.options.jobs, lost)
+            return
+        carried: list[_Carried] = []
+        for file in files:
+            try:
+                carried.append((file, self._bytes(file)))
+            except SourceError:
+                yield [file], work([file])  # says why it cannot be read
+        for chunk, result in executor.map_chunks(self._afar(work.__name__, program), carried, lambda one: lost(one[0])):
+            yield [file for file, _ in chunk], result
+
+    def _afar(self, work: str, program: Program | None) -> _Afar[Any]:
+        options = dataclasses.replace(
+            self.options, settings=dataclasses.replace(self.options.settings), stdin=None, progress=None, executor=None
+        )
+        known = None if program is None else (program.summaries, program.torch_version, program.pinned_torch)
+        return _Afar(work, options, known, self.digests if self.reuse is not None else None)
 
     def report(self) -> Report:
         if not self.overlay and self.options.memory is None:
@@ -233,7 +299,7 @@ class _Run:
         parts = self._reused(program, files)
         self._progress(len(parts))
         unknown = [file for file in files if file.display not in parts]
-        for chunk, inspected in map_chunks(self._inspect_all, unknown, self.options.jobs, _not_inspected):
+        for chunk, inspected in self._spread(self._inspect_all, unknown, _not_inspected, program):
             parts.update((file.display, part) for file, part in zip(chunk, inspected))
             self._progress(len(chunk))
         total = _Inspected()
@@ -447,7 +513,7 @@ class _Run:
         stdin = self.options.stdin
         if stdin is not None and stdin[0] == file.display:
             return decode_source(stdin[1], file.display)
-        data = read_bytes(file.file)
+        data = self.contents[file.display] if file.display in self.contents else read_bytes(file.file)
         if self.digests.get(file.display) not in (None, key_of(data)):
             self.moved.add(file.display)
         return decode_source(data, file.display)

@@ -46,6 +46,7 @@ MAY_IMPORT = {
     # What a run keeps between runs, and how it spreads over processes: neither knows what is found.
     "cache": set(),
     "parallel": set(),
+    "cluster": {"errors"},
     "timelimit": set(),
     "whole": set(),
     "stored": _WORDS,
@@ -53,7 +54,7 @@ MAY_IMPORT = {
     "placing": _WORDS | {"notebook", "source"},
     # Findings of an earlier run that hold still.
     "reuse": _WORDS | {"program", "rule", "discovery", "cache", "stored"},
-    "run": _FLOW | {"fixes", "cache", "notebook", "parallel", "placing", "reuse", "stored", "timelimit"},
+    "run": _FLOW | {"fixes", "cache", "cluster", "notebook", "parallel", "placing", "reuse", "stored", "timelimit"},
     # What of a report is new: against a file, and against git.
     "baseline": _WORDS | {"report", "whole"},
     "schemas": _WORDS | {"report", "timelimit"},

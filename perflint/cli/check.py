@@ -18,6 +18,7 @@ from perflint.report import FORMATS, render
 from perflint.settings import FailOn, Settings
 
 if TYPE_CHECKING:
+    from perflint.cluster import RayExecutor
     from perflint.discovery import Discovery
     from perflint.finding import Report
     from perflint.report.measured import Bar
@@ -43,6 +44,8 @@ class _Asked:
     reason: str
     jobs: int | None
     time_limit: float | None
+    executor: str
+    ray_address: str | None
     fix: bool
     unsafe: bool
     extra: bool
@@ -63,6 +66,8 @@ class _Asked:
             raise click.UsageError("--reason is what the comments of --add-ignores say")
         if "-" in self.paths and (self.fix or self.add_ignores):
             raise click.UsageError("standard input cannot be rewritten; 'perflint fix -' prints it fixed")
+        if self.ray_address is not None and self.executor != "ray":
+            raise click.UsageError("--ray-address is for --executor ray")
         if self.watch and ("-" in self.paths or self.add_ignores or self.explain_heat):
             raise click.UsageError("--watch goes with files, and neither with --add-ignores nor --explain-heat")
 
@@ -88,6 +93,10 @@ class _Asked:
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes, until interrupted.")
 @click.option("--stdin-filename", metavar="FILE", help="Name of what the path '-' reads from standard input.")
 @click.option("--explain-heat", metavar="FILE:LINE", help="Say how often a line runs and why, instead of checking.")
+@click.option(
+    "--executor", type=click.Choice(["local", "ray"]), default="local", help="Where files are checked: here, or on Ray."
+)
+@click.option("--ray-address", metavar="ADDRESS", help="The cluster of --executor ray, by default $RAY_ADDRESS.")
 @click.option("--color/--no-color", default=None, help="Colour, by default on a terminal only.")
 @project.run_options
 def command(paths: tuple[str, ...], **given: Any) -> int:
@@ -114,6 +123,14 @@ def _watch(asked: _Asked) -> int:
     return CLEAN
 
 
+def _executor(asked: _Asked) -> RayExecutor | None:
+    if asked.executor == "local":
+        return None
+    from perflint.cluster import RayExecutor
+
+    return RayExecutor(asked.ray_address)
+
+
 def _once(asked: _Asked, memory: Memory | None = None) -> int:
     from perflint.run import Options, check
 
@@ -135,6 +152,7 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
             cache=not asked.no_cache,
             everything=len(chosen.running) == len(chosen.known),
             memory=memory,
+            executor=_executor(asked),
         )
         if asked.explain_heat is not None:
             console.write(_explain_heat(discovery, options, asked.explain_heat))

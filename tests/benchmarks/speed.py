@@ -228,6 +228,9 @@ def growth(tree: Path, rounds: int, *, markdown: bool) -> None:
     """Cost of a line, against the same cost in the smallest of a kind."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        nothing = folder / "nothing"
+        nothing.mkdir()
+        (nothing / "nothing.py").write_text("import torch\n")
         kinds = {
             f"copies of {tree.name}": [grown(tree, folder, copies) for copies in (1, 4, 16)],
             "lines of one file": [long_file(folder, lines) for lines in (1250, 5000, 20_000)],
@@ -246,7 +249,7 @@ def growth(tree: Path, rounds: int, *, markdown: bool) -> None:
                 text, lines = "\0".join(map(str, files)), lines_of(files)
                 costs, ratios = [], []
                 for _ in range(rounds):
-                    empty = spend([sys.executable, "-m", "perflint", "check", "pyproject.toml"], made).cpu
+                    empty = spend([*_PERFLINT, "--no-cache", "--jobs", "1"], nothing).cpu
                     base = spend([sys.executable, "-c", _PARSE], made, text).cpu
                     base -= spend([sys.executable, "-c", "import ast"], made).cpu
                     costs.append(spend([*_PERFLINT, "--no-cache", "--jobs", "1"], made).cpu - empty)
