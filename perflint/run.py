@@ -183,7 +183,7 @@ class _KeptTrees:
 
     def __init__(self, files: Sequence[FoundFile]) -> None:
         self._process = os.getpid()
-        self._wanted = {file.display for file in files} if _size(files) <= _KEPT_BYTES else set()
+        self._wanted = {file.display for file in files}
         self._trees: dict[str, tuple[SourceFile, ast.Module]] = {}
 
     def put(self, source: SourceFile, module: ast.Module) -> None:
@@ -213,7 +213,10 @@ class _Run:
         #: What files hold, where this process may not read them itself.
         self.contents: Mapping[str, bytes] = {}
         self.reported = {file.display: file for file in discovery.reported}
-        self.kept = _KeptTrees(discovery.reported)
+        #: What the disk said of each file before any was read.
+        self.seen = {file.display: _state(file) for file in discovery.reported}
+        sizes = (state[1] for state in self.seen.values() if state is not None)
+        self.kept = _KeptTrees(discovery.reported if sum(sizes) <= _KEPT_BYTES else ())
 
     def program(self) -> Program:
         """Survey every analysed file that neither memory nor cache know, and link the summaries."""
@@ -334,9 +337,9 @@ class _Run:
             if stdin is not None and stdin[0] == file.display:
                 states[file.display] = stdin[1]
                 continue
-            with contextlib.suppress(OSError, ValueError):
-                status = file.file.stat()
-                states[file.display] = (status.st_mtime_ns, status.st_size, status.st_ino)
+            state = _state(file)
+            if state is not None:
+                states[file.display] = state
         return states
 
     def _remembered(self, states: Mapping[str, object]) -> dict[str, Summary]:
@@ -456,6 +459,11 @@ class _Run:
         self.kept.put(source, module)
         return survey(module, source.lines), source.faults
 
+    def _stands_in(self, file: FoundFile) -> bool:
+        """Whether another text is read in the place of what is on disk."""
+        stdin = self.options.stdin
+        return file.display in self.overlay or (stdin is not None and stdin[0] == file.display)
+
     def _within_limit(self, work: Callable[[], Result]) -> Result:
         return within(self.options.settings.time_limit, work, expendable=os.getpid() != self._process)
 
@@ -486,6 +494,8 @@ class _Run:
 
     def _inspect_file(self, file: FoundFile) -> _Inspected:
         source, module = self.kept.take(file.display) or (self._source(file), None)
+        if module is None and not self._stands_in(file) and _state(file) != self.seen.get(file.display):
+            raise SourceError("has changed while it was checked; check again")
         asked = self.reuse.asking(file.display) if self.reuse is not None else None
         found, problems = self._inspect(source, module, asked)
         kept, quiet = self._suppress(source, file, found)
@@ -591,13 +601,13 @@ def _our_mistake(file: FoundFile, error: Exception) -> Problem:
     return Problem(file.display, words, detail=traceback.format_exc())
 
 
-def _size(files: Sequence[FoundFile]) -> int:
-    """Bytes of all files together; one that cannot be asked counts for nothing, and is reported when it is read."""
-    total = 0
-    for file in files:
-        with contextlib.suppress(OSError, ValueError):
-            total += file.file.stat().st_size
-    return total
+def _state(file: FoundFile) -> tuple[int, int, int] | None:
+    """Changes with the content of a file. None where it cannot be asked, which is reported when the file is read."""
+    try:
+        status = file.file.stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def selects(selector: str, code: str, name: str) -> bool:

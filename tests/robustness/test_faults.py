@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import random
 import sqlite3
@@ -15,6 +16,7 @@ from typing import Any, BinaryIO
 import pathspec
 import pytest
 
+from perflint import run as running
 from perflint.cache import FOLDER
 from perflint.cli.app import run
 from perflint.fixes import write
@@ -90,7 +92,7 @@ def test_files_that_vanish_while_they_are_read_are_errors(
             file.unlink(missing_ok=True)
         return works(file)
 
-    monkeypatch.setattr(read, "read_bytes", vanishing)
+    monkeypatch.setattr(running, "read_bytes", vanishing)
     assert run(["check", "--select", "TPL305", "."]) == 2
     out = capfd.readouterr()
     assert "a.py:9" in out.out
@@ -365,3 +367,38 @@ def test_a_report_may_go_where_only_the_file_can_be_written(project: Path, capfd
     assert run([*check, os.devnull, "."]) == 1
     assert run([*check, str(project / "missing" / "report.json"), "."]) == 2
     assert "cannot be written: No such file or directory" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("becomes", ["folder", "pipe", "gone", "other code", "no code", "empty", "longer"])
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_files_that_change_between_two_readings(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], becomes: str, jobs: str
+) -> None:
+    monkeypatch.setattr(running, "_KEPT_BYTES", 0)
+    for number in range(60):
+        (project / f"more_{number}.py").write_text(OLD)
+    link = running._Run.program
+
+    def linked(self: Any) -> Any:
+        program = link(self)
+        file = project / "b.py"
+        file.unlink()
+        if becomes == "folder":
+            file.mkdir()
+        elif becomes == "pipe":
+            os.mkfifo(file)
+        elif becomes == "other code":
+            file.write_text("import gc\nf = lambda x=(lambda: gc.collect()): x\n\n\n" + OLD.replace("train", "fit") * 2)
+        elif becomes == "no code":
+            file.write_bytes(b"def f(:\n\0")
+        elif becomes != "gone":
+            file.write_text("" if becomes == "empty" else "def f():\n    gc.collect()\n" * 9 + OLD)
+        return program
+
+    monkeypatch.setattr(running._Run, "program", linked)
+    code = run(["check", "--no-cache", "--jobs", jobs, "--output-format", "json", "."])
+    report = json.loads(capfd.readouterr().out)
+    assert code == 2
+    assert [error["path"] for error in report["errors"]] == ["b.py"]
+    assert "internal" not in report["errors"][0]["message"]
+    assert sum(one["code"] == "TPL305" for one in report["findings"]) == 62
