@@ -37,12 +37,21 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """One round in one file: the text before it, and the findings whose edits, placed in this text, were made."""
+
+    text: str
+    taken: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FixedFile:
-    """A file that fixes changed, its new text, and the findings they were for."""
+    """A file that fixes changed, its new text, the findings they were for, and the way there."""
 
     source: SourceFile
     text: str
     taken: tuple[Finding, ...]
+    steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +96,7 @@ class _File:
     before: Counter[str]
     findings: list[Finding]
     taken: list[Finding] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     #: By code of a finding that was let appear, the findings whose fixes made it appear.
     owed: dict[str, list[Finding]] = field(default_factory=dict)
     last: list[Finding] = field(default_factory=list)
@@ -169,7 +179,8 @@ class _Session:
         left = [finding for _, file in sorted(self.files.items()) for finding in file.findings]
         return Outcome(
             files=tuple(
-                FixedFile(self.sources[path], file.source.text, tuple(file.taken)) for path, file in changed.items()
+                FixedFile(self.sources[path], file.source.text, tuple(file.taken), tuple(file.steps))
+                for path, file in changed.items()
             ),
             dropped=tuple(
                 Dropped(finding, self.dropped[_key(finding)])
@@ -326,6 +337,7 @@ class _Trial:
         file.source = SourceFile(self.base.path, self._good, encoding=self.base.encoding, bom=self.base.bom)
         file.findings = self.findings
         file.taken += self.accepted
+        file.steps.append(Step(self.base.text, tuple(self.accepted)))
         file.last, file.last_but_one = self.accepted, file.last
         for code, causes in self._owed.items():
             file.owed.setdefault(code, []).extend(causes)

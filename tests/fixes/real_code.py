@@ -4,21 +4,28 @@
 usage: python tests/fixes/real_code.py TREE...
 
 Each tree is copied to a temporary folder and fixed there. Counted are: files read, files changed, fixes that were
-dropped, files that no longer parse, files that a second run changes again, and lines changed outside the edits that
-`perflint check` had announced (and those of the rounds after the first). Exit code 1 when any of the last three is
-not zero.
+dropped, files that no longer parse, files that a second run changes again, and lines changed outside the edits, which
+each round is held to by itself. Exit code 1 when any of the last three is not zero.
 """
 
 from __future__ import annotations
 
 import ast
 import difflib
-import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from perflint.cli.fixing import fix_report
+from perflint.discovery import discover
+from perflint.finding import Applicability
+from perflint.fixes.rounds import Step
+from perflint.registry import load_rules
+from perflint.run import Options, check
+from perflint.settings import load_settings
 
 _PERFLINT = [sys.executable, "-m", "perflint"]
 
@@ -35,38 +42,50 @@ def main() -> int:
 
 def _try(name: str, copy: Path) -> int:
     before = _texts(copy)
-    announced = _announced(copy)
+    outside = _lines_outside(copy)
     said = _fix(copy)
     after = _texts(copy)
     changed = [path for path in before if before[path] != after[path]]
     unparsed = [path for path in changed if _parses(before[path]) and not _parses(after[path])]
-    outside = sum(_outside(before[path], after[path], announced.get(path, set())) for path in changed)
     _fix(copy)
     again = [path for path, text in _texts(copy).items() if after[path] != text]
     dropped = sum("dropped" in line or "not made" in line for line in said.splitlines())
     print(
         f"{name}: {len(before)} files, {len(changed)} changed, {dropped} fixes dropped, {len(unparsed)} do not parse, "
-        f"{len(again)} changed by a second run, {outside} lines changed outside of announced edits",
+        f"{len(again)} changed by a second run, {len(outside)} lines changed outside of the edits",
         flush=True,
     )
-    for path in [*unparsed, *again]:
-        print(f"  {path}")
-    return len(unparsed) + len(again) + outside
+    for item in [*unparsed, *again, *outside]:
+        print(f"  {item}")
+    return len(unparsed) + len(again) + len(outside)
 
 
 def _texts(copy: Path) -> dict[str, bytes]:
     return {str(path.relative_to(copy)): path.read_bytes() for path in sorted(copy.rglob("*.py"))}
 
 
-def _announced(copy: Path) -> dict[str, set[int]]:
-    """The lines, counted from 1, that the fixes of the first round touch."""
-    command = [*_PERFLINT, "check", ".", "--extra", "--output-format", "json", "--exit-zero", "--no-cache"]
-    report = json.loads(subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False).stdout)
-    lines: dict[str, set[int]] = {}
-    for finding in report["findings"]:
-        for edit in (finding.get("fix") or {}).get("edits", ()):
-            lines.setdefault(finding["path"], set()).update(range(edit["line"], edit["end_line"] + 1))
-    return lines
+def _lines_outside(copy: Path) -> list[str]:
+    """Lines that a round changes although none of its edits touches them; nothing is written."""
+    before = Path.cwd()
+    os.chdir(copy)
+    try:
+        settings = load_settings(Path())
+        discovery = discover(["."], settings)
+        options = Options(settings, [rule() for rule in load_rules()], cache=False)
+        outcome = fix_report(discovery, options, check(discovery, options), Applicability.UNSAFE).outcome
+    finally:
+        os.chdir(before)
+    return [
+        f"{file.source.path}:{line} in round {number}"
+        for file in outcome.files
+        for number, (step, text) in enumerate(zip(file.steps, [*[each.text for each in file.steps[1:]], file.text]), 1)
+        for line in sorted(_touched(step.text, text) - _edited(step))
+    ]
+
+
+def _edited(step: Step) -> set[int]:
+    edits = [edit for finding in step.taken if finding.fix is not None for edit in finding.fix.edits]
+    return {line for edit in edits for line in range(edit.span.line, edit.span.end_line + 1)}
 
 
 def _fix(copy: Path) -> str:
@@ -83,15 +102,13 @@ def _parses(text: bytes) -> bool:
     return True
 
 
-def _outside(before: bytes, after: bytes, announced: set[int]) -> int:
-    """Old lines that changed although no announced edit touches them, byte for byte."""
-    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    touched: set[int] = set()
-    for kind, start, end, _, _ in matcher.get_opcodes():
-        if kind in ("replace", "delete"):
-            touched.update(range(start + 1, end + 1))
-    return len(touched - announced)
+def _touched(before: str, after: str) -> set[int]:
+    """The lines of `before`, counted from 1, that are not in `after` as they were, ends of lines included."""
+    matcher = difflib.SequenceMatcher(
+        None, before.splitlines(keepends=True), after.splitlines(keepends=True), autojunk=False
+    )
+    changes = [opcode for opcode in matcher.get_opcodes() if opcode[0] in ("replace", "delete")]
+    return {line for _, start, end, _, _ in changes for line in range(start + 1, end + 1)}
 
 
 if __name__ == "__main__":
