@@ -141,6 +141,10 @@ def _load_compiler(device: str) -> None:
         importlib.import_module("torch._inductor.compile_fx")
         torch.compile(torch.relu, backend="eager")(torch.ones(1))
         torch.compiler.reset()
+    if device == "cpu":
+        # What the processor can do is found out by small programs, made anew in every process.
+        with contextlib.suppress(ImportError, AttributeError, OSError, RuntimeError):
+            importlib.import_module("torch._inductor.cpu_vec_isa").valid_vec_isa_list()
     gc.collect()
     gc.freeze()
 
