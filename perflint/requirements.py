@@ -19,6 +19,8 @@ _WANTED = re.compile(
     r"""(?:^|["'\s\-,\[])(?:py)?torch(?:\[[\w,]*\])?\s*(?:=\s*["'{]?[^"'\d\n]*|)(==|~=|>=|=|\^|~|)\s*["']?(\d+)\.(\d+)""",
     re.MULTILINE,
 )
+#: What leaves no room for a newer major version; `>=` does.
+_HELD = re.compile(r"(?<![<>!])=(?!.*>)|\^|~")
 
 
 def project_torch(root: Path) -> tuple[int, int] | None:
@@ -38,7 +40,7 @@ def pinned_torch(root: Path) -> tuple[int, int] | None:
     if version is None or any(_LOCKED.search(_text(root / name)) for name in _LOCKS):
         return version
     wanted = [found for file in _requirement_files(root) for found in _WANTED.finditer(_text(file))]
-    return None if any(found[1] not in ("==", "=", "~=", "^", "~") for found in wanted) else version
+    return version if all(_HELD.search(found[0]) for found in wanted) else None
 
 
 def _requirement_files(root: Path) -> Iterator[Path]:

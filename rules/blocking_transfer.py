@@ -82,6 +82,8 @@ class BlockingTransfer(Rule):
             return
         if ctx.role(node) == "data" or _is_reported_elsewhere(node, ctx):
             return  # device-work-in-dataset and alloc-then-transfer say what is wrong there
+        if ctx.role(node) == "texts":
+            return  # the tokens of one text: a copy too small to gain anything, and what to do is to make batches
         if _moves_itself(node, ctx) or (aligns(node, ctx) and not _is_surely_host(node.func.value, value)):
             return
         advice, movable = _advice(node, value, ctx)

@@ -114,7 +114,7 @@ def _other_reads(node: ast.Call, ctx: Context) -> list[ast.Call]:
 
 def _impact(node: ast.Call, others: list[ast.Call], ctx: Context, *, forward: bool) -> Impact:
     role = ctx.role(node)
-    if role in ("eval", "decode", "batches"):
+    if role in ("eval", "decode", "batches", "texts"):
         return Impact.MEDIUM if others else Impact.LOW
     if others or forward:
         return Impact.HIGH

@@ -17,6 +17,7 @@ _MOST_CALLERS = 8
 _ROLES = {
     "train": "training",
     "batches": "a loop over batches",
+    "texts": "a loop over texts",
     "eval": "evaluation",
     "infer": "inference",
     "data": "data loading",
@@ -123,6 +124,7 @@ def _loop(program: Program, scope: Scope, facts: FunctionFacts, index: int, heat
     why = {
         "train": "its turns train",
         "batches": "its turns are batches",
+        "texts": "its turns run a model on one text each",
         "decode": "its turns make tokens",
         "epoch": "its turns hold hot loops, or go by such a name",
     }

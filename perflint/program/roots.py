@@ -16,7 +16,7 @@ from perflint.pytorch.names import canonical
 
 
 class LoopHeat(NamedTuple):
-    """What a loop's body is at least: its heat, what it is for ("train", "eval", "data", "decode", "epoch")."""
+    """What a loop's body is at least: its heat, what it is for ("train", "batches", "decode", "texts", "epoch")."""
 
     heat: Heat
     role: str
@@ -74,7 +74,11 @@ _NOT_BATCHES = frozenset(
 _SAMPLING = frozenset({"multinomial", "argmax", "cat", "topk", "sample", "gumbel_softmax", "concat"})
 #: Calls that make what a training run begins with.
 _MAKERS = frozenset("from_pretrained from_config Adam AdamW SGD RMSprop Adagrad Adadelta configure_optimizers".split())
-_TELLING = _SAMPLING | frozenset("backward manual_backward step optimizer_step step_optimizer next __next__".split())
+#: What turns a text into tokens, and what runs on them: both on each turn make a loop over texts a loop of steps.
+_TOKENIZERS = frozenset("tokenizer processor encode_plus batch_encode_plus".split())
+_RUNNERS = frozenset("model net network lm generate".split())
+_TELLING = _SAMPLING | _TOKENIZERS | _RUNNERS
+_TELLING |= frozenset("backward manual_backward step optimizer_step step_optimizer next __next__".split())
 
 
 def is_loader(resolver: Resolver, ref: Ref) -> bool:
@@ -224,6 +228,8 @@ class RootFinder:
         advances: set[int] = set()
         samples: set[int] = set()
         denoises: set[int] = set()
+        tokenizes: set[int] = set()
+        runs: set[int] = set()
         accumulates = {
             outer
             for index, context in enumerate(facts.contexts)
@@ -240,7 +246,12 @@ class RootFinder:
                 steps.add(inner)
             if self._advances(call, scope):
                 advances.add(inner)
-            if _callee(call.func)[0] in _SAMPLING:
+            name = _callee(call.func)[0]
+            if name in _TOKENIZERS:
+                tokenizes.add(inner)
+            elif name in _RUNNERS:
+                runs.add(inner)
+            if name in _SAMPLING:
                 samples.add(inner)
             elif _is_denoising(call):
                 denoises.add(inner)
@@ -255,6 +266,8 @@ class RootFinder:
             found = self._loop_heat(scope, facts, index, loop, backward, steps, advances, samples, accumulates)
             if found is None and index in denoises:
                 found = LoopHeat(Heat.STEP, "decode", Confidence.MEDIUM)
+            if found is None and index in tokenizes and index in runs and self._is_over_texts(loop, scope):
+                found = LoopHeat(Heat.STEP, "texts", Confidence.MEDIUM)
             if found is not None:
                 self.loops[scope, index] = found
 
@@ -372,6 +385,16 @@ class RootFinder:
             name = self._unwrapped(value[2][0], scope)
             return name is not None and looks_like_loader(name)
         return False
+
+    def _is_over_texts(self, loop: LoopFacts, scope: Scope) -> bool:
+        """Whether a loop goes over data that it is given, not over a handful written down beside it."""
+        if loop.kind == "while" or _is_literal(loop.iterable):
+            return False
+        if _is_range(loop.iterable) and tuple(loop.targets) in ((), ("_",)):
+            return False  # `for _ in range(warm_up)`
+        if isinstance(loop.iterable, str):
+            return not any(_is_literal(value) for value, _ in self.resolver.definitions(loop.iterable, scope))
+        return not (loop.targets and _EPOCH_NAME.match(loop.targets[0]))
 
     def _is_decoding(self, loop: LoopFacts) -> bool:
         if loop.kind == "while":
