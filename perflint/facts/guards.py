@@ -251,6 +251,8 @@ def _modulo(node: ast.BinOp) -> str | None:
         return None
     if isinstance(node.left, (ast.Constant, ast.JoinedStr)):
         return None
+    if "eval" in _last_name(node.right).lower():
+        return PERIODIC  # `eval_accumulation_steps`: how many turns of an evaluation are kept on the device
     if "accum" in _last_name(node.right).lower() or _mentions_text(node.right, "accum"):
         return ACCUMULATION
     return PERIODIC
