@@ -6,7 +6,10 @@ one that must not die of what the worker died of. A file that ends its process o
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -19,6 +22,7 @@ Result = TypeVar("Result")
 #: Fewer files than this are done before a pool has started.
 _WORTH_IT = 48
 _CHUNKS_A_WORKER = 4
+_LOOK_SECONDS = 0.5
 
 
 def can_fork() -> bool:
@@ -66,7 +70,9 @@ def _submit(
 
     global _inherited  # noqa: PLW0603 - forked workers find the work here; it cannot be pickled
     _inherited = work  # type: ignore[assignment]
-    pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("fork"))
+    pool = ProcessPoolExecutor(
+        jobs, mp_context=multiprocessing.get_context("fork"), initializer=_end_with, initargs=(os.getpid(),)
+    )
     futures: list[Future[Result]] = []
     try:
         for chunk in chunks:
@@ -74,6 +80,17 @@ def _submit(
     except BrokenProcessPool:
         pass
     return pool, futures + [_broken() for _ in chunks[len(futures) :]]
+
+
+def _end_with(parent: int) -> None:
+    """Have this worker end when the run does, of whatever it ends: a worker holds the pipe open that it waits at."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _broken() -> Future[Result]:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -83,3 +87,24 @@ def test_an_error_in_a_worker_is_raised_here() -> None:
 
     with pytest.raises(ZeroDivisionError):
         list(map_chunks(work, list(range(200)), 2, lost))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_end_with_the_run_however_it_ends(tmp_path: Path, number: signal.Signals) -> None:
+    script = (
+        "import os, sys, time\nfrom perflint.parallel import map_chunks\n"
+        "def work(numbers):\n    print(os.getpid(), flush=True)\n    time.sleep(1 if numbers[0] else 0)\n"
+        "list(map_chunks(work, list(range(200)), 2, print))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(parallel.__file__).parent.parent)}
+    run = subprocess.Popen([sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE, text=True)
+    assert run.stdout is not None
+    assert int(run.stdout.readline())
+    run.send_signal(number)
+    run.wait(timeout=60)
+    # The pipe is at its end when the last worker that could write to it has ended.
+    ended = threading.Thread(target=run.stdout.read, daemon=True)
+    ended.start()
+    ended.join(timeout=60)
+    assert not ended.is_alive()
+    run.stdout.close()
