@@ -126,10 +126,11 @@ def test_a_baseline_that_does_not_read_is_two(
     assert words in capsys.readouterr().err
 
 
-def test_fixes_leave_known_findings_alone(project: Path) -> None:
+@pytest.mark.parametrize("command", [["check", "--fix"], ["fix", "--apply"]])
+def test_fixes_leave_known_findings_alone(command: list[str], project: Path) -> None:
     assert app.run(["baseline", "write"]) == 0
     (project / "train.py").write_text(HOT + "        gc.collect()  # again\n")
-    assert app.run(["check", "--fix", "--unsafe", "--select", "TPL303", *KNOWN]) == 1
+    assert app.run([*command, "--unsafe", "--select", "TPL303", *KNOWN]) == 1
     assert (project / "train.py").read_text() == HOT
 
 
@@ -215,9 +216,10 @@ def test_without_a_repository_it_is_two(capsys: pytest.CaptureFixture[str]) -> N
     assert "no git repository" in capsys.readouterr().err
 
 
-def test_fixes_of_changed_lines_only(repository: Path) -> None:
+@pytest.mark.parametrize("command", [["check", "--fix"], ["fix", "--apply"]])
+def test_fixes_of_changed_lines_only(command: list[str], repository: Path) -> None:
     (repository / "train.py").write_text(HOT + "        gc.collect()  # again\n")
-    assert app.run(["check", "--fix", "--unsafe", "--select", "TPL303", "--changed-since", "HEAD"]) == 1
+    assert app.run([*command, "--unsafe", "--select", "TPL303", "--changed-since", "HEAD"]) == 1
     assert (repository / "train.py").read_text() == HOT
 
 

@@ -139,7 +139,7 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
     shown_as = asked.output_format or settings.output_format
     discovery, stdin = project.find(asked.paths, asked.stdin_filename, settings)
     chosen = project.choose(settings, asked.select, asked.ignore, extra=asked.extra)
-    git_root = _git_root(discovery, settings)
+    git_root = narrowing.git_root(discovery, settings)
     narrow = narrowing.Narrowing.of(settings, git_root, asked.baseline, asked.changed_since, off=asked.no_baseline)
     with console.progress() as progress:
         options = Options(
@@ -216,12 +216,6 @@ def _deliver(text: str, output: Path | None, report: Report) -> None:
     if report.errors:
         many = "error" if len(report.errors) == 1 else "errors"
         console.complain(f"{len(report.errors)} {many}, listed in {output}")
-
-
-def _git_root(discovery: Discovery, settings: Settings) -> Path | None:
-    """The git root around the project: what report formats for code hosts name files from."""
-    start = discovery.root or settings.root or Path.cwd()
-    return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), None)
 
 
 def _explain_heat(discovery: Discovery, options: Options, place: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perflint.cli import console, fixing, project, proving, verifying
+from perflint.cli import console, fixing, narrowing, project, proving, verifying
 from perflint.cli.app import CLEAN, FAULT, FOUND
 from perflint.finding import Applicability, Problem
 
@@ -26,6 +26,7 @@ _COLORS = {"+": "green", "-": "red", "@": "cyan"}
 @click.option("--diff", is_flag=True, help="Show the changes and write nothing; the default.")
 @click.option("--unsafe", is_flag=True, help="Include fixes that need a person's look.")
 @project.selection_options
+@narrowing.narrowing_options
 @click.option("--stdin-filename", metavar="FILE", help="Name of what the path '-' reads from standard input.")
 @click.option("--verify", is_flag=True, help="Keep only fixes that are measured to pay, and change no result.")
 @click.option("--min-speedup", type=click.FloatRange(0), metavar="RATIO", help="With --verify, ask for as much.")
@@ -39,6 +40,8 @@ def command(
     confidence: str | None,
     config: Path | None,
     stdin_filename: str | None,
+    baseline: Path | None,
+    changed_since: str | None,
     jobs: int | None,
     time_limit: float | None,
     *,
@@ -46,6 +49,7 @@ def command(
     diff: bool,
     unsafe: bool,
     verify: bool,
+    no_baseline: bool,
     extra: bool,
     color: bool | None,
     no_cache: bool,
@@ -75,6 +79,8 @@ def command(
     settings = project.settings_for(named, config, confidence, time_limit)
     discovery, stdin = project.find(paths, stdin_filename, settings)
     chosen = project.choose(settings, select, ignore, extra=extra)
+    root = narrowing.git_root(discovery, settings)
+    narrow = narrowing.Narrowing.of(settings, root, baseline, changed_since, off=no_baseline)
     with console.progress() as progress:
         options = Options(
             settings=settings,
@@ -86,13 +92,13 @@ def command(
             cache=not no_cache,
             everything=len(chosen.running) == len(chosen.known),
         )
-        report = check(discovery, options)
+        report = narrow(check(discovery, options))
     weakest = Applicability.UNSAFE if unsafe else Applicability.SAFE
     proven = proving.prove(discovery, settings, report, weakest, given) if verify else None
     if proven is not None:
         result = fixing.fix_report(discovery, options, proven.report, weakest, proving.only_those_of(proven.report))
     else:
-        result = fixing.fix_report(discovery, options, report, weakest)
+        result = fixing.fix_report(discovery, options, report, weakest, narrow)
     problems = [*report.errors, *result.problems]
     files = list(result.outcome.files)
     if stdin is not None and not diff:

@@ -14,6 +14,7 @@ from perflint.errors import PerflintError
 if TYPE_CHECKING:
     from perflint.baseline import Baseline
     from perflint.changes import Changes
+    from perflint.discovery import Discovery
     from perflint.finding import Report
     from perflint.settings import Settings
 
@@ -39,6 +40,12 @@ def narrowing_options(function: C) -> C:
     ):
         function = option(function)
     return function
+
+
+def git_root(discovery: Discovery, settings: Settings) -> Path | None:
+    """The git root around the project: what report formats for code hosts name files from, and revisions are of."""
+    start = discovery.root or settings.root or Path.cwd()
+    return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), None)
 
 
 class Narrowing:
