@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -190,3 +192,16 @@ def test_a_process_remembers_what_it_read_until_it_changes(
     assert read == ["train.py"]
     assert len(check_overlay(found, options, {"train.py": TRAIN}).findings) == 1
     assert check(found, options).findings == ()
+
+
+def test_a_run_that_knows_everything_loads_no_second_parser(project: Path) -> None:
+    probe = (
+        "import sys; from perflint.cli.app import run; "
+        "code = run(['check', '.', '--output-format', 'json', '--exit-zero']); print(*sys.modules, file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", probe]
+    first = subprocess.run(command, capture_output=True, text=True, check=True)
+    again = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert again.stdout == first.stdout
+    assert "TPL303" in first.stdout
+    assert not {"libcst", "rich", "torch"} & set(again.stderr.split())
