@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from perflint.context import Context, callee_name
 from perflint.errors import SourceError
-from perflint.facts.summary import MODULE, StatementFacts, Summary
+from perflint.facts.summary import MODULE, Summary
 from perflint.finding import Finding, Heat, Problem
 from perflint.program.program import Program, Scope
 from perflint.rule import Listen, Rule
@@ -36,7 +36,9 @@ class Inspector:
     def __init__(self, program: Program, rules: Sequence[Rule]) -> None:
         self.program = program
         self.rules = rules
-        self._triggers = [(rule, _triggers(rule)) for rule in rules]
+        self._triggers = [(rule, _triggers(rule), _called(rule)) for rule in rules]
+        #: How hot the functions of the file at hand are that stand in no other, with those in them.
+        self._peak_inside: dict[Scope, Heat] = {}
         self._table = _Table(rules)
         #: The rule that is looking at something.
         self.at_work: Rule | None = None
@@ -64,8 +66,14 @@ class Inspector:
         problems: list[Problem] = []
         for statement in tree.module.body:
             rules = suspects.get(_first_line(statement))
-            if rules:
-                self._visit(tree.link(statement), rules, context, findings, problems)
+            if not rules:
+                continue
+            outside, functions = tree.link_outside(statement)
+            self._visit(outside, rules, context, findings, problems)
+            for function in functions:
+                inside = self._suspects_inside(rules, context.own_scope(function))
+                if inside:
+                    self._visit(tree.link_function(function), inside, context, findings, problems)
         context.close()
         return [Located(finding, lines) for finding, lines in findings.items()], problems
 
@@ -73,31 +81,46 @@ class Inspector:
         """By first line of each top-level statement, the rules that may find something in it."""
         found: dict[int, frozenset[Rule]] = {}
         peaks = self._peaks(path, summary)
-        for statement in summary.statements:
-            peak = peaks.get(statement.line, Heat.ONCE)
-            words = set(statement.identifiers.split())
+        for line, words in summary.words_by_statement().items():
+            peak = peaks.get(line, Heat.ONCE)
             rules = frozenset(
                 rule
-                for rule, triggers in self._triggers
+                for rule, triggers, _ in self._triggers
                 if rule.at_least <= peak
                 and (triggers is None or not triggers.isdisjoint(words))
                 and (not rule.needs or not rule.needs.isdisjoint(words))
             )
             if rules:
-                found[statement.line] = found.get(statement.line, frozenset()) | rules
+                found[line] = rules
         return found
+
+    def _suspects_inside(self, rules: frozenset[Rule], function: Scope) -> frozenset[Rule]:
+        """Of the rules that may find something in a top-level statement, those that may in one function of it."""
+        facts = self.program.summaries[function.path].functions[function.function]
+        if facts.qualname == MODULE:
+            return rules
+        words = set(facts.identifiers.split())
+        peak = self._peak_inside[function]
+        return frozenset(
+            rule
+            for rule, _, calls in self._triggers
+            if rule in rules and rule.at_least <= peak and (calls is None or not calls.isdisjoint(words))
+        )
 
     def _peaks(self, path: str, summary: Summary) -> dict[int, Heat]:
         """The hottest any line of each top-level statement is."""
         peaks: dict[int, Heat] = {}
-        statements = summary.statements
+        self._peak_inside = {}
         for qualname, facts in summary.functions.items():
             scope = Scope(path, qualname)
             if qualname == MODULE:
                 for index, context in enumerate(facts.contexts):
-                    _raise(peaks, _holder(statements, context.line), self.program.heat_at(scope, index))
+                    _raise(peaks, summary.statement_at(context.line), self.program.heat_at(scope, index))
             else:
-                _raise(peaks, _holder(statements, facts.line), self.program.peak(scope))
+                peak = self.program.peak(scope)
+                _raise(peaks, summary.statement_at(facts.line), peak)
+                outermost = Scope(path, _outermost(summary, qualname))
+                self._peak_inside[outermost] = max(peak, self._peak_inside.get(outermost, Heat.ONCE))
         return peaks
 
     def _visit(
@@ -193,6 +216,20 @@ def _triggers(rule: Rule) -> frozenset[str] | None:
     return frozenset(found)
 
 
+def _called(rule: Rule) -> frozenset[str] | None:
+    """Names one of which a function must use for the rule to find anything in it, where it listens to calls alone."""
+    if all(listen.nodes == (ast.Call,) and listen.names for listen in rule.listens):
+        return frozenset().union(*(listen.names for listen in rule.listens))
+    return None
+
+
+def _outermost(summary: Summary, qualname: str) -> str:
+    """The function around a function or lambda that stands in no other."""
+    while qualname.startswith("<lambda"):
+        qualname = summary.functions[qualname].owner
+    return qualname.partition(".<locals>.")[0]
+
+
 def _narrow(listen: Listen) -> bool:
     return bool(listen.names)
 
@@ -200,17 +237,6 @@ def _narrow(listen: Listen) -> bool:
 def _first_line(statement: ast.stmt) -> int:
     decorators = getattr(statement, "decorator_list", None)
     return min(statement.lineno, decorators[0].lineno) if decorators else statement.lineno
-
-
-def _holder(statements: Sequence[StatementFacts], line: int) -> int:
-    low, high = 0, len(statements) - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        if statements[middle].line <= line:
-            low = middle
-        else:
-            high = middle - 1
-    return statements[low].line if statements else 0
 
 
 def _raise(peaks: dict[int, Heat], line: int, heat: Heat) -> None:

@@ -67,8 +67,8 @@ def identifiers_near(node: ast.AST, ctx: Context) -> Iterator[str]:
     for part in ast.walk(ctx.tree.module):
         if isinstance(part, ast.keyword) and part.arg is not None:
             yield part.arg
-    for statement in ctx.summary.statements:
-        yield from statement.identifiers.split()
+    for words in ctx.summary.words_by_statement().values():
+        yield from words
     for scope in connected(ctx.scope(node), ctx.program):
         if scope.path != ctx.path:
             yield from _identifiers(scope, ctx.program)
@@ -76,9 +76,8 @@ def identifiers_near(node: ast.AST, ctx: Context) -> Iterator[str]:
 
 def _identifiers(scope: Scope, program: Program) -> Iterator[str]:
     facts = program.function(scope)
-    for statement in program.summaries[scope.path].statements:
-        if statement.line <= facts.line <= statement.end_line:
-            yield from statement.identifiers.split()
+    summary = program.summaries[scope.path]
+    yield from summary.words_by_statement()[summary.statement_at(facts.line)]
     calls: tuple[CallFacts, ...] = facts.calls
     for call in calls:
         yield from (name for name, _ in call.keywords)

@@ -185,7 +185,7 @@ def _is_optimizer(node: ast.Call) -> bool:
 
 def _is_handled(node: ast.Call, ctx: Context) -> bool:
     """Whether the file, or a function on the way to the line, minds when gradients are reduced."""
-    if any(_HANDLED.search(name) for facts in ctx.summary.statements for name in facts.identifiers.split()):
+    if any(_HANDLED.search(name) for words in ctx.summary.words_by_statement().values() for name in words):
         return True
     _, route, _ = ctx.heat_and_route(node)
     return any(_WITHOUT_SYNC.search(hop.text) for hop in route)

@@ -81,6 +81,4 @@ def _switches_on(node: ast.Call) -> bool:
 
 
 def _is_conditional(ctx: Context) -> bool:
-    return any(
-        _CONDITIONAL.search(name) for statement in ctx.summary.statements for name in statement.identifiers.split()
-    )
+    return any(_CONDITIONAL.search(name) for words in ctx.summary.words_by_statement().values() for name in words)

@@ -84,7 +84,11 @@ class Param(NamedTuple):
 
 @dataclass(slots=True)
 class FunctionFacts:
-    """A function, a lambda, or the module's own body (`MODULE`). `owner` is the qualname of the enclosing scope."""
+    """A function, a lambda, or the module's own body (`MODULE`). `owner` is the qualname of the enclosing scope.
+
+    `identifiers` are those used in a function that stands in no other, its decorators and defaults included, separated
+    by blanks.
+    """
 
     qualname: str
     line: int
@@ -103,6 +107,7 @@ class FunctionFacts:
     returns: tuple[Value, ...] = ()
     returns_annotation: str = ""
     yields: tuple[tuple[Value, int], ...] = ()
+    identifiers: str = ""
 
     @property
     def name(self) -> str:
@@ -136,7 +141,9 @@ class ClassFacts:
 
 @dataclass(slots=True)
 class StatementFacts:
-    """A top-level statement: lines `line` to `end_line` and the identifiers used in it, separated by blanks."""
+    """A top-level statement: lines `line` to `end_line` and the identifiers used in it outside of the functions in it,
+    separated by blanks.
+    """
 
     line: int
     end_line: int
@@ -153,6 +160,28 @@ class Summary:
     functions: dict[str, FunctionFacts] = field(default_factory=dict)
     classes: dict[str, ClassFacts] = field(default_factory=dict)
     statements: tuple[StatementFacts, ...] = ()
+
+    def words_by_statement(self) -> dict[int, set[str]]:
+        """By first line of each top-level statement, all identifiers used in it."""
+        found: dict[int, set[str]] = {}
+        for statement in self.statements:
+            found.setdefault(statement.line, set()).update(statement.identifiers.split())
+        for facts in self.functions.values():
+            if facts.identifiers:
+                found[self.statement_at(facts.line)].update(facts.identifiers.split())
+        return found
+
+    def statement_at(self, line: int) -> int:
+        """The first line of the top-level statement that holds a line; 0 where there is none."""
+        statements = self.statements
+        low, high = 0, len(statements) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if statements[middle].line <= line:
+                low = middle
+            else:
+                high = middle - 1
+        return statements[low].line if statements else 0
 
     def to_json(self) -> dict[str, Any]:
         # Tuples and named tuples are JSON arrays as they are; only the dataclasses need their fields spelled.

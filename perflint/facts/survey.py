@@ -42,6 +42,9 @@ class _Surveyor(Expressions):
         self.lines = lines
         self.renamed: dict[str, str] = {}
         self.module_names: set[str] = set()
+        #: Functions of the top-level statement at hand that stand in no other, with their identifiers.
+        self.outermost: list[tuple[FunctionFacts, set[str]]] = []
+        self.inside = False
 
     def survey(self, module: ast.Module) -> Summary:
         top = self.scope = Growing(FunctionFacts(MODULE, 1, max(1, len(self.lines)), "", ""))
@@ -51,17 +54,24 @@ class _Surveyor(Expressions):
             after = self.statement(statement)
             if after is not None and index + 1 < len(module.body):
                 self.context = top.push(self.context, "guard", after, module.body[index + 1], module.body[-1])
-            for alias in self.renamed.keys() & self.identifiers:
-                self.identifiers.add(self.renamed[alias])
+            for facts, words in self.outermost:
+                facts.identifiers = self.told(words)
+            self.outermost.clear()
             first = statement.lineno
             if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)) and statement.decorator_list:
                 first = min(first, statement.decorator_list[0].lineno)
-            statements.append(StatementFacts(first, statement.end_lineno or first, " ".join(sorted(self.identifiers))))
+            statements.append(StatementFacts(first, statement.end_lineno or first, self.told(self.identifiers)))
         self.summary.functions[MODULE] = top.finish()
         self.summary.statements = tuple(statements)
         self.summary.classes = self.classes
         self.drop_plain_reads()
         return self.summary
+
+    def told(self, words: set[str]) -> str:
+        """Identifiers as text, with what the renamed ones are called where they come from."""
+        for alias in self.renamed.keys() & words:
+            words.add(self.renamed[alias])
+        return " ".join(sorted(words))
 
     def drop_plain_reads(self) -> None:
         """Forget reads of `self.x` where this file's class assigns `x`: a property has no room beside it."""
@@ -125,6 +135,9 @@ class _Surveyor(Expressions):
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> str | None:
         owner, cls = self.owner, self.cls
+        around, is_outermost = self.identifiers, not self.inside
+        if is_outermost:
+            self.identifiers, self.inside = set(), True
         decorators = tuple([self.value(item) for item in node.decorator_list])
         arguments = node.args
         self.many(arguments.defaults)
@@ -153,6 +166,9 @@ class _Surveyor(Expressions):
         self.block(node.body, -1)
         self.scope.finish()
         self.scope, self.owner = before, owner
+        if is_outermost:
+            self.outermost.append((facts, self.identifiers))
+            self.identifiers, self.inside = around, False
         return None
 
     def fresh(self, qualname: str) -> str:

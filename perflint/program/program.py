@@ -184,8 +184,7 @@ class Program:
         known = self._identifiers.get(path)
         if known is None:
             words: set[str] = set()
-            for statement in self.summaries[path].statements:
-                words.update(statement.identifiers.split())
+            words.update(*self.summaries[path].words_by_statement().values())
             known = self._identifiers[path] = frozenset(words)
         return known
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from perflint.finding import Span
 from perflint.source.file import SourceFile
-from perflint.source.walk import parents_below, walk
+from perflint.source.walk import parents_below, parents_outside, walk
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -36,6 +36,7 @@ class Tree:
         self._parents: dict[int, ast.AST] = {}
         self._nodes: dict[int, list[ast.AST]] = {}
         self._places: dict[int, tuple[list[ast.AST], int, int]] = {}
+        self._unlinked: dict[int, FunctionNode] = {}
 
     def link(self, statement: ast.stmt) -> list[ast.AST]:
         """Give every node below a top-level `statement` its parent; all of them, outer before inner."""
@@ -45,16 +46,41 @@ class Tree:
         self._parents[id(statement)] = self.module
         nodes = parents_below(statement, self._parents)
         self._nodes[id(statement)] = nodes
+        if self._unlinked:
+            self._unlinked = {key: item for key, item in self._unlinked.items() if id(item.args) not in self._parents}
         return nodes
+
+    def link_outside(self, statement: ast.stmt) -> tuple[list[ast.AST], list[FunctionNode]]:
+        """Give parents to what stands in a top-level statement outside of functions. All of it, and the functions,
+        which are linked when `link_function` says so, or when somebody asks what is around a node in them.
+        """
+        self._parents[id(statement)] = self.module
+        nodes, functions = parents_outside(statement, self._parents)
+        self._unlinked.update((id(function), function) for function in functions if id(function) not in self._nodes)
+        return nodes, functions
+
+    def link_function(self, function: FunctionNode) -> list[ast.AST]:
+        """As `link`, of a function that `link_outside` gave."""
+        known = self._nodes.get(id(function))
+        if known is None:
+            self._unlinked.pop(id(function), None)
+            known = self._nodes[id(function)] = parents_below(function, self._parents)
+        return known
+
+    def _link_around(self, node: ast.AST) -> None:
+        """Link the function that `node` stands in, any that it may stand in where it has no place of its own."""
+        line = getattr(node, "lineno", None)
+        for function in list(self._unlinked.values()):
+            if line is None or _first_line(function) <= line <= (function.end_lineno or function.lineno):
+                self.link_function(function)
 
     def walk(self, node: ast.AST) -> Sequence[ast.AST]:
         """`node` and all below it, without contexts and operators; outer before inner, in the order of the source."""
         place = self._places.get(id(node))
         if place is None:
-            top = node
+            nodes = self._nodes.get(id(node))
             for outer in self.ancestors(node):
-                top = outer if not isinstance(outer, ast.Module) else top
-            nodes = self._nodes.get(id(top))
+                nodes = self._nodes.get(id(outer), nodes)
             if nodes is None:
                 return walk(node)
             self._place(nodes)
@@ -78,7 +104,11 @@ class Tree:
             self.link(statement)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
-        return self._parents.get(id(node))
+        found = self._parents.get(id(node))
+        if found is None and self._unlinked and node is not self.module:
+            self._link_around(node)
+            found = self._parents.get(id(node))
+        return found
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """From the parent of `node` up to the module."""
@@ -146,3 +176,7 @@ class Tree:
 
     def text(self, node: ast.AST) -> str:
         return self.source.text_of(node)
+
+
+def _first_line(function: FunctionNode) -> int:
+    return min([function.lineno, *(item.lineno for item in function.decorator_list)])

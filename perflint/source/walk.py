@@ -120,3 +120,27 @@ def parents_below(top: ast.AST, parents: dict[int, ast.AST]) -> list[ast.AST]:
             nodes.reverse()
             stack += nodes
     return found
+
+
+def parents_outside(
+    top: ast.AST, parents: dict[int, ast.AST]
+) -> tuple[list[ast.AST], list[ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """As `parents_below`, without functions and what stands in them; and the functions left out."""
+    found: list[ast.AST] = []
+    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
+    stack = [top]
+    table = _BELOW
+    while stack:
+        current = stack.pop()
+        if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            functions.append(current)
+            continue
+        found.append(current)
+        below = table[current.__class__]
+        if below is not None:
+            nodes = below(current)
+            for item in nodes:
+                parents[id(item)] = current
+            nodes.reverse()
+            stack += nodes
+    return found, functions
