@@ -119,7 +119,7 @@ def judge(groups: Iterable[Sequence[Reading]]) -> Judgement | None:
     nulls: list[_Pair] = []
     for group in found:
         for (one, other), is_test in _PAIRS.items():
-            if other < len(group) and not {id(group[one]), id(group[other])} & slow:
+            if max(one, other) < len(group) and not {id(group[one]), id(group[other])} & slow:
                 (tests if is_test else nulls).append(_pair(group[one], group[other]))
     if len(tests) < FEWEST_PAIRS or len(nulls) < FEWEST_PAIRS - 1:
         return None

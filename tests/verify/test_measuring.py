@@ -105,8 +105,11 @@ def test_a_command_gives_one_figure_a_process(tmp_path: Path) -> None:
     assert [side.blocks + 1 for side in sides] == [side.asked for side in sides]
 
 
-def test_an_interruption_tells_what_was_measured_so_far(tmp_path: Path) -> None:
-    sides = _Side(2.0), _Side(1.0, breaks_at=20)
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("block", [16, 17, 18, 19, 20])
+def test_an_interruption_tells_what_was_measured_so_far(side: int, block: int, tmp_path: Path) -> None:
+    sides = _Side(2.0), _Side(1.0)
+    sides[side].breaks_at = block
     with pytest.raises(Interrupted) as caught:
         _compared(*sides, tmp_path, budget=10_000)
     assert caught.value.result.ratio == pytest.approx(2.0, rel=0.01)
