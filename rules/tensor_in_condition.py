@@ -131,8 +131,26 @@ def _asks_the_host(leaf: ast.expr) -> bool:
     if isinstance(leaf, ast.Call):
         return isinstance(leaf.func, ast.Name) and leaf.func.id in _HOST_FUNCTIONS
     if isinstance(leaf, ast.Compare):
-        return any(isinstance(item, ast.Constant) and isinstance(item.value, str) for item in leaf.comparators)
+        compared = (leaf.left, *leaf.comparators)
+        return any(_is_text(item) for item in leaf.comparators) or all(_is_size(item) for item in compared)
     return False
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _is_size(node: ast.expr) -> bool:
+    """A literal, `len(x)`, `x.ndim`, `x.shape[0]`, and sums of such."""
+    if isinstance(node, ast.BinOp):
+        return _is_size(node.left) and _is_size(node.right)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "len"
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape" and _is_size(node.value)
+    if isinstance(node, ast.Attribute):
+        return node.attr in ("ndim", "shape") and not (isinstance(node.value, ast.Name) and node.value.id == "self")
+    return isinstance(node, ast.Constant)
 
 
 _ARRAYS = ("np", "numpy", "pd", "pandas", "jnp", "pl", "polars")
