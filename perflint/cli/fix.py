@@ -101,19 +101,21 @@ def command(
         result = fixing.fix_report(discovery, options, report, weakest, narrow)
     problems = [*report.errors, *result.problems]
     files = list(result.outcome.files)
+    nothing = "nothing to fix"
     if stdin is not None and not diff:
         _print_content(stdin[1], result)
     elif apply:
         files, failed = fixing.write(discovery, result)
         console.write("".join(f"{fixing.named(file)}\n" for file in files))
         problems += failed
+        nothing = "nothing was written" if failed else nothing
     else:
         _print_diff(result, colored=console.wants_color(color))
     is_made = apply or (stdin is not None and not diff)
     _comment(result, problems, debug=debug)
     for item in proven.left_out if proven is not None else ():
         console.complain(proving.left_out(item))
-    console.complain(_summary(files, result.more, is_made=is_made))
+    console.complain(_summary(files, result.more, nothing, is_made=is_made))
     if problems:
         return FAULT
     # What standard input becomes is all made; a file that was changed has to be looked at and staged.
@@ -154,8 +156,8 @@ def _comment(result: Fixing, problems: Iterable[Problem], *, debug: bool) -> Non
         console.complain(fixing.not_fixed(item))
 
 
-def _summary(files: Sequence[FixedFile], more: int, *, is_made: bool) -> str:
+def _summary(files: Sequence[FixedFile], more: int, nothing: str, *, is_made: bool) -> str:
     fixes = sum(len(file.taken) for file in files)
     many = f"{fixes} fix{'es' if fixes != 1 else ''} in {len(files)} file{'s' if len(files) != 1 else ''}"
-    text = "nothing to fix" if not files else f"{many} made" if is_made else f"{many}; --apply makes them"
+    text = nothing if not files else f"{many} made" if is_made else f"{many}; --apply makes them"
     return f"{text} ({more} more with --unsafe)" if more else text

@@ -60,7 +60,9 @@ def test_a_full_disk_leaves_the_old_files(
 
     monkeypatch.setattr(write, "_fill", full)
     assert run(FIX) == 2
-    assert "a.py: cannot be written: No space left on device" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert "a.py: cannot be written: No space left on device" in said
+    assert "nothing was written" in said
     assert texts(project) == [OLD] * 3
     assert sorted(one.name for one in project.iterdir()) == ["a.py", "b.py", "c.py", "perflint.toml"]
     monkeypatch.undo()
