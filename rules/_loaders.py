@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import PurePath
 
 from perflint.api import (
     CLASS,
@@ -28,7 +29,8 @@ LOADER_NAMES = tuple(name.rpartition(".")[2] for name in DATA_LOADERS)
 SAMPLERS = frozenset(name.rpartition(".")[2] for name in loaders.SAMPLING_LOADERS)
 _POSITIONS = {"dataset": 0, "batch_size": 1, "shuffle": 2, "num_workers": 5, "collate_fn": 6, "pin_memory": 7}
 _EVALUATION = re.compile(
-    r"(?:^|_)(?:val|valid|validation|test|eval|dev|infer\w*|pred\w*|calib\w*|viz|vis|debug|toy)(?:_|$)", re.IGNORECASE
+    r"(?:^|_)(?:val|valid|validation|test|eval\w*|dev|infer\w*|pred\w*|calib\w*|viz|vis|debug|toy)(?:_|$)",
+    re.IGNORECASE,
 )
 _DEVICE_WORDS = frozenset(
     "cuda to_device Accelerator accelerator Fabric LightningModule pl xpu local_rank get_device".split()
@@ -98,7 +100,8 @@ def purpose(call: ast.Call, ctx: Context) -> str:
             return "eval"
         if re.search(r"train", text, re.IGNORECASE):
             return "train"
-    return ""
+    in_evaluation = ctx.grad_off(call) or re.match(r"eval", PurePath(ctx.path).stem, re.IGNORECASE)
+    return "eval" if in_evaluation else ""
 
 
 def _bound_name(call: ast.Call, ctx: Context) -> str:
@@ -115,6 +118,8 @@ def dataset_work(call: ast.Call, ctx: Context) -> str:
     dataset = option(call, "dataset")
     if dataset is None:
         return "unknown"
+    if ctx.kind(dataset).is_tensor or (isinstance(dataset, ast.Call) and ctx.target(dataset.func) == "range"):
+        return "memory"  # its items are numbers
     names: set[str] = set()
     for ref in ctx.refs(dataset):
         if ref.kind == INSTANCE:

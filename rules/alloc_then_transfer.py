@@ -22,6 +22,7 @@ from perflint.api import (
     Span,
     Tag,
     has_unpacking,
+    is_constant,
     is_test,
     keyword,
     tensors,
@@ -120,6 +121,8 @@ def _is_ours(made: ast.Call, function: str, ctx: Context) -> bool:
         return False
     if any(item.arg is None for item in made.keywords):
         return False
+    if len(made.args) == 1 and function not in _COPIES and is_constant(made.args[0], 0):
+        return False  # nothing is copied where there is nothing
     if function in tensors.LIKE_CONSTRUCTORS:
         return bool(made.args) and ctx.kind(made.args[0]).place is Place.HOST
     if function in _COPIES:
