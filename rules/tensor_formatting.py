@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Nodes, Rule
 
 from ._printing import PRINTING_NAMES, Printed, formatter_around, is_formatter, is_tracker, printed_in
 from ._waits import certainty_on_device, device_read, is_exceptional, works_on_host
+
+_EXTENSION = re.compile(r"\.(jpe?g|png|gif|wav|flac|mp4|npy|npz|pt|pth|safetensors|json|txt|csv)$")
 
 
 class TensorFormatting(Rule):
@@ -48,7 +51,7 @@ class TensorFormatting(Rule):
         tracks = isinstance(node, ast.Call) and is_tracker(node, ctx)
         if not (tracks or is_formatter(node, ctx)) or formatter_around(node, ctx) is not None:
             return
-        if works_on_host(node, ctx) or is_exceptional(node, ctx):
+        if works_on_host(node, ctx) or is_exceptional(node, ctx) or _names_a_file(node):
             return
         printed = list(printed_in(node, ctx))
         if tracks:
@@ -62,6 +65,12 @@ class TensorFormatting(Rule):
             advice=_advice(printed, ctx),
             confidence=min(self.confidence, *(_certainty(item, ctx) for item in printed)),
         )
+
+
+def _names_a_file(node: ast.expr) -> bool:
+    """Whether the text is the name of a file, `f"{index}.jpg"`: what is written to it came to the host before."""
+    last = node.values[-1] if isinstance(node, ast.JoinedStr) and node.values else None
+    return isinstance(last, ast.Constant) and isinstance(last.value, str) and bool(_EXTENSION.search(last.value))
 
 
 def _message(node: ast.expr, printed: list[Printed], ctx: Context, *, tracks: bool) -> str:
