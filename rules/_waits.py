@@ -29,7 +29,8 @@ _FOR_PEOPLE = re.compile(r"plot|visuali[sz]|draw|render|_cpu$", re.IGNORECASE)
 #: Methods of a tensor that give a tensor on the same device.
 _KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squeeze".split())
 _BACKWARD = ("backward", "manual_backward")
-_ARRAYS = ("np", "numpy", "pd", "jnp")
+#: The names that libraries of arrays on the host go by.
+ARRAYS = ("np", "numpy", "pd", "pandas", "jnp", "polars")
 _STEP_ROLES = ("train", "batches", "texts", "eval", "decode")
 #: Names of what is on the host as a rule: arrays, lengths (which packing wants there), what tokenizers give.
 _HOST_NAME = re.compile(
@@ -105,7 +106,7 @@ def _is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context) -> bool:
     if not uses_accelerator(ctx) or any(_HOST_NAME.search(name) for name in names):
         return False
     around = ctx.tree.function_of(value)
-    return around is None or not any(isinstance(part, ast.Name) and part.id in _ARRAYS for part in ast.walk(around))
+    return around is None or not any(isinstance(part, ast.Name) and part.id in ARRAYS for part in ast.walk(around))
 
 
 def _is_unknown_value(value: ast.expr, ctx: Context) -> bool:

@@ -53,8 +53,8 @@ class TeacherForwardWithGrad(Rule):
 
     Why it is slow
     With gradients on, a forward makes a graph node for each operation and keeps the activations that its backward would
-    need. `detach()` throws all of that away: 1.13 times the time of the forward under `no_grad` (measured on a CPU with
-    torch 2.13), and the memory of all its activations until then.
+    need. `detach()` throws all of that away. Measured on a CPU with torch 2.13: 1.15 times the time for
+    a batch of 16 x 64, no difference in time for 512 x 1,024, but 43 MiB at the peak against 16 MiB.
 
     What to write instead
     `with torch.no_grad():` around the forward of the teacher, the target network or the frozen encoder.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Heat, Impact, Nodes, Rule, Tag
 
-from ._waits import certainty_on_device, in_forward, is_exceptional, uses_accelerator, works_on_host
+from ._waits import ARRAYS, certainty_on_device, in_forward, is_exceptional, uses_accelerator, works_on_host
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -153,15 +153,12 @@ def _is_size(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant)
 
 
-_ARRAYS = ("np", "numpy", "pd", "pandas", "jnp", "pl", "polars")
-
-
 def _reduces_unknown(leaf: ast.expr, ctx: Context) -> bool:
     """`x.any()` or `x.all() <= 1` in a forward or a training step: without arrays about, only a tensor has these."""
     call = leaf.left if isinstance(leaf, ast.Compare) else leaf
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("any", "all")):
         return False
-    if call.args or call.keywords or ctx.kind(call.func.value).known or ctx.mentions(*_ARRAYS):
+    if call.args or call.keywords or ctx.kind(call.func.value).known or ctx.mentions(*ARRAYS, "pl"):
         return False
     return (ctx.role(call) == "train" or in_forward(call, ctx)) and uses_accelerator(ctx)
 
