@@ -27,6 +27,7 @@ from perflint.pytorch import (
     trackers,
     versions,
 )
+from perflint.pytorch.hooks import Does
 from perflint.pytorch.names import canonical, last
 from perflint.rule import Calls, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
 from perflint.source.bindings import Definition
@@ -48,6 +49,7 @@ __all__ = [
     "Context",
     "Definition",
     "Device",
+    "Does",
     "Edge",
     "Edit",
     "Finding",

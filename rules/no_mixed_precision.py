@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Tier, frameworks, precision
+from perflint.api import Confidence, Context, Does, Finding, Impact, Loops, Rule, Tier, frameworks, precision
 
 from ._training import BACKWARD, identifiers_near, is_about_agents, is_training_loop
 
@@ -65,5 +65,5 @@ def _is_managed(node: ast.AST, ctx: Context) -> bool:
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, ast.ClassDef):
             bases = [ctx.target(base) or ctx.text(base) for base in outer.bases]
-            return frameworks.Does.AUTOCASTS in frameworks.does_for(bases)
+            return Does.AUTOCASTS in frameworks.does_for(bases)
     return False

@@ -12,6 +12,7 @@ from perflint.finding import Confidence, Heat
 from perflint.program.callgraph import CallGraph
 from perflint.program.refs import BATCH, CLASS, EXTERNAL, EXTERNAL_INSTANCE, INSTANCE, Ref, Resolver, Scope, given
 from perflint.pytorch import frameworks, loaders
+from perflint.pytorch.hooks import Hook, Role
 from perflint.pytorch.names import canonical
 
 
@@ -517,9 +518,9 @@ class RootFinder:
         return self.resolver.summaries[scope.path].functions[scope.function]
 
 
-def _role(hook: frameworks.Hook) -> str:
+def _role(hook: Hook) -> str:
     """What the hook is for; evaluation that runs with gradients on is told from one that has them off."""
-    if hook.role in (frameworks.Role.EVAL, frameworks.Role.INFER):
+    if hook.role in (Role.EVAL, Role.INFER):
         return "infer" if hook.grad else "eval"
     return str(hook.role.value)
 

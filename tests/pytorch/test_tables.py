@@ -9,7 +9,7 @@ import pytest
 
 from perflint.finding import Heat
 from perflint.pytorch import distributed, frameworks, loaders, modules, names, randomness, tensors, versions
-from perflint.pytorch.frameworks import Does, Role
+from perflint.pytorch.hooks import Does, Role
 
 #: Gone from the newest torch or found on other builds only.
 _ELSEWHERE = {

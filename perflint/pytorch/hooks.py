@@ -1,0 +1,57 @@
+"""What a training framework is: the methods it calls, how often, and the work it takes over."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from perflint.finding import Heat
+
+
+class Role(enum.Enum):
+    """Which part of training a hook belongs to."""
+
+    TRAIN = "train"
+    EVAL = "eval"
+    INFER = "infer"
+    DATA = "data"
+
+
+class Does(enum.Enum):
+    """Work that a framework takes over, so that it must not be asked of the user."""
+
+    PINS = "pins host memory"
+    TRANSFERS = "moves batches to the device"
+    AUTOCASTS = "runs mixed precision"
+    EVALUATES_WITHOUT_GRAD = "switches gradients off for evaluation"
+    ZEROES_GRAD = "zeroes gradients"
+    STEPS = "runs backward and the optimizer"
+    ACCUMULATES = "accumulates gradients without synchronising"
+    CHECKPOINTS = "saves checkpoints on its own schedule"
+    COMPILES = "compiles on request"
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """How often a method runs. `managed` are positions (self is 0) of parameters that hold values already on the
+    device; `host` of those still on the host; `tensors` of those that are single tensors on the device.
+    """
+
+    heat: Heat
+    role: Role
+    grad: bool = True
+    managed: tuple[int, ...] = ()
+    host: tuple[int, ...] = ()
+    tensors: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """`roots` are its top modules. `distinctive` base names count even where their module is not known."""
+
+    name: str
+    roots: frozenset[str]
+    bases: Mapping[str, Mapping[str, Hook]]
+    does: frozenset[Does] = frozenset()
+    distinctive: frozenset[str] = field(default_factory=frozenset)
