@@ -122,6 +122,25 @@ class FunctionFacts:
                 return index
         return -1
 
+    def innermost_loop(self, context: int) -> int | None:
+        """The index in `loops` of the innermost loop around a context, None outside loops."""
+        while context >= 0:
+            item = self.contexts[context]
+            if item.kind == "loop":
+                return int(item.detail)
+            context = item.parent
+        return None
+
+    def loops_around(self, context: int) -> list[int]:
+        """The indices in `loops` of all loops around a context, innermost first."""
+        found = []
+        while context >= 0:
+            item = self.contexts[context]
+            if item.kind == "loop":
+                found.append(int(item.detail))
+            context = item.parent
+        return found
+
 
 @dataclass(slots=True)
 class ClassFacts:

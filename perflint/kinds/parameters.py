@@ -15,9 +15,9 @@ from perflint.kinds import promises
 from perflint.kinds.arguments import Arguments
 from perflint.kinds.kind import UNKNOWN, Device, Kind, Place, Tag, join, mapping, sequence, tensor
 from perflint.kinds.operations import part_of
+from perflint.program.conventions import looks_like_loader
 from perflint.program.heat import is_test
 from perflint.program.refs import CLASS, Ref, Scope
-from perflint.program.roots import looks_like_loader
 from perflint.pytorch import frameworks, tensors
 from perflint.source.bindings import Definition
 from perflint.source.tree import FunctionNode

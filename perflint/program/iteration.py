@@ -186,13 +186,9 @@ class Iteration:
 
     def _in_batch_loop(self, facts: FunctionFacts, context: int, scope: Scope) -> bool:
         """Whether a generator yields once for each batch, whatever it makes of it."""
-        while context >= 0:
-            item = facts.contexts[context]
-            if item.kind == "loop":
-                found = self.elements(facts.loops[int(item.detail)].iterable, scope)
-                return any(ref.kind == BATCH for ref in found)
-            context = item.parent
-        return False
+        loop = facts.innermost_loop(context)
+        found = self.elements(facts.loops[loop].iterable, scope) if loop is not None else ()
+        return any(ref.kind == BATCH for ref in found)
 
     def _annotated_elements(self, dotted: str, scope: Scope) -> Iterator[Ref]:
         for annotation, where in self.resolver.annotations(dotted, scope):

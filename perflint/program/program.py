@@ -9,10 +9,11 @@ from perflint.facts.summary import MODULE, FunctionFacts, Summary, Value
 from perflint.finding import Confidence, Heat, Hop
 from perflint.program.callgraph import CallGraph, Edge
 from perflint.program.compiled import compiled_scopes, compiles_anything
+from perflint.program.conventions import looks_like_loader
 from perflint.program.heat import HeatMap, grad_switch
 from perflint.program.names import ModuleTable
 from perflint.program.refs import BATCH, CLASS, EXTERNAL, INSTANCE, Ref, Refs, Resolver, Scope
-from perflint.program.roots import RootFinder, is_loader, looks_like_loader
+from perflint.program.roots import RootFinder, is_loader
 from perflint.program.routes import route_to
 
 

@@ -10,6 +10,26 @@ from perflint.facts import guards
 from perflint.facts.summary import CallFacts, FunctionFacts, LoopFacts, Value
 from perflint.finding import Confidence, Heat
 from perflint.program.callgraph import CallGraph
+from perflint.program.conventions import (
+    DECODE_LIMIT,
+    EPOCH_NAME,
+    ITERATOR_NAME,
+    LOADERS_NAME,
+    RUNNERS,
+    SAMPLING,
+    TELLING,
+    TOKENIZERS,
+    callee,
+    is_backward,
+    is_denoising,
+    is_literal,
+    is_look_at_one,
+    is_optimizer_step,
+    is_range,
+    is_whole_run,
+    looks_like_loader,
+    may_give_batches,
+)
 from perflint.program.refs import BATCH, CLASS, EXTERNAL, EXTERNAL_INSTANCE, INSTANCE, Ref, Resolver, Scope, given
 from perflint.pytorch import frameworks, loaders
 from perflint.pytorch.hooks import Hook, Role
@@ -33,32 +53,6 @@ class FunctionRoot(NamedTuple):
     confidence: Confidence
 
 
-_LOADER_NAME = re.compile(
-    r"(?:^|_)(?:data_?loader|dataloader|loader|train_?dl|val(?:id)?_?dl|test_?dl|train_?iter|data_?iter|dl)s?(?:_\w+)?$"
-    r"|(?:train|val|valid|test|eval|data)_?(?:loader|iterator|batches)$|^(?:train|val|valid|test|eval)_?gen(?:erator)?$",
-    re.IGNORECASE,
-)
-_NO_LOADER = re.compile(
-    r"(?:module|class|template|plugin|image|img|file|config|model|weight|yaml|checkpoint|lazy)_?loaders?$|loader_(?:names?|types?|cls|kwargs|args)",
-    re.IGNORECASE,
-)
-_LOADERS_NAME = re.compile(r"loaders$|dls$", re.IGNORECASE)
-_ITERATOR_NAME = re.compile(
-    r"(?:data|loader|train|batch|val|eval|dl)\w*_?iter(?:ator)?$|^(?:it|iterator|train_gen|data_gen\w*)$", re.IGNORECASE
-)
-_OPTIMIZER_NAME = re.compile(r"optim|(?:^|_|\.)opt(?:_\w+)?$|(?:^|_)(?:adam|sgd|muon|optim)\w*$", re.IGNORECASE)
-_SAMPLER_NAME = re.compile(r"scheduler|sampler|solver", re.IGNORECASE)
-_EPOCH_NAME = re.compile(
-    r"^_?(?:epoch|ep|fold|seed|trial|run|round|restart|cv|stage|phase|experiment|task)(?:s|_?\w{0,5})?$", re.IGNORECASE
-)
-_DECODE_LIMIT = re.compile(
-    r"max_(?:new_)?(?:tokens?|length|len|gen\w*|decod\w*|steps?_gen)|num_(?:new_)?tokens|gen(?:eration)?_len\w*",
-    re.IGNORECASE,
-)
-_STEP_NAME = re.compile(
-    r"^(?:global_|train(?:ing)?_|cur(?:rent)?_)?(?:step|iteration|iter|update)(?:_?(?:idx|i|num|no))?$", re.IGNORECASE
-)
-_BACKWARD_CALLERS = frozenset({"accelerator", "fabric", "model_engine", "engine", "scaler", "amp", "optimizer", "self"})
 #: Position of the wrapped iterable by the wrapper's last name: `tqdm` may come from anywhere.
 _WRAPPER_POSITION = {
     **{name.rpartition(".")[2]: wrapper.argument for name, wrapper in loaders.WRAPPERS.items()},
@@ -68,18 +62,6 @@ _WRAPPER_POSITION = {
 _HOOKS = frameworks.FORWARD_HOOKS | frameworks.BACKWARD_HOOKS | frameworks.OPTIMIZER_HOOKS
 _IGNITE_ENGINES = {name.rpartition(".")[2] for name in frameworks.IGNITE_ENGINES}
 _HANDLE = re.compile(r"handle|hook", re.IGNORECASE)
-_NOT_BATCHES = frozenset(
-    "range keys values items split splitlines parameters named_parameters modules children listdir glob walk finditer "
-    "open reversed map filter".split()
-)
-_SAMPLING = frozenset({"multinomial", "argmax", "cat", "topk", "sample", "gumbel_softmax", "concat"})
-#: Calls that make what a training run begins with.
-_MAKERS = frozenset("from_pretrained from_config Adam AdamW SGD RMSprop Adagrad Adadelta configure_optimizers".split())
-#: What turns a text into tokens, and what runs on them: both on each turn make a loop over texts a loop of steps.
-_TOKENIZERS = frozenset("tokenizer processor encode_plus batch_encode_plus".split())
-_RUNNERS = frozenset("model net network lm generate".split())
-_TELLING = _SAMPLING | _TOKENIZERS | _RUNNERS
-_TELLING |= frozenset("backward manual_backward step optimizer_step step_optimizer next __next__".split())
 
 
 def is_loader(resolver: Resolver, ref: Ref) -> bool:
@@ -92,60 +74,6 @@ def is_loader(resolver: Resolver, ref: Ref) -> bool:
         bases = resolver.mro(Ref(CLASS, ref.path, ref.name))
         return any(base.kind == EXTERNAL and loaders.is_loader(base.name) for base in bases)
     return False
-
-
-def looks_like_loader(dotted: str) -> bool:
-    """The field's own convention: `train_loader`, `self.val_dataloader`, `dl`."""
-    last = dotted.rpartition(".")[2]
-    return bool(_LOADER_NAME.search(last)) and not _NO_LOADER.search(last)
-
-
-def is_backward(func: Value, args: tuple[Value, ...]) -> bool:
-    """`loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`, `manual_backward(loss)`."""
-    name, base = _callee(func)
-    if name == "manual_backward":
-        return True
-    if name != "backward":
-        return False
-    if base in ("super", "ctx"):
-        return False
-    return not (base == "self" and not args) or base.rpartition(".")[2] in _BACKWARD_CALLERS
-
-
-def is_optimizer_step(func: Value, args: tuple[Value, ...], resolver: Resolver, scope: Scope) -> bool:
-    """`optimizer.step()`, `scaler.step(optimizer)`, `model_engine.step()`, `xm.optimizer_step(optimizer)`."""
-    name, base = _callee(func)
-    if name in ("optimizer_step", "step_optimizer"):
-        return True
-    if name != "step":
-        return False
-    last = base.rpartition(".")[2]
-    if _OPTIMIZER_NAME.search(last):
-        return True
-    if last in ("scaler", "grad_scaler", "gradscaler") or last.endswith("scaler"):
-        return bool(args)
-    if last in ("model_engine", "engine") and not args:
-        return True
-    refs = resolver.refs(base, scope) if base and isinstance(func, str) else ()
-    return any(
-        ref.kind == EXTERNAL_INSTANCE and ref.name.startswith("torch.optim.") and "lr_scheduler" not in ref.name
-        for ref in refs
-    )
-
-
-def _callee(func: Value) -> tuple[str, str]:
-    """The last name of a callee and its receiver as text ("" where the receiver is not plain)."""
-    if isinstance(func, str):
-        base, _, name = func.rpartition(".")
-        return name, base
-    if isinstance(func, tuple) and func[0] == "attr":
-        inner = func[1]
-        if isinstance(inner, tuple) and inner[0] == "item" and isinstance(inner[1], str):
-            return func[2], inner[1]
-        if isinstance(inner, tuple) and inner[0] == "call" and isinstance(inner[1], str):
-            return func[2], inner[1]
-        return func[2], ""
-    return "", ""
 
 
 class RootFinder:
@@ -174,11 +102,13 @@ class RootFinder:
 
     def _training_functions(self) -> set[Scope]:
         """Functions that run a backward or an optimizer step outside any loop of their own."""
-        return self._holding(lambda call, scope: self.is_training_call(call.func, call.args, scope), _is_whole_run)
+        return self._holding(lambda call, scope: self.is_training_call(call.func, call.args, scope), is_whole_run)
 
     def _batch_taking_functions(self) -> set[Scope]:
         """Functions that take the next batch from an iterator that outlives them, outside any loop of their own."""
-        return self._holding(lambda call, scope: self._advances(call, scope) and not _is_fresh(call), lambda _: False)
+        return self._holding(
+            lambda call, scope: self._advances(call, scope) and not is_look_at_one(call), lambda _: False
+        )
 
     def _holding(
         self, wanted: Callable[[CallFacts, Scope], bool], stops: Callable[[FunctionFacts], bool]
@@ -193,7 +123,7 @@ class RootFinder:
             for qualname, facts in summary.functions.items():
                 scope = Scope(path, qualname)
                 for call in self._telling(scope, facts):
-                    if innermost_loop(facts, call.context) is None and wanted(call, scope):
+                    if facts.innermost_loop(call.context) is None and wanted(call, scope):
                         if not stops(facts):
                             found.add(scope)
                             waiting.append(scope)
@@ -206,7 +136,7 @@ class RootFinder:
                 if (
                     edge.caller not in found
                     and edge.confidence == Confidence.HIGH
-                    and innermost_loop(facts, edge.context) is None
+                    and facts.innermost_loop(edge.context) is None
                     and not stops(facts)
                 ):
                     found.add(edge.caller)
@@ -217,7 +147,7 @@ class RootFinder:
         """The calls of a function that may say what its loops are for: few of many, by their last names."""
         found = self._calls.get(scope)
         if found is None:
-            found = self._calls[scope] = [call for call in facts.calls if _callee(call.func)[0] in _TELLING]
+            found = self._calls[scope] = [call for call in facts.calls if callee(call.func)[0] in TELLING]
         return found
 
     def is_training_call(self, func: Value, args: tuple[Value, ...], scope: Scope) -> bool:
@@ -235,10 +165,10 @@ class RootFinder:
             outer
             for index, context in enumerate(facts.contexts)
             if context.detail == guards.ACCUMULATION
-            for outer in loops_around(facts, index)[:1]
+            for outer in facts.loops_around(index)[:1]
         }
         for call in self._telling(scope, facts):
-            inner = innermost_loop(facts, call.context)
+            inner = facts.innermost_loop(call.context)
             if inner is None:
                 continue
             if is_backward(call.func, call.args):
@@ -247,17 +177,17 @@ class RootFinder:
                 steps.add(inner)
             if self._advances(call, scope):
                 advances.add(inner)
-            name = _callee(call.func)[0]
-            if name in _TOKENIZERS:
+            name = callee(call.func)[0]
+            if name in TOKENIZERS:
                 tokenizes.add(inner)
-            elif name in _RUNNERS:
+            elif name in RUNNERS:
                 runs.add(inner)
-            if name in _SAMPLING:
+            if name in SAMPLING:
                 samples.add(inner)
-            elif _is_denoising(call):
+            elif is_denoising(call):
                 denoises.add(inner)
         for edge in self.graph.outgoing.get(scope, ()):
-            inner = innermost_loop(facts, edge.context)
+            inner = facts.innermost_loop(edge.context)
             if inner is not None and edge.confidence == Confidence.HIGH:
                 if edge.callee in training:
                     steps.add(inner)
@@ -278,7 +208,7 @@ class RootFinder:
     ) -> LoopHeat | None:  # fmt: skip
         confidence = self._loader_confidence(loop, scope)
         trains = index in backward or index in steps
-        outer = loops_around(facts, loop.context)
+        outer = facts.loops_around(loop.context)
         if confidence is not None:
             heat = Heat.MICROBATCH if index in accumulates else Heat.STEP
             return LoopHeat(heat, "train" if trains else "batches", confidence)
@@ -288,7 +218,7 @@ class RootFinder:
             heat = Heat.MICROBATCH if index in accumulates or (part_of_step and index not in steps) else Heat.STEP
             confidence = Confidence.HIGH
             return LoopHeat(heat, "train" if trains else "batches", confidence)
-        if trains and _is_literal(loop.iterable):
+        if trains and is_literal(loop.iterable):
             return LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
         if trains:
             root = self.functions.get(scope)
@@ -300,11 +230,11 @@ class RootFinder:
             if index in accumulates:
                 heat = Heat.MICROBATCH
             # `for _ in range(n): model(x).sum().backward()` without any optimizer may be a benchmark.
-            sure = bool(steps) or inner_of_step or not _is_range(loop.iterable)
+            sure = bool(steps) or inner_of_step or not is_range(loop.iterable)
             return LoopHeat(heat, "train", Confidence.HIGH if sure else Confidence.MEDIUM)
         if index in samples and loop.kind != "comprehension" and self._is_decoding(loop):
             return LoopHeat(Heat.STEP, "decode", Confidence.MEDIUM)
-        if loop.targets and _EPOCH_NAME.match(loop.targets[0]):
+        if loop.targets and EPOCH_NAME.match(loop.targets[0]):
             return LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
         return None
 
@@ -314,7 +244,7 @@ class RootFinder:
         if any(ref.kind == BATCH for ref in self.resolver.elements(loop.iterable, scope)):
             return Confidence.HIGH
         name = self._unwrapped(loop.iterable, scope)
-        if name is None or not looks_like_loader(name) or _LOADERS_NAME.search(name.rpartition(".")[2]):
+        if name is None or not looks_like_loader(name) or LOADERS_NAME.search(name.rpartition(".")[2]):
             return None
         refs = self.resolver.refs(name, scope)
         if not refs:
@@ -355,7 +285,7 @@ class RootFinder:
             elif isinstance(value, tuple) and value[0] == "item":
                 return (
                     f"{value[1]}_loader"
-                    if isinstance(value[1], str) and _LOADERS_NAME.search(value[1])
+                    if isinstance(value[1], str) and LOADERS_NAME.search(value[1])
                     else value[2]
                     if isinstance(value[2], str)
                     else None
@@ -377,9 +307,9 @@ class RootFinder:
         if any(ref.kind == BATCH for ref in self.resolver.elements(value, scope)):
             return True
         if isinstance(value, str):
-            if _ITERATOR_NAME.search(value.rpartition(".")[2]):
+            if ITERATOR_NAME.search(value.rpartition(".")[2]):
                 definitions = self.resolver.definitions(value, scope)
-                return not definitions or any(_may_give_batches(inner) for inner, _ in definitions)
+                return not definitions or any(may_give_batches(inner) for inner, _ in definitions)
             name = self._unwrapped(value, scope)
             return name is not None and looks_like_loader(name)
         if isinstance(value, tuple) and value[0] == "call" and value[1] == "iter" and value[2]:
@@ -389,19 +319,19 @@ class RootFinder:
 
     def _is_over_texts(self, loop: LoopFacts, scope: Scope) -> bool:
         """Whether a loop goes over data that it is given, not over a handful written down beside it."""
-        if loop.kind == "while" or _is_literal(loop.iterable):
+        if loop.kind == "while" or is_literal(loop.iterable):
             return False
-        if _is_range(loop.iterable) and tuple(loop.targets) in ((), ("_",)):
+        if is_range(loop.iterable) and tuple(loop.targets) in ((), ("_",)):
             return False  # `for _ in range(warm_up)`
         if isinstance(loop.iterable, str):
-            return not any(_is_literal(value) for value, _ in self.resolver.definitions(loop.iterable, scope))
-        return not (loop.targets and _EPOCH_NAME.match(loop.targets[0]))
+            return not any(is_literal(value) for value, _ in self.resolver.definitions(loop.iterable, scope))
+        return not (loop.targets and EPOCH_NAME.match(loop.targets[0]))
 
     def _is_decoding(self, loop: LoopFacts) -> bool:
         if loop.kind == "while":
-            return bool(_DECODE_LIMIT.search(loop.text))
+            return bool(DECODE_LIMIT.search(loop.text))
         value = loop.iterable
-        return isinstance(value, tuple) and value[0] == "call" and bool(_DECODE_LIMIT.search(loop.text))
+        return isinstance(value, tuple) and value[0] == "call" and bool(DECODE_LIMIT.search(loop.text))
 
     def _epoch_loops(self) -> None:
         """Loops around hot loops are `epoch`: directly, or through the functions they call."""
@@ -410,7 +340,7 @@ class RootFinder:
         for (scope, index), heat in list(self.loops.items()):
             if heat.role in ("train", "batches"):
                 facts = self._facts(scope)
-                for outer in loops_around(facts, facts.loops[index].context):
+                for outer in facts.loops_around(facts.loops[index].context):
                     self.loops.setdefault((scope, outer), LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH))
                 if scope not in holders:
                     holders.add(scope)
@@ -421,7 +351,7 @@ class RootFinder:
                 if edge.confidence != Confidence.HIGH:
                     continue
                 facts = self._facts(edge.caller)
-                for outer in loops_around(facts, edge.context):
+                for outer in facts.loops_around(edge.context):
                     self.loops.setdefault((edge.caller, outer), LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH))
                 if edge.caller not in holders:
                     holders.add(edge.caller)
@@ -464,7 +394,7 @@ class RootFinder:
                 self._decorated_handler(scope, facts)
 
     def _registered(self, call: CallFacts, scope: Scope) -> None:
-        last, _ = _callee(call.func)
+        last, _ = callee(call.func)
         if last in _HOOKS and not self._is_temporary(call, scope):
             text = f"{last}(...): runs in every forward or backward"
             self._mark(call.args[:1], scope, FunctionRoot(Heat.STEP, "hook", text, Confidence.HIGH))
@@ -487,7 +417,7 @@ class RootFinder:
     def _removes_handle(self, scope: Scope) -> bool:
         functions = self.resolver.summaries[scope.path].functions if scope.path else {}
         calls = functions[scope.function].calls if scope.function in functions else ()
-        return any(_callee(call.func)[0] == "remove" and _HANDLE.search(_callee(call.func)[1]) for call in calls)
+        return any(callee(call.func)[0] == "remove" and _HANDLE.search(callee(call.func)[1]) for call in calls)
 
     def _decorated_handler(self, scope: Scope, facts: FunctionFacts) -> None:
         for decorator in facts.decorators:
@@ -539,62 +469,3 @@ def _ignite_root(event: Value) -> FunctionRoot | None:
     return FunctionRoot(
         min(heat, Heat.PERIODIC) if periodic else heat, "handler", f"handler of {event}", Confidence.HIGH
     )
-
-
-def innermost_loop(facts: FunctionFacts, context: int) -> int | None:
-    """The index of the innermost loop around a context, None outside loops."""
-    while context >= 0:
-        item = facts.contexts[context]
-        if item.kind == "loop":
-            return int(item.detail)
-        context = item.parent
-    return None
-
-
-def loops_around(facts: FunctionFacts, context: int) -> list[int]:
-    """Indices of all loops around a context, innermost first."""
-    found = []
-    while context >= 0:
-        item = facts.contexts[context]
-        if item.kind == "loop":
-            found.append(int(item.detail))
-        context = item.parent
-    return found
-
-
-def _is_denoising(call: CallFacts) -> bool:
-    """`scheduler.step(noise, t, sample)`: one step of a sampler of a diffusion model. One of learning rates takes at
-    most a metric.
-    """
-    last, receiver = _callee(call.func)
-    return last == "step" and len(call.args) >= 3 and bool(_SAMPLER_NAME.search(receiver))
-
-
-def _is_whole_run(facts: FunctionFacts) -> bool:
-    """Whether a function makes the model or the optimizer that it trains: a loop around it tries models, not steps."""
-    return any(_callee(call.func)[0] in _MAKERS for call in facts.calls)
-
-
-def _is_fresh(call: CallFacts) -> bool:
-    """`next(iter(loader))`: a look at one batch, not a step through them."""
-    first = call.args[0] if call.args else None
-    return isinstance(first, tuple) and first[0] == "call" and first[1] == "iter"
-
-
-def _may_give_batches(value: Value) -> bool:
-    """Whether what an iterator is made from may be a loader, by all that is plain to see."""
-    if isinstance(value, tuple) and value[0] == "call":
-        name = _callee(value[1])[0]
-        if name == "iter" and value[2]:
-            return _may_give_batches(value[2][0])
-        return name not in _NOT_BATCHES
-    return not (isinstance(value, tuple) and value[0] in ("seq", "map", "const", "each", "item"))
-
-
-def _is_range(value: Value) -> bool:
-    return isinstance(value, tuple) and value[0] == "call" and value[1] in ("range", "trange")
-
-
-def _is_literal(value: Value) -> bool:
-    """`for flag in (False, True)`: the turns of such a loop are configurations, not steps."""
-    return isinstance(value, tuple) and value[0] in ("seq", "map")

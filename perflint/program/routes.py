@@ -6,7 +6,6 @@ from perflint.facts.summary import MODULE, FunctionFacts
 from perflint.finding import Confidence, Heat, Hop
 from perflint.program.heat import HeatMap
 from perflint.program.refs import Scope
-from perflint.program.roots import loops_around
 
 _LONGEST = 40
 
@@ -76,7 +75,7 @@ def _decisive_loop(
 
 def _hot_loop_around(heat: HeatMap, scope: Scope, facts: FunctionFacts, loop: int) -> int | None:
     """The loop over steps that a loop over parts of one stands in: it tells what the parts are parts of."""
-    for outer in loops_around(facts, facts.loops[loop].context):
+    for outer in facts.loops_around(facts.loops[loop].context):
         found = heat.roots.loops.get((scope, outer))
         if found is not None and found.heat >= Heat.STEP:
             return outer

@@ -1,0 +1,144 @@
+"""What the field calls things: loaders, optimizers, epochs, sampling, tokenizers, told by their names alone.
+
+What is known of a name's value says more; these are asked where nothing is.
+"""
+
+from __future__ import annotations
+
+import re
+
+from perflint.facts.summary import CallFacts, FunctionFacts, Value
+from perflint.program.refs import EXTERNAL_INSTANCE, Resolver, Scope
+
+_LOADER_NAME = re.compile(
+    r"(?:^|_)(?:data_?loader|dataloader|loader|train_?dl|val(?:id)?_?dl|test_?dl|train_?iter|data_?iter|dl)s?(?:_\w+)?$"
+    r"|(?:train|val|valid|test|eval|data)_?(?:loader|iterator|batches)$|^(?:train|val|valid|test|eval)_?gen(?:erator)?$",
+    re.IGNORECASE,
+)
+_NO_LOADER = re.compile(
+    r"(?:module|class|template|plugin|image|img|file|config|model|weight|yaml|checkpoint|lazy)_?loaders?$|loader_(?:names?|types?|cls|kwargs|args)",
+    re.IGNORECASE,
+)
+#: Several loaders: one of them is what an index gives.
+LOADERS_NAME = re.compile(r"loaders$|dls$", re.IGNORECASE)
+ITERATOR_NAME = re.compile(
+    r"(?:data|loader|train|batch|val|eval|dl)\w*_?iter(?:ator)?$|^(?:it|iterator|train_gen|data_gen\w*)$", re.IGNORECASE
+)
+_OPTIMIZER_NAME = re.compile(r"optim|(?:^|_|\.)opt(?:_\w+)?$|(?:^|_)(?:adam|sgd|muon|optim)\w*$", re.IGNORECASE)
+_SAMPLER_NAME = re.compile(r"scheduler|sampler|solver", re.IGNORECASE)
+EPOCH_NAME = re.compile(
+    r"^_?(?:epoch|ep|fold|seed|trial|run|round|restart|cv|stage|phase|experiment|task)(?:s|_?\w{0,5})?$", re.IGNORECASE
+)
+#: In the header of a loop that makes one token on each turn.
+DECODE_LIMIT = re.compile(
+    r"max_(?:new_)?(?:tokens?|length|len|gen\w*|decod\w*|steps?_gen)|num_(?:new_)?tokens|gen(?:eration)?_len\w*",
+    re.IGNORECASE,
+)
+#: Whose method `backward` runs one, whatever it is given.
+_BACKWARD_CALLERS = frozenset({"accelerator", "fabric", "model_engine", "engine", "scaler", "amp", "optimizer", "self"})
+_NOT_BATCHES = frozenset(
+    "range keys values items split splitlines parameters named_parameters modules children listdir glob walk finditer "
+    "open reversed map filter".split()
+)
+#: What picks the next token.
+SAMPLING = frozenset({"multinomial", "argmax", "cat", "topk", "sample", "gumbel_softmax", "concat"})
+#: Calls that make what a training run begins with.
+_MAKERS = frozenset("from_pretrained from_config Adam AdamW SGD RMSprop Adagrad Adadelta configure_optimizers".split())
+#: What turns a text into tokens, and what runs on them: both on each turn make a loop over texts a loop of steps.
+TOKENIZERS = frozenset("tokenizer processor encode_plus batch_encode_plus".split())
+RUNNERS = frozenset("model net network lm generate".split())
+#: Last names of all calls that may say what a loop is for.
+TELLING = SAMPLING | TOKENIZERS | RUNNERS
+TELLING |= frozenset("backward manual_backward step optimizer_step step_optimizer next __next__".split())
+
+
+def looks_like_loader(dotted: str) -> bool:
+    """The field's own convention: `train_loader`, `self.val_dataloader`, `dl`."""
+    last = dotted.rpartition(".")[2]
+    return bool(_LOADER_NAME.search(last)) and not _NO_LOADER.search(last)
+
+
+def is_backward(func: Value, args: tuple[Value, ...]) -> bool:
+    """`loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`, `manual_backward(loss)`."""
+    name, base = callee(func)
+    if name == "manual_backward":
+        return True
+    if name != "backward":
+        return False
+    if base in ("super", "ctx"):
+        return False
+    return not (base == "self" and not args) or base.rpartition(".")[2] in _BACKWARD_CALLERS
+
+
+def is_optimizer_step(func: Value, args: tuple[Value, ...], resolver: Resolver, scope: Scope) -> bool:
+    """`optimizer.step()`, `scaler.step(optimizer)`, `model_engine.step()`, `xm.optimizer_step(optimizer)`."""
+    name, base = callee(func)
+    if name in ("optimizer_step", "step_optimizer"):
+        return True
+    if name != "step":
+        return False
+    last = base.rpartition(".")[2]
+    if _OPTIMIZER_NAME.search(last):
+        return True
+    if last in ("scaler", "grad_scaler", "gradscaler") or last.endswith("scaler"):
+        return bool(args)
+    if last in ("model_engine", "engine") and not args:
+        return True
+    refs = resolver.refs(base, scope) if base and isinstance(func, str) else ()
+    return any(
+        ref.kind == EXTERNAL_INSTANCE and ref.name.startswith("torch.optim.") and "lr_scheduler" not in ref.name
+        for ref in refs
+    )
+
+
+def callee(func: Value) -> tuple[str, str]:
+    """The last name of a callee and its receiver as text ("" where the receiver is not plain)."""
+    if isinstance(func, str):
+        base, _, name = func.rpartition(".")
+        return name, base
+    if isinstance(func, tuple) and func[0] == "attr":
+        inner = func[1]
+        if isinstance(inner, tuple) and inner[0] == "item" and isinstance(inner[1], str):
+            return func[2], inner[1]
+        if isinstance(inner, tuple) and inner[0] == "call" and isinstance(inner[1], str):
+            return func[2], inner[1]
+        return func[2], ""
+    return "", ""
+
+
+def is_denoising(call: CallFacts) -> bool:
+    """`scheduler.step(noise, t, sample)`: one step of a sampler of a diffusion model. One of learning rates takes at
+    most a metric.
+    """
+    last, receiver = callee(call.func)
+    return last == "step" and len(call.args) >= 3 and bool(_SAMPLER_NAME.search(receiver))
+
+
+def is_whole_run(facts: FunctionFacts) -> bool:
+    """Whether a function makes the model or the optimizer that it trains: a loop around it tries models, not steps."""
+    return any(callee(call.func)[0] in _MAKERS for call in facts.calls)
+
+
+def is_look_at_one(call: CallFacts) -> bool:
+    """`next(iter(loader))`: a look at one batch, not a step through them."""
+    first = call.args[0] if call.args else None
+    return isinstance(first, tuple) and first[0] == "call" and first[1] == "iter"
+
+
+def may_give_batches(value: Value) -> bool:
+    """Whether what an iterator is made from may be a loader, by all that is plain to see."""
+    if isinstance(value, tuple) and value[0] == "call":
+        name = callee(value[1])[0]
+        if name == "iter" and value[2]:
+            return may_give_batches(value[2][0])
+        return name not in _NOT_BATCHES
+    return not (isinstance(value, tuple) and value[0] in ("seq", "map", "const", "each", "item"))
+
+
+def is_range(value: Value) -> bool:
+    return isinstance(value, tuple) and value[0] == "call" and value[1] in ("range", "trange")
+
+
+def is_literal(value: Value) -> bool:
+    """`for flag in (False, True)`: the turns of such a loop are configurations, not steps."""
+    return isinstance(value, tuple) and value[0] in ("seq", "map")
