@@ -12,7 +12,7 @@ from perflint.program.refs import Ref, Refs, Scope
 
 
 class Names(Protocol):
-    """Names across files: `perflint.program.refs.Resolver`."""
+    """Names across files: `perflint.program.resolver.Resolver`."""
 
     def refs(self, value: Value, scope: Scope) -> Refs: ...
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, ReadFacts, Summary, Value
 from perflint.finding import Confidence
-from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Resolver, Scope
+from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope
+from perflint.program.resolver import Resolver
 
 #: Methods too common to be guessed from their name alone, even when one class of the project defines them.
 _COMMON = frozenset(
@@ -175,8 +176,8 @@ class CallGraph:
         """What `self.method()` runs where `self` is of a class that derives from the method's own."""
         func = call.func
         if isinstance(func, str) and (func == "self" or (func.startswith("self.") and func.count(".") == 1)):
-            cls = self.resolver.enclosing_class(scope)
-            children = self.resolver.below(cls) if cls.name else ()
+            cls = self.resolver.nesting.enclosing_class(scope)
+            children = self.resolver.hierarchy.below(cls) if cls.name else ()
             if not children or len(children) > _MOST_CHILDREN:
                 return {}
             method = scope.function.removeprefix(f"{cls.name}.").partition(".<locals>")[0]
@@ -215,7 +216,7 @@ class CallGraph:
         facts = self.resolver.summaries[target.path].functions[target.function]
         if not facts.in_class or not any(str(item).rpartition(".")[2] == "abstractmethod" for item in facts.decorators):
             return []
-        children = self.resolver.below(Ref(CLASS, target.path, facts.in_class))[:_MOST_CHILDREN]
+        children = self.resolver.hierarchy.below(Ref(CLASS, target.path, facts.in_class))[:_MOST_CHILDREN]
         return [
             Scope(child.path, f"{child.name}.{facts.name}")
             for child in children
@@ -257,7 +258,7 @@ class CallGraph:
         if not isinstance(call.func, str):
             return []
         found = []
-        for value, where in self.resolver.definitions(call.func, scope):
+        for value, where in self.resolver.written.definitions(call.func, scope):
             if isinstance(value, tuple) and value[0] == "call" and str(value[1]).endswith("Sequential"):
                 for ref in self.resolver.elements(value, where):
                     if ref.kind == INSTANCE:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 
 from perflint.facts.summary import CallFacts, FunctionFacts, Value
-from perflint.program.refs import EXTERNAL_INSTANCE, Resolver, Scope
+from perflint.program.refs import EXTERNAL_INSTANCE, Scope
+from perflint.program.resolver import Resolver
 
 _LOADER_NAME = re.compile(
     r"(?:^|_)(?:data_?loader|dataloader|loader|train_?dl|val(?:id)?_?dl|test_?dl|train_?iter|data_?iter|dl)s?(?:_\w+)?$"

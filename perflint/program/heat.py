@@ -10,7 +10,8 @@ from perflint.facts import guards
 from perflint.facts.summary import FunctionFacts
 from perflint.finding import Confidence, Heat
 from perflint.program.callgraph import CallGraph, Edge, is_cached
-from perflint.program.refs import CLASS, EXTERNAL, Ref, Resolver, Scope
+from perflint.program.refs import CLASS, EXTERNAL, Ref, Scope
+from perflint.program.resolver import Resolver
 from perflint.program.roots import FunctionRoot, RootFinder
 from perflint.pytorch import frameworks
 from perflint.pytorch.names import canonical

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
-from perflint.facts.summary import MODULE, ClassFacts
-from perflint.program.things import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, Ref, Scope
-
-if TYPE_CHECKING:
-    from perflint.program.refs import Resolver
+from perflint.facts.summary import MODULE, ClassFacts, Summary, Value
+from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, Ref, Refs, Scope
 
 
 class Hierarchy:
-    """The class hierarchy of a linked project, worked out as it is asked for."""
+    """The class hierarchy of a linked project, worked out as it is asked for. `refs` says what a base names."""
 
-    def __init__(self, resolver: Resolver) -> None:
-        self.resolver = resolver
+    def __init__(self, summaries: Mapping[str, Summary], refs: Callable[[Value, Scope], Refs]) -> None:
+        self._summaries = summaries
+        self._refs = refs
         self._mro: dict[Ref, tuple[Ref, ...]] = {}
         self._below: dict[Ref, list[Ref]] | None = None
 
     def method(self, instance: Ref, name: str) -> Ref | None:
         """The project's own definition of a method, through base classes."""
         for cls in self.mro(Ref(CLASS, instance.path, instance.name)):
-            if cls.kind == CLASS and f"{cls.name}.{name}" in self.resolver.summaries[cls.path].functions:
+            if cls.kind == CLASS and f"{cls.name}.{name}" in self._summaries[cls.path].functions:
                 return Ref(FUNCTION, cls.path, f"{cls.name}.{name}")
         return None
 
     def facts(self, cls: Ref) -> ClassFacts | None:
-        return self.resolver.summaries[cls.path].classes.get(cls.name) if cls.kind == CLASS else None
+        return self._summaries[cls.path].classes.get(cls.name) if cls.kind == CLASS else None
 
     def mro(self, cls: Ref) -> tuple[Ref, ...]:
         """The class and its bases, depth first, library bases as `EXTERNAL`."""
@@ -42,7 +40,7 @@ class Hierarchy:
             for written in facts.bases:
                 # `Dataset[int]`, `Generic[T]`
                 base = written[1] if isinstance(written, tuple) and written[0] == "item" else written
-                for ref in self.resolver.refs(base, owner):
+                for ref in self._refs(base, owner):
                     if ref.kind == CLASS:
                         found += self.mro(ref)
                     elif ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):
@@ -54,7 +52,7 @@ class Hierarchy:
         """The project's classes that derive from a class, in any number of steps."""
         if self._below is None:
             self._below = {}
-            for path, summary in self.resolver.summaries.items():
+            for path, summary in self._summaries.items():
                 for name in summary.classes:
                     child = Ref(CLASS, path, name)
                     for base in self.mro(child)[1:]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 
-from perflint.facts.summary import MODULE, FunctionFacts, Value
+from perflint.facts.summary import MODULE, FunctionFacts, Summary, Value
+from perflint.program.hierarchy import Hierarchy
 from perflint.program.names import annotated_names
-from perflint.program.things import (
+from perflint.program.refs import (
     BATCH,
     CLASS,
     EXTERNAL,
@@ -21,11 +22,9 @@ from perflint.program.things import (
     given,
     instance_of,
 )
+from perflint.program.written import Written
 from perflint.pytorch import wrappers
 from perflint.pytorch.names import canonical
-
-if TYPE_CHECKING:
-    from perflint.program.refs import Resolver
 
 _DEPTH = 6
 _DEEPEST_ELEMENTS = 20
@@ -37,11 +36,30 @@ _CONTAINERS = frozenset(
 _SEQUENTIAL = "torch.nn.Sequential"
 
 
+class Resolving(Protocol):
+    """What iteration asks of the resolver that it answers for."""
+
+    summaries: Mapping[str, Summary]
+    cuts: int
+
+    def refs(self, value: Value, scope: Scope) -> Refs: ...
+
+    def returned(self, function: Ref) -> Refs: ...
+
+    def is_loader(self, ref: Ref) -> bool: ...
+
+    def cut(self) -> None: ...
+
+    def keep(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int) -> None: ...
+
+
 class Iteration:
     """Answers for one resolver, remembered as its own are."""
 
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: Resolving, hierarchy: Hierarchy, written: Written) -> None:
         self.resolver = resolver
+        self.hierarchy = hierarchy
+        self.written = written
         #: None marks what is being evaluated.
         self.memo: dict[tuple[Value, Scope, object], Refs | None] = {}
         self.depth = 0
@@ -70,7 +88,7 @@ class Iteration:
         if value is None:
             return
         if isinstance(value, str):
-            for inner, where in self.resolver.definitions(value, scope):
+            for inner, where in self.written.definitions(value, scope):
                 if inner != value or where != scope:
                     yield from self.elements(inner, where, index)
             yield from self._annotated_elements(value, scope)
@@ -124,7 +142,7 @@ class Iteration:
             elif name.rpartition(".")[2] in _PREPARE and index < len(args):
                 yield from self.elements(args[index], scope)
             return
-        for inner, where in self.resolver.definitions(source, scope) if isinstance(source, str) else ():
+        for inner, where in self.written.definitions(source, scope) if isinstance(source, str) else ():
             yield from self._nested_elements(("item", inner, None), where, index, depth - 1)
 
     def _call_elements(self, value: Value, scope: Scope, index: object) -> Iterator[Ref]:
@@ -160,7 +178,7 @@ class Iteration:
                 yield from self._iterated(Ref(INSTANCE, callee.path, callee.name))
 
     def _iterated(self, instance: Ref) -> Iterator[Ref]:
-        found = self.resolver.method(instance, "__iter__")
+        found = self.hierarchy.method(instance, "__iter__")
         if found:
             yield from self._generated(found, None)
 
@@ -191,7 +209,7 @@ class Iteration:
         return any(ref.kind == BATCH for ref in found)
 
     def _annotated_elements(self, dotted: str, scope: Scope) -> Iterator[Ref]:
-        for annotation, where in self.resolver.annotations(dotted, scope):
+        for annotation, where in self.written.annotations(dotted, scope):
             for name in annotated_names(annotation)[1]:
                 for ref in self.resolver.refs(name, where):
                     yield instance_of(ref)

@@ -30,7 +30,8 @@ from perflint.program.conventions import (
     looks_like_loader,
     may_give_batches,
 )
-from perflint.program.refs import BATCH, CLASS, EXTERNAL, EXTERNAL_INSTANCE, INSTANCE, Ref, Resolver, Scope, given
+from perflint.program.refs import BATCH, CLASS, EXTERNAL, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope, given
+from perflint.program.resolver import Resolver
 from perflint.pytorch import frameworks, loaders
 from perflint.pytorch.hooks import Hook, Role
 from perflint.pytorch.names import canonical
@@ -262,7 +263,7 @@ class RootFinder:
             if isinstance(value, str):
                 if looks_like_loader(value):
                     return value
-                definitions = self.resolver.definitions(value, scope)
+                definitions = self.resolver.written.definitions(value, scope)
                 if len(definitions) != 1 or definitions[0][1] != scope:
                     return value
                 value = definitions[0][0]
@@ -308,7 +309,7 @@ class RootFinder:
             return True
         if isinstance(value, str):
             if ITERATOR_NAME.search(value.rpartition(".")[2]):
-                definitions = self.resolver.definitions(value, scope)
+                definitions = self.resolver.written.definitions(value, scope)
                 return not definitions or any(may_give_batches(inner) for inner, _ in definitions)
             name = self._unwrapped(value, scope)
             return name is not None and looks_like_loader(name)
@@ -324,7 +325,7 @@ class RootFinder:
         if is_range(loop.iterable) and tuple(loop.targets) in ((), ("_",)):
             return False  # `for _ in range(warm_up)`
         if isinstance(loop.iterable, str):
-            return not any(is_literal(value) for value, _ in self.resolver.definitions(loop.iterable, scope))
+            return not any(is_literal(value) for value, _ in self.resolver.written.definitions(loop.iterable, scope))
         return not (loop.targets and EPOCH_NAME.match(loop.targets[0]))
 
     def _is_decoding(self, loop: LoopFacts) -> bool:

@@ -1,0 +1,469 @@
+"""`Resolver`: what names and values refer to, across files: functions, classes, instances, library things.
+
+`Resolver.refs(value, scope)` is flow-insensitive and lazy; what is not plain to see is the empty tuple. It answers
+"which code runs" for calls and "is this a loader" for loops. Exact kinds of expressions are the business of `kinds`.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from perflint.facts.summary import MODULE, FunctionFacts, Summary, Value
+from perflint.program.hierarchy import Hierarchy
+from perflint.program.iteration import Iteration
+from perflint.program.names import ModuleTable, annotated_names
+from perflint.program.nesting import Nesting
+from perflint.program.refs import (
+    CLASS,
+    EXTERNAL,
+    EXTERNAL_INSTANCE,
+    FUNCTION,
+    IDENTITY,
+    INSTANCE,
+    MODULE_REF,
+    MOST,
+    ParamRefs,
+    Ref,
+    Refs,
+    Scope,
+    defined,
+    few,
+    instance_of,
+)
+from perflint.program.written import Written
+from perflint.pytorch import wrappers
+from perflint.pytorch.names import canonical
+
+_DEPTH = 6
+#: Each level takes several frames of the interpreter, which allows a thousand.
+_DEEPEST = 50
+
+
+_IDENTITY_METHODS = wrappers.MODULE_CHAIN | wrappers.UNWRAP_METHODS | {"compile"}
+_WRAPPED_ATTRIBUTES = wrappers.WRAPPED_ATTRIBUTES
+_PREPARE = wrappers.PREPARE_METHODS
+_BUILTINS = frozenset(dir(builtins))
+_IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
+
+
+class Resolver:
+    """Evaluates values of linked summaries. `param_refs` says what callers pass, once the call graph is known."""
+
+    def __init__(
+        self, summaries: Mapping[str, Summary], modules: ModuleTable, is_loader: Callable[[Resolver, Ref], bool]
+    ) -> None:
+        self.summaries = summaries
+        self.modules = modules
+        self._is_loader = is_loader
+        self.param_refs: ParamRefs | None = None
+        #: None marks what is being evaluated.
+        self._memo: dict[Scope, dict[Value, Refs | None]] = {}
+        self._depth = 0
+        #: How often a value that is being evaluated was asked for again: what was concluded meanwhile may lack a part.
+        self.cuts = 0
+        self._provisional: list[tuple[dict[Any, Any], object]] = []
+        self.nesting = Nesting(summaries)
+        self.hierarchy = Hierarchy(summaries, self.refs)
+        self.written = Written(summaries, modules, self.nesting, self.hierarchy, self.refs)
+        self.iteration = Iteration(self, self.hierarchy, self.written)
+        self._attributes_of: dict[tuple[Ref, str], Refs] = {}
+        self._loaders: dict[Ref, bool] = {}
+        self._foreign: dict[str, frozenset[str]] = {}
+
+    def is_loader(self, ref: Ref) -> bool:
+        known = self._loaders.get(ref)
+        if known is None:
+            known = self._loaders[ref] = self._is_loader(self, ref)
+        return known
+
+    def forget(self) -> None:
+        """Drop what was concluded before `param_refs` was known."""
+        self._memo.clear()
+        self.iteration.memo.clear()
+        self._attributes_of.clear()
+
+    def abandon(self) -> None:
+        """Nothing is being worked out any more."""
+        self.forget()
+        self._provisional.clear()
+        self._depth = self.iteration.depth = 0
+
+    # Values.
+
+    def refs(self, value: Value, scope: Scope) -> Refs:
+        if value is None:
+            return ()
+        memo = self._memo.get(scope)
+        if memo is None:
+            memo = self._memo[scope] = {}
+        else:
+            known = memo.get(value)
+            if known is not None:
+                return known
+            if value in memo:
+                self.cut()
+                return ()
+        if self._depth > _DEEPEST:
+            return ()
+        memo[value] = None
+        cuts = self.cuts
+        self._depth += 1
+        found = self._path(value, scope) if type(value) is str else few(self._evaluate(value, scope))
+        self._depth -= 1
+        self.keep(memo, value, found, cuts)
+        return found
+
+    def cut(self) -> None:
+        """Note that an answer was refused because it is being worked out: what is concluded now is not final."""
+        self.cuts += 1
+
+    def keep(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int) -> None:
+        """Remember an answer. One that a circle cut short since `cuts` holds only until the first question is done."""
+        memo[key] = found
+        if self._depth or self.iteration.depth:
+            if not found and cuts != self.cuts:
+                self._provisional.append((memo, key))
+        elif self._provisional:
+            for other, name in self._provisional:
+                if other.get(name) == () and not (other is memo and name == key):
+                    del other[name]
+            self._provisional.clear()
+
+    def _evaluate(self, value: Value, scope: Scope) -> Iterator[Ref]:
+        form = value[0]
+        if form == "call":
+            yield from self._call(value, scope)
+        elif form == "attr":
+            yield from self._attribute_of(value, scope)
+        elif form == "item":
+            yield from self.elements(value[1], scope, value[2]) or self._generic(value[1], scope)
+        elif form == "either":
+            for part in value[1]:
+                yield from self.refs(part, scope)
+        elif form == "lambda" and value[1] in self.summaries[scope.path].functions:
+            yield Ref(FUNCTION, scope.path, value[1])
+
+    def _generic(self, base: Value, scope: Scope) -> Iterator[Ref]:
+        """`DataLoader[Sample]` is the class, for all that running it is concerned."""
+        for ref in self.refs(base, scope):
+            if ref.kind == CLASS or (ref.kind == EXTERNAL and ref.name.rpartition(".")[2][:1].isupper()):
+                yield ref
+
+    def _path(self, dotted: str, scope: Scope) -> Refs:
+        first, *rest = dotted.split(".")
+        if not rest:
+            return self.name(first, scope)
+        binds = self.nesting.function(scope).binds
+        for size in range(len(rest), 0, -1):
+            # `args.loader = DataLoader(...)` binds a dotted name of its own.
+            values = binds.get(".".join([first, *rest[:size]]))
+            if values:
+                return self._attributes(few(ref for value in values for ref in self.refs(value, scope)), rest[size:])
+        return self._attributes(self.name(first, scope), rest)
+
+    def _attributes(self, refs: Refs, names: list[str]) -> Refs:
+        for name in names:
+            if len(refs) == 1:
+                refs = self.attribute(refs[0], name)
+            else:
+                refs = few(found for ref in refs for found in self.attribute(ref, name))
+        return refs
+
+    def _attribute_of(self, value: Value, scope: Scope) -> Iterator[Ref]:
+        base, name = value[1], value[2]
+        if isinstance(base, tuple) and base[0] == "call" and base[1] == "super":
+            for cls in self.mro(self.nesting.enclosing_class(scope))[1:]:
+                found = self._own_attribute(cls, name)
+                if found:
+                    yield from found
+                    return
+            return
+        for ref in self.refs(base, scope):
+            yield from self.attribute(ref, name)
+
+    def _call(self, value: Value, scope: Scope) -> Iterator[Ref]:
+        func, args = value[1], value[2]
+        last = func.rpartition(".")[2] if isinstance(func, str) else func[2] if func[0] == "attr" else ""
+        if last in _PREPARE and args:
+            yield from self.refs(args[0], scope)
+            return
+        callees = self.refs(func, scope)
+        if not callees and last in _IDENTITY_METHODS:
+            base = func.rpartition(".")[0] if isinstance(func, str) else func[1]
+            yield from self.refs(base or None, scope)
+            return
+        for callee in callees:
+            yield from self._result(callee, value, scope)
+        if (
+            not callees
+            and func == "getattr"
+            and len(args) > 1
+            and args[1]
+            and args[1][0] == "const"
+            and args[1][1] == "str"
+        ):
+            yield from self.refs(("attr", args[0], args[1][2]), scope)
+
+    def _result(self, callee: Ref, value: Value, scope: Scope) -> Iterator[Ref]:
+        args = value[2]
+        if callee.kind == CLASS:
+            yield Ref(INSTANCE, callee.path, callee.name)
+        elif callee.kind == FUNCTION:
+            yield from self.returned(callee)
+        elif callee.kind == INSTANCE:
+            for method in ("forward", "__call__"):
+                found = self.method(callee, method)
+                if found:
+                    yield from self.returned(found)
+                    return
+        elif callee.kind == EXTERNAL:
+            index = IDENTITY.get(canonical(callee.name))
+            if index is not None and len(args) > index:
+                yield from self.refs(args[index], scope)
+                if callee.name.startswith("functools"):
+                    return
+            elif callee.name == "builtins.getattr" and len(args) > 1 and args[1] and args[1][0] == "const":
+                yield from self.refs(("attr", args[0], args[1][2]), scope)
+            elif callee.name in _IMPORTERS:
+                # What is imported by a computed name is unknown, not the import machinery's.
+                if args and isinstance(args[0], tuple) and args[0][0] == "const" and isinstance(args[0][2], str):
+                    yield from self.imported(args[0][2], scope.path)
+            elif callee.name == "builtins.next" and args:
+                yield from self.elements(args[0], scope, None)
+            else:
+                yield Ref(EXTERNAL_INSTANCE, "", callee.name)
+        elif callee.kind == EXTERNAL_INSTANCE:
+            owner, _, last = callee.name.rpartition(".")
+            if last in _IDENTITY_METHODS:
+                yield Ref(EXTERNAL_INSTANCE, "", owner)
+
+    def returned(self, function: Ref) -> Refs:
+        """What calling a project function gives back."""
+        facts = self.summaries[function.path].functions[function.name]
+        scope = Scope(function.path, function.name)
+        if facts.is_generator:
+            return ()
+        found = few(ref for value in facts.returns for ref in self.refs(value, scope))
+        if not found and facts.returns_annotation:
+            found = self.annotated(facts.returns_annotation, scope)
+        return found
+
+    def elements(self, value: Value, scope: Scope, index: object = None) -> Refs:
+        """What iterating `value` gives, or indexing it with `index`."""
+        return self.iteration.elements(value, scope, index)
+
+    # Names.
+
+    def name(self, name: str, scope: Scope) -> Refs:
+        """What a plain name refers to."""
+        memo = self._memo.setdefault(scope, {})
+        known = memo.get(name)
+        if known is None:
+            cuts = self.cuts
+            known = self._look_up(name, scope)
+            self.keep(memo, name, known, cuts)
+        return known
+
+    def foreign(self, path: str) -> frozenset[str]:
+        """The names that a file imports from libraries."""
+        found = self._foreign.get(path)
+        if found is None:
+            imports = self.summaries[path].imports
+            found = self._foreign[path] = frozenset(
+                name
+                for name, target in imports.items()
+                if all(ref.kind == EXTERNAL for ref in self.imported(target, path))
+            )
+        return found
+
+    def _look_up(self, name: str, scope: Scope) -> Refs:
+        summary = self.summaries[scope.path]
+        nesting = self.nesting
+        holders = nesting.holders[scope.path]
+        for where, facts in nesting.scopes(scope):
+            function = where.function
+            if function == MODULE:
+                return self._global(name, where, facts) if where == scope else self.name(name, where)
+            if function in holders:
+                found = defined(summary, where.path, f"{function}.<locals>.{name}")
+                if found:
+                    return found
+            if name in facts.annotations:
+                annotated = self.annotated(facts.annotations[name], where)
+                if annotated:
+                    return annotated
+            if name in facts.binds:
+                return few(ref for value in facts.binds[name] for ref in self.refs(value, where))
+            index = nesting.positions(where, facts).get(name)
+            if index is not None:
+                return self._param(facts, index, where)
+        return ()
+
+    def _global(self, name: str, module: Scope, facts: FunctionFacts) -> Refs:
+        """What a name at module level refers to, imports and builtins included."""
+        path = module.path
+        summary = self.summaries[path]
+        found = defined(summary, path, name)
+        if found:
+            return found
+        if name in facts.annotations:
+            annotated = self.annotated(facts.annotations[name], module)
+            if annotated:
+                return annotated
+        if name in facts.binds:
+            return few(ref for value in facts.binds[name] for ref in self.refs(value, module))
+        if name in summary.imports:
+            return self.imported(summary.imports[name], path)
+        for star in summary.stars:
+            inner = self.modules.find(self.modules.absolute(star, path), path)
+            if inner and inner != path:
+                found = self.exported(inner, name)
+                if found:
+                    return found
+        return (Ref(EXTERNAL, "", f"builtins.{name}"),) if name in _BUILTINS else ()
+
+    def _param(self, facts: FunctionFacts, index: int, scope: Scope) -> Refs:
+        param = facts.params[index]
+        if index == 0 and facts.in_class:
+            decorators = {item for item in facts.decorators if isinstance(item, str)}
+            if "staticmethod" not in decorators:
+                return (Ref(CLASS if "classmethod" in decorators else INSTANCE, scope.path, facts.in_class),)
+        annotated = self.annotated(param.annotation, scope) if param.annotation else ()
+        name = param.name.lstrip("=")
+        if any(ref.kind == INSTANCE for ref in annotated):
+            return annotated
+        if self.param_refs is not None and not name.startswith("*"):
+            found = self.param_refs(scope, name)
+            # `dataset: Dataset` says less than the project's own class that callers pass.
+            if found and (not annotated or any(ref.kind == INSTANCE for ref in found)):
+                return found
+        if annotated:
+            return annotated
+        return self.refs(param.default, Scope(scope.path, facts.owner or MODULE))
+
+    def annotated(self, annotation: str, scope: Scope) -> Refs:
+        """Instances of the classes an annotation names."""
+        owner = Scope(scope.path, MODULE)
+        return tuple(
+            instance_of(ref)
+            for name in annotated_names(annotation)[0]
+            for ref in self.refs(name, owner)
+            if ref.kind == CLASS or (ref.kind == EXTERNAL and not ref.name.startswith("builtins."))
+        )
+
+    def imported(self, target: str, importer: str) -> Refs:
+        """What `import target` or `from module import name` (given as `module.name`) binds in `importer`."""
+        dotted = self.modules.absolute(target, importer)
+        path = self.modules.find(dotted, importer)
+        if path:
+            return (Ref(MODULE_REF, path, ""),)
+        module, _, name = dotted.rpartition(".")
+        path = self.modules.find(module, importer) if module else None
+        if path:
+            return self.exported(path, name)
+        return (Ref(EXTERNAL, "", dotted),)
+
+    def exported(self, path: str, name: str, depth: int = _DEPTH) -> Refs:
+        """A module's attribute, through re-exports and star imports."""
+        summary = self.summaries[path]
+        found = defined(summary, path, name)
+        if found or depth <= 0:
+            return found
+        binds = summary.functions[MODULE].binds.get(name)
+        if binds:
+            return few(ref for value in binds for ref in self.refs(value, Scope(path, MODULE)))
+        if name in summary.imports:
+            target = self.modules.absolute(summary.imports[name], path)
+            if self.modules.find(target, path) == path:
+                return ()
+            module, _, last = target.rpartition(".")
+            direct = self.modules.find(target, path)
+            if direct:
+                return (Ref(MODULE_REF, direct, ""),)
+            through = self.modules.find(module, path) if module else None
+            if through and through != path:
+                return self.exported(through, last, depth - 1)
+            return (Ref(EXTERNAL, "", target),)
+        for star in summary.stars:
+            inner = self.modules.find(self.modules.absolute(star, path), path)
+            if inner and inner != path:
+                found = self.exported(inner, name, depth - 1)
+                if found:
+                    return found
+        submodule = self.modules.find(f"{self.modules.name_of(path)}.{name}", path)
+        return (Ref(MODULE_REF, submodule, ""),) if submodule and submodule != path else ()
+
+    # Attributes and classes.
+
+    def attribute(self, ref: Ref, name: str) -> Refs:
+        if ref.kind == MODULE_REF:
+            return self.exported(ref.path, name)
+        if ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):
+            if ref.kind == EXTERNAL_INSTANCE and name in _WRAPPED_ATTRIBUTES:
+                return (ref,)
+            return (Ref(ref.kind, "", f"{ref.name}.{name}"),)
+        if ref.kind not in (INSTANCE, CLASS):
+            return ()
+        key = (ref, name)
+        known = self._attributes_of.get(key)
+        if known is None:
+            cuts = self.cuts
+            known = self._attribute(ref, name)
+            self.keep(self._attributes_of, key, known, cuts)
+        return known
+
+    def _attribute(self, ref: Ref, name: str) -> Refs:
+        """An attribute of a project class, or of what derives from it: a base may count on its children."""
+        cls = Ref(CLASS, ref.path, ref.name)
+        for base in self.mro(cls):
+            found = self._own_attribute(base, name)
+            if found:
+                return self._as_property(found)
+        if name in _WRAPPED_ATTRIBUTES:
+            return (ref,)
+        for child in self.hierarchy.below(cls)[:MOST]:
+            found = self._own_attribute(child, name)
+            if found:
+                return self._as_property(found)
+        return ()
+
+    def _as_property(self, refs: Refs) -> Refs:
+        first = refs[0]
+        if first.kind == FUNCTION:
+            facts = self.summaries[first.path].functions[first.name]
+            if any(item in ("property", "cached_property", "functools.cached_property") for item in facts.decorators):
+                return self.returned(first)
+        return refs
+
+    def _own_attribute(self, cls: Ref, name: str) -> Refs:
+        if cls.kind == EXTERNAL:
+            return ()
+        summary = self.summaries[cls.path]
+        qualname = f"{cls.name}.{name}"
+        found = defined(summary, cls.path, qualname)
+        if found:
+            return found
+        facts = summary.classes[cls.name]
+        if name in facts.attributes:
+            found = few(
+                ref for value, where in facts.attributes[name] for ref in self.refs(value, Scope(cls.path, where))
+            )
+            if found:
+                return found
+        if name in facts.annotations:
+            return self.annotated(facts.annotations[name], Scope(cls.path, MODULE))
+        return ()
+
+    def method(self, instance: Ref, name: str) -> Ref | None:
+        """The project's own definition of a method, through base classes."""
+        return self.hierarchy.method(instance, name)
+
+    def mro(self, cls: Ref) -> tuple[Ref, ...]:
+        """The class and its bases, depth first, library bases as `EXTERNAL`."""
+        return self.hierarchy.mro(cls)
+
+    def base_names(self, cls: Ref) -> tuple[str, ...]:
+        """Dotted names of all library bases; for project classes their own last names too."""
+        return tuple(ref.name for ref in self.mro(cls))
