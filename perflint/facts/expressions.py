@@ -7,19 +7,20 @@ from collections.abc import Callable, Iterable
 from sys import intern
 
 from perflint.facts import guards
+from perflint.facts.growing import MOST_BINDS, Growing
 from perflint.facts.notation import (
     DEPTH,
     MOST_ITEMS,
     constant,
+    cut,
     either,
     index_of,
     lambda_name,
     params_of,
     path_of,
 )
-from perflint.facts.summary import CallFacts, ClassFacts, Context, FunctionFacts, LoopFacts, ReadFacts, Summary, Value
+from perflint.facts.summary import CallFacts, ClassFacts, FunctionFacts, LoopFacts, Summary, Value
 
-MOST_BINDS = 4
 _HEADER_LENGTH = 90
 _ARGUMENT_DEPTH = 4
 
@@ -59,76 +60,6 @@ _DULL_READS = frozenset(
     "shape device dtype ndim data grad T weight bias training requires_grad is_cuda __name__ __class__ __dict__ args "
     "in_channels out_channels in_features out_features name config cfg".split()
 )
-
-
-class Growing:
-    """A function being surveyed: facts that grow until `finish`.
-
-    `tests` are local names that hold a guard's test, `asked` the calls of `isinstance`.
-    """
-
-    __slots__ = (
-        "annotations", "asked", "binds", "calls", "contexts", "facts", "is_generator", "loops", "reads", "returns",
-        "tests", "yields",
-    )  # fmt: skip
-
-    def __init__(self, facts: FunctionFacts) -> None:
-        self.facts = facts
-        self.contexts: list[Context] = []
-        self.loops: list[LoopFacts] = []
-        self.calls: list[CallFacts] = []
-        self.asked: list[CallFacts] = []
-        self.reads: dict[tuple[str, int], int] = {}
-        self.binds: dict[str, list[Value]] = {}
-        self.annotations: dict[str, str] = {}
-        self.returns: list[Value] = []
-        self.yields: list[tuple[Value, int]] = []
-        self.is_generator = False
-        self.tests: guards.Tests = {}
-
-    def push(self, parent: int, kind: str, detail: int | str, first: ast.AST, last: ast.AST) -> int:
-        self.contexts.append(
-            Context(
-                parent,
-                kind,
-                detail,
-                first.lineno,  # type: ignore[attr-defined]
-                first.col_offset,  # type: ignore[attr-defined]
-                last.end_lineno,  # type: ignore[attr-defined]
-                last.end_col_offset,  # type: ignore[attr-defined]
-            )
-        )
-        return len(self.contexts) - 1
-
-    def bind(self, name: str, value: Value) -> None:
-        if value is None:
-            return
-        known = self.binds.get(name)
-        if known is None:
-            self.binds[name] = [value]
-        elif len(known) < MOST_BINDS and value not in known:
-            known.append(value)
-
-    def in_loop(self, context: int) -> bool:
-        while context >= 0:
-            item = self.contexts[context]
-            if item.kind == "loop":
-                return True
-            context = item.parent
-        return False
-
-    def finish(self) -> FunctionFacts:
-        facts = self.facts
-        facts.contexts = tuple(self.contexts)
-        facts.loops = tuple(self.loops)
-        facts.calls = tuple(self.calls)
-        facts.reads = tuple(ReadFacts(path, line, context) for (path, context), line in self.reads.items())
-        facts.binds = {name: tuple(values) for name, values in self.binds.items()}
-        facts.annotations = self.annotations
-        facts.returns = tuple(self.returns)
-        facts.yields = tuple(self.yields)
-        facts.is_generator = self.is_generator
-        return facts
 
 
 class Expressions:
@@ -241,8 +172,8 @@ class Expressions:
             return None
         if depth < _ARGUMENT_DEPTH and not dull:
             # A call within a call's arguments: cut, or every level of nesting would be told once more.
-            args = tuple([_cut(item, depth - 1) for item in args])
-            keywords = tuple([(key, _cut(item, depth - 1)) for key, item in keywords])
+            args = tuple([cut(item, depth - 1) for item in args])
+            keywords = tuple([(key, cut(item, depth - 1)) for key, item in keywords])
         return ("call", name, args, keywords)
 
     def narrow(self, receiver: ast.expr) -> None:
@@ -373,7 +304,7 @@ class Expressions:
         self.context = here
         if depth <= 0 or type(node) is ast.DictComp:
             return None
-        return ("each", element, _cut(first, depth - 1))
+        return ("each", element, cut(first, depth - 1))
 
     def lambda_(self, node: ast.Lambda, depth: int) -> Value:
         qualname = lambda_name(node)
@@ -471,30 +402,6 @@ def _gives_numbers(value: Value) -> bool:
     if type(value) is str:
         return value.endswith((".shape", ".size"))
     return value[0] == "call" and type(value[1]) is str and value[1].endswith((".size", ".shape"))
-
-
-def _cut(value: Value, depth: int) -> Value:
-    if type(value) is not tuple:
-        return value if depth > 0 else None
-    if depth <= 0:
-        return None
-    form = value[0]
-    if form == "call":
-        func = _cut(value[1], depth - 1)
-        if func is None:
-            return None
-        args = tuple([_cut(item, depth - 1) for item in value[2]])
-        return ("call", func, args, tuple([(key, _cut(item, depth - 1)) for key, item in value[3]]))
-    if form in ("seq", "either"):
-        return (form, tuple([_cut(item, depth - 1) for item in value[1]]))
-    if form == "map":
-        return (form, tuple([(key, _cut(item, depth - 1)) for key, item in value[1]]))
-    if form in ("item", "attr"):
-        base = _cut(value[1], depth - 1)
-        return None if base is None else (form, base, value[2])
-    if form == "each":
-        return (form, _cut(value[1], depth - 1), _cut(value[2], depth - 1))
-    return value
 
 
 _Handler = Callable[..., Value]

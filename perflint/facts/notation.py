@@ -185,3 +185,28 @@ def switches_grad(node: ast.expr) -> bool | None:
         return False
     # `inference_mode(mode=flag)` may or may not; `no_grad(function)` is a decorator in other clothes.
     return False if name == "no_grad" else None
+
+
+def cut(value: Value, depth: int) -> Value:
+    """A value down to `depth` levels."""
+    if type(value) is not tuple:
+        return value if depth > 0 else None
+    if depth <= 0:
+        return None
+    form = value[0]
+    if form == "call":
+        func = cut(value[1], depth - 1)
+        if func is None:
+            return None
+        args = tuple([cut(item, depth - 1) for item in value[2]])
+        return ("call", func, args, tuple([(key, cut(item, depth - 1)) for key, item in value[3]]))
+    if form in ("seq", "either"):
+        return (form, tuple([cut(item, depth - 1) for item in value[1]]))
+    if form == "map":
+        return (form, tuple([(key, cut(item, depth - 1)) for key, item in value[1]]))
+    if form in ("item", "attr"):
+        base = cut(value[1], depth - 1)
+        return None if base is None else (form, base, value[2])
+    if form == "each":
+        return (form, cut(value[1], depth - 1), cut(value[2], depth - 1))
+    return value

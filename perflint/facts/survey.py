@@ -11,7 +11,8 @@ from collections.abc import Callable
 from sys import intern
 
 from perflint.facts import guards
-from perflint.facts.expressions import MOST_BINDS, Expressions, Growing, names_in
+from perflint.facts.expressions import Expressions, names_in
+from perflint.facts.growing import MOST_BINDS, Growing
 from perflint.facts.notation import DEPTH, annotation_text, lambda_name, params_of, switches_grad, value_of
 from perflint.facts.summary import (
     MODULE,

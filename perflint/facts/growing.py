@@ -1,0 +1,81 @@
+"""The facts of a function while it is read: they grow until it ends."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.facts import guards
+from perflint.facts.summary import CallFacts, Context, FunctionFacts, LoopFacts, ReadFacts, Value
+
+#: Of all values that a name is given, the first ones are kept.
+MOST_BINDS = 4
+
+
+class Growing:
+    """A function being surveyed: facts that grow until `finish`.
+
+    `tests` are local names that hold a guard's test, `asked` the calls of `isinstance`.
+    """
+
+    __slots__ = (
+        "annotations", "asked", "binds", "calls", "contexts", "facts", "is_generator", "loops", "reads", "returns",
+        "tests", "yields",
+    )  # fmt: skip
+
+    def __init__(self, facts: FunctionFacts) -> None:
+        self.facts = facts
+        self.contexts: list[Context] = []
+        self.loops: list[LoopFacts] = []
+        self.calls: list[CallFacts] = []
+        self.asked: list[CallFacts] = []
+        self.reads: dict[tuple[str, int], int] = {}
+        self.binds: dict[str, list[Value]] = {}
+        self.annotations: dict[str, str] = {}
+        self.returns: list[Value] = []
+        self.yields: list[tuple[Value, int]] = []
+        self.is_generator = False
+        self.tests: guards.Tests = {}
+
+    def push(self, parent: int, kind: str, detail: int | str, first: ast.AST, last: ast.AST) -> int:
+        self.contexts.append(
+            Context(
+                parent,
+                kind,
+                detail,
+                first.lineno,  # type: ignore[attr-defined]
+                first.col_offset,  # type: ignore[attr-defined]
+                last.end_lineno,  # type: ignore[attr-defined]
+                last.end_col_offset,  # type: ignore[attr-defined]
+            )
+        )
+        return len(self.contexts) - 1
+
+    def bind(self, name: str, value: Value) -> None:
+        if value is None:
+            return
+        known = self.binds.get(name)
+        if known is None:
+            self.binds[name] = [value]
+        elif len(known) < MOST_BINDS and value not in known:
+            known.append(value)
+
+    def in_loop(self, context: int) -> bool:
+        while context >= 0:
+            item = self.contexts[context]
+            if item.kind == "loop":
+                return True
+            context = item.parent
+        return False
+
+    def finish(self) -> FunctionFacts:
+        facts = self.facts
+        facts.contexts = tuple(self.contexts)
+        facts.loops = tuple(self.loops)
+        facts.calls = tuple(self.calls)
+        facts.reads = tuple(ReadFacts(path, line, context) for (path, context), line in self.reads.items())
+        facts.binds = {name: tuple(values) for name, values in self.binds.items()}
+        facts.annotations = self.annotations
+        facts.returns = tuple(self.returns)
+        facts.yields = tuple(self.yields)
+        facts.is_generator = self.is_generator
+        return facts
