@@ -222,6 +222,9 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
         return PERIODIC if _is_counter(left) and _last_name(left) not in ("n", "t") else None
     if isinstance(op, ast.Is) and isinstance(right, ast.Constant) and right.value is None:
         return LAZY if body is not None and _supplies(body, left) else None
+    if isinstance(op, ast.NotEq):
+        # `if self.size != size: ...; self.size = size`: made anew only when what it was made for changes.
+        return LAZY if body is not None and (_keeps(body, left, right) or _keeps(body, right, left)) else None
     if isinstance(op, (ast.Lt, ast.LtE)):
         if _is_counter(left) and isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value <= 10:
             return FIRST
@@ -331,6 +334,19 @@ def _assigns(body: list[ast.stmt], target: ast.expr) -> bool:
                 if ast.dump(node).replace("Store()", "Load()") == wanted:
                     return True
     return False
+
+
+def _keeps(body: list[ast.stmt], kept: ast.expr, now: ast.expr) -> bool:
+    """Whether `body` notes, in what outlives the call, the value that was found to be another one."""
+    private = isinstance(kept, ast.Name) and kept.id.startswith("_")
+    if not (private or isinstance(kept, ast.Attribute)):
+        return False
+    wanted = (ast.dump(kept), ast.dump(now))
+    return any(
+        isinstance(item, ast.Assign)
+        and any((ast.dump(target).replace("Store()", "Load()"), ast.dump(item.value)) == wanted for target in item.targets)
+        for item in body
+    )
 
 
 def _switches_off(body: list[ast.stmt], flag: ast.Attribute) -> bool:
