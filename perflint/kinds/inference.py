@@ -15,18 +15,15 @@ from typing import TypeVar
 
 from perflint.facts.notation import source_of
 from perflint.finding import Confidence
-from perflint.kinds import library, methods, operations, promises, transfers
+from perflint.kinds import attributes, library, operations, promises
 from perflint.kinds.arguments import Arguments
 from perflint.kinds.calls import Calls
 from perflint.kinds.classes import Classes
 from perflint.kinds.frames import Frame
 from perflint.kinds.guard import Guard
 from perflint.kinds.kind import (
-    DTYPE,
     NEVER,
-    NONE,
     NUMBER,
-    STRING,
     UNKNOWN,
     Device,
     Kind,
@@ -40,15 +37,10 @@ from perflint.kinds.narrowing import Narrowing
 from perflint.kinds.parameters import Parameters
 from perflint.kinds.values import Values
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, MODULE_REF, Ref, Refs, Scope
-from perflint.pytorch.names import canonical, last
 from perflint.source.bindings import Binding, Definition, key_of
 from perflint.source.flow import Flow
 from perflint.source.tree import FunctionNode, Tree
 
-_DTYPES = frozenset(
-    "float16 float32 float64 bfloat16 half float double int8 int16 int32 int64 uint8 int long short bool complex64 "
-    "complex128 cfloat float8_e4m3fn float8_e5m2 uint16 uint32 uint64".split()
-)
 _MODULE = "<module>"
 _EXECUTES = re.compile(r"^\s*exec\(|\bglobals\(\)", re.MULTILINE)
 _Node = TypeVar("_Node", ast.expr, Definition)
@@ -151,7 +143,7 @@ class Inference:
         if isinstance(node, ast.Call):
             return self.calls.node(node, frame)
         if isinstance(node, ast.Constant):
-            return constant(node.value)
+            return operations.constant(node.value)
         if isinstance(node, ast.Subscript):
             return self._subscript(node, frame)
         if isinstance(node, ast.BinOp):
@@ -170,7 +162,7 @@ class Inference:
                 self.eval(arm, frame) for arm in (node.body, node.orelse) if self.narrowing.possible(arm, frame)
             )
         if isinstance(node, ast.JoinedStr):
-            return _formatted(node)
+            return operations.formatted(node)
         return self._display(node, frame)
 
     def _display(self, node: ast.expr, frame: Frame | None) -> Kind:
@@ -235,7 +227,7 @@ class Inference:
         summary = self.program.summaries.get(self.path)
         if summary is not None and summary.stars:
             return self.of_refs(self.program.resolver.refs(node.id, Scope(self.path, _MODULE)))
-        return self.of_library(f"builtins.{node.id}")
+        return library.named(f"builtins.{node.id}")
 
     def _joined(self, definitions: tuple[Definition, ...], frame: Frame | None) -> Kind:
         kinds = [(definition, self.definition_kind(definition, frame)) for definition in definitions]
@@ -333,7 +325,7 @@ class Inference:
             found = self.values.imported(definition.imported, self.path)
             if found is not None:
                 return found
-        return self.of_library(definition.imported)
+        return library.named(definition.imported)
 
     def _defined(self, node: ast.AST) -> Kind:
         if isinstance(node, ast.ClassDef):
@@ -372,7 +364,7 @@ class Inference:
     def of_ref(self, ref: Ref) -> Kind:
         """A thing that names refer to, as a kind."""
         if ref.kind == EXTERNAL:
-            return self.of_library(ref.name)
+            return library.named(ref.name)
         if ref.kind == FUNCTION:
             return Kind(Tag.FUNCTION, qualified=ref.name, path=ref.path)
         if ref.kind == CLASS:
@@ -387,17 +379,6 @@ class Inference:
                 return promised  # annotated, or made by the class: where it is cannot be told from here
             return library.call(ref.name, Arguments(exact=False))
         return UNKNOWN
-
-    @staticmethod
-    def of_library(dotted: str) -> Kind:
-        """A library's function, class, module or constant."""
-        name = canonical(dotted)
-        short = last(name)
-        if name.startswith("torch.") and short in _DTYPES and name.count(".") == 1:
-            return DTYPE.but(qualified=name)
-        if name in ("math.pi", "math.inf", "math.nan", "math.e", "numpy.pi", "numpy.inf", "numpy.nan"):
-            return NUMBER
-        return Kind(Tag.CLASS if short[:1].isupper() else Tag.FUNCTION, qualified=name)
 
     # Attributes and items.
 
@@ -421,14 +402,14 @@ class Inference:
     def member(self, base: Kind, name: str) -> Kind:
         """`base.name`."""
         if base.tag in (Tag.FUNCTION, Tag.CLASS) and not base.path:
-            return self.of_library(f"{base.qualified}.{name}")
+            return library.named(f"{base.qualified}.{name}")
         if base.path:
             if base.qualified == _MODULE:
                 return self.values.exported(base.path, name)
             found = base.item(name) or self.classes.member(base, name)
             if found is not None:
                 return found
-        return methods.attribute(base, name)
+        return attributes.attribute(base, name)
 
     def _subscript(self, node: ast.Subscript, frame: Frame | None) -> Kind:
         stores, through = self.flow.definitions_of(node)
@@ -475,27 +456,6 @@ class Inference:
             return join(kinds) if kinds else UNKNOWN
 
         return promises.kind_of(text, instance_of)
-
-
-def constant(value: object) -> Kind:
-    if value is None:
-        return NONE
-    if isinstance(value, (int, float, complex)):
-        return NUMBER
-    if isinstance(value, str):
-        device = transfers.device_named(value) if len(value) < 16 else None
-        return STRING if device is None else STRING.but(device=device)
-    return STRING if isinstance(value, bytes) else UNKNOWN
-
-
-def _formatted(node: ast.JoinedStr) -> Kind:
-    """`f"cuda:{rank}"` names a device."""
-    first = node.values[0] if node.values else None
-    if isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value.endswith(":"):
-        device = transfers.device_named(first.value)
-        if device is not None:
-            return STRING.but(device=device)
-    return STRING
 
 
 def _within(function: FunctionNode | ast.Lambda, node: ast.AST) -> bool:

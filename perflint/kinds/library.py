@@ -7,6 +7,7 @@ from perflint.kinds import transfers
 from perflint.kinds.arguments import Arguments
 from perflint.kinds.kind import (
     ARRAY,
+    DTYPE,
     NONE,
     NUMBER,
     STRING,
@@ -31,6 +32,22 @@ _VIEW_FUNCTIONS = tensors.VIEW_METHODS
 _CONVERSIONS = {"builtins.list", "builtins.tuple", "builtins.set", "builtins.frozenset", "collections.deque"}
 _MAPPINGS = {"builtins.dict", "collections.OrderedDict", "collections.defaultdict", "addict.Dict", "easydict.EasyDict"}
 _CONVERTED = {"builtins.min", "builtins.max", "builtins.sum", "builtins.abs"}
+
+_DTYPES = frozenset(
+    "float16 float32 float64 bfloat16 half float double int8 int16 int32 int64 uint8 int long short bool complex64 "
+    "complex128 cfloat float8_e4m3fn float8_e5m2 uint16 uint32 uint64".split()
+)
+
+
+def named(dotted: str) -> Kind:
+    """A library's function, class, module or constant."""
+    name = canonical(dotted)
+    short = last(name)
+    if name.startswith("torch.") and short in _DTYPES and name.count(".") == 1:
+        return DTYPE.but(qualified=name)
+    if name in ("math.pi", "math.inf", "math.nan", "math.e", "numpy.pi", "numpy.inf", "numpy.nan"):
+        return NUMBER
+    return Kind(Tag.CLASS if short[:1].isupper() else Tag.FUNCTION, qualified=name)
 
 
 def call(dotted: str, arguments: Arguments, default: Kind | None = None) -> Kind:

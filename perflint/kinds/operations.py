@@ -1,4 +1,4 @@
-"""Operators, items and iteration on kinds. Pure functions."""
+"""Literals, operators, items and iteration. Pure functions on kinds."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from perflint.finding import Confidence
 from perflint.kinds.kind import (
     ARRAY,
     NEVER,
+    NONE,
     NUMBER,
     SHAPE,
     STRING,
@@ -21,6 +22,7 @@ from perflint.kinds.kind import (
     sequence,
     tensor,
 )
+from perflint.kinds.transfers import device_named
 
 _COMPARING = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
@@ -191,3 +193,25 @@ def unary(op: ast.unaryop, operand: Kind) -> Kind:
             how=operand.how,
         )
     return operand
+
+
+def constant(value: object) -> Kind:
+    """A literal; the name of a device is told from other strings."""
+    if value is None:
+        return NONE
+    if isinstance(value, (int, float, complex)):
+        return NUMBER
+    if isinstance(value, str):
+        device = device_named(value) if len(value) < 16 else None
+        return STRING if device is None else STRING.but(device=device)
+    return STRING if isinstance(value, bytes) else UNKNOWN
+
+
+def formatted(node: ast.JoinedStr) -> Kind:
+    """`f"cuda:{rank}"` names a device."""
+    first = node.values[0] if node.values else None
+    if isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value.endswith(":"):
+        device = device_named(first.value)
+        if device is not None:
+            return STRING.but(device=device)
+    return STRING
