@@ -341,10 +341,10 @@ def _keeps(body: list[ast.stmt], kept: ast.expr, now: ast.expr) -> bool:
     private = isinstance(kept, ast.Name) and kept.id.startswith("_")
     if not (private or isinstance(kept, ast.Attribute)):
         return False
-    wanted = (ast.dump(kept), ast.dump(now))
     return any(
         isinstance(item, ast.Assign)
-        and any((ast.dump(target).replace("Store()", "Load()"), ast.dump(item.value)) == wanted for target in item.targets)
+        and ast.dump(item.value) == ast.dump(now)
+        and any(ast.dump(target).replace("Store()", "Load()") == ast.dump(kept) for target in item.targets)
         for item in body
     )
 
