@@ -58,9 +58,9 @@ class PerSampleForward(Rule):
 
     Why it is slow
     Every forward queues the same kernels whether it gets one sample or many, and for one sample these are too small to
-    fill the device: queueing them is the time. Measured on a CPU: 64 samples went through a small multi-layer perceptron
-    27 times as fast in one batch, 32 texts through a transformer layer 5.7 times; for 16 images in a small convolutional
-    network, whose kernels fill a CPU at one image, it made no difference.
+    fill the device: queueing them is the time. Measured on a CPU: 64 samples went through a small multi-layer
+    perceptron 27 times as fast in one batch, 32 texts through a transformer layer 5.7 times, and for 16 images in a
+    small convolutional network it made no difference.
 
     What to write instead
     Stack the samples, or pad the texts together and hand over the attention mask, and run the model once for each
