@@ -31,6 +31,8 @@ _KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squee
 _BACKWARD = ("backward", "manual_backward")
 #: The names that libraries of arrays on the host go by.
 ARRAYS = ("np", "numpy", "pd", "pandas", "jnp", "polars")
+_GENERATES = ("generate", "_generate")
+_SERVER = re.compile(r"(?:^|_)(?:client|server|requests|httpx|openai)$")
 _STEP_ROLES = ("train", "batches", "texts", "eval", "decode")
 #: Names of what is on the host as a rule: arrays, lengths (which packing wants there), what tokenizers give.
 _HOST_NAME = re.compile(
@@ -186,7 +188,7 @@ def _is_loss(value: ast.expr, ctx: Context) -> bool:
     if "loss" not in ctx.text(value).rpartition(".")[2].lower():
         return False
     for origin in ctx.inference.origins(value):
-        maker = origin.value if isinstance(origin, ast.Attribute) else origin
+        maker = _without_reductions(origin.value if isinstance(origin, ast.Attribute) else origin)
         if not isinstance(maker, ast.Call) or not _makes_loss(maker):
             return False
     return True
@@ -273,6 +275,27 @@ def works_on_host(node: ast.AST, ctx: Context) -> bool:
     if function is not None and _FOR_PEOPLE.search(function.name):
         return True
     return ctx.role(node) == "data" and not in_forward(node, ctx)
+
+
+def beside_generation(node: ast.AST, ctx: Context) -> bool:
+    """Whether the step around `node` generates, or asks a server: then it has waited at every token, or for the answer,
+    and the device has nothing queued that a single copy could wait for.
+    """
+    loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
+    function = ctx.tree.function_of(node)
+    while function is not None and (outer := ctx.tree.function_of(ctx.tree.parent(function) or function)) is not None:
+        function = outer
+    around = loops[0] if loops else function
+    return around is not None and any(isinstance(part, ast.Call) and _generates(part) for part in ast.walk(around))
+
+
+def _generates(call: ast.Call) -> bool:
+    name = callee_name(call)
+    if name in _GENERATES or name.startswith("_generate_"):
+        return True
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owned = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
+    return bool(_SERVER.search(owned))
 
 
 def region_of(node: ast.AST, ctx: Context) -> ast.AST:

@@ -29,6 +29,7 @@ from perflint.api import (
 
 from ._sources import changes_later
 from ._transfers import aligns, brought_down, constructor
+from ._waits import READ_NAMES, beside_generation, device_read
 
 _MADE_THERE = tensors.CONSTRUCTORS | tensors.LIKE_CONSTRUCTORS
 _CONSTRUCTORS = _MADE_THERE | {"torch.Tensor", "torch.FloatTensor", "torch.LongTensor"}
@@ -53,8 +54,10 @@ class BlockingTransfer(Rule):
     When to leave it
     Copies from the device to the host: they need the wait, or the host reads garbage. Modules, one-off moves, dtype
     conversions and tensors that are on the device already. Batches that Lightning, Trainer or accelerate move for
-    you. On MPS an asynchronous copy can corrupt data when the source is rebound (pytorch#189690): there the blocking
-    copy is right. Little is gained where the same loop reads a value back (`.item()`) on every step.
+    you. Inputs and results of a step that generates text or asks a server, where perflint is silent: it has waited at
+    every token, or for the answer. On MPS an asynchronous copy can corrupt data when the source is rebound
+    (pytorch#189690): there the blocking copy is right. Little is gained where the same loop reads a value back
+    (`.item()`) on every step.
 
     Fix safety
     Safe where the destination is certainly CUDA (`.cuda()`, a literal "cuda") or the CPU, the value certainly is a
@@ -86,15 +89,24 @@ class BlockingTransfer(Rule):
             return  # the tokens of one text: a copy too small to gain anything, and what to do is to make batches
         if _moves_itself(node, ctx) or (aligns(node, ctx) and not _is_surely_host(node.func.value, value)):
             return
+        if beside_generation(node, ctx):
+            return
         advice, movable = _advice(node, value, ctx)
+        other = _other_wait(node, ctx)
+        words = (
+            f"`{ctx.text(node)}` {ctx.heat(node).phrase}, and the host waits there until the device has finished all "
+            "that was queued."
+        )
+        if other is not None:
+            words += f" Little is gained as long as `{_short(other, ctx)}` waits on every turn as well."
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` {ctx.heat(node).phrase}, and the host waits there until the device has finished all "
-            "that was queued.",
+            words,
             advice=advice,
             fix=self._fix(node, value, destination, ctx) if movable else None,
             confidence=min(self.confidence, max(value.certainty, Confidence.MEDIUM)),
+            impact=Impact.LOW if other is not None else None,
         )
 
     @staticmethod
@@ -118,6 +130,21 @@ class BlockingTransfer(Rule):
 _MOVERS = re.compile(
     r"(?:^|_)(?:to|2)_?(?:cuda|device|gpu)$|^_?(?:cast|move|send|copy|put)_(?:data|batch|samples?|inputs?)"
 )
+
+
+def _other_wait(node: ast.Call, ctx: Context) -> ast.Call | None:
+    """What else reads the device in the same turn of the loop: the next copy finds little left to wait for."""
+    loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
+    for part in ctx.walk(loops[0]) if loops else ():
+        if isinstance(part, ast.Call) and callee_name(part) in READ_NAMES and ctx.heat(part) >= Heat.STEP:
+            if device_read(part, ctx) is not None:
+                return part
+    return None
+
+
+def _short(node: ast.AST, ctx: Context) -> str:
+    text = ctx.text(node)
+    return text if len(text) <= 50 else f"{text[:47]}..."
 
 
 def _is_reported_elsewhere(node: ast.Call, ctx: Context) -> bool:
@@ -163,13 +190,51 @@ def _advice(node: ast.Call, value: Kind, ctx: Context) -> tuple[str, bool]:
     moved = node.func.value
     if isinstance(moved, ast.Attribute) and isinstance(moved.value, ast.Name) and moved.value.id == "self":
         text = ctx.text(moved)
+        if ctx.kind(moved.value).tag is not Tag.MODULE:
+            return f"Move it once, where `{text}` is made.", False
         return f'Keep `{text}` on the device: `self.register_buffer("{moved.attr}", ..., persistent=False)`.', False
     maker = value.how.removeprefix("made by `").removesuffix("`")
     if maker in _CONSTRUCTORS - tensors.COPYING_CONSTRUCTORS:
-        if maker.endswith("Tensor"):
+        where = _maker_in_view(maker, moved, ctx)
+        if where is not None and maker.endswith("Tensor"):
             return "Make it on the device, with `torch.tensor(..., device=...)`.", False
-        return f"Make it on the device: pass `device=` to `{maker}`.", False
+        if where is not None:
+            return f"Make it on the device: pass `device=` to `{maker}`{where}.", False
+    if maker != value.how:  # no loader's batch
+        return f"Write `{_suggestion(node, ctx)}`, and pin it before (`.pin_memory()`) where it is large.", True
     return f"Write `{_suggestion(node, ctx)}`, with pinned memory in the loader.", True
+
+
+def _maker_in_view(maker: str, moved: ast.expr, ctx: Context) -> str | None:
+    """Where what is moved is made, in words: here or in a function of this file that is called for it. None when that
+    is not to be seen, or when it is filled afterwards from the host: then one copy of the whole is right.
+    """
+    exprs = (moved, *ctx.inference.origins(moved))
+    called = {callee_name(part) for expr in exprs for part in ast.walk(expr) if isinstance(part, ast.Call)}
+    places: list[tuple[ast.AST, str]] = [(ctx.tree.function_of(moved) or ctx.tree.module, "")]
+    places += [
+        (part, f" in `{part.name}`")
+        for part in ast.walk(ctx.tree.module)
+        if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)) and part.name in called
+    ]
+    for place, words in places:
+        for part in ctx.walk(place):
+            if isinstance(part, ast.Call) and ctx.target(part.func) == maker:
+                return None if _is_filled(part, place, ctx) else words
+    return None
+
+
+def _is_filled(made: ast.Call, function: ast.AST, ctx: Context) -> bool:
+    """`out = torch.zeros(n); out[i, :k] = row`"""
+    statement = ctx.tree.statement_of(made)
+    names = {item.id for item in getattr(statement, "targets", ()) if isinstance(item, ast.Name)}
+    return any(
+        isinstance(part, ast.Subscript)
+        and isinstance(part.ctx, ast.Store)
+        and isinstance(part.value, ast.Name)
+        and part.value.id in names
+        for part in ctx.walk(function)
+    )
 
 
 def _is_surely_host(node: ast.expr, value: Kind) -> bool:

@@ -15,6 +15,7 @@ from perflint.api import (
     Impact,
     Nodes,
     Rule,
+    Tag,
     argument,
     callee_name,
     is_constant,
@@ -56,9 +57,9 @@ class DataDependentShape(Rule):
 
     When to leave it
     Where the algorithm needs the packed result (detection, routing to experts, packing of sequences). perflint is
-    silent about positions that are found once to select several times, masks on the CPU, three-argument `where`,
-    indices that are integers, `multinomial`, `topk` and `sort`, and about code outside of forward passes and training
-    steps.
+    silent about positions that are found once to select several times, results that the host reads next anyway
+    (decoded to text, made a list), masks on the CPU, three-argument `where`, indices that are integers,
+    `multinomial`, `topk` and `sort`, and about code outside of forward passes and training steps.
 
     Fix safety
     There is no automatic fix: with a mask instead of a selection, rounding, NaN times zero and empty selections come
@@ -78,7 +79,7 @@ class DataDependentShape(Rule):
         ):
             return
         found = _masked(node, ctx) if isinstance(node, ast.Subscript) else _called(node, ctx)
-        if found is None or is_exceptional(node, ctx) or not _is_worth_it(node, ctx):
+        if found is None or is_exceptional(node, ctx) or not _is_worth_it(node, ctx) or _is_read_next(node, ctx):
             return
         value, why, advice = found
         certainty = certainty_on_device(value, ctx) or Confidence.LOW
@@ -139,6 +140,10 @@ def _unchecked(name: str) -> str:
     return "Do it less often, or on the host where the matrices are small."
 
 
+#: Methods and functions that select by positions, or write there.
+_BY_INDEX = frozenset("index_select gather take index_add index_add_ index_copy index_copy_ index_fill_".split())
+
+
 def _selects_often(node: ast.Call, ctx: Context) -> bool:
     """Whether the positions of a mask are counted once to be used again and again, instead of the mask each time."""
     statement = ctx.tree.parent(node)
@@ -150,9 +155,52 @@ def _selects_often(node: ast.Call, ctx: Context) -> bool:
     uses = [
         part
         for part in ast.walk(ctx.tree.function_of(node) or ctx.tree.module)
-        if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Name) and part.slice.id == name
+        if (isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Name) and part.slice.id == name)
+        or (
+            isinstance(part, ast.Call)
+            and callee_name(part) in _BY_INDEX
+            and any(isinstance(item, ast.Name) and item.id == name for item in part.args)
+        )
     ]
     return len(uses) > 1
+
+
+_READS = frozenset({"tolist", "cpu", "numpy", "item"})
+
+
+def _is_read_next(node: ast.Call | ast.Subscript, ctx: Context) -> bool:
+    """Whether the host reads what was selected, so that it waits in any case: it is decoded to text, made a list, or
+    gone through element by element.
+    """
+    parent = ctx.tree.parent(node)
+    if _reads(node, parent, ctx):
+        return True
+    if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant):
+        parent = ctx.tree.parent(parent)  # `mask.nonzero(as_tuple=True)[0]`
+    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1:
+        return False
+    target = parent.targets[0]
+    if isinstance(target, ast.Tuple) and len(target.elts) == 1:
+        target = target.elts[0]
+    if not isinstance(target, ast.Name):
+        return False
+    flow = ctx.inference.flow
+    definition = flow.definition_at(target)
+    uses = flow.uses_of(definition) if definition is not None else []
+    return any(_reads(use, ctx.tree.parent(use), ctx) for use in uses) and all(
+        _reads(use, outer := ctx.tree.parent(use), ctx)
+        or (isinstance(outer, ast.Attribute) and outer.attr in ("shape", "size", "numel"))
+        or (isinstance(outer, ast.Call) and callee_name(outer) == "len")
+        for use in uses
+    )
+
+
+def _reads(value: ast.AST, outer: ast.AST | None, ctx: Context) -> bool:
+    if isinstance(outer, ast.Attribute):
+        return outer.attr in _READS and isinstance(ctx.tree.parent(outer), ast.Call)
+    if isinstance(outer, ast.Call):
+        return value in outer.args and "decode" in callee_name(outer) and ctx.kind(outer.func).tag is not Tag.MODULE
+    return isinstance(outer, ast.For) and value is outer.iter
 
 
 def _has_classes(node: ast.Call) -> bool:
@@ -175,11 +223,29 @@ def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | No
     if not is_on_device(node.value, ctx) or not is_on_device(mask, ctx):
         return None
     if isinstance(node.ctx, ast.Load):
+        if isinstance(mask, ast.Name) and _selections(mask, ctx) > 1:
+            advice = (
+                f"Count once for all that `{mask.id}` selects: `{mask.id}.nonzero(as_tuple=True)`, and index by that. "
+                "Or keep the shape, with `torch.where` or `masked_fill`."
+            )
+            return node.value, _COUNTS, advice
         return node.value, _COUNTS, "Keep the shape: `torch.where`, `masked_fill`, or a product with the mask."
     parent = ctx.tree.parent(node)
     if not isinstance(parent, ast.Assign) or not is_on_device(parent.value, ctx):
         return None
     return node.value, "the host waits until the device has counted the places to write to", "Use `torch.where`."
+
+
+def _selections(mask: ast.Name, ctx: Context) -> int:
+    """How many times the same value of a mask selects in its function."""
+    definitions = ctx.inference.flow.definitions(mask)
+    return sum(
+        isinstance(part, ast.Subscript)
+        and isinstance(part.slice, ast.Name)
+        and part.slice.id == mask.id
+        and list(ctx.inference.flow.definitions(part.slice)) == list(definitions)
+        for part in ctx.walk(ctx.tree.function_of(mask) or ctx.tree.module)
+    )
 
 
 def _is_boolean(node: ast.expr, ctx: Context, depth: int = 4) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name
 
+from ._forwards import is_forward
+from ._gradients import is_model_call
 from ._guarded import used_under_guard
 from ._printing import formatter_around
 from ._transfers import goes_back
@@ -34,7 +36,8 @@ class SyncInHotLoop(Rule):
     When to leave it
     Tensors on the CPU, numpy scalars and Python numbers (0.3 us), reads under an every-N guard, once per epoch or in
     an error path: perflint is silent there, and about values that are moved to the host because the program hands them
-    on (an action for an environment, the outputs of an inference loop). A value the algorithm needs on the host, such
+    on (an action for an environment, the outputs of an inference loop, rows for a server), and about the results of an
+    evaluation that are read after its loop over batches. A value the algorithm needs on the host, such
     as a stopping test, has to be read: then read it once.
 
     Fix safety
@@ -57,6 +60,8 @@ class SyncInHotLoop(Rule):
             return  # tensor-formatting and unused-metric-work say it better
         others = _other_reads(node, ctx)
         if (read.copies and _hands_on(node, others, ctx)) or goes_back(node, ctx):
+            return
+        if _sums_up_evaluation(node, ctx) or _is_for_export(node, ctx):
             return
         forward = in_forward(node, ctx)
         yield self.finding(
@@ -145,16 +150,59 @@ def _hands_on(node: ast.Call, others: list[ast.Call], ctx: Context) -> bool:
     return not others or len([loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]) < 2
 
 
-def _is_iterated(node: ast.Call, ctx: Context) -> bool:
-    """`for row in ids.cpu()`: one copy instead of one for each row."""
+def _is_iterated(node: ast.expr, ctx: Context) -> bool:
+    """`for row in ids.cpu()`, or so with a name for it: one copy instead of one for each row."""
     child: ast.AST = node
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.For, ast.comprehension)):
             return child is outer.iter
+        if isinstance(outer, ast.Assign) and isinstance(node, ast.Call) and len(outer.targets) == 1:
+            target = outer.targets[0]
+            definition = ctx.inference.flow.definition_at(target) if isinstance(target, ast.Name) else None
+            uses = ctx.inference.flow.uses_of(definition) if definition is not None else ()
+            return any(_is_iterated(use, ctx) for use in uses)
         if isinstance(outer, ast.stmt):
             return False
         child = outer
     return False
+
+
+def _sums_up_evaluation(node: ast.Call, ctx: Context) -> bool:
+    """Whether a function that switches a model to evaluation reads this outside of its loops over batches: once for
+    each evaluation, whose result is wanted as a number.
+    """
+    function = ctx.tree.function_of(node)
+    if function is None or ctx.role(node) == "decode":
+        return False
+    parts = list(ctx.walk(function))
+    switches = (
+        part.value
+        for part in parts
+        if isinstance(part, ast.Expr) and isinstance(part.value, ast.Call) and not part.value.args
+    )
+    if not any(callee_name(call) == "eval" for call in switches):
+        return False
+    if any(isinstance(part, ast.Call) and callee_name(part) in _STEP_ENDS for part in parts):
+        return False
+    return not any(
+        is_model_call(part, ctx) or is_forward(part, ctx)
+        for loop in ctx.loops(node)
+        for part in ctx.walk(loop)
+        if isinstance(part, ast.Call)
+    )
+
+
+def _is_for_export(node: ast.Call, ctx: Context) -> bool:
+    """Whether the number is told to `torch._check`: code for `torch.export`, which knows no other way to read one."""
+    statement = ctx.tree.statement_of(node)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    definition = ctx.inference.flow.definition_at(target) if isinstance(target, ast.Name) else None
+    uses = ctx.inference.flow.uses_of(definition) if definition is not None else ()
+    return any(
+        isinstance(outer, ast.Call) and (ctx.target(outer.func) or "").startswith("torch._check")
+        for use in uses
+        for outer in ctx.tree.ancestors(use)
+    )
 
 
 def _fix(node: ast.Call, ctx: Context) -> Fix | None:

@@ -27,8 +27,9 @@ class TensorInCondition(Rule):
 
     When to leave it
     Tests of shapes, sizes, dtypes, `is None`, lengths, Python numbers and flags, tensors on the CPU, checks under an
-    every-N guard: perflint is silent there. A loop that must stop when the device says so has to ask; it can ask every
-    few turns. Under `torch.compile` an `assert` becomes an asynchronous check; an `if` cuts the graph.
+    every-N guard, values that the test before has asked for: perflint is silent there. A loop that must stop when the
+    device says so has to ask; it can ask every few turns. Under `torch.compile` an `assert` becomes an asynchronous
+    check; an `if` cuts the graph.
 
     Fix safety
     There is no automatic fix: skipping work for an empty mask and computing with it can differ where values are not
@@ -77,7 +78,32 @@ def _leaves(test: ast.expr) -> Iterator[ast.expr]:
 
 
 def _is_asked(leaf: ast.expr, ctx: Context) -> bool:
-    return _certainty(leaf, ctx) is not None and not is_exceptional(leaf, ctx)
+    return _certainty(leaf, ctx) is not None and not is_exceptional(leaf, ctx) and not _was_asked(leaf, ctx)
+
+
+def _was_asked(leaf: ast.expr, ctx: Context) -> bool:
+    """`if worst == 0: ... elif worst > limit`: the first test has waited for the value already."""
+    names = {part.id for part in _sides(leaf) if isinstance(part, ast.Name) and ctx.kind(part).is_tensor}
+    statement = ctx.tree.statement_of(leaf)
+    if not names or not isinstance(statement, ast.If):
+        return False
+    child: ast.AST = statement
+    outer = ctx.tree.parent(child)
+    while isinstance(outer, ast.If) and child is next(iter(outer.body if child in outer.body else outer.orelse), None):
+        asked = {part.id for test in _leaves(outer.test) for part in _sides(test) if isinstance(part, ast.Name)}
+        if names <= asked:
+            return True
+        child, outer = outer, ctx.tree.parent(outer)
+    return False
+
+
+def _sides(leaf: ast.expr) -> Iterator[ast.expr]:
+    """What a test looks at: the two sides of a comparison, or the value itself."""
+    if isinstance(leaf, ast.Compare):
+        yield leaf.left
+        yield from leaf.comparators
+    else:
+        yield leaf
 
 
 def _certainty(leaf: ast.expr, ctx: Context) -> Confidence | None:

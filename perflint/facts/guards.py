@@ -20,6 +20,9 @@ LAZY = "lazy"
 #: Only when something went wrong or got better, or under a debugging switch.
 RARE = "rare"
 
+#: Only in evaluation: the other side of `if model.training`.
+EVALUATION = "evaluation"
+
 #: Once per pass of the loop as well: the block ends by leaving the loop.
 LEAVES = "leaves"
 
@@ -87,7 +90,7 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = 
         return PERIODIC if _SHOULD.search(name) or name in _DIVIDES else None
     if isinstance(test, ast.Name) and test.id in known and known[test.id][0] is not None:
         return known[test.id][0]
-    if isinstance(test, ast.Attribute) and body is not None and _switches_off(body, test):
+    if isinstance(test, ast.Attribute) and body is not None and (_switches_off(body, test) or _undoes(body, test)):
         return LAZY  # `if self.first: ...; self.first = False`
     name = _last_name(test)
     if _DEBUG.match(name) or _FAILED.search(name):
@@ -112,6 +115,8 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: 
         return known[test.id][1]
     if isinstance(test, ast.Attribute) and (_is_done(test) or (body is not None and _assigns(body, test))):
         return LAZY  # `if not self.ready: ...; self.ready = True`
+    if is_mode(test):
+        return EVALUATION
     if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
         return _modulo(test)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
@@ -130,6 +135,15 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: 
         if name == "should_skip" or re.search(r"(?:^|_)skip_(?:log|save|eval)", name):
             return PERIODIC
     return None
+
+
+def is_mode(value: ast.expr) -> bool:
+    """`self.model.training`: asked by what trains the model. A module that asks its own `self.training` is run for
+    inference as well.
+    """
+    if not (isinstance(value, ast.Attribute) and value.attr == "training"):
+        return False
+    return not (isinstance(value.value, ast.Name) and value.value.id == "self")
 
 
 def is_looked_up(value: ast.expr) -> bool:
@@ -179,6 +193,11 @@ def is_complaint(body: list[ast.stmt]) -> bool:
 def _kept_comparison(test: ast.Compare, known: Tests) -> tuple[str | None, str | None] | None:
     """What is known of `found is not None` for a value that was looked up, with the guards of true and false."""
     left, op, right = test.left, test.ops[0], test.comparators[0]
+    if isinstance(left, ast.Name) and isinstance(right, ast.Constant) and isinstance(right.value, str):
+        pair = known.get(chosen(left.id, right.value))
+        if pair is None or not isinstance(op, (ast.Eq, ast.NotEq)):
+            return None
+        return pair if isinstance(op, ast.Eq) else (pair[1], pair[0])
     if not (isinstance(left, ast.Name) and left.id in known):
         return None
     if not (isinstance(right, ast.Constant) and right.value is None):
@@ -187,6 +206,11 @@ def _kept_comparison(test: ast.Compare, known: Tests) -> tuple[str | None, str |
     if isinstance(op, ast.Is):
         return falsehood, truth
     return (truth, falsehood) if isinstance(op, ast.IsNot) else None
+
+
+def chosen(name: str, word: str) -> str:
+    """How a test `name == "word"` is known."""
+    return f"{name} == {word!r}"
 
 
 def _negated_comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
@@ -262,14 +286,14 @@ def _modulo(node: ast.BinOp) -> str | None:
 
 
 def _coldest(kinds: list[str | None]) -> str | None:
-    for kind in (RARE, LAZY, FIRST, PERIODIC, ACCUMULATION):
+    for kind in (RARE, LAZY, FIRST, EVALUATION, PERIODIC, ACCUMULATION):
         if kind in kinds:
             return kind
     return None
 
 
 def _hottest(kinds: list[str | None]) -> str | None:
-    for kind in (ACCUMULATION, PERIODIC, FIRST, LAZY, RARE):
+    for kind in (ACCUMULATION, PERIODIC, EVALUATION, FIRST, LAZY, RARE):
         if kind in kinds:
             return kind
     return None
@@ -359,6 +383,16 @@ def _switches_off(body: list[ast.stmt], flag: ast.Attribute) -> bool:
         and any(ast.dump(target).replace("Store()", "Load()") == wanted for target in item.targets)
         for item in body
     )
+
+
+def _undoes(body: list[ast.stmt], state: ast.Attribute) -> bool:
+    """`if self.merged: self.unmerge()`: a state that is left, and not entered again by this code."""
+    for item in body:
+        call = item.value if isinstance(item, ast.Expr) else None
+        name = _last_name(call.func).strip("_") if isinstance(call, ast.Call) else ""
+        if name.startswith("un") and len(name) > 4 and state.attr.strip("_").startswith(name[2:]):
+            return True
+    return False
 
 
 def _raises(body: list[ast.stmt], limit: ast.expr) -> bool:

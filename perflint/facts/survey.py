@@ -325,7 +325,18 @@ class _Surveyor(Expressions):
     def keep_test(self, name: str, value: ast.expr) -> None:
         """`log_now = step % 10 == 0`: a later `if log_now` is the guard that its test is."""
         tests = self.scope.tests
-        if isinstance(value, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
+        for known in [known for known in tests if known.startswith(f"{name} == ")]:
+            del tests[known]
+        if isinstance(value, ast.IfExp):
+            # `mode = "train" if model.training else "eval"`
+            truth, falsehood = (
+                guards.classify(value.test, known=tests),
+                guards.classify_negated(value.test, known=tests),
+            )
+            for choice, kinds in ((value.body, (truth, falsehood)), (value.orelse, (falsehood, truth))):
+                if any(kinds) and isinstance(choice, ast.Constant) and isinstance(choice.value, str):
+                    tests[guards.chosen(name, choice.value)] = kinds
+        elif isinstance(value, (ast.Compare, ast.BoolOp, ast.UnaryOp)) or guards.is_mode(value):
             kinds = guards.classify(value, known=tests), guards.classify_negated(value, known=tests)
             if any(kinds):
                 tests[name] = kinds

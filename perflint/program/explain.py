@@ -30,6 +30,7 @@ _ROLES = {
 }
 _GUARD_WORDS = {
     guards.PERIODIC: "runs only every so many turns",
+    guards.EVALUATION: "runs only in evaluation",
     guards.ACCUMULATION: "runs once for each step of the optimizer",
     guards.FIRST: "runs only in the first or last turn",
     guards.LEAVES: "leaves the loop, so it runs at most once for each pass",

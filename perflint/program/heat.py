@@ -197,7 +197,7 @@ def is_test(path: str) -> bool:
 
 def cooled(heat: Heat, guard: str) -> Heat:
     """The heat of code under a guard inside code of `heat`."""
-    if guard == guards.PERIODIC:
+    if guard in (guards.PERIODIC, guards.EVALUATION):
         return min(heat, Heat.PERIODIC)
     if guard == guards.ACCUMULATION:
         return min(heat, Heat.STEP)
