@@ -151,13 +151,13 @@ def _hands_on(node: ast.Call, others: list[ast.Call], ctx: Context) -> bool:
 
 
 def _is_iterated(node: ast.expr, ctx: Context) -> bool:
-    """`for row in ids.cpu()`, or so with a name for it: one copy instead of one for each row."""
+    """`for row in ids.cpu()`, or so with a name for it in a helper: one copy instead of one for each row."""
     child: ast.AST = node
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.For, ast.comprehension)):
             return child is outer.iter
-        if isinstance(outer, ast.Assign) and isinstance(node, ast.Call) and len(outer.targets) == 1:
-            target = outer.targets[0]
+        if isinstance(outer, ast.Assign) and isinstance(node, ast.Call) and not ctx.loops(node):
+            target = outer.targets[0] if len(outer.targets) == 1 else None
             definition = ctx.inference.flow.definition_at(target) if isinstance(target, ast.Name) else None
             uses = ctx.inference.flow.uses_of(definition) if definition is not None else ()
             return any(_is_iterated(use, ctx) for use in uses)
