@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from perflint import cache as cache_module
-from perflint import run as run_module
 from perflint.cache import Cache, clean, key_of
 from perflint.discovery import FoundFile, discover
 from perflint.finding import Report
 from perflint.registry import load_rules
 from perflint.run import Memory, Options, check, check_overlay, explain_heat
+from perflint.run.worker import Worker
 from perflint.settings import load_settings
 
 TRAIN = """\
@@ -60,7 +60,7 @@ def run(*, cache: bool = True) -> Report:
 def test_a_second_run_says_the_same_without_reading_trees(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = run()
     assert [finding.code for finding in first.findings] == ["TPL303"]
-    monkeypatch.setattr("perflint.run.parse", lambda _source: pytest.fail("parsed although nothing changed"))
+    monkeypatch.setattr("perflint.run.worker.parse", lambda _source: pytest.fail("parsed although nothing changed"))
     assert run() == first
 
 
@@ -152,13 +152,13 @@ def test_without_it_nothing_is_written(project: Path) -> None:
 def surveyed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that are read for their summaries from now on."""
     read: list[str] = []
-    survey = run_module._Run._survey
+    survey = Worker.survey
 
-    def noted(self: run_module._Run, file: FoundFile) -> object:
+    def noted(self: Worker, file: FoundFile) -> object:
         read.append(file.display)
         return survey(self, file)
 
-    monkeypatch.setattr(run_module._Run, "_survey", noted)
+    monkeypatch.setattr(Worker, "survey", noted)
     return read
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import pickle
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -13,12 +14,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from perflint import run as run_module
 from perflint.cli.app import group
 from perflint.discovery import discover
 from perflint.finding import Report
 from perflint.registry import load_rules
-from perflint.run import Options, check
+from perflint.run import Options, check, spreading
 from perflint.settings import load_settings
 
 TRAIN = """\
@@ -64,6 +64,23 @@ def test_an_address_is_for_a_cluster(project: Path) -> None:
     assert "--executor ray" in result.output
 
 
+class _Elsewhere:
+    """A cluster in this process, with the same disk: everything travels as bytes."""
+
+    def map_chunks(self, work: Any, items: Sequence[Any], _lost: object) -> Iterator[tuple[Sequence[Any], Any]]:
+        do = pickle.loads(pickle.dumps(work)).ready()
+        for start in range(0, len(items), 5):
+            chunk = items[start : start + 5]
+            yield chunk, pickle.loads(pickle.dumps(do(pickle.loads(pickle.dumps(chunk)))))
+
+
+@pytest.mark.parametrize("cache", [False, True])
+def test_what_travels_gives_the_same(project: Path, cache: bool) -> None:
+    here = checked()
+    assert {finding.path for finding in here.findings} >= {f"memory{number}.py" for number in range(12)}
+    assert checked(_Elsewhere(), cache=cache) == here
+
+
 @pytest.fixture(scope="module")
 def executor() -> Iterator[Any]:
     ray = pytest.importorskip("ray")
@@ -93,7 +110,7 @@ def test_what_a_cluster_found_is_kept(project: Path, executor: Any) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Dying(run_module._Afar[Any]):
+class _Dying(spreading.Afar[Any]):
     """Work in the middle of which the first worker to come there is killed."""
 
     def ready(self) -> Callable[[Sequence[Any]], Any]:
@@ -111,7 +128,7 @@ class _Dying(run_module._Afar[Any]):
 
 def test_a_killed_worker_loses_nothing(project: Path, executor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     here = checked()
-    monkeypatch.setattr(run_module, "_Afar", _Dying)
+    monkeypatch.setattr(spreading, "Afar", _Dying)
     assert checked(executor) == here
-    assert (project / "killed._survey_all").exists()
-    assert (project / "killed._inspect_all").exists()
+    assert (project / "killed.survey_all").exists()
+    assert (project / "killed.inspect_all").exists()

@@ -176,7 +176,7 @@ def test_a_slow_survey_costs_one_file(project: Path, monkeypatch: pytest.MonkeyP
             for_ever()
         return survey(module, lines)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(run, "survey", slow)
+    monkeypatch.setattr("perflint.run.worker.survey", slow)
     report = checked()
     assert [(one.path, one.message) for one in report.errors] == [
         ("slow.py", f"{TOO_LONG} to be read; exclude it, or raise time-limit")
@@ -187,7 +187,7 @@ def test_a_slow_survey_costs_one_file(project: Path, monkeypatch: pytest.MonkeyP
 def test_what_a_slow_file_had_begun_to_ask_is_answered_anew(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that was being worked out when the time was over must not stand as half of one."""
     (project / "train_0.py").write_text("import gc\n\ncollect = gc.collect\n\n\ndef clean():\n    collect()\n")
-    analysis = run._Run(discover(["."], Settings()), run.Options(Settings(), [], cache=False), {})
+    analysis = run.Run(discover(["."], Settings()), run.Options(Settings(), [], cache=False), {})
     program, scope = analysis.program(), Scope("train_0.py", MODULE)
     program.resolver.forget()
     whole = program.refs("collect", scope)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perflint import run as run_module
 from perflint.discovery import FoundFile, discover
 from perflint.finding import Report
 from perflint.registry import load_rules
 from perflint.run import Options, check
+from perflint.run.worker import Inspected, Worker
 from perflint.settings import Selection, load_settings
 
 
@@ -17,15 +17,15 @@ def checked(*, cache: bool, jobs: int = 1) -> tuple[Report, list[str]]:
     settings = load_settings(Path.cwd())
     rules = [rule() for rule in Selection(settings).resolve(load_rules())]
     inspected: list[str] = []
-    whole = run_module._Run._inspect_file
+    whole = Worker._inspected
 
-    def noted(self: run_module._Run, file: FoundFile) -> run_module._Inspected:
+    def noted(self: Worker, file: FoundFile) -> Inspected:
         inspected.append(file.display)
         return whole(self, file)
 
-    run_module._Run._inspect_file = noted  # type: ignore[method-assign]
+    Worker._inspected = noted  # type: ignore[method-assign]
     try:
         report = check(discover(["."], settings), Options(settings, rules, cache=cache, jobs=jobs))
     finally:
-        run_module._Run._inspect_file = whole  # type: ignore[method-assign]
+        Worker._inspected = whole  # type: ignore[method-assign]
     return report, inspected

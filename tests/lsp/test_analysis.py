@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("pygls")
 
-from perflint import run as run_module
 from perflint.discovery import FoundFile
 from perflint.lsp.analysis import Analyst, CancelledError
+from perflint.run.worker import Worker
 
 HOT = """import gc
 
@@ -34,13 +34,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_check_is_given_up_in_the_middle(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    survey = run_module._Run._survey
+    survey = Worker.survey
 
-    def noted(self: run_module._Run, file: FoundFile) -> object:
+    def noted(self: Worker, file: FoundFile) -> object:
         read.append(file.display)
         return survey(self, file)
 
-    monkeypatch.setattr(run_module._Run, "_survey", noted)
+    monkeypatch.setattr(Worker, "survey", noted)
     analyst = Analyst()
     with pytest.raises(CancelledError):
         analyst.check({project / "train.py": HOT}, lambda: len(read) >= 2)

@@ -16,13 +16,12 @@ from answers import faults, read
 from grammar import programs
 from mutants import mutants
 
-from perflint import run
 from perflint.context import Context
 from perflint.discovery import discover
 from perflint.finding import Finding, Impact, Report
 from perflint.registry import load_rules
 from perflint.rule import Classes, Functions, Rule
-from perflint.run import Options, check
+from perflint.run import Options, check, worker
 from perflint.settings import load_settings
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
@@ -183,22 +182,21 @@ def test_programs_that_nobody_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     sane(report, tmp_path)
 
 
-@pytest.mark.parametrize("part", ["survey", "_suppress"])
+@pytest.mark.parametrize("part", ["survey", "silence"])
 def test_a_mistake_of_ours_costs_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     (tmp_path / "perflint.toml").write_text("")
     for name in ("a.py", "b.py", "c.py"):
         (tmp_path / name).write_text("import gc\n" + LOOP + TAIL + f"# {name}\n")
     monkeypatch.chdir(tmp_path)
-    place = run if part == "survey" else run._Run
-    works = getattr(place, part)
+    works = getattr(worker, part)
 
     def fails(*arguments: Any) -> Any:
-        lines = arguments[1].lines if part == "_suppress" else arguments[1]
+        lines = arguments[0].lines if part == "silence" else arguments[1]
         if "# b.py" in lines:
             raise KeyError("mistake")
         return works(*arguments)
 
-    monkeypatch.setattr(place, part, fails)
+    monkeypatch.setattr(worker, part, fails)
     report = checked(tmp_path)
     assert [(one.path, "KeyError: 'mistake'" in one.message) for one in report.errors] == [("b.py", True)]
     assert {one.path for one in report.findings} == {"a.py", "c.py"}

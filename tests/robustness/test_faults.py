@@ -94,7 +94,7 @@ def test_files_that_vanish_while_they_are_read_are_errors(
             file.unlink(missing_ok=True)
         return works(file)
 
-    monkeypatch.setattr(running, "read_bytes", vanishing)
+    monkeypatch.setattr("perflint.run.texts.read_bytes", vanishing)
     assert run(["check", "--select", "TPL305", "."]) == 2
     out = capfd.readouterr()
     assert "a.py:9" in out.out
@@ -376,10 +376,10 @@ def test_a_report_may_go_where_only_the_file_can_be_written(project: Path, capfd
 def test_files_that_change_between_two_readings(
     project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], becomes: str, jobs: str
 ) -> None:
-    monkeypatch.setattr(running, "_KEPT_BYTES", 0)
+    monkeypatch.setattr("perflint.run.texts._KEPT_BYTES", 0)
     for number in range(60):
         (project / f"more_{number}.py").write_text(OLD)
-    link = running._Run.program
+    link = running.Run.program
 
     def linked(self: Any) -> Any:
         program = link(self)
@@ -397,7 +397,7 @@ def test_files_that_change_between_two_readings(
             file.write_text("" if becomes == "empty" else "def f():\n    gc.collect()\n" * 9 + OLD)
         return program
 
-    monkeypatch.setattr(running._Run, "program", linked)
+    monkeypatch.setattr(running.Run, "program", linked)
     code = run(["check", "--no-cache", "--jobs", jobs, "--output-format", "json", "."])
     report = json.loads(capfd.readouterr().out)
     assert code == 2

@@ -1,0 +1,59 @@
+"""Which findings of a file are not reported: comments silence them, or settings leave them out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from perflint.discovery import FoundFile
+from perflint.finding import Finding, Silenced
+from perflint.inspection import Located
+from perflint.run.options import Options
+from perflint.settings import rank_of
+from perflint.source.file import SourceFile
+from perflint.source.suppressions import Suppressions, Used
+
+
+def silence(
+    source: SourceFile, file: FoundFile, found: Sequence[Located], options: Options
+) -> tuple[list[Finding], list[Silenced]]:
+    """Split findings into those that are reported and those a comment silences; judge the comments themselves."""
+    kept: list[Finding] = []
+    silenced: list[Silenced] = []
+    suppressions = Suppressions.read(source)
+    if not found and not suppressions.each and not suppressions.malformed:
+        return kept, silenced
+    switched_off = options.settings.ignored_in(file.file)
+    used: list[Used] = []
+    for finding, lines in found:
+        if _is_off(switched_off, finding.code, finding.name):
+            continue
+        by = suppressions.silences(finding.code, finding.name, lines)
+        if by is not None:
+            used.append((by, finding.code, finding.name))
+            silenced.append(Silenced(finding, by.line, by.reason))
+        elif finding.confidence >= options.settings.confidence:
+            kept.append(finding)
+    kept += _comments(source, suppressions, used, switched_off, options)
+    return kept, silenced
+
+
+def _comments(
+    source: SourceFile,
+    suppressions: Suppressions,
+    used: Sequence[Used],
+    switched_off: Sequence[str],
+    options: Options,
+) -> Iterator[Finding]:
+    """Findings of the rules that judge suppression comments."""
+    running = [rule for rule in options.rules if not _is_off(switched_off, rule.code, rule.name)]
+    ran = {rule.code for rule in running} | {rule.name for rule in running}
+    unused = suppressions.unused(ran, used, everything_ran=options.everything)
+    for rule in running:
+        for finding in rule.check_comments(source, unused, suppressions.malformed):
+            line = finding.span.line
+            if suppressions.silences(finding.code, finding.name, (line, line)) is None:
+                yield finding
+
+
+def _is_off(selectors: Sequence[str], code: str, name: str) -> bool:
+    return any(rank_of(selector, code, name) is not None for selector in selectors)

@@ -1,0 +1,91 @@
+"""Where work on files is done: in this process, in forked ones, or on a cluster, where texts travel with the work."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
+
+from perflint.discovery import FoundFile
+from perflint.errors import SourceError
+from perflint.inspection import Inspector
+from perflint.parallel import map_chunks
+from perflint.program.program import Program
+from perflint.reuse import Reuse
+from perflint.run.options import Options
+from perflint.run.texts import Texts
+from perflint.run.worker import Worker, gc_paused
+
+if TYPE_CHECKING:
+    from perflint.facts.summary import Summary
+
+Result = TypeVar("Result")
+
+#: A file and what it holds.
+_Carried: TypeAlias = "tuple[FoundFile, bytes]"
+
+
+def spread(
+    worker: Worker,
+    work: Callable[[Sequence[FoundFile]], Result],
+    files: Sequence[FoundFile],
+    lost: Callable[[FoundFile], Result],
+    program: Program | None = None,
+) -> Iterator[tuple[Sequence[FoundFile], Result]]:
+    """`work`, a method of `worker`, over chunks of `files`, wherever the options say.
+
+    `lost` gives what stands for the result of a file that no process survives. `program` is for work that asks it.
+    """
+    options = worker.options
+    if options.executor is None or worker.texts.overlay:
+        yield from map_chunks(work, files, options.jobs, lost)
+        return
+    carried: list[_Carried] = []
+    for file in files:
+        try:
+            carried.append((file, worker.texts.data(file)))
+        except SourceError:
+            yield [file], work([file])  # says why it cannot be read
+    afar: Afar[Result] = _afar(worker, work.__name__, program)
+    for chunk, result in options.executor.map_chunks(afar, carried, lambda one: lost(one[0])):
+        yield [file for file, _ in chunk], result
+
+
+def _afar(worker: Worker, work: str, program: Program | None) -> Afar[Any]:
+    options = dataclasses.replace(
+        worker.options, settings=dataclasses.replace(worker.options.settings), stdin=None, progress=None, executor=None
+    )
+    known = None if program is None else (program.summaries, program.torch_version, program.pinned_torch)
+    return Afar(work, options, known, worker.texts.digests if worker.reuse is not None else None)
+
+
+@dataclass(frozen=True)
+class Afar(Generic[Result]):
+    """Work on files that travel with what they hold: the name of a method of `Worker`. `known` makes the program, for
+    work that asks it; `digests` are there where what was asked is to be kept.
+    """
+
+    work: str
+    options: Options
+    known: tuple[Mapping[str, Summary], tuple[int, int] | None, tuple[int, int] | None] | None
+    digests: dict[str, bytes] | None
+
+    def ready(self) -> Callable[[Sequence[_Carried]], Result]:
+        texts = Texts((), None, {})
+        worker = Worker(self.options, texts)
+        if self.known is not None:
+            with gc_paused():
+                program = Program(*self.known)
+            worker.inspector = Inspector(program, self.options.rules)
+            if self.digests is not None:
+                texts.digests = self.digests
+                worker.reuse = Reuse(None, b"", program, self.digests)
+
+        def do(chunk: Sequence[_Carried]) -> Result:
+            texts.carried = {file.display: data for file, data in chunk}
+            texts.moved = set()
+            with gc_paused():
+                return cast("Result", getattr(worker, self.work)([file for file, _ in chunk]))
+
+        return do

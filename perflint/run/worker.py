@@ -1,0 +1,186 @@
+"""Work on single files, in whatever process: their survey and their inspection. What goes wrong is said of the file."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import gc
+import os
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from perflint.discovery import FoundFile
+from perflint.errors import SourceError
+from perflint.facts.survey import survey
+from perflint.finding import Finding, Problem, Silenced
+from perflint.inspection import Inspector, Located
+from perflint.run.options import Options
+from perflint.run.silencing import silence
+from perflint.run.texts import Texts
+from perflint.source.file import SourceFile
+from perflint.source.parse import parse
+from perflint.timelimit import OverTimeError, within
+
+if TYPE_CHECKING:
+    from perflint.facts.summary import Summary
+    from perflint.program.asked import Asked
+    from perflint.reuse import Reuse
+
+Result = TypeVar("Result")
+
+#: Objects made and not freed since the last collection, some 100 bytes each.
+_MOST_UNCOLLECTED = 400_000
+
+
+class Surveyed(NamedTuple):
+    """What the survey of a file gave. `moved` says that the file is no longer as it was when the run began."""
+
+    summary: Summary | None
+    problems: tuple[Problem, ...]
+    moved: bool
+
+
+@dataclass
+class Inspected:
+    """What the inspection of some files gave. Travels between processes."""
+
+    findings: list[Finding] = field(default_factory=list)
+    silenced: list[Silenced] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    #: By path, what the cache keeps of the inspection of a file.
+    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: Files that are no longer as they were when the run began.
+    moved: set[str] = field(default_factory=set)
+
+    def add(self, other: Inspected) -> None:
+        self.findings += other.findings
+        self.silenced += other.silenced
+        self.problems += other.problems
+        self.texts |= other.texts
+        self.entries |= other.entries
+        self.moved |= other.moved
+
+
+class Worker:
+    """Works on files. Inspects them with `inspector`, noting what it asked where a `reuse` is to keep it."""
+
+    inspector: Inspector
+
+    def __init__(self, options: Options, texts: Texts) -> None:
+        self.options = options
+        self.texts = texts
+        self.reuse: Reuse | None = None
+        self._process = os.getpid()
+
+    def survey_all(self, files: Sequence[FoundFile]) -> list[Surveyed]:
+        return [self.survey(file) for file in files]
+
+    def survey(self, file: FoundFile) -> Surveyed:
+        """Never raises: what is wrong with the file is a problem, and so is a mistake of ours."""
+        try:
+            summary, problems = self._within_limit(lambda: self._surveyed(file))
+        except SourceError as error:
+            summary, problems = None, (Problem(file.display, error.message, error.line),)
+        except OverTimeError:
+            summary, problems = None, (self._too_long(file, "to be read"),)
+        except RecursionError:
+            summary, problems = None, (Problem(file.display, "nests too deep to be read"),)
+        except Exception as error:  # noqa: BLE001 - as in the inspection
+            summary, problems = None, (_our_mistake(file, error),)
+        return Surveyed(summary, problems, file.display in self.texts.moved)
+
+    def _surveyed(self, file: FoundFile) -> tuple[Summary | None, tuple[Problem, ...]]:
+        source = self.texts.source(file)
+        module = parse(source)
+        self.texts.trees.put(source, module)
+        return survey(module, source.lines), source.faults
+
+    def inspect_all(self, files: Sequence[FoundFile]) -> list[Inspected]:
+        return [self.inspect(file) for file in files]
+
+    def inspect(self, file: FoundFile) -> Inspected:
+        """Never raises, as `survey`."""
+        if gc.get_count()[0] > _MOST_UNCOLLECTED:
+            gc.collect()  # the program is frozen, and what a file's inspection leaves behind frees itself mostly
+        try:
+            return self._within_limit(functools.partial(self._inspected, file))
+        except SourceError as error:  # it changed or vanished since it was surveyed
+            problem = Problem(file.display, error.message, error.line)
+        except Exception as error:  # noqa: BLE001 - a mistake of ours in one file must not hide the others' findings
+            self.inspector.program.abandon()
+            problem = _our_mistake(file, error)
+        except OverTimeError:
+            rule = self.inspector.at_work
+            self.inspector.program.abandon()
+            by = f" by rule {rule.code}" if rule is not None else ""
+            problem = self._too_long(file, f"to be inspected{by}")
+        return Inspected(problems=[problem])
+
+    def _inspected(self, file: FoundFile) -> Inspected:
+        texts = self.texts
+        source, module = texts.trees.take(file.display) or (texts.source(file), None)
+        if module is None and texts.has_changed(file):
+            raise SourceError("has changed while it was checked; check again")
+        asked = self.reuse.asking(file.display) if self.reuse is not None else None
+        found, problems = self._found(source, module, asked)
+        kept, quiet = silence(source, file, found, self.options)
+        shown = {file.display: source.raw} if kept or quiet else {}
+        moved = {file.display} & texts.moved
+        entries = {}
+        if asked is not None and self.reuse is not None and not problems and not moved:
+            entries[file.display] = self.reuse.entry(asked, kept, quiet)
+        return Inspected(kept, quiet, problems, shown, entries, moved)
+
+    def _found(
+        self, source: SourceFile, module: ast.Module | None, asked: Asked | None
+    ) -> tuple[list[Located], list[Problem]]:
+        try:
+            return self.inspector.inspect(source, module, asked.as_program if asked is not None else None)
+        except RecursionError:
+            self.inspector.program.abandon()
+            return [], [Problem(source.path, "nests too deep to be inspected", detail=traceback.format_exc())]
+
+    def _within_limit(self, work: Callable[[], Result]) -> Result:
+        return within(self.options.settings.time_limit, work, expendable=os.getpid() != self._process)
+
+    def _too_long(self, file: FoundFile, what_for: str) -> Problem:
+        seconds = f"{self.options.settings.time_limit:g} s"
+        words = f"takes more than {seconds} of processor time {what_for}; exclude it, or raise time-limit"
+        return Problem(file.display, words)
+
+
+def not_surveyed(file: FoundFile) -> list[Surveyed]:
+    """What stands for the survey of a file that no process survives."""
+    return [Surveyed(None, (_ended(file, "read"),), moved=False)]
+
+
+def not_inspected(file: FoundFile) -> list[Inspected]:
+    """What stands for the inspection of a file that no process survives."""
+    return [Inspected(problems=[_ended(file, "inspected")])]
+
+
+def _ended(file: FoundFile, what: str) -> Problem:
+    words = f"ended two processes when it was to be {what}: out of memory, or of its time limit; exclude it"
+    return Problem(file.display, words)
+
+
+def _our_mistake(file: FoundFile, error: Exception) -> Problem:
+    words = f"internal error, which is a bug in perflint: {type(error).__name__}: {error}; --debug shows the traceback"
+    return Problem(file.display, words, detail=traceback.format_exc())
+
+
+@contextlib.contextmanager
+def gc_paused() -> Iterator[None]:
+    """Syntax trees hold no cycles worth collecting, and looking for them costs a third of the run."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    gc.unfreeze()  # an earlier run of this process froze its program
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
