@@ -39,7 +39,7 @@ class RetainedGraph(Rule):
             return
         if not is_constant(keyword(node, "retain_graph"), value=True) or keyword(node, "create_graph") is not None:
             return
-        loss, loops = node.func.value, ctx.loops(node)
+        loss, loops = _unreduced(node.func.value), ctx.loops(node)
         if not isinstance(loss, ast.Name) or not loops or _walks_back_elsewhere(node, ctx):
             return
         if not _is_made_in(loops[0], loss, ctx) or _carries_state(loops[0], ctx):
@@ -50,6 +50,13 @@ class RetainedGraph(Rule):
             f"`{ctx.text(node)}` keeps what the forward saved for a second backward, and there is none.",
             advice=f"Write `{ctx.text(node.func)}()`.",
         )
+
+
+def _unreduced(loss: ast.expr) -> ast.expr:
+    """The tensor whose `mean()` or `sum()` is walked back."""
+    if isinstance(loss, ast.Call) and isinstance(loss.func, ast.Attribute) and loss.func.attr in ("mean", "sum"):
+        return loss.func.value
+    return loss
 
 
 def _walks_back_elsewhere(node: ast.Call, ctx: Context) -> bool:

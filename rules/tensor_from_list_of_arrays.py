@@ -112,7 +112,7 @@ def _holds_arrays(data: ast.expr, ctx: Context) -> Confidence | None:
 def _appended(data: ast.Name, ctx: Context) -> list[ast.expr] | None:
     """What is appended to a list that begins empty in this scope, None when `data` is no such list."""
     origins = ctx.inference.origins(data)
-    if not (len(origins) == 1 and isinstance(origins[0], ast.List) and not origins[0].elts):
+    if not origins or not all(isinstance(origin, ast.List) and not origin.elts for origin in origins):
         return None
     found: list[ast.expr] = []
     for part in ast.walk(ctx.tree.scope_of(data)):
@@ -145,8 +145,31 @@ def _is_array(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
         return any(_makes_sparse(item) for item in ctx.inference.origins(node.value))
     if isinstance(node, ast.Name):
         origins = [item for item in ctx.inference.origins(node) if item is not node]
-        return bool(origins) and all(_is_array(item, ctx, depth - 1) for item in origins)
+        if not origins:
+            given = _given_back(node, ctx)
+            return bool(given) and all(_is_array(item, ctx, depth - 1) for item in given)
+        return all(_is_array(item, ctx, depth - 1) for item in origins)
     return False
+
+
+def _given_back(name: ast.Name, ctx: Context) -> list[ast.expr]:
+    """What `_, name = function(...)` may take from a function of this file; nothing where that is not plain."""
+    found: list[ast.expr] = []
+    for definition in ctx.inference.flow.definitions(name):
+        made = definition.node
+        if not (isinstance(made, ast.Assign) and len(made.targets) == 1 and isinstance(made.value, ast.Call)):
+            return []
+        target, ref = made.targets[0], ctx.project_target(made.value.func)
+        names = [item.id if isinstance(item, ast.Name) else "" for item in getattr(target, "elts", [])]
+        if ref is None or ref.path != ctx.path or names.count(name.id) != 1:
+            return []
+        for part in ast.walk(ctx.tree.module):
+            if isinstance(part, ast.FunctionDef) and ctx.tree.qualname(part) == ref.name:
+                returned = [item.value for item in ast.walk(part) if isinstance(item, ast.Return)]
+                if not all(isinstance(item, ast.Tuple) and len(item.elts) == len(names) for item in returned):
+                    return []
+                found += [item.elts[names.index(name.id)] for item in returned if isinstance(item, ast.Tuple)]
+    return found
 
 
 def _is_name(node: ast.expr) -> bool:

@@ -202,7 +202,7 @@ def _may_wait(call: ast.Call, ctx: Context) -> bool:
     if kind.tag is Tag.MODULE:
         return False
     if ctx.project_target(call.func) is not None or not target:
-        return bool(call.args or call.keywords or not isinstance(call.func, ast.Name))
+        return True
     return any(_may_be_tensor(item, ctx) for item in (*call.args, *(item.value for item in call.keywords)))
 
 

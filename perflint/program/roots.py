@@ -30,7 +30,7 @@ from perflint.program.conventions import (
     looks_like_loader,
     may_give_batches,
 )
-from perflint.program.refs import BATCH, CLASS, EXTERNAL, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope, given
+from perflint.program.refs import BATCH, CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope, given
 from perflint.program.resolver import Resolver
 from perflint.pytorch import frameworks, loaders
 from perflint.pytorch.hooks import Hook, Role
@@ -405,9 +405,20 @@ class RootFinder:
             root = FunctionRoot(Heat.STEP, "train", f"{last}(...) calls it with every batch", Confidence.HIGH)
             self._mark(call.args[:1], scope, root)
         for key, value in call.keywords:
-            if key in frameworks.COLLATE_KEYWORDS:
+            if key in frameworks.COLLATE_KEYWORDS and not self._is_called_apart(call, key, scope):
                 root = FunctionRoot(Heat.SAMPLE, "data", f"{key} of a DataLoader", Confidence.HIGH)
                 self._mark((value,), scope, root)
+
+    def _is_called_apart(self, call: CallFacts, key: str, scope: Scope) -> bool:
+        """Whether a function of the project calls the collate function it is given itself, for no loader's sake."""
+        refs = self.resolver.refs(call.func, scope)
+        return bool(refs) and all(ref.kind == FUNCTION and ref.path and self._applies(ref, key) for ref in refs)
+
+    def _applies(self, function: Ref, parameter: str) -> bool:
+        functions = self.resolver.summaries[function.path].functions
+        calls = functions[function.name].calls if function.name in functions else ()
+        handed_on = any(key in {parameter, ""} for call in calls for key, _ in call.keywords)
+        return not handed_on and any(call.func == parameter for call in calls)
 
     def _is_temporary(self, call: CallFacts, scope: Scope) -> bool:
         """Whether a hook is taken off again by itself or by who put it on: it runs for one look, not for training."""
