@@ -4,51 +4,51 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, Value
 from perflint.finding import Confidence, Hop
+from perflint.program.callgraph import CallGraph
 from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Refs, Scope
+from perflint.program.resolver import Resolver
 from perflint.pytorch.compiling import COMPILERS, KEPT_OUT
 from perflint.pytorch.names import canonical
 
-if TYPE_CHECKING:
-    from perflint.program.program import Program
+#: A framework's switches for compiling: where one is mentioned, something may be compiled.
+COMPILING_NAMES = ("torch_compile", "_dynamo", "torch_xla", "use_compile")
 
 
-def compiled_scopes(program: Program) -> dict[Scope, Hop]:
+def compiled_scopes(resolver: Resolver, graph: CallGraph) -> dict[Scope, Hop]:
     """Functions that are traced, each with the place where what holds it is compiled.
 
     Only calls that are plain to see are followed: a missed function is better than a wrong one.
     """
     found: dict[Scope, Hop] = {}
     waiting: deque[Scope] = deque()
-    for scope, hop in _sites(program):
-        if scope not in found and not _is_kept_out(program, scope):
+    for scope, hop in _sites(resolver):
+        if scope not in found and not _is_kept_out(resolver, scope):
             found[scope] = hop
             waiting.append(scope)
     while waiting:
         scope = waiting.popleft()
-        for edge in program.graph.outgoing.get(scope, ()):
+        for edge in graph.outgoing.get(scope, ()):
             callee = edge.callee
             if callee in found or edge.callback or edge.confidence < Confidence.HIGH:
                 continue
-            if callee.function.endswith("__init__") or _is_kept_out(program, callee):
+            if callee.function.endswith("__init__") or _is_kept_out(resolver, callee):
                 continue
             found[callee] = found[scope]
             waiting.append(callee)
     return found
 
 
-def compiles_anything(program: Program) -> bool:
-    """Whether anything in the program is compiled, by whatever spelling: a call or decorator named `compile` of
-    anything but a regular expression, or a framework's switch for it."""
-    if program.mentions(("torch_compile", "_dynamo", "torch_xla", "use_compile")):
-        return True
-    for path, summary in program.summaries.items():
+def compiles_anything(resolver: Resolver) -> bool:
+    """Whether anything is compiled, by whatever spelling: a call or decorator named `compile` of anything but a regular
+    expression.
+    """
+    for path, summary in resolver.summaries.items():
         for qualname, facts in summary.functions.items():
             values = [call.func for call in facts.calls] + [_called(value) for value in facts.decorators]
-            if any(_is_compile(program, value, Scope(path, qualname)) for value in values):
+            if any(_is_compile(resolver, value, Scope(path, qualname)) for value in values):
                 return True
     return False
 
@@ -57,80 +57,82 @@ def _called(value: Value) -> Value:
     return value[1] if isinstance(value, tuple) and value[0] == "call" else value
 
 
-def _is_compile(program: Program, func: Value, scope: Scope) -> bool:
+def _is_compile(resolver: Resolver, func: Value, scope: Scope) -> bool:
     name = func if isinstance(func, str) else func[2] if isinstance(func, tuple) and func[0] == "attr" else ""
     if name.rpartition(".")[2] != "compile":
         return False
-    refs = program.refs(func, scope)
+    refs = resolver.refs(func, scope)
     return not any(ref.name.startswith(("re.", "regex.", "builtins.")) for ref in refs)
 
 
-def _sites(program: Program) -> Iterator[tuple[Scope, Hop]]:
-    for path, summary in program.summaries.items():
+def _sites(resolver: Resolver) -> Iterator[tuple[Scope, Hop]]:
+    for path, summary in resolver.summaries.items():
         for qualname, facts in summary.functions.items():
             scope = Scope(path, qualname)
             for call in facts.calls:
-                for target in _compiled_by(program, facts, call, scope):
+                for target in _compiled_by(resolver, facts, call, scope):
                     yield target, Hop(path, call.line, "compiled here")
-            if _is_decorated(program, facts, scope, COMPILERS):
+            if _is_decorated(resolver, facts, scope, COMPILERS):
                 yield scope, Hop(path, facts.line, "compiled here")
 
 
-def _compiled_by(program: Program, facts: FunctionFacts, call: CallFacts, scope: Scope) -> Iterator[Scope]:
+def _compiled_by(resolver: Resolver, facts: FunctionFacts, call: CallFacts, scope: Scope) -> Iterator[Scope]:
     """The functions that a call of `torch.compile(x)` or `x.compile()` compiles."""
     func = call.func
     name = func if isinstance(func, str) else func[2] if isinstance(func, tuple) and func[0] == "attr" else ""
     if not name.endswith(("compile", "optimize")):
         return
-    if _names(program, func, scope, COMPILERS):
+    if _names(resolver, func, scope, COMPILERS):
         if call.args and call.args[0] is not None:
-            yield from _entered(program, program.refs(call.args[0], scope))
+            yield from _entered(resolver, resolver.refs(call.args[0], scope))
         return
     if isinstance(func, str) and func.endswith(".compile"):
         receiver = func.removesuffix(".compile")
-        yield from _entered(program, _modules(program, program.refs(receiver, scope)))
-        yield from _entered(program, _modules(program, _narrowed(program, facts, receiver, scope)))
+        yield from _entered(resolver, _modules(resolver, resolver.refs(receiver, scope)))
+        yield from _entered(resolver, _modules(resolver, _narrowed(resolver, facts, receiver, scope)))
 
 
-def _narrowed(program: Program, facts: FunctionFacts, name: str, scope: Scope) -> Refs:
+def _narrowed(resolver: Resolver, facts: FunctionFacts, name: str, scope: Scope) -> Refs:
     """The classes that `isinstance(name, ...)` of the same function asks for."""
     found: list[Value] = []
     for call in facts.calls:
         if call.func == "isinstance" and len(call.args) == 2 and call.args[0] == name:
             asked = call.args[1]
             found += asked[1] if isinstance(asked, tuple) and asked[0] == "seq" else [asked]
-    return tuple(ref for value in found for ref in program.refs(value, scope) if ref.kind == CLASS and ref.path)
+    return tuple(ref for value in found for ref in resolver.refs(value, scope) if ref.kind == CLASS and ref.path)
 
 
-def _modules(program: Program, refs: Refs) -> Refs:
-    return tuple(ref for ref in refs if ref.kind in (INSTANCE, CLASS) and program.is_subclass(ref, "torch.nn.Module"))
+def _modules(resolver: Resolver, refs: Refs) -> Refs:
+    return tuple(
+        ref for ref in refs if ref.kind in (INSTANCE, CLASS) and resolver.hierarchy.derives(ref, "torch.nn.Module")
+    )
 
 
-def _entered(program: Program, refs: Refs) -> Iterator[Scope]:
+def _entered(resolver: Resolver, refs: Refs) -> Iterator[Scope]:
     for ref in refs:
         if ref.kind == FUNCTION:
             yield Scope(ref.path, ref.name)
         elif ref.kind in (INSTANCE, CLASS):
-            method = program.resolver.method(ref, "forward")
+            method = resolver.method(ref, "forward")
             if method is not None and method.path:
                 yield Scope(method.path, method.name)
 
 
-def _is_kept_out(program: Program, scope: Scope) -> bool:
-    return _is_decorated(program, program.function(scope), scope, KEPT_OUT)
+def _is_kept_out(resolver: Resolver, scope: Scope) -> bool:
+    return _is_decorated(resolver, resolver.summaries[scope.path].functions[scope.function], scope, KEPT_OUT)
 
 
-def _is_decorated(program: Program, facts: FunctionFacts, scope: Scope, names: frozenset[str]) -> bool:
+def _is_decorated(resolver: Resolver, facts: FunctionFacts, scope: Scope, names: frozenset[str]) -> bool:
     if not facts.decorators:
         return False
-    owner = Scope(scope.path, facts.owner if facts.owner in program.summaries[scope.path].functions else MODULE)
-    return any(_names(program, value, owner, names) for value in facts.decorators)
+    owner = Scope(scope.path, facts.owner if facts.owner in resolver.summaries[scope.path].functions else MODULE)
+    return any(_names(resolver, value, owner, names) for value in facts.decorators)
 
 
-def _names(program: Program, value: Value, scope: Scope, names: frozenset[str]) -> bool:
+def _names(resolver: Resolver, value: Value, scope: Scope, names: frozenset[str]) -> bool:
     """Whether a value is one of the library functions, or a call or `partial` of one."""
     if isinstance(value, tuple) and value[0] == "call":
         if str(value[1]).endswith("partial") and value[2]:
-            return _names(program, value[2][0], scope, names)
-        return _names(program, value[1], scope, names)
-    return any(ref.kind == EXTERNAL and canonical(ref.name) in names for ref in program.refs(value, scope))
+            return _names(resolver, value[2][0], scope, names)
+        return _names(resolver, value[1], scope, names)
+    return any(ref.kind == EXTERNAL and canonical(ref.name) in names for ref in resolver.refs(value, scope))

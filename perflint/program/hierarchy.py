@@ -59,3 +59,11 @@ class Hierarchy:
                         if base.kind == CLASS:
                             self._below.setdefault(base, []).append(child)
         return self._below.get(cls, [])
+
+    def derives(self, ref: Ref, *dotted: str) -> bool:
+        """Whether a class or instance derives from a library class, named in full or by its last name."""
+        for base in self.mro(Ref(CLASS, ref.path, ref.name)) if ref.path else (ref,):
+            if base.kind != CLASS or not base.path:
+                if base.name in dotted or base.name.rpartition(".")[2] in dotted:
+                    return True
+        return False

@@ -8,7 +8,7 @@ from functools import cached_property
 from perflint.facts.summary import MODULE, FunctionFacts, Summary, Value
 from perflint.finding import Confidence, Heat, Hop
 from perflint.program.callgraph import CallGraph, Edge
-from perflint.program.compiled import compiled_scopes, compiles_anything
+from perflint.program.compiled import COMPILING_NAMES, compiled_scopes, compiles_anything
 from perflint.program.conventions import looks_like_loader
 from perflint.program.heat import HeatMap, grad_switch
 from perflint.program.names import ModuleTable
@@ -57,11 +57,7 @@ class Program:
 
     def is_subclass(self, ref: Ref, *dotted: str) -> bool:
         """Whether a class or instance derives from a library class, named in full or by its last name."""
-        for base in self.resolver.mro(Ref(CLASS, ref.path, ref.name)) if ref.path else (ref,):
-            if base.kind != CLASS or not base.path:
-                if base.name in dotted or base.name.rpartition(".")[2] in dotted:
-                    return True
-        return False
+        return self.resolver.hierarchy.derives(ref, *dotted)
 
     def is_loader(self, ref: Ref) -> bool:
         return self.resolver.is_loader(ref)
@@ -141,12 +137,12 @@ class Program:
     @cached_property
     def compiled(self) -> Mapping[Scope, Hop]:
         """Functions that `torch.compile` traces, each with the place where what holds it is compiled."""
-        return compiled_scopes(self)
+        return compiled_scopes(self.resolver, self.graph)
 
     @cached_property
     def compiles(self) -> bool:
         """Whether anything in the program is compiled."""
-        return compiles_anything(self)
+        return self.mentions(COMPILING_NAMES) or compiles_anything(self.resolver)
 
     @cached_property
     def _training(self) -> set[Scope]:

@@ -18,28 +18,13 @@ from __future__ import annotations
 
 import ast
 import keyword
-import sys
 from collections.abc import Iterator
 
 from perflint.source.newer_strings import StringGroup, groups_of
-from perflint.source.parse import parse_text
 from perflint.source.rewriting import Position, Rewriting
 from perflint.source.scan import Kind, Token, scan
 
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
-
-
-def parse_newer(text: str, version: tuple[int, int] = sys.version_info[:2]) -> ast.Module | None:
-    """The tree of `text`, None when nothing in it is newer than Python `version`.
-
-    Raises SyntaxError when the rewritten text does not parse either, and SourceError as `parse_text` does.
-    """
-    newer = NewerSyntax(text, version)
-    if not newer.rewriting.changed:
-        return None
-    tree = parse_text(newer.rewriting.text())
-    newer.restore(tree)
-    return tree
 
 
 class NewerSyntax:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 import warnings
 
 from perflint.errors import SourceError
@@ -17,9 +18,6 @@ def parse(source: SourceFile) -> ast.Module:
     try:
         return parse_text(source.text)
     except SyntaxError as error:
-        # Imported late: hardly any file needs it.
-        from perflint.source.newer_syntax import parse_newer
-
         try:
             tree = parse_newer(source.text)
         except SyntaxError as second:
@@ -31,6 +29,22 @@ def parse(source: SourceFile) -> ast.Module:
             if tree is not None:
                 return tree
         raise SourceError(f"does not parse: {error.msg}", error.lineno) from error
+
+
+def parse_newer(text: str, version: tuple[int, int] = sys.version_info[:2]) -> ast.Module | None:
+    """The tree of `text`, None when nothing in it is newer than Python `version`.
+
+    Raises SyntaxError when the rewritten text does not parse either, and SourceError as `parse_text` does.
+    """
+    # Imported late: hardly any file needs it.
+    from perflint.source.newer_syntax import NewerSyntax
+
+    newer = NewerSyntax(text, version)
+    if not newer.rewriting.changed:
+        return None
+    tree = parse_text(newer.rewriting.text())
+    newer.restore(tree)
+    return tree
 
 
 def parse_text(text: str) -> ast.Module:

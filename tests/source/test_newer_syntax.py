@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from perflint.source.file import SourceFile
-from perflint.source.newer_syntax import NewerSyntax, parse_newer
+from perflint.source.newer_syntax import NewerSyntax
+from perflint.source.parse import parse_newer
 
 OLDEST = (3, 10)
 
