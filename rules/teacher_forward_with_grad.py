@@ -61,8 +61,9 @@ class TeacherForwardWithGrad(Rule):
 
     When to leave it
     Where the result is used once more with its graph (the generator's step of a GAN), where the parameters take no
-    gradients, where hooks take activations out of the forward, and where the callee or all callers switch gradients
-    off: perflint is silent there, and where it does not see every use.
+    gradients, where hooks take activations out of the forward, where the result is drawn, and where the callee, all
+    callers or the process as a whole switch gradients off: perflint is silent there, and where it does not see every
+    use.
 
     Fix safety
     Unsafe: what the forward leaves behind besides its result (an auxiliary loss on the module) has no graph then.
@@ -74,7 +75,7 @@ class TeacherForwardWithGrad(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not isinstance(node.func, ast.Attribute) or is_test(ctx.path) or ctx.grad_off(node):
+        if not isinstance(node.func, ast.Attribute) or is_test(ctx.path) or ctx.grad_off(node) or _draws(node, ctx):
             return
         for forward in _forwards_behind(node.func.value, ctx, _DEPTH):
             often = ctx.heat(forward) >= Heat.EPOCH or bool(ctx.loops(forward))
@@ -131,10 +132,32 @@ def _has_no_graph(node: ast.Call, ctx: Context) -> bool:
     around, function = ctx.tree.class_of(node), ctx.tree.function_of(node)
     if around is not None and any(last_name(base) == "Function" for base in around.bases):
         return True  # `torch.autograd.Function` runs with gradients off
+    if _switches_process(ctx):
+        return True
     if function is None:
         return False
     evaluates = bool(_EVALUATION.search(function.name))
     return evaluates or any(_OFF.search(ctx.text(decorator)) for decorator in function.decorator_list)
+
+
+def _switches_process(ctx: Context) -> bool:
+    """Whether another file switches gradients off for whatever it calls: `torch.set_grad_enabled(False)`."""
+    off = ("const", "bool", False)
+    return ctx.program.mentions(("set_grad_enabled",)) and any(
+        isinstance(call.func, str) and call.func.endswith("set_grad_enabled") and call.args == (off,)
+        for summary in ctx.program.summaries.values()
+        for facts in summary.functions.values()
+        for call in facts.calls
+    )
+
+
+def _draws(node: ast.Call, ctx: Context) -> bool:
+    """Whether a forward is for a picture: drawing takes far longer, and is not done on every step."""
+    function = ctx.tree.function_of(node)
+    return function is not None and any(
+        isinstance(part, ast.Call) and (ctx.target(part.func) or "").startswith("matplotlib.")
+        for part in ast.walk(function)
+    )
 
 
 def _model(node: ast.Call) -> str:
