@@ -18,7 +18,9 @@ _READ_FUNCTIONS = frozenset(
     if not name.startswith("numpy.") and name not in ("builtins.list", "builtins.tuple", "builtins.set")
 ) - {"round"}
 _ITERATING = frozenset({"min", "max", "sorted", "any", "all"})
-READ_NAMES = (*READ_METHODS, *sorted({name.rpartition(".")[2] for name in _READ_FUNCTIONS}), "get_scale")
+#: Methods of a gradient scaler that read its scale.
+_SCALER_READS = ("get_scale", "state_dict")
+READ_NAMES = (*READ_METHODS, *sorted({name.rpartition(".")[2] for name in _READ_FUNCTIONS}), *_SCALER_READS)
 #: Words that code which means to run on an accelerator cannot do without.
 _ACCELERATOR_WORDS = frozenset(
     "cuda device to_device Accelerator accelerator Fabric LightningModule pl xpu npu local_rank get_device".split()
@@ -56,7 +58,7 @@ def device_read(node: ast.AST, ctx: Context) -> Read | None:
     if not isinstance(node, ast.Call):
         return None
     name = callee_name(node)
-    if isinstance(node.func, ast.Attribute) and name in ("item", "tolist", "cpu", "to", "get_scale"):
+    if isinstance(node.func, ast.Attribute) and name in (*READ_METHODS, *_SCALER_READS):
         return _read_by_method(node, node.func.value, name, ctx)
     if name not in READ_NAMES or not node.args or ctx.target(node.func) not in _READ_FUNCTIONS:
         return None
@@ -71,7 +73,7 @@ def device_read(node: ast.AST, ctx: Context) -> Read | None:
 
 
 def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) -> Read | None:
-    if name == "get_scale":
+    if name in _SCALER_READS:
         kind = ctx.kind(value)
         return Read(value, kind.certainty) if kind.tag is Tag.SCALER else None
     if name in ("cpu", "to") and not _goes_to_host(call, name, ctx):
@@ -100,15 +102,22 @@ def _is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context) -> bool:
     """Whether nothing is known of what is read in a forward or a step, and nothing speaks for the host: no numpy,
     lengths or tokenizers in it, and a program, or for a step a file, that means to use an accelerator.
     """
-    if kind.known or kind.place is not Place.UNKNOWN:
+    if (kind.known and kind.tag is not Tag.OUTPUT) or kind.place is not Place.UNKNOWN:
         return False
-    if not (in_forward(value, ctx) or (ctx.role(value) in _STEP_ROLES and ctx.mentions(*_ACCELERATOR_WORDS))):
+    if not (in_forward(value, ctx) or (ctx.role(value) in _STEP_ROLES and _means_accelerator(value, ctx))):
         return False
     names = (getattr(part, "id", "") or getattr(part, "attr", "") for part in ast.walk(value))
     if not uses_accelerator(ctx) or any(_HOST_NAME.search(name) for name in names):
         return False
     around = ctx.tree.function_of(value)
     return around is None or not any(isinstance(part, ast.Name) and part.id in ARRAYS for part in ast.walk(around))
+
+
+def _means_accelerator(node: ast.AST, ctx: Context) -> bool:
+    """Whether the file means to run on an accelerator, or the turn of the loop trains a model of such a program."""
+    return ctx.mentions(*_ACCELERATOR_WORDS) or any(
+        isinstance(part, ast.Call) and callee_name(part) in _BACKWARD for part in ctx.walk(region_of(node, ctx))
+    )
 
 
 def _is_unknown_value(value: ast.expr, ctx: Context) -> bool:
@@ -156,7 +165,20 @@ def kind_on_device(kind: Kind, node: ast.expr, ctx: Context) -> Confidence | Non
     # What a module's forward or a training step is handed has been moved before.
     if kind.place is Place.UNKNOWN and kind.how.startswith(("annotated as", "used as")) and _is_handed(node, ctx):
         return Confidence.MEDIUM
+    if kind.place is Place.UNKNOWN and kind.how.startswith("a result of `torch.") and _is_trained_on(node, ctx):
+        return Confidence.MEDIUM
     return None
+
+
+def _is_trained_on(node: ast.expr, ctx: Context) -> bool:
+    """Whether what torch computes of values that nothing is known of belongs to a step of training: on the device,
+    unless a name in it speaks for the host.
+    """
+    if ctx.role(node) != "train" or not uses_accelerator(ctx):
+        return False
+    exprs = (node, *ctx.inference.origins(node))
+    names = (getattr(part, "id", "") or getattr(part, "attr", "") for expr in exprs for part in ast.walk(expr))
+    return not any(_HOST_NAME.search(name) for name in names)
 
 
 def _is_handed(node: ast.expr, ctx: Context) -> bool:

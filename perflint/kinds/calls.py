@@ -9,7 +9,8 @@ from perflint.kinds import library, methods, operations, promises
 from perflint.kinds.arguments import Arguments, Thunk, given
 from perflint.kinds.defaults import Defaults
 from perflint.kinds.frames import Frame
-from perflint.kinds.kind import NEVER, NONE, UNKNOWN, Kind, Tag, join, sequence
+from perflint.kinds.kind import NAMED_BATCH, NEVER, NONE, UNKNOWN, Kind, Tag, join, sequence
+from perflint.program.conventions import ITERATOR_NAME, looks_like_loader
 from perflint.program.refs import CLASS, FUNCTION, Ref
 from perflint.source.bindings import key_of
 
@@ -52,13 +53,17 @@ class Calls:
         if callee.qualified == "builtins.map" and not callee.path and len(arguments) > 1:
             return self._mapped(arguments)
         if callee.qualified == "builtins.next" and not callee.path and len(arguments):
-            return self._next(arguments)
+            return self._next(arguments, node.args[0] if node.args else None)
         default = self.defaults.at(node, frame) if callee.qualified.startswith("torch.") else None
         return self.value(callee, arguments, default)
 
-    def _next(self, arguments: Arguments) -> Kind:
+    def _next(self, arguments: Arguments, iterator: ast.expr | None) -> Kind:
         """`next(iterator)`, or a default: None where there is no more says that it may be None."""
         found = self.inference.iterate(arguments.at(0) or UNKNOWN)
+        if not found.known and isinstance(iterator, (ast.Name, ast.Attribute)):
+            name = iterator.id if isinstance(iterator, ast.Name) else iterator.attr
+            if name.strip("_") == "data" or looks_like_loader(name) or ITERATOR_NAME.search(name):
+                found = NAMED_BATCH
         default = arguments.at(1)
         return found if default is None else join((found, default))
 

@@ -162,6 +162,8 @@ UNKNOWN = Kind(Tag.UNKNOWN, certainty=Confidence.LOW)
 NEVER = Kind(Tag.NEVER)
 NONE = Kind(Tag.NONE)
 NUMBER = Kind(Tag.NUMBER)
+#: What a loader that only its name tells gives.
+NAMED_BATCH = Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, how="a batch of what is named a loader")
 STRING = Kind(Tag.STRING)
 SHAPE = Kind(Tag.SHAPE, element=NUMBER)
 DTYPE = Kind(Tag.DTYPE)

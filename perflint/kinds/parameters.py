@@ -13,7 +13,7 @@ from perflint.facts.summary import MODULE, Value
 from perflint.finding import Confidence
 from perflint.kinds import promises
 from perflint.kinds.arguments import Arguments
-from perflint.kinds.kind import UNKNOWN, Device, Kind, Place, Tag, join, mapping, sequence, tensor
+from perflint.kinds.kind import NAMED_BATCH, UNKNOWN, Device, Kind, Place, Tag, join, mapping, sequence, tensor
 from perflint.kinds.operations import part_of
 from perflint.program.conventions import looks_like_loader
 from perflint.program.heat import is_test
@@ -353,7 +353,7 @@ def _written_name(func: ast.expr) -> str:
 _NAMED_LOADER = Kind(
     Tag.LOADER,
     Place.HOST,
-    element=Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, how="a batch of what is named a loader"),
+    element=NAMED_BATCH,
     certainty=Confidence.MEDIUM,
     how="named as a loader",
 )
