@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
-from perflint.api import Context
+from perflint.api import Context, callee_name, is_constant
 
 #: Functions that nobody calls on every step, whatever leads to them: checkpoints, exports, set-up.
 _RARELY = re.compile(
@@ -25,3 +26,112 @@ def runs_rarely(node: ast.AST, ctx: Context) -> bool:
     # The first hop is the root of heat itself; the later ones are the functions that are called on the way.
     names = (_NAME.match(hop.text) for hop in route[1:])
     return any(name is not None and _RARELY.search(name.group().rpartition(".")[2]) for name in names)
+
+
+#: Steps of a loop that are too few to train anything.
+_FEW = 20
+
+
+def is_tried_out(node: ast.AST, ctx: Context) -> bool:
+    """Whether `node` only runs to try something out: in a loop of a handful of steps that is written so, in the
+    stand-in of an operation that an exporter traces, or in an operation that nothing applies.
+    """
+    loops = [loop for loop in ctx.loops(node) if ctx.is_root_loop(loop)]
+    if loops and all(_turns_few_times(loop, ctx) for loop in loops):
+        return True
+    function = ctx.tree.function_of(node)
+    owner = ctx.tree.parent(function) if function is not None else None
+    if not isinstance(owner, ast.ClassDef) or not any(_is_operation(base, ctx) for base in owner.bases):
+        return False
+    methods = {item.name for item in owner.body if isinstance(item, ast.FunctionDef)}
+    return ("symbolic" in methods and "backward" not in methods) or not _is_used(owner, ctx)
+
+
+def _turns_few_times(loop: ast.AST, ctx: Context) -> bool:
+    """`for step in range(10)`, also with the number by its name."""
+    if not isinstance(loop, ast.For) or not ctx.is_call_of(loop.iter, "range"):
+        return False
+    assert isinstance(loop.iter, ast.Call)
+    if len(loop.iter.args) != 1:
+        return False
+    turns = loop.iter.args[0]
+    if isinstance(turns, ast.Name):
+        origins = ctx.inference.origins(turns)
+        turns = origins[0] if len(origins) == 1 else turns
+    return isinstance(turns, ast.Constant) and isinstance(turns.value, int) and turns.value <= _FEW
+
+
+def _is_operation(base: ast.expr, ctx: Context) -> bool:
+    return ctx.target(base) in ("torch.autograd.Function", "torch.autograd.function.Function")
+
+
+def _is_used(owner: ast.ClassDef, ctx: Context) -> bool:
+    """Whether a class is named anywhere outside of itself."""
+    if any(ctx.program.mentions((owner.name,), (path,)) for path in ctx.program.summaries if path != ctx.path):
+        return True
+    inside = {id(part) for part in ast.walk(owner)}
+    return any(
+        (isinstance(part, ast.Name) and part.id == owner.name)
+        or (isinstance(part, ast.Constant) and part.value == owner.name)
+        for part in ast.walk(ctx.tree.module)
+        if id(part) not in inside
+    )
+
+
+def is_fallback(node: ast.AST, ctx: Context) -> bool:
+    """Whether `node` only runs where an argument is None that every call in sight gives, or that has to be given."""
+    function = ctx.tree.function_of(node)
+    if function is None:
+        return False
+    missing = {name for name in _missing_around(node, ctx) if name in _parameters(function)}
+    return any(not _may_be_missing(name, function, ctx) for name in missing)
+
+
+def _missing_around(node: ast.AST, ctx: Context) -> Iterator[str]:
+    """The names that are None where `node` runs: `if x is None`, `if not exists(x)`, `x if x is not None else ...`."""
+    child = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return
+        if isinstance(outer, ast.If):
+            yield from _none_in(outer.test, truth=child in outer.body)
+        elif isinstance(outer, ast.IfExp) and child is not outer.test:
+            yield from _none_in(outer.test, truth=child is outer.body)
+        child = outer
+
+
+def _none_in(test: ast.expr, *, truth: bool) -> Iterator[str]:
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, truth = test.operand, not truth
+    if isinstance(test, ast.Call) and callee_name(test) == "exists" and len(test.args) == 1 and not truth:
+        value: ast.expr | None = test.args[0]
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and is_constant(test.comparators[0], None):
+        value = test.left if isinstance(test.ops[0], ast.Is if truth else ast.IsNot) else None
+    else:
+        value = None
+    if isinstance(value, ast.Name):
+        yield value.id
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    given = function.args
+    return {item.arg for item in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
+
+
+def _may_be_missing(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> bool:
+    """Whether a call may leave a parameter out, or hands over None; where no call is in sight, whether it may."""
+    scope = ctx.own_scope(function)
+    required = not _has_default(name, function)
+    for edge in ctx.program.callers(scope):
+        value = ctx.program.argument(edge, name)
+        if (value is None and not required) or (isinstance(value, tuple) and value[:2] == ("const", "NoneType")):
+            return True
+    return not required and not ctx.program.callers(scope)
+
+
+def _has_default(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    given = function.args
+    positional = [item.arg for item in (*given.posonlyargs, *given.args)]
+    with_default = positional[len(positional) - len(given.defaults) :]
+    by_name = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    return name in with_default or any(item.arg == name and default is not None for item, default in by_name)

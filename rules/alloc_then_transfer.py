@@ -28,12 +28,15 @@ from perflint.api import (
     tensors,
 )
 
+from ._rarely import is_fallback, is_tried_out
 from ._transfers import constructor
 
 #: Whose work is the data they are given: `device=` makes the same copy.
 _COPIES = tensors.COPYING_CONSTRUCTORS
 _MADE = (tensors.CONSTRUCTORS - _COPIES - {"torch.from_file", "torch.empty_strided"}) | {"torch.tensor"}
 _INTEGERS = frozenset({"torch.arange", "torch.tril_indices", "torch.triu_indices"})
+_SIZED = frozenset({"torch.zeros", "torch.ones", "torch.empty", "torch.rand", "torch.randn"})
+_EPOCH = re.compile(r"epoch", re.IGNORECASE)
 _LOOKS_LIKE_TYPE = re.compile(r"type|^d?t$|float|int|half|cpu|host", re.IGNORECASE)
 _LITERALS = (ast.Constant, ast.List, ast.Tuple)
 
@@ -51,8 +54,11 @@ class AllocThenTransfer(Rule):
     where the type is to be that of `x`, too.
 
     When to leave it
-    Outside hot code the difference does not show; what runs once is not reported. `torch.from_numpy`, `torch.stack`
-    and `torch.cat` have no `device=`, nor have the legacy `torch.FloatTensor(...)`. Tensors that are used on the host
+    Outside hot code the difference does not show. What runs once is not reported. Once an epoch it is worth next to
+    nothing as well: the impact says low there, and random tensors and the input of a warm-up are left alone. Nor is
+    code reported that only tries something out (a loop of ten steps, the stand-in that an exporter traces) or that
+    nothing calls, nor what replaces an argument which every call gives. `torch.from_numpy`, `torch.stack` and
+    `torch.cat` have no `device=`, nor have the legacy `torch.FloatTensor(...)`. Tensors that are used on the host
     first, `nn.Parameter(torch.zeros(n)).to(device)`, constructors with `pin_memory=True` or a `generator=`, and code
     under `with torch.device(...)` or `set_default_device`, where `.to` does nothing: all silent.
 
@@ -80,6 +86,8 @@ class AllocThenTransfer(Rule):
         function = ctx.target(made.func)
         assert function is not None
         if not _is_ours(made, function, ctx) or _has_default_device(made, ctx):
+            return
+        if is_tried_out(node, ctx) or is_fallback(node, ctx) or not _is_worth_it(node, function, ctx):
             return
         short = function.removeprefix("torch.")
         hot = ctx.heat(node) >= Heat.STEP
@@ -115,13 +123,35 @@ def _goes_to_device(node: ast.Call, ctx: Context) -> bool:
     return False
 
 
+def _is_worth_it(node: ast.Call, function: str, ctx: Context) -> bool:
+    """Whether what runs once an epoch is worth a word: there only what the device makes as well as the host, in an
+    epoch's own code and not as a made-up input that a model is warmed up with.
+    """
+    if ctx.heat(node) >= Heat.STEP:
+        return True
+    if function in tensors.RANDOM_CONSTRUCTORS:
+        return False
+    _, route, _ = ctx.heat_and_route(node)
+    if not route or not _EPOCH.search(route[0].text):
+        return False
+    child: ast.AST = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, ast.stmt):
+            break
+        if isinstance(outer, ast.Call) and child is not outer.func and ctx.kind(outer.func).tag is Tag.MODULE:
+            return False
+        child = outer
+    return True
+
+
 def _is_ours(made: ast.Call, function: str, ctx: Context) -> bool:
     """Whether the constructor makes its tensor on the host and could make it elsewhere."""
     if any(keyword(made, name) is not None for name in ("device", "pin_memory", "generator", "out")):
         return False
     if any(item.arg is None for item in made.keywords):
         return False
-    if len(made.args) == 1 and function not in _COPIES and is_constant(made.args[0], 0):
+    sizes = made.args[0].elts if len(made.args) == 1 and isinstance(made.args[0], (ast.Tuple, ast.List)) else made.args
+    if function in _SIZED and any(is_constant(item, 0) for item in sizes):
         return False  # nothing is copied where there is nothing
     if function in tensors.LIKE_CONSTRUCTORS:
         return bool(made.args) and ctx.kind(made.args[0]).place is Place.HOST
