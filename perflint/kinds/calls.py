@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from perflint.kinds import library, methods, operations, promises
 from perflint.kinds.arguments import Arguments, Thunk, given
+from perflint.kinds.classes import Classes
 from perflint.kinds.defaults import Defaults
+from perflint.kinds.evaluating import Evaluating
 from perflint.kinds.frames import Frame
 from perflint.kinds.kind import NAMED_BATCH, NEVER, NONE, UNKNOWN, Kind, Tag, join, sequence
+from perflint.kinds.narrowing import Narrowing
+from perflint.kinds.parameters import Parameters
+from perflint.kinds.values import Values
 from perflint.program.conventions import ITERATOR_NAME, looks_like_loader
 from perflint.program.refs import CLASS, FUNCTION, Ref
 from perflint.source.bindings import key_of
-
-if TYPE_CHECKING:
-    from perflint.kinds.inference import Inference
 
 #: How many of the project's functions deep a call is followed.
 _DEPTH = 5
@@ -23,9 +24,15 @@ _MODULE = "<module>"
 
 
 class Calls:
-    def __init__(self, inference: Inference) -> None:
+    def __init__(
+        self, inference: Evaluating, classes: Classes, parameters: Parameters, narrowing: Narrowing, values: Values
+    ) -> None:
         self.inference = inference
-        self.defaults = Defaults(inference)
+        self.classes = classes
+        self.parameters = parameters
+        self.narrowing = narrowing
+        self.values = values
+        self.defaults = Defaults(inference.tree, inference.eval)
         self._runs: dict[object, Kind] = {}
         self._depth = 0
 
@@ -38,7 +45,7 @@ class Calls:
         func = node.func
         if isinstance(func, ast.Attribute):
             if _is_super(func.value):
-                return self.inference.classes.call_super(func, arguments)
+                return self.classes.call_super(func, arguments)
             base = self.inference.eval(func.value, frame)
             if not (base.tag in (Tag.FUNCTION, Tag.CLASS) and not base.path):
                 return self.method(base, func.attr, arguments, self._written(node))
@@ -82,11 +89,9 @@ class Calls:
                 return self._fed(library.call(callee.qualified, arguments, default), arguments)
             if callee.tag is Tag.FUNCTION:
                 return self.run(Ref(FUNCTION, callee.path, callee.qualified), arguments)
-            return self._fed(
-                self.inference.classes.instance(Ref(CLASS, callee.path, callee.qualified), arguments), arguments
-            )
+            return self._fed(self.classes.instance(Ref(CLASS, callee.path, callee.qualified), arguments), arguments)
         if callee.path and callee.tag in (Tag.MODULE, Tag.INSTANCE, Tag.LOADER, Tag.DATASET):
-            found = self.inference.classes.call_instance(callee, arguments)
+            found = self.classes.call_instance(callee, arguments)
             if found is not None:
                 return found
         return methods.called(callee, arguments)
@@ -108,7 +113,7 @@ class Calls:
         if base.path:
             if base.qualified == _MODULE:
                 return self.value(self.inference.member(base, name), arguments)
-            found = self.inference.classes.call_method(base, name, arguments)
+            found = self.classes.call_method(base, name, arguments)
             if found is not None:
                 return found
         return methods.method(base, name, arguments, written)
@@ -174,15 +179,15 @@ class Calls:
 
     def _returned(self, function: Ref, arguments: Arguments, receiver: Kind | None) -> Kind:
         if function.path != self.inference.path:
-            return self.inference.values.run(function, arguments, receiver)
-        node = self.inference.classes.function_node(function.name)
+            return self.values.run(function, arguments, receiver)
+        node = self.classes.function_node(function.name)
         if node is None:
             return UNKNOWN
         if isinstance(node, ast.Lambda):
-            frame = Frame(node, self.inference.parameters.bound(node, arguments, receiver))
+            frame = Frame(node, self.parameters.bound(node, arguments, receiver))
             return self.inference.eval(node.body, frame)
-        frame = Frame(node, self.inference.parameters.bound(node, arguments, receiver))
-        returns, yields, generator = self.inference.classes.results(node)
+        frame = Frame(node, self.parameters.bound(node, arguments, receiver))
+        returns, yields, generator = self.classes.results(node)
         if generator:
             return sequence(join(self.inference.eval(item, frame) for item in yields) if yields else UNKNOWN)
         if isinstance(node, ast.AsyncFunctionDef):
@@ -193,7 +198,7 @@ class Calls:
     def _result(self, node: ast.expr | None, frame: Frame) -> Kind:
         if node is None:
             return NONE
-        if not self.inference.narrowing.possible(node, frame):
+        if not self.narrowing.possible(node, frame):
             return NEVER
         return self.inference.eval(node, frame)
 

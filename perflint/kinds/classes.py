@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.facts.survey import lambda_name
 from perflint.finding import Confidence
 from perflint.kinds import library, methods, promises
 from perflint.kinds.arguments import NO_ARGUMENTS, Arguments
+from perflint.kinds.evaluating import Evaluating
 from perflint.kinds.kind import NEVER, NUMBER, UNKNOWN, Device, Kind, Place, Tag, join, leaf_place
 from perflint.kinds.operations import iterate
+from perflint.kinds.values import Values
 from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, Ref, Scope
 from perflint.pytorch import frameworks, loaders, modules, wrappers
 from perflint.pytorch.names import canonical, last
 from perflint.source.bindings import Binding, Definition
 from perflint.source.tree import FunctionNode
 from perflint.source.walk import children
-
-if TYPE_CHECKING:
-    from perflint.kinds.inference import Inference
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property", "torch.jit.unused"})
@@ -31,8 +29,9 @@ _MODULE = "<module>"
 
 
 class Classes:
-    def __init__(self, inference: Inference) -> None:
+    def __init__(self, inference: Evaluating, values: Values) -> None:
         self.inference = inference
+        self.values = values
         self._nodes: dict[str, ast.AST] | None = None
         self._lambdas: dict[str, ast.Lambda] = {}
         self._results: dict[int, tuple[list[ast.expr | None], list[ast.expr], bool]] = {}
@@ -224,7 +223,7 @@ class Classes:
         if owner.path == self.inference.path:
             found = self._attribute_here(owner, name)
         else:
-            found = self.inference.values.class_attribute(owner, name)
+            found = self.values.class_attribute(owner, name)
         if found is None:
             return None
         return placed(self._inside(found, base), base)

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from perflint.kinds import transfers
 from perflint.kinds.frames import Frame
 from perflint.kinds.kind import UNKNOWN, Device, Kind, Tag
-
-if TYPE_CHECKING:
-    from perflint.kinds.inference import Inference
+from perflint.source.tree import Tree
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Defaults:
-    def __init__(self, inference: Inference) -> None:
-        self.inference = inference
+    """The defaults of one file. `evaluate` gives the kinds of what is written there."""
+
+    def __init__(self, tree: Tree, evaluate: Callable[[ast.expr, Frame | None], Kind]) -> None:
+        self.tree = tree
+        self.evaluate = evaluate
         self._known: Kind | bool | None = False
 
     def at(self, node: ast.AST, frame: Frame | None = None) -> Kind | None:
         """The device that new tensors are made on at `node`, when `with torch.device(...)` or a default says so."""
-        for outer in self.inference.tree.ancestors(node):
+        for outer in self.tree.ancestors(node):
             if isinstance(outer, (ast.With, ast.AsyncWith)):
                 for item in outer.items:
                     if item.context_expr is node:
@@ -40,7 +41,7 @@ class Defaults:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if name != "device":
                 return None
-        found = self.inference.eval(node, frame)
+        found = self.evaluate(node, frame)
         return found if found.tag is Tag.DEVICE else None
 
     def _file_default(self) -> Kind | None:
@@ -48,17 +49,14 @@ class Defaults:
         if self._known is not False:
             return self._known  # type: ignore[return-value]
         self._known = None
-        if (
-            "set_default_device" in self.inference.tree.source.text
-            or "set_default_tensor_type" in self.inference.tree.source.text
-        ):
-            for top in self.inference.tree.module.body:
-                for node in self.inference.tree.walk(top):
+        if "set_default_device" in self.tree.source.text or "set_default_tensor_type" in self.tree.source.text:
+            for top in self.tree.module.body:
+                for node in self.tree.walk(top):
                     if isinstance(node, ast.Call) and _last_name(node.func) in (
                         "set_default_device",
                         "set_default_tensor_type",
                     ):
-                        self.inference.tree.link(top)
+                        self.tree.link(top)
                         self._known = self._default_of(node)
         return self._known
 
@@ -66,7 +64,7 @@ class Defaults:
         if _last_name(node.func) == "set_default_tensor_type":
             written = ast.unparse(node.args[0]) if node.args else ""
             return Kind(Tag.DEVICE, device=Device.CUDA if "cuda" in written else Device.CPU)
-        given = self.inference.eval(node.args[0], None) if node.args else UNKNOWN
+        given = self.evaluate(node.args[0], None) if node.args else UNKNOWN
         return Kind(Tag.DEVICE, device=transfers.device_of(given))
 
 

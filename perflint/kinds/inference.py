@@ -57,12 +57,12 @@ class Inference:
         self.path = tree.source.path
         self.flow = flow or Flow(tree)
         self.program = program or program_of(self.path, tree.module, tree.source.lines)
-        self.classes = Classes(self)
-        self.parameters = Parameters(self)
-        self.narrowing = Narrowing(self)
-        self.values = Values(self)
-        self.calls = Calls(self)
         self.guard = Guard()
+        self.narrowing = Narrowing(self.tree, self.flow, self.eval)
+        self.values = Values(self)
+        self.classes = Classes(self, self.values)
+        self.parameters = Parameters(self, self.classes, self.values)
+        self.calls = Calls(self, self.classes, self.parameters, self.narrowing, self.values)
         self._memo: dict[int, Kind] = {}
 
     def close(self) -> None:

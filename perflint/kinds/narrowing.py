@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from perflint.finding import Confidence
+from perflint.kinds.frames import Frame
 from perflint.kinds.kind import ARRAY, NEVER, NUMBER, STRING, Kind, Tag, mapping, sequence, tensor
 from perflint.kinds.operations import part_of
-
-if TYPE_CHECKING:
-    from perflint.kinds.frames import Frame
-    from perflint.kinds.inference import Inference
+from perflint.source.flow import Flow
+from perflint.source.tree import Tree
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _JUMPS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -46,8 +44,12 @@ Fact = tuple[ast.expr, bool]
 
 
 class Narrowing:
-    def __init__(self, inference: Inference) -> None:
-        self.inference = inference
+    """Asks for the kinds of the tests' own parts with `evaluate`."""
+
+    def __init__(self, tree: Tree, flow: Flow, evaluate: Callable[[ast.expr, Frame | None], Kind]) -> None:
+        self.tree = tree
+        self.flow = flow
+        self.evaluate = evaluate
 
     def narrow(self, use: ast.Name, kind: Kind, frame: Frame | None) -> Kind:
         """`kind`, the joined kind of the definitions that reach `use`, after the tests on the way to it."""
@@ -67,7 +69,7 @@ class Narrowing:
             subject = _subject(test)
             if subject is None or not self._type_test(test):
                 continue
-            before = self.inference.eval(subject, frame)
+            before = self.evaluate(subject, frame)
             if before.tag is Tag.NEVER or self._apply(before, test, set(), truth=truth, frame=frame).tag is Tag.NEVER:
                 return False
         return True
@@ -80,9 +82,9 @@ class Narrowing:
         """Whether the test and the use see the same definitions."""
         if subject is use:
             return False
-        definitions = self.inference.flow.definitions
+        definitions = self.flow.definitions
         if isinstance(subject.ctx, ast.Store):
-            bound = self.inference.flow.definition_at(subject)
+            bound = self.flow.definition_at(subject)
             left = {id(bound.node)} if bound is not None else set()
         else:
             left = {id(item.node) for item in definitions(subject)}
@@ -90,7 +92,7 @@ class Narrowing:
 
     def _facts(self, node: ast.AST) -> Iterator[Fact]:
         """Tests that are known to be true or false where `node` is evaluated, outermost last."""
-        tree = self.inference.tree
+        tree = self.tree
         child = node
         for outer in tree.ancestors(node):
             if isinstance(outer, ast.IfExp) and child is not outer.test:
@@ -139,7 +141,7 @@ class Narrowing:
 
     def _wanted(self, test: ast.Call, frame: Frame | None) -> set[Tag]:
         """The tags a type test asks for; empty when it is not understood."""
-        name = self.inference.eval(test.func, frame).qualified
+        name = self.evaluate(test.func, frame).qualified
         if name == "torch.is_tensor":
             return {Tag.TENSOR}
         if name != "builtins.isinstance" or len(test.args) != 2:
@@ -148,7 +150,7 @@ class Narrowing:
         nodes = types.elts if isinstance(types, ast.Tuple) else _alternatives(types)
         found: set[Tag] = set()
         for node in nodes:
-            qualified = self.inference.eval(node, frame).qualified
+            qualified = self.evaluate(node, frame).qualified
             tag = _TAGS.get(qualified) or _LAST_TAGS.get(qualified.rpartition(".")[2])
             if tag is None:
                 return set()

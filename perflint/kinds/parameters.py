@@ -13,8 +13,11 @@ from perflint.facts.summary import MODULE, Value
 from perflint.finding import Confidence
 from perflint.kinds import promises
 from perflint.kinds.arguments import Arguments
+from perflint.kinds.classes import Classes
+from perflint.kinds.evaluating import Evaluating
 from perflint.kinds.kind import NAMED_BATCH, UNKNOWN, Device, Kind, Place, Tag, join, mapping, sequence, tensor
 from perflint.kinds.operations import part_of
+from perflint.kinds.values import Values
 from perflint.program.conventions import looks_like_loader
 from perflint.program.heat import is_test
 from perflint.program.refs import CLASS, Ref, Scope
@@ -23,7 +26,6 @@ from perflint.source.bindings import Definition
 from perflint.source.tree import FunctionNode
 
 if TYPE_CHECKING:
-    from perflint.kinds.inference import Inference
     from perflint.program.callgraph import Edge
 
 #: Kinds that say little of what other callers pass.
@@ -34,8 +36,10 @@ _CALLER_DEPTH = 3
 
 
 class Parameters:
-    def __init__(self, inference: Inference) -> None:
+    def __init__(self, inference: Evaluating, classes: Classes, values: Values) -> None:
         self.inference = inference
+        self.classes = classes
+        self.values = values
         self._known: dict[int, Kind] = {}
         self._asking: list[int] = []
         self._calls: dict[int, dict[tuple[int, int], list[ast.Call]]] = {}
@@ -94,12 +98,12 @@ class Parameters:
         ref = self._ref(cls)
         if _decorated(function, "classmethod") or function.name in ("__new__", "__init_subclass__"):
             return Kind(Tag.CLASS, qualified=ref.name, path=ref.path)
-        made = self.inference.classes.instance(ref)
+        made = self.classes.instance(ref)
         return made.but(place=Place.MODULE) if made.tag is Tag.MODULE else made
 
     def _from_hook(self, function: FunctionNode, cls: ast.ClassDef, place: int) -> Kind | None:
         # A framework's own repository holds its base classes as project classes: their last names count too.
-        bases = [base.name for base in self.inference.classes.mro(self._ref(cls))[1:]]
+        bases = [base.name for base in self.classes.mro(self._ref(cls))[1:]]
         hook = frameworks.hook_of(bases, function.name)
         if hook is None or place < 0:
             return None
@@ -148,7 +152,7 @@ class Parameters:
         return found
 
     def _is_module(self, cls: ast.ClassDef) -> bool:
-        return self.inference.classes.is_module(self._ref(cls))
+        return self.classes.is_module(self._ref(cls))
 
     def _default(self, function: FunctionNode, argument: ast.arg) -> Kind:
         value = default_of(function, argument.arg)
@@ -248,7 +252,7 @@ class Parameters:
         inference = self.inference
         if edge.caller.path != inference.path:
             value = inference.program.argument(edge, name)
-            return inference.values.value(value, edge.caller) if value is not None else None
+            return self.values.value(value, edge.caller) if value is not None else None
         facts = inference.program.summaries[inference.path].functions[edge.caller.function].calls[edge.index]
         call = self._call_at(facts.line, facts.column, _last(facts.func))
         if call is None:

@@ -5,17 +5,13 @@ The same tables as for trees, without flow: a name is whatever any of its assign
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perflint.facts.summary import MODULE, FunctionFacts, Value
 from perflint.finding import Confidence
 from perflint.kinds import operations, promises, transfers
 from perflint.kinds.arguments import Arguments, Thunk
+from perflint.kinds.evaluating import Evaluating
 from perflint.kinds.kind import NONE, NUMBER, STRING, UNKNOWN, Device, Kind, Place, Tag, join, mapping, sequence
 from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, MODULE_REF, Ref, Scope
-
-if TYPE_CHECKING:
-    from perflint.kinds.inference import Inference
 
 _DEPTH = 40
 
@@ -29,7 +25,7 @@ class Env(dict[str, Kind]):
 
 
 class Values:
-    def __init__(self, inference: Inference) -> None:
+    def __init__(self, inference: Evaluating) -> None:
         self.inference = inference
         self._empty = Env()
         #: Answers in the making are known by their environment's identity, so none may go before the file is done.
