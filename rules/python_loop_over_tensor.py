@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from perflint.api import Confidence, Context, Finding, Heat, Impact, Loops, Rule, Tag, is_test
 
 from ._loops import names_in
+from ._turns import TurnRead, read_by_turns
 
+#: Text of an expression up to this length is shown whole.
+_SHORT = 60
 #: Loops of fewer turns are not worth a word.
 _FEW = 10
 #: What there are few of.
@@ -32,14 +35,18 @@ class PythonLoopOverTensor(Rule):
     Each turn slices the tensor, launches its operations for one row and writes the result back. The work of 1,000
     turns that each treat one number took 1,500 times as long as the one operation on all of them (measured on a CPU).
 
+    A loop that reads an element on the host in each turn (`x[i].item()`, `if mask[i]:`) waits for the device as often.
+
     What to write instead
     The same operation on the whole tensor, with the index as `torch.arange(n)` where the loop computes with it, and
-    with broadcasting where the rows share an operand.
+    with broadcasting where the rows share an operand. Where the host has to decide by each value: `x.tolist()` once
+    before the loop, which is one wait, and a loop over Python numbers (32 times as fast as the loop over the tensor,
+    on a CPU).
 
     When to leave it
     Where a turn reads what an earlier one wrote, where rows have lengths of their own, and in loops of a few turns,
-    such as those over layers, heads or levels. perflint speaks only of loops whose statements each compute one row
-    element by element from the same row of other tensors, and that run on every step.
+    such as those over layers, heads or levels. perflint speaks only of loops that run on every step, and either read
+    an element of a device tensor in each turn or compute one row element by element from the same row of other tensors.
 
     Fix safety
     There is no automatic fix: how the operands broadcast depends on their shapes.
@@ -47,16 +54,22 @@ class PythonLoopOverTensor(Rule):
 
     code, name = "TPL603", "python-loop-over-tensor"
     impact = Impact.HIGH
-    listens = (Loops("range"),)
+    listens = (Loops("range", "item", "tolist", "nonzero", "unique", "int", "float"),)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if not isinstance(node, ast.For) or is_test(ctx.path) or not isinstance(node.target, ast.Name):
+        if not isinstance(node, ast.For) or is_test(ctx.path) or ctx.body_heat(node) < Heat.STEP:
+            return
+        read = read_by_turns(node, ctx) if not _SMALL.search(ctx.text(node.target)) else None
+        if read is not None:
+            yield self._reads(node, read, ctx)
+            return
+        if not isinstance(node.target, ast.Name):
             return
         if node.orelse or _SMALL.search(ctx.text(node.target)) or not _is_long(node.iter, ctx):
             return
         written = [_written(statement, node.target.id) for statement in node.body]
         tensors = {name for name in written if name}
-        if not tensors or len(tensors) != len(node.body) or ctx.body_heat(node) < Heat.STEP:
+        if not tensors or len(tensors) != len(node.body):
             return
         if not all(_is_by_element(statement, node.target.id, tensors, ctx) for statement in node.body):
             return
@@ -67,6 +80,20 @@ class PythonLoopOverTensor(Rule):
             f"This loop computes `{name}` one index at a time, though no turn needs another.",
             advice=f"Compute all of `{name}` with one operation on whole tensors.",
             confidence=Confidence.MEDIUM,
+        )
+
+    def _reads(self, node: ast.For, read: TurnRead, ctx: Context) -> Finding:
+        text = ctx.text(read.at)
+        short = text if len(text) <= _SHORT else "a value"
+        return self.finding(
+            node,
+            ctx,
+            f"This loop goes through `{read.tensor}` one element at a time, and in each turn the host waits for "
+            f"`{short}`.",
+            advice="Fetch what the host has to know once before the loop, with `.tolist()`, or work on all elements with "
+            "operations on whole tensors.",
+            confidence=Confidence.MEDIUM,
+            related=(ctx.hop(read.at, "read on the host in every turn"),),
         )
 
 

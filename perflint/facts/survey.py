@@ -27,6 +27,8 @@ from perflint.facts.summary import (
 
 _HEADER_LENGTH = 90
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+#: A value that says nothing of what it is.
+_ANYTHING: Value = ("const", "object", None)
 _GRAD_CONTEXTS = {False: "no_grad", True: "grad"}
 
 
@@ -320,7 +322,25 @@ class _Surveyor(Expressions):
             self.bind(target, value)
             if type(target) is ast.Name:
                 self.keep_test(target.id, node.value)
+            elif type(target) is ast.Subscript and type(target.value) is ast.Name and self.is_key_of(target):
+                self.scope.bind(target.value.id, _ANYTHING)
         return None
+
+    def is_key_of(self, target: ast.Subscript) -> bool:
+        """Whether `batch[k] = …` stands in a loop over the items or keys of `batch`: then it gives it new contents."""
+        assert isinstance(target.value, ast.Name)
+        if not isinstance(target.slice, ast.Name):
+            return False
+        through = f"{target.value.id}.items", f"{target.value.id}.keys"
+        context = self.context
+        while context >= 0:
+            item = self.scope.contexts[context]
+            if item.kind == "loop":
+                over = self.scope.loops[int(item.detail)].iterable
+                if type(over) is tuple and over[0] == "call" and over[1] in through:
+                    return True
+            context = item.parent
+        return False
 
     def keep_test(self, name: str, value: ast.expr) -> None:
         """`log_now = step % 10 == 0`: a later `if log_now` is the guard that its test is."""

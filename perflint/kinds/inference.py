@@ -218,7 +218,7 @@ class Inference:
         found = self._joined(definitions, frame)
         if found.device is Device.CUDA and found.tag in (Tag.STRING, Tag.DEVICE) and self._overridable(definitions):
             found = found.but(device=Device.MAYBE)
-        if found.tag in (Tag.BATCH, Tag.MAPPING, Tag.SEQUENCE):
+        if found.tag in (Tag.BATCH, Tag.MAPPING, Tag.SEQUENCE) or _may_be_mapping(found):
             found = self._with_new_items(node, found, frame)
         return self.narrowing.narrow(node, found, frame)
 
@@ -349,12 +349,27 @@ class Inference:
         stores, through = self.flow.item_stores(node)
         if not stores or through:
             return kind
+        if kind.tag is Tag.TENSOR:
+            if not all(self._goes_through_keys(item, node.id) for item in stores):
+                return kind
+            kind = kind.but(tag=Tag.BATCH)
         made = join(self.definition_kind(item, frame) for item in stores)
         if not made.known:
             return kind
         if kind.tag is Tag.BATCH:
             return kind.but(place=made.place, device=made.device, pinned=made.pinned, items=(), how=made.how)
         return kind.but(element=made, items=())
+
+    def _goes_through_keys(self, store: Definition, name: str) -> bool:
+        """`for k, v in batch.items(): batch[k] = …`: what is taken for a tensor out of a loader is a mapping."""
+        loops = (outer for outer in self.tree.ancestors(store.node) if isinstance(outer, (ast.For, ast.AsyncFor)))
+        return any(
+            isinstance(loop.iter, ast.Call)
+            and isinstance(loop.iter.func, ast.Attribute)
+            and loop.iter.func.attr in ("items", "keys")
+            and key_of(loop.iter.func.value) == name
+            for loop in loops
+        )
 
     # Symbols.
 
@@ -415,7 +430,7 @@ class Inference:
         stores, through = self.flow.definitions_of(node)
         base = self.eval(node.value, frame)
         # What is written into a tensor is copied to where the tensor lives.
-        kinds = [] if base.tag is Tag.TENSOR else [self.definition_kind(item, frame) for item in stores]
+        kinds = [] if base.tag is Tag.TENSOR and not _is_key(node) else [self.definition_kind(item, frame) for item in stores]
         if kinds and not through:
             return self._stored(kinds, stores)
         if base.tag is Tag.CLASS:
@@ -456,6 +471,16 @@ class Inference:
             return join(kinds) if kinds else UNKNOWN
 
         return promises.kind_of(text, instance_of)
+
+
+def _may_be_mapping(kind: Kind) -> bool:
+    """Parts of a loader's batch are tensors as a rule, and mappings at times."""
+    return kind.tag is Tag.TENSOR and kind.certainty < Confidence.HIGH
+
+
+def _is_key(node: ast.Subscript) -> bool:
+    """`x["name"]`: no tensor has such items."""
+    return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
 
 
 def _within(function: FunctionNode | ast.Lambda, node: ast.AST) -> bool:

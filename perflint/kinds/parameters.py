@@ -148,14 +148,14 @@ class Parameters:
         if looks_like_loader(argument.arg) and (not found.known or _is_open(found)):
             return _NAMED_LOADER
         if not found.known:
-            return self._default(function, argument)
+            return self._default(function, argument.arg)
         return found
 
     def _is_module(self, cls: ast.ClassDef) -> bool:
         return self.classes.is_module(self._ref(cls))
 
-    def _default(self, function: FunctionNode, argument: ast.arg) -> Kind:
-        value = default_of(function, argument.arg)
+    def _default(self, function: FunctionNode, name: str) -> Kind:
+        value = default_of(function, name)
         if not isinstance(value, ast.Constant) or value.value is None:
             return UNKNOWN
         kind = self.inference.eval(value, None)
@@ -230,6 +230,11 @@ class Parameters:
         known = [kind for kind in given if kind.known]
         if not known:
             return UNKNOWN
+        if len(given) < len(kinds):
+            # Who does not say which device takes the one by default.
+            left_out = self._default(function, name)
+            known += [left_out] if left_out.device is not None else []
+            given += [left_out] if left_out.device is not None else []
         found = join(known)
         if not found.known:
             return UNKNOWN

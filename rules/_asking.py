@@ -1,0 +1,164 @@
+"""What asks a device tensor whether it is true: the tests of branches, loops and comprehensions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Confidence, Context, Tag
+
+from ._waits import ARRAYS, certainty_on_device, in_forward, is_exceptional, uses_accelerator
+
+#: Comparisons that ask no tensor for its value.
+_NEVER_ASK = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def tests(node: ast.AST) -> Iterator[ast.expr]:
+    if isinstance(node, COMPREHENSIONS):
+        for generator in node.generators:
+            yield from generator.ifs
+    elif isinstance(node, (ast.If, ast.While, ast.Assert, ast.IfExp)):
+        yield node.test
+
+
+def leaves(test: ast.expr) -> Iterator[ast.expr]:
+    """The values that are asked whether they are true."""
+    if isinstance(test, ast.BoolOp):
+        for value in test.values:
+            yield from leaves(value)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from leaves(test.operand)
+    elif isinstance(test, ast.NamedExpr):
+        yield from leaves(test.value)
+    else:
+        yield test
+
+
+def is_asked(leaf: ast.expr, ctx: Context) -> bool:
+    return certainty_asked(leaf, ctx) is not None and not is_exceptional(leaf, ctx) and not _was_asked(leaf, ctx)
+
+
+def _was_asked(leaf: ast.expr, ctx: Context) -> bool:
+    """`if worst == 0: ... elif worst > limit`: the first test has waited for the value already."""
+    names = {part.id for part in _sides(leaf) if isinstance(part, ast.Name) and ctx.kind(part).is_tensor}
+    statement = ctx.tree.statement_of(leaf)
+    if not names or not isinstance(statement, ast.If):
+        return False
+    child: ast.AST = statement
+    outer = ctx.tree.parent(child)
+    while isinstance(outer, ast.If) and child is next(iter(outer.body if child in outer.body else outer.orelse), None):
+        asked = {part.id for test in leaves(outer.test) for part in _sides(test) if isinstance(part, ast.Name)}
+        if names <= asked:
+            return True
+        child, outer = outer, ctx.tree.parent(outer)
+    return False
+
+
+def _sides(leaf: ast.expr) -> Iterator[ast.expr]:
+    """What a test looks at: the two sides of a comparison, or the value itself."""
+    if isinstance(leaf, ast.Compare):
+        yield leaf.left
+        yield from leaf.comparators
+    else:
+        yield leaf
+
+
+def certainty_asked(leaf: ast.expr, ctx: Context) -> Confidence | None:
+    """How sure it is that a device tensor is asked; None where that is not known."""
+    if isinstance(leaf, (ast.Constant, ast.JoinedStr)) or _asks_the_host(leaf):
+        return None
+    found = _chained(leaf, ctx) or certainty_on_device(leaf, ctx)
+    if found is None:
+        return Confidence.MEDIUM if _reduces_unknown(leaf, ctx) else None
+    if isinstance(leaf, ast.Compare) and found < Confidence.HIGH and _compares_sizes(leaf, ctx):
+        return None
+    if isinstance(leaf, (ast.Call, ast.Compare)) or (ctx.kind(leaf).scalar and found is Confidence.HIGH):
+        return found
+    if isinstance(leaf, ast.Subscript):
+        return found if _is_surely_tensor(leaf.value, ctx) and not isinstance(leaf.slice, ast.Slice) else None
+    return found if isinstance(leaf, ast.Name) and _is_row_of_tensor(leaf, ctx) else None
+
+
+def _is_surely_tensor(node: ast.expr, ctx: Context) -> bool:
+    kind = ctx.kind(node)
+    return kind.tag is Tag.TENSOR and kind.certainty is Confidence.HIGH
+
+
+def _chained(leaf: ast.expr, ctx: Context) -> Confidence | None:
+    """`low <= x < high` asks for `low <= x` before it compares again, and gives no tensor of both."""
+    if not isinstance(leaf, ast.Compare) or len(leaf.ops) < 2 or any(isinstance(op, _NEVER_ASK) for op in leaf.ops):
+        return None
+    sides = (side for side in (leaf.left, *leaf.comparators) if not isinstance(side, ast.Constant))
+    return max((found for side in sides if (found := certainty_on_device(side, ctx)) is not None), default=None)
+
+
+def _compares_sizes(leaf: ast.Compare, ctx: Context) -> bool:
+    """Whether a number is compared with names of which it is only likely that they hold tensors: `L == H * W`, with H
+    and W out of what a module gives.
+    """
+    sides = (leaf.left, *leaf.comparators)
+    known = [side for side in sides if ctx.kind(side).tag is Tag.NUMBER and not isinstance(side, ast.Constant)]
+    others = [part for side in sides if side not in known for part in ast.walk(side)]
+    if any(_is_surely_tensor(side, ctx) for side in sides):
+        return False
+    return bool(known) and not any(isinstance(part, (ast.Call, ast.Subscript)) for part in others)
+
+
+def _is_row_of_tensor(leaf: ast.Name, ctx: Context) -> bool:
+    """Whether a comprehension that filters by `leaf` takes it from a tensor: `for i, keep in zip(ids, mask) if keep`.
+
+    Of other names that hold a tensor, a bare test more often asks whether there is one at all.
+    """
+    outer = next((node for node in ctx.tree.ancestors(leaf) if isinstance(node, COMPREHENSIONS)), None)
+    for generator in outer.generators if outer is not None else ():
+        target, source = generator.target, generator.iter
+        if isinstance(target, ast.Tuple) and isinstance(source, ast.Call) and ctx.target(source.func) == "zip":
+            pairs = list(zip(target.elts, source.args))
+        else:
+            pairs = [(target, source)]
+        for name, values in pairs:
+            if isinstance(name, ast.Name) and name.id == leaf.id:
+                return ctx.kind(values).is_tensor
+    return False
+
+
+#: Functions that give a bool or number of the host for whatever they are given.
+_HOST_FUNCTIONS = frozenset("isinstance issubclass hasattr callable len id type".split())
+
+
+def _asks_the_host(leaf: ast.expr) -> bool:
+    """Whether the shape of a test alone says that no tensor is asked: most tests are such, and this costs nothing."""
+    if isinstance(leaf, ast.Call):
+        return isinstance(leaf.func, ast.Name) and leaf.func.id in _HOST_FUNCTIONS
+    if isinstance(leaf, ast.Compare):
+        compared = (leaf.left, *leaf.comparators)
+        return any(_is_text(item) for item in leaf.comparators) or all(_is_size(item) for item in compared)
+    return False
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _is_size(node: ast.expr) -> bool:
+    """A literal, `len(x)`, `x.ndim`, `x.shape[0]`, and sums of such."""
+    if isinstance(node, ast.BinOp):
+        return _is_size(node.left) and _is_size(node.right)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "len"
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape" and _is_size(node.value)
+    if isinstance(node, ast.Attribute):
+        return node.attr in ("ndim", "shape") and not (isinstance(node.value, ast.Name) and node.value.id == "self")
+    return isinstance(node, ast.Constant)
+
+
+def _reduces_unknown(leaf: ast.expr, ctx: Context) -> bool:
+    """`x.any()` or `x.all() <= 1` in a forward or a training step: without arrays about, only a tensor has these."""
+    call = leaf.left if isinstance(leaf, ast.Compare) else leaf
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("any", "all")):
+        return False
+    if call.args or call.keywords or ctx.kind(call.func.value).known or ctx.mentions(*ARRAYS, "pl"):
+        return False
+    return (ctx.role(call) == "train" or in_forward(call, ctx)) and uses_accelerator(ctx)
