@@ -90,7 +90,8 @@ def _body(loop: ast.For, ctx: Context) -> Iterator[ast.AST]:
 
 
 def _reads(node: ast.AST, ctx: Context) -> Iterator[ast.expr]:
-    if isinstance(node, ast.Call) and callee_name(node) not in ("cpu", "to"):
+    # Rows that are copied whole are fewer than elements, and mostly handed on, to be decoded or printed.
+    if isinstance(node, ast.Call) and callee_name(node) not in ("cpu", "to", "tolist"):
         if device_read(node, ctx) is not None:
             yield node
     yield from (leaf for test in tests(node) for leaf in leaves(test) if is_asked(leaf, ctx))

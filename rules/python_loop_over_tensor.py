@@ -90,8 +90,8 @@ class PythonLoopOverTensor(Rule):
             ctx,
             f"This loop goes through `{read.tensor}` one element at a time, and in each turn the host waits for "
             f"`{short}`.",
-            advice="Fetch what the host has to know once before the loop, with `.tolist()`, or work on all elements with "
-            "operations on whole tensors.",
+            advice="Fetch what the host has to know once before the loop, with `.tolist()`, or use operations on the "
+            "whole tensor.",
             confidence=Confidence.MEDIUM,
             related=(ctx.hop(read.at, "read on the host in every turn"),),
         )

@@ -98,15 +98,27 @@ class Calls:
 
     def _fed(self, made: Kind, arguments: Arguments) -> Kind:
         """A loader over a data set of the project: its batches hold what the data set gives for one item."""
-        if made.tag is not Tag.LOADER or made.element is None or arguments.has("collate_fn"):
+        if made.tag is not Tag.LOADER or made.element is None:
             return made
         dataset = arguments.at(0, "dataset")
         if dataset is None or not dataset.path or dataset.tag is not Tag.DATASET:
             return made
         sample = self.inference.iterate(dataset)
+        if arguments.has("collate_fn"):
+            return made.but(element=made.element.but(items=self._host_items(arguments, sample)))
         if sample.tag in (Tag.TENSOR, Tag.SEQUENCE, Tag.MAPPING):
             return made.but(element=library.collated(sample, made.element))
         return made
+
+    def _host_items(self, arguments: Arguments, sample: Kind) -> tuple[tuple[int | str, Kind], ...]:
+        """The entries of a batch that the project's own `collate_fn` makes of numbers and texts: no tensors."""
+        function = arguments.at(-1, "collate_fn")
+        if function is None or function.tag is not Tag.FUNCTION or not function.path:
+            return ()
+        made = self.run(Ref(FUNCTION, function.path, function.qualified), Arguments([lambda: sequence(sample)]))
+        if made.tag not in (Tag.MAPPING, Tag.SEQUENCE):
+            return ()
+        return tuple((key, kind) for key, kind in made.items if kind.tag is Tag.SEQUENCE and _is_plain(kind.element))
 
     def method(self, base: Kind, name: str, arguments: Arguments, written: str = "") -> Kind:
         """The result of `base.name(...)`."""
@@ -201,6 +213,10 @@ class Calls:
         if not self.narrowing.possible(node, frame):
             return NEVER
         return self.inference.eval(node, frame)
+
+
+def _is_plain(kind: Kind | None) -> bool:
+    return kind is not None and kind.tag in (Tag.NUMBER, Tag.STRING)
 
 
 def _is_super(node: ast.expr) -> bool:

@@ -430,7 +430,8 @@ class Inference:
         stores, through = self.flow.definitions_of(node)
         base = self.eval(node.value, frame)
         # What is written into a tensor is copied to where the tensor lives.
-        kinds = [] if base.tag is Tag.TENSOR and not _is_key(node) else [self.definition_kind(item, frame) for item in stores]
+        copied = base.tag is Tag.TENSOR and not _is_key(node)
+        kinds = [] if copied else [self.definition_kind(item, frame) for item in stores]
         if kinds and not through:
             return self._stored(kinds, stores)
         if base.tag is Tag.CLASS:

@@ -158,6 +158,9 @@ class CallGraph:
             self._add(Edge(scope, callee, call.context, call.line, confidence, index))
         for callee, sure in inherited.items():
             self._add(Edge(scope, callee, call.context, call.line, sure, index))
+        if targets and not external:
+            for callee in self._handed_on(call, scope, targets):
+                self._add(Edge(scope, callee, call.context, call.line, Confidence.MEDIUM, index, callback=True))
         return bool(targets or inherited or external)
 
     def _is_foreign(self, func: Value, scope: Scope, facts: FunctionFacts) -> bool:
@@ -274,6 +277,47 @@ class CallGraph:
             if self._may_be_function(value, facts):
                 found += [Scope(ref.path, ref.name) for ref in self.resolver.refs(value, scope) if ref.kind == FUNCTION]
         return list(dict.fromkeys(found))
+
+    def _handed_on(self, call: CallFacts, scope: Scope, targets: list[Scope]) -> list[Scope]:
+        """Functions defined where they are handed to a function of the project that runs what it is handed:
+        `apply_to_sample(_move_to_cuda, sample)`. Each is as hot as its own call, whoever else calls that function.
+        """
+        found: list[Scope] = []
+        given: list[tuple[int | str, Value]] = [*enumerate(call.args), *call.keywords]
+        for place, value in given:
+            if not self._is_local_function(value, scope):
+                continue
+            for target in targets:
+                if self._runs_parameter(target, place):
+                    refs = self.resolver.refs(value, scope)
+                    found += [Scope(ref.path, ref.name) for ref in refs if ref.kind == FUNCTION]
+        return list(dict.fromkeys(found))
+
+    def _is_local_function(self, value: Value, scope: Scope) -> bool:
+        if isinstance(value, tuple):
+            return bool(value[0] == "lambda")
+        return (
+            isinstance(value, str)
+            and f"{scope.function}.<locals>.{value}" in self.resolver.summaries[scope.path].functions
+        )
+
+    def _runs_parameter(self, target: Scope, place: int | str) -> bool:
+        """Whether a function, or one defined in it, calls what it is given at `place`."""
+        functions = self.resolver.summaries[target.path].functions
+        facts = functions[target.function]
+        names = [param.name.lstrip("=") for param in facts.params]
+        if facts.in_class and names and "staticmethod" not in facts.decorators:
+            names = names[1:]
+        name = place if isinstance(place, str) else names[place] if place < len(names) else ""
+        if name not in names:
+            return False
+        inside = f"{target.function}.<locals>."
+        return any(
+            call.func == name
+            for qualname, other in functions.items()
+            if qualname == target.function or qualname.startswith(inside)
+            for call in other.calls
+        )
 
     def _may_be_function(self, value: Value, facts: FunctionFacts) -> bool:
         if isinstance(value, str):

@@ -32,7 +32,16 @@ class Reason(NamedTuple):
 
 
 _LAST_RESORT = 100
+_DATA = "data"
+#: What is settled after what runs on every step elsewhere, and before what is rarer.
+_DATA_RANK = 1
 COLD = Reason(Heat.ONCE, Confidence.HIGH, None, None)
+
+
+def _rank(heat: Heat, *, in_data: bool) -> int:
+    if in_data:
+        return _DATA_RANK
+    return 0 if heat >= Heat.STEP else _DATA_RANK + 1
 
 
 class HeatMap:
@@ -59,8 +68,11 @@ class HeatMap:
         return any(base.kind == EXTERNAL and canonical(base.name) in frameworks.MODULE_BASES for base in bases)
 
     def flow(self) -> None:
-        """Settle functions from the hottest down: each is reached first by its hottest, surest, shortest way."""
-        queue: list[tuple[int, int, int, int, Scope, Reason]] = []
+        """Settle functions from the hottest down: each is reached first by its hottest, surest, shortest way.
+
+        What the training loop and the data side share is the loop's: there the device waits for it.
+        """
+        queue: list[tuple[int, int, int, int, int, Scope, Reason]] = []
         serial = 0
         depth: dict[Scope, int] = {}
         for scope, root in self.roots.functions.items():
@@ -70,7 +82,8 @@ class HeatMap:
             # That a module's users call its forward is only said where no call of the project shows it.
             steps = _LAST_RESORT if root.role == "forward" else 0
             reason = Reason(root.heat, root.confidence, None, root)
-            heapq.heappush(queue, (-root.heat, -root.confidence, steps, serial, scope, reason))
+            rank = _rank(root.heat, in_data=root.role == _DATA)
+            heapq.heappush(queue, (rank, -root.heat, -root.confidence, steps, serial, scope, reason))
         for path, summary in self.resolver.summaries.items():
             if is_test(path):
                 continue
@@ -79,11 +92,11 @@ class HeatMap:
                     scope = Scope(path, qualname)
                     for edge, heat, confidence in self._hot_edges(scope, facts, COLD):
                         serial += 1
-                        heapq.heappush(
-                            queue, (-heat, -confidence, 1, serial, edge.callee, Reason(heat, confidence, edge, None))
-                        )
+                        made = Reason(heat, confidence, edge, None)
+                        rank = _rank(heat, in_data=False)
+                        heapq.heappush(queue, (rank, -heat, -confidence, 1, serial, edge.callee, made))
         while queue:
-            _, _, steps, _, scope, reason = heapq.heappop(queue)
+            rank, _, _, steps, _, scope, reason = heapq.heappop(queue)
             if scope in self.reasons:
                 continue
             self.reasons[scope] = reason
@@ -93,7 +106,8 @@ class HeatMap:
                 if edge.callee not in self.reasons:
                     serial += 1
                     made = Reason(heat, confidence, edge, None, reason.heat)
-                    heapq.heappush(queue, (-heat, -confidence, steps + 1, serial, edge.callee, made))
+                    rank_of_callee = _rank(heat, in_data=rank == _DATA_RANK)
+                    heapq.heappush(queue, (rank_of_callee, -heat, -confidence, steps + 1, serial, edge.callee, made))
         self._settle_no_grad()
 
     def reason(self, scope: Scope) -> Reason:
