@@ -1,8 +1,4 @@
-"""Inspection: shows the nodes of suspect statements to the rules that listen for them.
-
-What the summary rules out is never looked at: a statement without the identifiers a rule names, or colder than the
-rule asks for.
-"""
+"""Inspection: shows the nodes of suspect statements to the rules that listen for them."""
 
 from __future__ import annotations
 
@@ -14,13 +10,16 @@ from typing import NamedTuple
 
 from perflint.context import Context, callee_name
 from perflint.errors import SourceError
-from perflint.facts.summary import MODULE, Summary
 from perflint.finding import Finding, Heat, Problem
-from perflint.program.program import Program, Scope
-from perflint.rule import Listen, Rule
+from perflint.program.program import Program
+from perflint.rule import Rule
 from perflint.source.file import SourceFile
 from perflint.source.parse import parse
 from perflint.source.tree import Tree
+from perflint.suspects import Suspects
+
+#: Statements that hold no functions.
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Import, ast.ImportFrom, ast.Assert, ast.Delete)
 
 
 class Located(NamedTuple):
@@ -36,9 +35,7 @@ class Inspector:
     def __init__(self, program: Program, rules: Sequence[Rule]) -> None:
         self.program = program
         self.rules = rules
-        self._triggers = [(rule, _triggers(rule), _called(rule)) for rule in rules]
-        #: How hot the functions of the file at hand are that stand in no other, with those in them.
-        self._peak_inside: dict[Scope, Heat] = {}
+        self.suspects = Suspects(program, rules)
         self._table = _Table(rules)
         #: The rule that is looking at something.
         self.at_work: Rule | None = None
@@ -51,10 +48,9 @@ class Inspector:
         The rules put their questions to `asked`, if given, instead of the program.
         """
         self.at_work = None
-        summary = self.program.summaries.get(source.path)
-        if summary is None:
+        if source.path not in self.program.summaries:
             return [], []
-        suspects = self.suspects(source.path, summary)
+        suspects = self.suspects.statements(source.path)
         if not suspects:
             return [], []
         try:
@@ -65,63 +61,22 @@ class Inspector:
         findings: dict[Finding, tuple[int, int]] = {}
         problems: list[Problem] = []
         for statement in tree.module.body:
-            rules = suspects.get(_first_line(statement))
+            line = _first_line(statement)
+            rules = suspects.get(line)
             if not rules:
                 continue
+            about = self.suspects.outside(rules, line)
+            if not about and isinstance(statement, _SIMPLE):
+                continue
             outside, functions = tree.link_outside(statement)
-            self._visit(outside, rules, context, findings, problems)
+            if about:
+                self._visit(outside, about, context, findings, problems)
             for function in functions:
-                inside = self._suspects_inside(rules, context.own_scope(function))
+                inside = self.suspects.inside(rules, context.own_scope(function))
                 if inside:
                     self._visit(tree.link_function(function), inside, context, findings, problems)
         context.close()
         return [Located(finding, lines) for finding, lines in findings.items()], problems
-
-    def suspects(self, path: str, summary: Summary) -> dict[int, frozenset[Rule]]:
-        """By first line of each top-level statement, the rules that may find something in it."""
-        found: dict[int, frozenset[Rule]] = {}
-        peaks = self._peaks(path, summary)
-        for line, words in summary.words_by_statement().items():
-            peak = peaks.get(line, Heat.ONCE)
-            rules = frozenset(
-                rule
-                for rule, triggers, _ in self._triggers
-                if rule.at_least <= peak
-                and (triggers is None or not triggers.isdisjoint(words))
-                and (not rule.needs or not rule.needs.isdisjoint(words))
-            )
-            if rules:
-                found[line] = rules
-        return found
-
-    def _suspects_inside(self, rules: frozenset[Rule], function: Scope) -> frozenset[Rule]:
-        """Of the rules that may find something in a top-level statement, those that may in one function of it."""
-        facts = self.program.summaries[function.path].functions[function.function]
-        if facts.qualname == MODULE:
-            return rules
-        words = set(facts.identifiers.split())
-        peak = self._peak_inside[function]
-        return frozenset(
-            rule
-            for rule, _, calls in self._triggers
-            if rule in rules and rule.at_least <= peak and (calls is None or not calls.isdisjoint(words))
-        )
-
-    def _peaks(self, path: str, summary: Summary) -> dict[int, Heat]:
-        """The hottest any line of each top-level statement is."""
-        peaks: dict[int, Heat] = {}
-        self._peak_inside = {}
-        for qualname, facts in summary.functions.items():
-            scope = Scope(path, qualname)
-            if qualname == MODULE:
-                for index, context in enumerate(facts.contexts):
-                    _raise(peaks, summary.statement_at(context.line), self.program.heat_at(scope, index))
-            else:
-                peak = self.program.peak(scope)
-                _raise(peaks, summary.statement_at(facts.line), peak)
-                outermost = Scope(path, _outermost(summary, qualname))
-                self._peak_inside[outermost] = max(peak, self._peak_inside.get(outermost, Heat.ONCE))
-        return peaks
 
     def _visit(
         self,
@@ -206,39 +161,6 @@ def _add(rules: list[Rule], rule: Rule) -> None:
         rules.append(rule)
 
 
-def _triggers(rule: Rule) -> frozenset[str] | None:
-    """Identifiers one of which must occur for the rule to find anything; None when it may anywhere."""
-    found: set[str] = set()
-    for listen in rule.listens:
-        if not _narrow(listen):
-            return None
-        found |= listen.names
-    return frozenset(found)
-
-
-def _called(rule: Rule) -> frozenset[str] | None:
-    """Names one of which a function must use for the rule to find anything in it, where it listens to calls alone."""
-    if all(listen.nodes == (ast.Call,) and listen.names for listen in rule.listens):
-        return frozenset().union(*(listen.names for listen in rule.listens))
-    return None
-
-
-def _outermost(summary: Summary, qualname: str) -> str:
-    """The function around a function or lambda that stands in no other."""
-    while qualname.startswith("<lambda"):
-        qualname = summary.functions[qualname].owner
-    return qualname.partition(".<locals>.")[0]
-
-
-def _narrow(listen: Listen) -> bool:
-    return bool(listen.names)
-
-
 def _first_line(statement: ast.stmt) -> int:
     decorators = getattr(statement, "decorator_list", None)
     return min(statement.lineno, decorators[0].lineno) if decorators else statement.lineno
-
-
-def _raise(peaks: dict[int, Heat], line: int, heat: Heat) -> None:
-    if heat > peaks.get(line, Heat.ONCE):
-        peaks[line] = heat

@@ -35,16 +35,18 @@ class Listen:
 
     `nodes` are ast node types. `names` are identifiers: for calls, the last name of the callee (`deepcopy` for both
     `copy.deepcopy(x)` and `from copy import deepcopy as dc; dc(x)`); for other nodes, one of them must occur in the
-    same top-level statement. Empty `names` means no such condition.
+    same top-level statement. Empty `names` means no such condition. What is `repeated` is of no interest in a function
+    that has no loop, unless it runs at every step: such functions may be left out.
     """
 
     nodes: tuple[type[ast.AST], ...]
     names: frozenset[str] = field(default_factory=frozenset)
+    repeated: bool = False
 
 
-def Calls(*names: str) -> Listen:  # noqa: N802 - reads as the type of thing listened to
+def Calls(*names: str, repeated: bool = False) -> Listen:  # noqa: N802 - reads as the type of thing listened to
     """Calls whose callee's last name is one of `names`; every call when none is given."""
-    return Listen((ast.Call,), frozenset(names))
+    return Listen((ast.Call,), frozenset(names), repeated)
 
 
 def Loops(*mentioning: str) -> Listen:  # noqa: N802
@@ -59,8 +61,10 @@ def Classes(*mentioning: str) -> Listen:  # noqa: N802
     return Listen((ast.ClassDef,), frozenset(mentioning))
 
 
-def Nodes(*types: type[ast.AST], mentioning: tuple[str, ...] = ()) -> Listen:  # noqa: N802
-    return Listen(types, frozenset(mentioning))
+def Nodes(  # noqa: N802
+    *types: type[ast.AST], mentioning: tuple[str, ...] = (), repeated: bool = False
+) -> Listen:
+    return Listen(types, frozenset(mentioning), repeated)
 
 
 class Rule:

@@ -47,7 +47,7 @@ class GraphKeptByAccumulator(Rule):
 
     code, name = "TPL306", "graph-kept-by-accumulator"
     impact = Impact.HIGH
-    listens = (Nodes(ast.AugAssign), Calls("append"))
+    listens = (Nodes(ast.AugAssign, repeated=True), Calls("append", repeated=True))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         kept = _kept(node, ctx)

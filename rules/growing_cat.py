@@ -40,7 +40,7 @@ class GrowingCat(Rule):
 
     code, name = "TPL309", "growing-cat"
     impact = Impact.HIGH
-    listens = (Calls("cat", "concat", "concatenate", "append", "vstack", "hstack"),)
+    listens = (Calls("cat", "concat", "concatenate", "append", "vstack", "hstack", repeated=True),)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)

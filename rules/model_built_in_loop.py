@@ -77,7 +77,13 @@ class ModelBuiltInLoop(Rule):
     code, name = "TPL503", "model-built-in-loop"
     impact = Impact.HIGH
     listens = (
-        Calls(*modules.FACTORY_METHODS, *(last(name) for name in modules.MODULE_FACTORIES), *_LAYERS, *_BUILDERS),
+        Calls(
+            *modules.FACTORY_METHODS,
+            *(last(name) for name in modules.MODULE_FACTORIES),
+            *_LAYERS,
+            *_BUILDERS,
+            repeated=True,
+        ),
     )
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:

@@ -36,7 +36,8 @@ MAY_IMPORT = {
     "rule": _ANALYSIS | {"kinds", "context"},
     "context": _ANALYSIS | {"kinds", "rule", "fixes"},
     "api": _CONTRACT | {"fixes"},
-    "inspection": _CONTRACT,
+    "suspects": _CONTRACT,
+    "inspection": _CONTRACT | {"suspects"},
     # The project's own torch decides which advice holds.
     "requirements": _WORDS | {"pytorch"},
     # A configuration names an output format and is told when there is none such.

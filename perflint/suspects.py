@@ -1,0 +1,155 @@
+"""Which rules may find something in a piece of code, told by its summary alone, so that the rest is never looked at.
+
+What rules it out: the code lacks all identifiers that the rule names, is colder than the rule asks for, or is in no
+loop where the rule only looks at loops.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from perflint.facts.summary import MODULE, Summary
+from perflint.finding import Heat
+from perflint.program.program import Program, Scope
+from perflint.rule import Listen, Rule
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+class Suspects:
+    """The suspect statements and functions of one file after the other."""
+
+    def __init__(self, program: Program, rules: Sequence[Rule]) -> None:
+        self._program = program
+        self._rules = [(rule, _triggers(rule)) for rule in rules]
+        #: The rules that may find something in a function whatever it calls, and those that need one of its words.
+        self._free: dict[tuple[bool, Heat], frozenset[Rule]] = {}
+        self._by_word = _by_word(rules)
+        self._words = self._by_word.keys()
+        self._summary = Summary()
+        #: How hot the functions of the file at hand are that stand in no other, with those in them; and which of them
+        #: have loops.
+        self._peaks: dict[Scope, Heat] = {}
+        self._looping: set[Scope] = set()
+        #: By first line of its top-level statements: what is named and whether there are loops outside of functions.
+        self._words_outside: dict[int, str] = {}
+        self._looping_lines: set[int] = set()
+
+    def statements(self, path: str) -> dict[int, frozenset[Rule]]:
+        """By first line of each top-level statement of a file, the rules that may find something in it."""
+        self._summary = self._program.summaries[path]
+        found: dict[int, frozenset[Rule]] = {}
+        peaks = self._note_functions(path)
+        for line, words in self._summary.words_by_statement().items():
+            peak = peaks.get(line, Heat.ONCE)
+            rules = frozenset(
+                rule
+                for rule, triggers in self._rules
+                if rule.at_least <= peak
+                and (triggers is None or not triggers.isdisjoint(words))
+                and (not rule.needs or not rule.needs.isdisjoint(words))
+            )
+            if rules:
+                found[line] = rules
+        return found
+
+    def outside(self, rules: frozenset[Rule], line: int) -> frozenset[Rule]:
+        """Of the rules that may find something in the top-level statement at `line`, those that may outside of the
+        functions in it.
+        """
+        loops = line in self._looping_lines
+        return self._kept(rules, self._words_outside.get(line, ""), Heat.STEP if loops else Heat.ONCE, loops=loops)
+
+    def inside(self, rules: frozenset[Rule], function: Scope) -> frozenset[Rule]:
+        """Of the rules that may find something in a top-level statement, those that may in one function of it.
+
+        The function is of the file that `statements` was last asked for.
+        """
+        facts = self._summary.functions[function.function]
+        if facts.qualname == MODULE:
+            return rules
+        return self._kept(rules, facts.identifiers, self._peaks[function], loops=function in self._looping)
+
+    def _kept(self, rules: frozenset[Rule], identifiers: str, peak: Heat, *, loops: bool) -> frozenset[Rule]:
+        free = self._free.get((loops, peak))
+        if free is None:
+            free = self._free[loops, peak] = frozenset(
+                rule
+                for rule, _ in self._rules
+                if rule.at_least <= peak
+                and any(_looks(one, peak, loops=loops) and not _calls(one) for one in rule.listens)
+            )
+        named = {
+            rule
+            for word in self._words & set(identifiers.split())
+            for rule, listen in self._by_word[word]
+            if rule.at_least <= peak and _looks(listen, peak, loops=loops)
+        }
+        return rules & (free | named) if named else rules & free
+
+    def _note_functions(self, path: str) -> dict[int, Heat]:
+        """The hottest any line of each top-level statement is. Notes how hot its functions are, and which loop."""
+        peaks: dict[int, Heat] = {}
+        summary, program = self._summary, self._program
+        self._peaks, self._looping, self._looping_lines, self._words_outside = {}, set(), set(), {}
+        for statement in summary.statements:
+            before = self._words_outside.get(statement.line, "")
+            self._words_outside[statement.line] = f"{before} {statement.identifiers}"
+        for qualname, facts in summary.functions.items():
+            scope = Scope(path, qualname)
+            if qualname == MODULE:
+                for index, context in enumerate(facts.contexts):
+                    _raise(peaks, summary.statement_at(context.line), program.heat_at(scope, index))
+                self._looping_lines.update(summary.statement_at(loop.line) for loop in facts.loops)
+                continue
+            peak = program.peak(scope)
+            _raise(peaks, summary.statement_at(facts.line), peak)
+            outermost = Scope(path, _outermost(summary, qualname))
+            self._peaks[outermost] = max(peak, self._peaks.get(outermost, Heat.ONCE))
+            if any(loop.kind != "comprehension" for loop in facts.loops):
+                self._looping.add(outermost)
+        return peaks
+
+
+def _calls(listen: Listen) -> bool:
+    """Whether it is calls by certain names that are listened to."""
+    return listen.nodes == (ast.Call,) and bool(listen.names)
+
+
+def _looks(listen: Listen, peak: Heat, *, loops: bool) -> bool:
+    """Whether nodes listened to may occur in a function with or without loops."""
+    if loops:
+        return True
+    if listen.repeated:
+        return peak >= Heat.STEP
+    return not all(node in _LOOPS for node in listen.nodes)
+
+
+def _by_word(rules: Iterable[Rule]) -> dict[str, list[tuple[Rule, Listen]]]:
+    found: dict[str, list[tuple[Rule, Listen]]] = {}
+    for rule in rules:
+        for listen in rule.listens:
+            if _calls(listen):
+                for name in listen.names:
+                    found.setdefault(name, []).append((rule, listen))
+    return found
+
+
+def _triggers(rule: Rule) -> frozenset[str] | None:
+    """Identifiers one of which must occur for the rule to find anything; None when it may anywhere."""
+    if not all(listen.names for listen in rule.listens):
+        return None
+    return frozenset().union(*(listen.names for listen in rule.listens))
+
+
+def _outermost(summary: Summary, qualname: str) -> str:
+    """The function around a function or lambda that stands in no other."""
+    while qualname.startswith("<lambda"):
+        qualname = summary.functions[qualname].owner
+    return qualname.partition(".<locals>.")[0]
+
+
+def _raise(peaks: dict[int, Heat], line: int, heat: Heat) -> None:
+    if heat > peaks.get(line, Heat.ONCE):
+        peaks[line] = heat
