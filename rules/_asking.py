@@ -18,8 +18,23 @@ def tests(node: ast.AST) -> Iterator[ast.expr]:
     if isinstance(node, COMPREHENSIONS):
         for generator in node.generators:
             yield from generator.ifs
+    elif isinstance(node, ast.BoolOp):
+        yield from node.values[:-1]  # the last one is the result
     elif isinstance(node, (ast.If, ast.While, ast.Assert, ast.IfExp)):
         yield node.test
+
+
+def is_tested(node: ast.BoolOp, ctx: Context) -> bool:
+    """Whether `and` or `or` is part of a condition, which asks for all of it: `ok = a.any() and b.any()` is none."""
+    child: ast.AST = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.BoolOp, ast.UnaryOp, ast.NamedExpr)):
+            child = outer
+            continue
+        if isinstance(outer, ast.comprehension):
+            return child in outer.ifs
+        return isinstance(outer, (ast.If, ast.While, ast.Assert, ast.IfExp)) and child is outer.test
+    return False
 
 
 def leaves(test: ast.expr) -> Iterator[ast.expr]:

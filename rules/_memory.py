@@ -15,8 +15,14 @@ _PRESSURE = frozenset(
 _RETRY = re.compile(r"(?:^|_)oom(?:$|_)|out_of_memory")
 
 
+#: Switches that give up speed for memory: results that are kept on the host, sleep of what shares the device.
+_SAVING = re.compile(r"offload|cpu_cache|low_?v?(?:ram|mem)|(?:^|_)sleep|save_?(?:v?ram|mem)", re.IGNORECASE)
+
+
 def is_load_shedding(node: ast.AST, ctx: Context) -> bool:
-    """Whether `node` runs only when memory is short: under a test of how much is used, or in what tries again then."""
+    """Whether `node` runs only when memory is short: under a test of how much is used, or in what tries again then; or
+    where a switch says that speed is given up for it.
+    """
     inside = True
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -28,6 +34,6 @@ def is_load_shedding(node: ast.AST, ctx: Context) -> bool:
         if isinstance(outer, ast.If):
             for part in ast.walk(outer.test):
                 name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""
-                if name in _PRESSURE or ("memory" in name and "pin" not in name):
+                if name in _PRESSURE or _SAVING.search(name) or ("memory" in name and "pin" not in name):
                     return True
     return False

@@ -33,7 +33,9 @@ _KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squee
 _BACKWARD = ("backward", "manual_backward")
 #: The names that libraries of arrays on the host go by.
 ARRAYS = ("np", "numpy", "pd", "pandas", "jnp", "polars")
-_GENERATES = ("generate", "_generate")
+_GENERATES = re.compile(
+    r"^_?generate(?:_(?!\w*(?:mask|anchor|grid|noise|label|target|proposal|coord|position|bin|batch$|data$))\w+)?$"
+)
 _SERVER = re.compile(r"(?:^|_)(?:client|server|requests|httpx|openai)$")
 _STEP_ROLES = ("train", "batches", "texts", "eval", "decode")
 #: Names of what is on the host as a rule: arrays, lengths (which packing wants there), what tokenizers give.
@@ -312,8 +314,7 @@ def beside_generation(node: ast.AST, ctx: Context) -> bool:
 
 
 def _generates(call: ast.Call) -> bool:
-    name = callee_name(call)
-    if name in _GENERATES or name.startswith("_generate_"):
+    if _GENERATES.search(callee_name(call)):
         return True
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     owned = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""

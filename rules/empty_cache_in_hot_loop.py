@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name
 
 from ._memory import is_load_shedding
+from ._waits import beside_generation
 
 _TARGETS = ("torch.cuda.empty_cache", "torch.xpu.empty_cache", "torch.mps.empty_cache", "torch.accelerator.empty_cache")
 #: Functions that answer without doing anything.
@@ -28,7 +29,8 @@ class EmptyCacheInHotLoop(Rule):
 
     When to leave it
     In an out-of-memory handler, under an every-N guard or a memory threshold, between phases, after deleting a model,
-    or where an inference engine shares the device: perflint is silent where it can see that.
+    where an inference engine shares the device, in steps that generate text, or under a switch that gives up speed for
+    memory (results offloaded to the host): perflint is silent where it can see that.
 
     Fix safety
     Unsafe: a step that only just fits may run out of memory without it. Results stay the same bits.
@@ -43,6 +45,8 @@ class EmptyCacheInHotLoop(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         if not ctx.is_call_of(node, *_TARGETS) or is_load_shedding(node, ctx) or _stands_beside_cuda(node, ctx):
+            return
+        if beside_generation(node, ctx):
             return
         statement = ctx.tree.statement_of(node)
         fix = None

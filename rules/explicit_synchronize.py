@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, callee_name, distributed
 
-from ._waits import is_exceptional
+from ._waits import beside_generation, is_exceptional
 
 _CLOCKS = frozenset("time perf_counter monotonic time_ns perf_counter_ns process_time elapsed_time now timeit".split())
 _MEASURING = re.compile(
@@ -40,7 +40,8 @@ class ExplicitSynchronize(Rule):
     When to leave it
     Benchmarks and profiling code, code that works with streams of its own, copies to the host with
     `non_blocking=True` that are read next (there the synchronisation protects the data), barriers around files that
-    another process writes, error handling and every-N guards: perflint is silent there.
+    another process writes, processes that have generated text for different lengths of time, error handling and
+    every-N guards: perflint is silent there.
 
     Fix safety
     There is no automatic fix: where the wait protects an asynchronous copy to the host, deleting it makes a race.
@@ -56,6 +57,8 @@ class ExplicitSynchronize(Rule):
         assert isinstance(node, ast.Call)
         waits_for = _waits_for(node, ctx)
         if waits_for is None or is_exceptional(node, ctx) or _has_reason(node, ctx):
+            return
+        if beside_generation(node, ctx):
             return
         timed = _is_timed(node, ctx)
         if timed and not _is_in_training_loop(node, ctx):

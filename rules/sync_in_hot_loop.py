@@ -10,6 +10,7 @@ from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impa
 from ._forwards import is_forward
 from ._gradients import is_model_call
 from ._guarded import used_under_guard
+from ._memory import is_load_shedding
 from ._printing import formatter_around
 from ._transfers import goes_back
 from ._waits import READ_NAMES, Read, device_read, in_forward, is_exceptional, region_of, works_on_host
@@ -61,7 +62,7 @@ class SyncInHotLoop(Rule):
         others = _other_reads(node, ctx)
         if (read.copies and _hands_on(node, others, ctx)) or goes_back(node, ctx):
             return
-        if _sums_up_evaluation(node, ctx) or _is_for_export(node, ctx):
+        if _sums_up_evaluation(node, ctx) or _is_for_export(node, ctx) or (read.copies and is_load_shedding(node, ctx)):
             return
         forward = in_forward(node, ctx)
         yield self.finding(

@@ -6,11 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Nodes, Rule
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name
 
 from ._printing import PRINTING_NAMES, Printed, formatter_around, is_formatter, is_tracker, printed_in
-from ._waits import certainty_on_device, device_read, is_exceptional, works_on_host
+from ._waits import certainty_on_device, device_read, is_exceptional, region_of, works_on_host
 
+_EVALUATION = re.compile(r"^_?(?:test|eval|evaluate|val|validate|validation)(?:_|$)")
 _EXTENSION = re.compile(r"\.(jpe?g|png|gif|wav|flac|mp4|npy|npz|pt|pth|safetensors|json|txt|csv)$")
 
 
@@ -31,7 +32,8 @@ class TensorFormatting(Rule):
 
     When to leave it
     Shapes, dtypes and devices, numbers that are on the host already, tensors on the CPU, text under an every-N guard,
-    in the words of an error or once per epoch: perflint is silent there.
+    in the words of an error or once per epoch, also where a turn that is one epoch evaluates before: perflint is
+    silent there.
 
     Fix safety
     There is no automatic fix: how often a line is wanted is for the author to say, and `print(t)` of a tensor and of
@@ -51,7 +53,12 @@ class TensorFormatting(Rule):
         tracks = isinstance(node, ast.Call) and is_tracker(node, ctx)
         if not (tracks or is_formatter(node, ctx)) or formatter_around(node, ctx) is not None:
             return
-        if works_on_host(node, ctx) or is_exceptional(node, ctx) or _names_a_file(node):
+        if (
+            works_on_host(node, ctx)
+            or is_exceptional(node, ctx)
+            or _names_a_file(node)
+            or _follows_evaluation(node, ctx)
+        ):
             return
         printed = list(printed_in(node, ctx))
         if tracks:
@@ -65,6 +72,18 @@ class TensorFormatting(Rule):
             advice=_advice(printed, ctx),
             confidence=min(self.confidence, *(_certainty(item, ctx) for item in printed)),
         )
+
+
+def _follows_evaluation(node: ast.expr, ctx: Context) -> bool:
+    """Whether the same turn of the loop evaluates the model before: it has waited for the results of that."""
+    region = region_of(node, ctx)
+    return isinstance(region, (ast.For, ast.While)) and any(
+        isinstance(part, ast.Call)
+        and part.lineno < node.lineno
+        and bool(_EVALUATION.search(callee_name(part)))
+        and ctx.heat(part) >= Heat.STEP
+        for part in ctx.walk(region)
+    )
 
 
 def _names_a_file(node: ast.expr) -> bool:

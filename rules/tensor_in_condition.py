@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Heat, Impact, Nodes, Rule
 
-from ._asking import COMPREHENSIONS, certainty_asked, is_asked, leaves, tests
+from ._asking import COMPREHENSIONS, certainty_asked, is_asked, is_tested, leaves, tests
 from ._waits import in_forward, works_on_host
 
 
@@ -37,11 +37,13 @@ class TensorInCondition(Rule):
 
     code, name = "TPL202", "tensor-in-condition"
     impact = Impact.MEDIUM
-    listens = (Nodes(ast.If, ast.While, ast.Assert, ast.IfExp, *COMPREHENSIONS),)
+    listens = (Nodes(ast.If, ast.While, ast.Assert, ast.IfExp, ast.BoolOp, *COMPREHENSIONS),)
     at_least = Heat.STEP
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if isinstance(node, ast.BoolOp) and is_tested(node, ctx):
+            return
         asked = [leaf for test in tests(node) for leaf in leaves(test) if is_asked(leaf, ctx)]
         if not asked or works_on_host(asked[0], ctx):
             return

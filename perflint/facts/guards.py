@@ -61,6 +61,7 @@ _MAKER = re.compile(
 )
 _CACHE = re.compile(r"(?:^|_)(?:cache|cached|memo)(?:_|s?$)", re.IGNORECASE)
 _BEST = re.compile(r"best|(?:^|_)(?:is_|new_)best|improv", re.IGNORECASE)
+_SELDOM = 0.05
 _EXPORTING = {"is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting", "is_compiling", "is_dynamo_compiling"}
 _BROKEN = {"isnan", "isinf"}
 _HEALTHY = {"isfinite"}
@@ -250,6 +251,8 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
         # `if self.size != size: ...; self.size = size`: made anew only when what it was made for changes.
         return LAZY if body is not None and (_keeps(body, left, right) or _keeps(body, right, left)) else None
     if isinstance(op, (ast.Lt, ast.LtE)):
+        if _is_seldom(left, right):
+            return PERIODIC
         if _is_counter(left) and isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value <= 10:
             return FIRST
         if body is not None and _counts(body, left):
@@ -269,6 +272,13 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
         if _BEST.search(_last_name(right)) or _BEST.search(_last_name(left)):
             return PERIODIC
     return None
+
+
+def _is_seldom(drawn: ast.expr, share: ast.expr) -> bool:
+    """`random.random() < 0.001`"""
+    if not (isinstance(drawn, ast.Call) and _last_name(drawn.func) in {"random", "rand", "uniform"}):
+        return False
+    return isinstance(share, ast.Constant) and isinstance(share.value, float) and share.value <= _SELDOM
 
 
 def _modulo(node: ast.BinOp) -> str | None:
