@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from perflint.atomic import write_whole
 from perflint.errors import PerflintError
 from perflint.finding import Finding, Report
 from perflint.report.places import Texts
-from perflint.whole import write_whole
 
 #: The name of the file where no other is given, at the root of the project.
 FILE = "perflint-baseline.json"

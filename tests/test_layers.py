@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "pytorch": _WORDS,
     "program": _WORDS | {"source", "facts", "pytorch"},
     "kinds": _ANALYSIS,
-    "fixes": _WORDS | {"source"},
+    "fixes": _WORDS | {"source", "atomic"},
     # A rule's metadata is handed to the reports; they never see the engine that found something.
     "report": _WORDS | {"notebook", "rule", "rulepage"},
     "rulepage": {"rule"},
@@ -49,7 +49,7 @@ MAY_IMPORT = {
     "parallel": set(),
     "cluster": {"errors"},
     "timelimit": set(),
-    "whole": set(),
+    "atomic": set(),
     "stored": _WORDS,
     # Findings of notebooks told in cells.
     "placing": _WORDS | {"notebook", "source"},
@@ -57,7 +57,7 @@ MAY_IMPORT = {
     "reuse": _WORDS | {"program", "rule", "discovery", "cache", "stored"},
     "run": _FLOW | {"fixes", "cache", "cluster", "notebook", "parallel", "placing", "reuse", "stored", "timelimit"},
     # What of a report is new: against a file, and against git.
-    "baseline": _WORDS | {"report", "whole"},
+    "baseline": _WORDS | {"report", "atomic"},
     "schemas": _WORDS | {"report", "timelimit"},
     "changes": _WORDS | {"source"},
     "verify": _FLOW | {"fixes", "cache"},

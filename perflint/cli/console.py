@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from perflint.atomic import write_whole
 from perflint.errors import PerflintError
-from perflint.whole import write_whole
 
 #: Seconds of silence before progress is shown.
 _PATIENCE = 1.0

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import pytest
 
-from perflint.fixes import write
+from perflint import atomic
 from perflint.fixes.write import WriteError, replace_file
 
 
@@ -47,13 +47,13 @@ def test_a_file_that_changed_meanwhile_is_left_alone(file: Path) -> None:
 
 
 def test_a_file_that_changes_while_it_is_written_is_left_alone(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill = write._fill
+    fill = atomic._fill
 
     def slow(temporary: BinaryIO, content: bytes, like: os.stat_result) -> None:
         fill(temporary, content, like)
         file.write_bytes(b"edited")
 
-    monkeypatch.setattr(write, "_fill", slow)
+    monkeypatch.setattr(atomic, "_fill", slow)
     with pytest.raises(WriteError, match="changed since it was read"):
         replace_file(file, b"old\r\n", b"new")
     assert file.read_bytes() == b"edited"

@@ -16,10 +16,10 @@ from typing import Any, BinaryIO
 import pathspec
 import pytest
 
+from perflint import atomic
 from perflint import run as running
 from perflint.cache import FOLDER
 from perflint.cli.app import run
-from perflint.fixes import write
 from perflint.globs import spec_of
 from perflint.source import read
 
@@ -58,7 +58,7 @@ def test_a_full_disk_leaves_the_old_files(
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(write, "_fill", full)
+    monkeypatch.setattr(atomic, "_fill", full)
     assert run(FIX) == 2
     said = capfd.readouterr().err
     assert "a.py: cannot be written: No space left on device" in said
@@ -72,13 +72,13 @@ def test_a_full_disk_leaves_the_old_files(
 
 
 def test_a_file_that_changes_meanwhile_is_not_overwritten(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill = write._fill
+    fill = atomic._fill
 
     def edited(temporary: BinaryIO, content: bytes, like: os.stat_result) -> None:
         fill(temporary, content, like)
         (project / "b.py").write_text("mine = 1\n")
 
-    monkeypatch.setattr(write, "_fill", edited)
+    monkeypatch.setattr(atomic, "_fill", edited)
     assert run(FIX) == 2
     assert texts(project)[1] == "mine = 1\n"
     assert sorted(one.name for one in project.iterdir()) == ["a.py", "b.py", "c.py", "perflint.toml"]
