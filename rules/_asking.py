@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
-from perflint.api import Confidence, Context, Tag
+from perflint.api import FUNCTION, Confidence, Context, Scope, Tag
 
 from ._waits import ARRAYS, certainty_on_device, in_forward, is_exceptional, uses_accelerator
 
@@ -83,6 +84,9 @@ def certainty_asked(leaf: ast.expr, ctx: Context) -> Confidence | None:
     """How sure it is that a device tensor is asked; None where that is not known."""
     if isinstance(leaf, (ast.Constant, ast.JoinedStr)) or _asks_the_host(leaf):
         return None
+    through = next((found for side in _sides(leaf) if (found := read_by_helper(side, ctx)) is not None), None)
+    if through is not None:
+        return through
     found = _chained(leaf, ctx) or certainty_on_device(leaf, ctx)
     if found is None:
         return Confidence.MEDIUM if _reduces_unknown(leaf, ctx) else None
@@ -98,6 +102,30 @@ def certainty_asked(leaf: ast.expr, ctx: Context) -> Confidence | None:
 def _is_surely_tensor(node: ast.expr, ctx: Context) -> bool:
     kind = ctx.kind(node)
     return kind.tag is Tag.TENSOR and kind.certainty is Confidence.HIGH
+
+
+def read_by_helper(node: ast.expr, ctx: Context) -> Confidence | None:
+    """How sure it is that `node` calls a function of the project that reads the device tensor it is given, as
+    `def item(x): return x.item() if hasattr(x, "item") else x` does. The read is in the helper, the need for it here.
+    """
+    if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
+        return None
+    target = ctx.project_target(node.func)
+    if target is None or target.kind != FUNCTION:
+        return None
+    facts = ctx.program.function(Scope(target.path, target.name))
+    if len(facts.params) != 1:
+        return None
+    reads = f"{facts.params[0].name}.item"
+    given = [part for value in facts.returns for part in (value[1] if _is_either(value) else (value,))]
+    if not any(isinstance(value, tuple) and value[:2] == ("call", reads) for value in given):
+        return None
+    return certainty_on_device(node.args[0], ctx)
+
+
+def _is_either(value: Any) -> bool:
+    """`a if test else b` in the notation of summaries."""
+    return isinstance(value, tuple) and value[0] == "either"
 
 
 def _chained(leaf: ast.expr, ctx: Context) -> Confidence | None:

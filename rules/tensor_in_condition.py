@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Heat, Impact, Nodes, Rule
 
-from ._asking import COMPREHENSIONS, certainty_asked, is_asked, is_tested, leaves, tests
+from ._asking import COMPREHENSIONS, certainty_asked, is_asked, is_tested, leaves, read_by_helper, tests
 from ._waits import in_forward, works_on_host
 
 
@@ -61,8 +61,11 @@ def _message(node: ast.AST, asked: list[ast.expr], ctx: Context) -> str:
     statement = {ast.While: "loop", ast.Assert: "assert"}.get(type(node), "branch")
     text = ctx.text(asked[0])
     short = text if len(text) <= 60 else f"{text[:57]}..."
+    helped = any(read_by_helper(part, ctx) is not None for part in ctx.walk(asked[0]) if isinstance(part, ast.expr))
+    is_tensor = "reads" if helped else "is"
     words = (
-        f"`{short}` is a device tensor, and this {statement} {ctx.heat(asked[0]).phrase}: the host waits for its value."
+        f"`{short}` {is_tensor} a device tensor, and this {statement} {ctx.heat(asked[0]).phrase}: the host waits for "
+        "its value."
     )
     if len(asked) > 1:
         words += f" {len(asked)} tensors are asked here, each with a wait of its own."
