@@ -180,6 +180,16 @@ class Summary:
     classes: dict[str, ClassFacts] = field(default_factory=dict)
     statements: tuple[StatementFacts, ...] = ()
 
+    def words(self) -> set[str]:
+        """All identifiers used in the file."""
+        found: set[str] = set()
+        for statement in self.statements:
+            found.update(statement.identifiers.split())
+        for facts in self.functions.values():
+            if facts.identifiers:
+                found.update(facts.identifiers.split())
+        return found
+
     def words_by_statement(self) -> dict[int, set[str]]:
         """By first line of each top-level statement, all identifiers used in it."""
         found: dict[int, set[str]] = {}

@@ -30,7 +30,8 @@ class Program:
         self.summaries = dict(sorted(summaries.items()))
         self.torch_version = torch_version
         self.pinned_torch = pinned_torch
-        self._identifiers: dict[str, frozenset[str]] = {}
+        #: Of the files that were asked about last.
+        self._identifiers: dict[str, set[str]] = {}
         self.modules = ModuleTable(self.summaries)
         self.resolver = Resolver(self.summaries, self.modules, is_loader)
         self.graph = CallGraph(self.resolver)
@@ -164,7 +165,9 @@ class Program:
     def mentions(self, names: Iterable[str], paths: Iterable[str] | None = None) -> bool:
         """Whether any file of the program uses one of the identifiers."""
         wanted = set(names)
-        return any(not wanted.isdisjoint(self._words(path)) for path in (self.summaries if paths is None else paths))
+        if paths is None:
+            return not wanted.isdisjoint(self._all_words)
+        return any(not wanted.isdisjoint(self._words(path)) for path in paths)
 
     def passes(self, names: Iterable[str]) -> bool:
         """Whether any call of the program passes one of these keywords, other than as False or None."""
@@ -177,14 +180,26 @@ class Program:
             for key, value in call.keywords
         )
 
-    def _words(self, path: str) -> frozenset[str]:
-        """The identifiers of a file. Rules ask for them again and again."""
+    def _words(self, path: str) -> set[str]:
+        """The identifiers of a file. Rules ask for those of the file at hand again and again."""
         known = self._identifiers.get(path)
         if known is None:
-            words: set[str] = set()
-            words.update(*self.summaries[path].words_by_statement().values())
-            known = self._identifiers[path] = frozenset(words)
+            if len(self._identifiers) >= _MOST_FILES_OF_WORDS:
+                self._identifiers.clear()
+            known = self._identifiers[path] = self.summaries[path].words()
         return known
+
+    @cached_property
+    def _all_words(self) -> set[str]:
+        """The identifiers of all files. Those of each file, kept apart, would be many times as many."""
+        found: set[str] = set()
+        for summary in self.summaries.values():
+            found |= summary.words()
+        return found
+
+
+#: Files whose identifiers are kept at hand.
+_MOST_FILES_OF_WORDS = 64
 
 
 def _is_off(value: Value) -> bool:

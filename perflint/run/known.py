@@ -13,6 +13,7 @@ from perflint.notebook import SUFFIX
 from perflint.pytorch import versions
 from perflint.requirements import pinned_torch, project_torch
 from perflint.reuse import Reuse, stamp_of_rules
+from perflint.run.shown import ShownTexts
 from perflint.run.worker import Inspected
 from perflint.stored import report_from_json, report_to_json
 
@@ -128,8 +129,9 @@ class Known:
         found: dict[str, Inspected] = {}
         for path, report in reuse.known(files).items():
             with contextlib.suppress(SourceError):  # it vanished since its digest was made
-                shown = report.findings or report.silenced
-                texts = {path: self.texts.source(by_path[path]).raw} if shown else {}
+                texts = ShownTexts()
+                if report.findings or report.silenced:
+                    texts.add(path, self.texts.source(by_path[path]).raw)
                 if path not in self.texts.moved:
                     found[path] = Inspected(list(report.findings), list(report.silenced), [], texts)
         return found

@@ -18,6 +18,7 @@ from perflint.facts.survey import survey
 from perflint.finding import Finding, Problem, Silenced
 from perflint.inspection import Inspector, Located
 from perflint.run.options import Options
+from perflint.run.shown import ShownTexts
 from perflint.run.silencing import silence
 from perflint.run.texts import Texts
 from perflint.source.file import SourceFile
@@ -50,7 +51,7 @@ class Inspected:
     findings: list[Finding] = field(default_factory=list)
     silenced: list[Silenced] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    texts: dict[str, str] = field(default_factory=dict)
+    texts: ShownTexts = field(default_factory=ShownTexts)
     #: By path, what the cache keeps of the inspection of a file.
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: Files that are no longer as they were when the run began.
@@ -60,7 +61,7 @@ class Inspected:
         self.findings += other.findings
         self.silenced += other.silenced
         self.problems += other.problems
-        self.texts |= other.texts
+        self.texts.update(other.texts)
         self.entries |= other.entries
         self.moved |= other.moved
 
@@ -128,7 +129,9 @@ class Worker:
         asked = self.reuse.asking(file.display) if self.reuse is not None else None
         found, problems = self._found(source, module, asked)
         kept, quiet = silence(source, file, found, self.options)
-        shown = {file.display: source.raw} if kept or quiet else {}
+        shown = ShownTexts()
+        if kept or quiet:
+            shown.add(file.display, source.raw)
         moved = {file.display} & texts.moved
         entries = {}
         if asked is not None and self.reuse is not None and not problems and not moved:
