@@ -15,12 +15,14 @@ _RARELY = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(r"[\w.]+")
+#: Scripts that run once for each checkpoint that is converted.
+_CONVERTS = re.compile(r"(?:^|/)(?:convert|export)_\w+\.py$")
 
 
 def runs_rarely(node: ast.AST, ctx: Context) -> bool:
     """Whether the names on the way to `node` say that it does not run on every step."""
     function = ctx.tree.function_of(node)
-    if function is not None and _RARELY.search(function.name):
+    if _CONVERTS.search(ctx.path) or (function is not None and _RARELY.search(function.name)):
         return True
     _, route, _ = ctx.heat_and_route(node)
     # The first hop is the root of heat itself; the later ones are the functions that are called on the way.

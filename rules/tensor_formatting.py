@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name
 
 from ._printing import PRINTING_NAMES, Printed, formatter_around, is_formatter, is_tracker, printed_in
+from ._rarely import is_tried_out, runs_rarely
+from ._waited import has_waited, is_asked_for
 from ._waits import certainty_on_device, device_read, is_exceptional, region_of, works_on_host
 
 _EVALUATION = re.compile(r"^_?(?:test|eval|evaluate|val|validate|validation)(?:_|$)")
@@ -32,8 +34,10 @@ class TensorFormatting(Rule):
 
     When to leave it
     Shapes, dtypes and devices, numbers that are on the host already, tensors on the CPU, text under an every-N guard,
-    in the words of an error or once per epoch, also where a turn that is one epoch evaluates before: perflint is
-    silent there.
+    in the words of an error or a warning, or once per epoch, also where a turn that is one epoch evaluates before:
+    perflint is silent there. So it is about numbers that are read where the host has waited just before, with no
+    forward, backward or step queued between, and about text that only a flag (`if verbose`), a test of the tensor's
+    values or a checkpoint brings about.
 
     Fix safety
     There is no automatic fix: how often a line is wanted is for the author to say, and `print(t)` of a tensor and of
@@ -60,10 +64,12 @@ class TensorFormatting(Rule):
             or _follows_evaluation(node, ctx)
         ):
             return
+        if is_asked_for(node, ctx) or runs_rarely(node, ctx) or is_tried_out(node, ctx):
+            return
         printed = list(printed_in(node, ctx))
         if tracks:
             printed = [item for item in printed if device_read(item.value, ctx) is None]
-        if not printed:
+        if not printed or (all(item.waits == 1 for item in printed) and has_waited(node, ctx)):
             return
         yield self.finding(
             node,
