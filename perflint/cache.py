@@ -28,17 +28,14 @@ _BATCH = 500
 
 
 class Cache:
-    """An open cache. `trouble` is one line for the user when it cannot be used, else empty."""
+    """An open cache; one that cannot be used knows nothing and keeps nothing."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.trouble = ""
         self._connection: sqlite3.Connection | None = None
         self._touched: set[bytes] = set()
-        try:
+        with contextlib.suppress(OSError, sqlite3.Error):
             self._connection = _open(folder)
-        except (OSError, sqlite3.Error) as error:
-            self.trouble = f"the cache {folder} cannot be used: {error}"
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, Any]:
         """The values there are for `keys`; what does not read is not there."""

@@ -44,7 +44,6 @@ class _Surveyor(Expressions):
         super().__init__()
         self.lines = lines
         self.renamed: dict[str, str] = {}
-        self.module_names: set[str] = set()
         #: Functions of the top-level statement at hand that stand in no other, with their identifiers.
         self.outermost: list[tuple[FunctionFacts, set[str]]] = []
         self.inside = False

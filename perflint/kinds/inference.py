@@ -94,9 +94,6 @@ class Inference:
         kind = self.kind(node)
         return kind.qualified if kind.tag in (Tag.FUNCTION, Tag.CLASS) and not kind.path else ""
 
-    def is_module_instance(self, kind: Kind) -> bool:
-        return kind.tag is Tag.MODULE
-
     def bases(self, kind: Kind) -> tuple[str, ...]:
         """Dotted names of the library classes that an instance's or a class's own class derives from."""
         if kind.path:

@@ -144,9 +144,6 @@ class Kind:
     def at_most(self, certainty: Confidence) -> Kind:
         return self if self.certainty <= certainty else replace(self, certainty=certainty)
 
-    def because(self, how: str) -> Kind:
-        return replace(self, how=how)
-
     def __str__(self) -> str:
         """As pinned in test cases: `tensor host pinned scalar`."""
         words = [self.tag.value]

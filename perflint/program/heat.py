@@ -230,10 +230,6 @@ def _outside_loop(facts: FunctionFacts, context: int, heats: list[Heat], base: H
     return heats[context] if context >= 0 else base
 
 
-def inside_no_grad(facts: FunctionFacts, context: int) -> bool:
-    return grad_switch(facts, context) == "no_grad"
-
-
 def grad_switch(facts: FunctionFacts, context: int) -> str:
     """The innermost switch of gradients around a context: "no_grad", "grad" or ""."""
     while context >= 0:

@@ -8,10 +8,6 @@ from perflint.pytorch.names import words
 
 #: Types of device in `torch.device("...")` and in string literals, without an index.
 ACCELERATORS = words("cuda xpu hpu npu musa mlu xla privateuseone")
-#: Strings that are devices' names and little else.
-DEVICE_STRINGS = ACCELERATORS | words("cpu mps meta auto")
-#: On these an asynchronous copy from the host is not safe.
-UNSAFE_ASYNC = words("mps")
 
 #: Functions and attributes that give a device, and the device they give ("" where it cannot be known).
 DEVICE_FUNCTIONS: Mapping[str, str] = {
@@ -27,10 +23,3 @@ DEVICE_FUNCTIONS: Mapping[str, str] = {
 }
 #: Attributes that hold a device on frameworks' objects: `accelerator.device`, `self.device` of a module.
 DEVICE_ATTRIBUTES = words("device local_device output_device root_device _device")
-#: Checks that tell a CUDA branch.
-AVAILABILITY = words(
-    "torch.cuda.is_available torch.backends.mps.is_available torch.mps.is_available torch.xpu.is_available "
-    "torch.accelerator.is_available torch.backends.cuda.is_built"
-)
-#: Set where new tensors are made from now on.
-DEFAULT_DEVICE = words("torch.set_default_device torch.set_default_tensor_type")

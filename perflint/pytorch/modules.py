@@ -87,8 +87,6 @@ IMPLEMENTATION_KEYWORDS = words("fused foreach capturable differentiable")
 #: What a file names whose parameters or gradients the fused way refuses.
 NEVER_FUSED = words("SparseAdam torch_xla xla_model view_as_complex")
 
-#: Methods of modules that hand out a state dict, and of optimizers.
-STATE_DICT_METHODS = words("state_dict")
 STATE_DICT_FUNCTIONS = words(
     "torch.distributed.checkpoint.state_dict.get_model_state_dict torch.hub.load_state_dict_from_url "
     "torch.utils.model_zoo.load_url safetensors.torch.load_file safetensors.torch.load timm.models.load_state_dict "
@@ -101,12 +99,6 @@ MODULE_ITERATORS = words("modules children")
 NAMED_MODULE_ITERATORS = words("named_modules named_children")
 MODULE_METHODS = words(
     "get_submodule get_encoder get_decoder get_input_embeddings get_output_embeddings get_base_model"
-)
-#: Methods that only a module has: calling one is evidence that the receiver is a module.
-TELLING_MODULE_METHODS = words(
-    "parameters named_parameters buffers named_buffers modules named_modules children named_children register_buffer "
-    "register_parameter register_forward_hook register_full_backward_hook gradient_checkpointing_enable "
-    "save_pretrained"
 )
 #: Methods of modules that run the model without gradients or token by token.
 GENERATE_METHODS = words("generate")

@@ -21,12 +21,6 @@ RANDOM_FUNCTIONS = (
     )
     | within("torch", "dropout bernoulli normal poisson multinomial rrelu")
 )
-RANDOM_METHODS = words(
-    "bernoulli bernoulli_ normal_ uniform_ random_ exponential_ geometric_ cauchy_ log_normal_ multinomial sample "
-    "rsample sample_n"
-)
-#: Modules that are random in training.
-RANDOM_MODULES = within("torch.nn", "Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout RReLU")
 #: All functions of these modules draw.
 RANDOM_PACKAGES = ("random.", "numpy.random.", "torch.distributions.", "torch.nn.init.")
 

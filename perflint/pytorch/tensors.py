@@ -38,8 +38,6 @@ RANDOM_CONSTRUCTORS = within(
 )
 #: Take Python data and copy it to the device synchronously when `device=` is an accelerator.
 COPYING_CONSTRUCTORS = within("torch", "tensor as_tensor asarray scalar_tensor")
-#: Filled on the device by one asynchronous launch: cheap to call again.
-FILLING_CONSTRUCTORS = within("torch", "zeros ones empty full eye arange zeros_like ones_like empty_like full_like")
 #: Constructors whose `.to(device)` can become `device=` with the same values (given literal arguments).
 FOLDABLE_CONSTRUCTORS = within(
     "torch", "zeros ones empty full eye tensor arange tril_indices triu_indices zeros_like ones_like empty_like"
@@ -207,15 +205,6 @@ READING_FUNCTIONS = (
     | within("math", "sqrt isnan isinf isfinite exp log log2 log10 floor ceil sin cos tan tanh pow fabs")
     | within("numpy", "array asarray float32 float64 mean sum stack concatenate")
 )
-#: What looks as if it waited and does not. Never to be flagged.
-NOT_SYNCING = words(
-    "builtins.sum builtins.abs builtins.len builtins.isinstance builtins.id builtins.type torch.stack torch.cat "
-    "torch.clamp torch.lerp torch.multinomial torch.topk torch.sort torch.masked_fill torch.where torch.is_tensor "
-    "torch.isnan torch.isinf torch.isfinite torch.numel torch._assert_async torch.nonzero_static torch.linalg.inv_ex "
-    "torch.linalg.cholesky_ex torch.linalg.solve_ex"
-)
-#: Methods that move a value: to another device or into page-locked memory.
-TRANSFER_METHODS = words("to cuda cpu xpu hpu npu mps pin_memory numpy")
 TO_DEVICE_METHODS = words("cuda xpu hpu npu")
 #: Functions that move everything in their first argument to the device in their second.
 TRANSFER_FUNCTIONS: Mapping[str, tuple[int, int]] = {
@@ -247,6 +236,3 @@ NUMBER_FUNCTIONS = within(
     "distributed.get_rank distributed.get_world_size allclose equal is_nonzero cuda.utilization compiler.is_compiling "
     "jit.is_scripting jit.is_tracing is_inference_mode_enabled",
 ) | words("torch.are_deterministic_algorithms_enabled")
-#: Switch gradients off for the code inside.
-NO_GRAD = within("torch", "no_grad inference_mode autograd.no_grad autograd.inference_mode")
-AUTOCAST = within("torch", "autocast amp.autocast cuda.amp.autocast cpu.amp.autocast")

@@ -1,13 +1,10 @@
-"""Facts that hold from some torch version on. Versions are (major, minor)."""
+"""Facts that hold from some torch version on, checked up to torch 2.13. Versions are (major, minor)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 Version = tuple[int, int]
-
-#: The newest torch the facts of this package were checked against.
-NEWEST: Version = (2, 13)
 
 SINCE: Mapping[str, Version] = {
     "torch.inference_mode": (1, 9),

@@ -61,8 +61,3 @@ PREPARE_METHODS = words(
 )
 #: Methods of a trainer that hand back a batch, or a part of one, on the device: `Trainer` calls them on every batch.
 MOVING_METHODS = words("_prepare_inputs _prepare_input transfer_batch_to_device")
-#: Functions that hand back (model, optimizer, ...) for what they were given.
-PREPARE_FUNCTIONS: Mapping[str, tuple[str, ...]] = {
-    "apex.amp.initialize": ("model", "optimizer"),
-    "deepspeed.initialize": ("model", "optimizer", "loader", "scheduler"),
-}

@@ -67,15 +67,6 @@ class Flow(Reaching):
                 found.append(use)
         return found
 
-    def escapes(self, definition: Definition) -> bool:
-        """Whether the value may be seen after the statements that use it: returned, yielded, stored in an attribute,
-        item or container, captured by a nested function, or handed to a call other than as a receiver.
-        """
-        scope = self._scope_node(definition.node)
-        if isinstance(scope, (ast.Module, ast.ClassDef)):
-            return True
-        return any(self.escapes_by(use) for use in self.uses_of(definition))
-
     def escapes_by(self, use: ast.expr) -> bool:
         """Whether this one use lets the value out of the function, or gives it another name."""
         child: ast.AST = use
@@ -104,9 +95,6 @@ class Flow(Reaching):
     def names_mutated(self, region: ast.AST) -> frozenset[str]:
         """Names whose object a region may change: items or attributes stored to, `+=`, mutating methods."""
         return self._writes(region)[1]
-
-    def is_rebound(self, name: str, region: ast.AST) -> bool:
-        return name in self.names_written(region)
 
     def is_mutated(self, name: str, region: ast.AST) -> bool:
         return name in self.names_mutated(region)

@@ -115,14 +115,6 @@ class Reaching:
                 self._globals(known)
         return known
 
-    def module_definitions(self, name: str) -> tuple[Definition, ...]:
-        """Every definition of a module-level name, wherever it stands."""
-        scope = self.bindings(self.tree.module)
-        found = scope.all_of(name)
-        for item in found:
-            self._link(scope, item)
-        return found
-
     def _globals(self, module: ScopeBindings) -> None:
         """Functions that declare `global x` define x of the module."""
         if not _GLOBAL.search(self.tree.source.text):

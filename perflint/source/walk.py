@@ -88,6 +88,10 @@ def children(node: ast.AST) -> list[ast.AST]:
     return below(node) if below is not None else []
 
 
+# Three loops that are nearly one: they visit every node of every inspected file, where a test for what only one of
+# them does would be felt.
+
+
 def walk(node: ast.AST) -> list[ast.AST]:
     """`node` and all below it, without contexts and operators; outer before inner, in the order of the source."""
     found: list[ast.AST] = []
