@@ -425,6 +425,11 @@ class Inference:
 
     def _subscript(self, node: ast.Subscript, frame: Frame | None) -> Kind:
         stores, through = self.flow.definitions_of(node)
+        if stores and isinstance(node.slice, ast.Name):
+            # `batch[key] = batch[key].to(device)`: each turn of the loop has a key of its own.
+            around = {id(outer) for outer in self.tree.ancestors(node)}
+            others = tuple(item for item in stores if id(item.value) not in around)
+            stores, through = others, through or len(others) < len(stores)
         base = self.eval(node.value, frame)
         # What is written into a tensor is copied to where the tensor lives.
         copied = base.tag is Tag.TENSOR and not _is_key(node)
