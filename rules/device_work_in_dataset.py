@@ -5,7 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, Tag, has_unpacking, is_test, keyword
+from perflint.api import (
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Heat,
+    Impact,
+    Rule,
+    Tag,
+    has_unpacking,
+    is_test,
+    keyword,
+    loaders,
+)
 
 from ._transfers import aligns
 
@@ -44,7 +57,7 @@ class DeviceWorkInDataset(Rule):
         assert isinstance(node, ast.Call)
         if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or is_test(ctx.path):
             return
-        if ctx.role(node) != "data" or _is_buffer(node, ctx):
+        if ctx.role(node) != "data" or _is_buffer(node, ctx) or _makes_batches(node, ctx):
             return
         if aligns(node, ctx) or _is_asked_for(node, ctx) or isinstance(ctx.tree.parent(node), ast.Expr):
             return  # what is moved and not taken is a module: a tensor would stay where it is
@@ -70,6 +83,12 @@ def _is_asked_for(node: ast.Call, ctx: Context) -> bool:
         return False
     arguments = function.args
     return any(item.arg == target.id for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+
+
+def _makes_batches(node: ast.Call, ctx: Context) -> bool:
+    """Whether whole batches are made here, one copy each, in the process that asks for them."""
+    function = ctx.tree.function_of(node)
+    return function is not None and function.name in loaders.BATCH_MAKERS
 
 
 def _is_buffer(node: ast.Call, ctx: Context) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from perflint.finding import Heat
 from perflint.pytorch.hooks import Does, Framework, Hook, Role
+from perflint.pytorch.loaders import BATCH_MAKERS
 from perflint.pytorch.names import words
 
 
@@ -382,7 +383,7 @@ TORCH = Framework(
             "__getitems__": Hook(_STEP, _DATA),
             "get": Hook(_SAMPLE, _DATA),
             # Names by which data sets bring the collate function of their loaders, or make whole batches themselves.
-            **_hooks(_STEP, _DATA, "collate collate_fn collater generate_batch sample_batch"),
+            **_hooks(_STEP, _DATA, f"collate collate_fn collater {' '.join(sorted(BATCH_MAKERS))}"),
         },
         "IterableDataset": {"__iter__": Hook(_SAMPLE, _DATA)},
         "ChainDataset": {"__iter__": Hook(_SAMPLE, _DATA)},

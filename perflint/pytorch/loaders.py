@@ -126,6 +126,8 @@ DECODING_DATASETS = within(
     "Places365 Kinetics UCF101 HMDB51 Flickr8k Flickr30k SBDataset Food101 OxfordIIITPet Flowers102 StanfordCars "
     "FGVCAircraft DTD SUN397 Caltech101 Caltech256 INaturalist Kitti FakeData",
 ) | within("torchaudio.datasets", "LIBRISPEECH SPEECHCOMMANDS YESNO LJSPEECH VCTK_092 COMMONVOICE GTZAN")
+#: Methods by which data sets make whole batches for a loader that asks for them, in the process that trains.
+BATCH_MAKERS = words("generate_batch sample_batch")
 DATASETS = (
     words(
         "torch.utils.data.Dataset torch.utils.data.IterableDataset torch.utils.data.ConcatDataset "
