@@ -13,8 +13,7 @@ from perflint.facts.summary import MODULE, Summary
 from perflint.finding import Heat
 from perflint.program.program import Program, Scope
 from perflint.rule import Listen, Rule
-
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+from perflint.source.tree import LOOPS
 
 
 class Suspects:
@@ -123,7 +122,7 @@ def _looks(listen: Listen, peak: Heat, *, loops: bool) -> bool:
         return True
     if listen.repeated:
         return peak >= Heat.STEP
-    return not all(node in _LOOPS for node in listen.nodes)
+    return not all(node in LOOPS for node in listen.nodes)
 
 
 def _by_word(rules: Iterable[Rule]) -> dict[str, list[tuple[Rule, Listen]]]:

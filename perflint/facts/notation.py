@@ -66,10 +66,12 @@ MOST_ITEMS = 32
 
 
 def is_text(node: ast.expr | None) -> bool:
+    """Whether a node is a string that is written out."""
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def constant(node: ast.Constant) -> Value:
+    """A literal with the name of its type; its value where it is a text, a bool or a number of usual size."""
     value = node.value
     kind = type(value)
     if kind is str:
@@ -109,6 +111,7 @@ def path_of(node: ast.AST) -> str | None:
 
 
 def last_name(node: ast.expr) -> str:
+    """`c` for `a.b.c`, empty for anything but names and attributes."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from perflint.finding import Fix
-from perflint.source.file import SourceFile
-
-_NEWLINE = re.compile(r"\r\n|\r|\n")
+from perflint.source.file import NEWLINE, SourceFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +58,8 @@ class _Places:
     """Lines and columns to offsets."""
 
     def __init__(self, text: str) -> None:
-        self._starts = [0, *(match.end() for match in _NEWLINE.finditer(text))]
-        self._ends = [*(match.start() for match in _NEWLINE.finditer(text)), len(text)]
+        self._starts = [0, *(match.end() for match in NEWLINE.finditer(text))]
+        self._ends = [*(match.start() for match in NEWLINE.finditer(text)), len(text)]
 
     def edits(self, fix: Fix) -> list[_Replacement] | None:
         """In order; None when one lies outside the text or two of them overlap."""

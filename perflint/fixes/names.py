@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from perflint.fixes.layout import Layout
+from perflint.source.tree import FUNCTIONS
 
 _WORD = re.compile(r"[^\W\d]\w*")
 #: Modules that `import torch` loads.
@@ -21,7 +22,6 @@ _LOADED_WITH_TORCH = frozenset(
         "torch.utils.data"
     ).split()
 )
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def _bindings(node: ast.AST, statement: ast.stmt, scope: ast.AST | None) -> Iter
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         yield from _imported(node, statement, scope)
         return
-    if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
         yield Bound(node.name, "", statement, scope, line=line)
     elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
         yield Bound(node.id, "", statement, scope, line=line)
@@ -157,7 +157,7 @@ def _bindings(node: ast.AST, statement: ast.stmt, scope: ast.AST | None) -> Iter
         for child in node.orelse:  # type: ignore[attr-defined]
             yield from _bindings(child, statement, scope)
         return
-    inner = node if isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.Lambda)) else scope
+    inner = node if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)) else scope
     for child in ast.iter_child_nodes(node):
         yield from _bindings(child, statement, inner)
 

@@ -17,10 +17,9 @@ from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, Ref, Scope
 from perflint.pytorch import frameworks, loaders, modules, wrappers
 from perflint.pytorch.names import canonical, last
 from perflint.source.bindings import Binding, Definition
-from perflint.source.tree import FunctionNode
+from perflint.source.tree import FUNCTIONS, FunctionNode
 from perflint.source.walk import children
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property", "torch.jit.unused"})
 _CALLS = ("forward", "__call__")
 _RECORDS = frozenset({"typing.NamedTuple", "collections.namedtuple", "torch.NamedTuple"})
@@ -51,11 +50,11 @@ class Classes:
 
     def _index(self, node: ast.AST, owner: str, *, inside_function: bool) -> None:
         assert self._nodes is not None
-        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             name = f"{owner}.<locals>.{node.name}" if owner and inside_function else f"{owner}.{node.name}".lstrip(".")
             self._nodes.setdefault(name, node)
             for inner in node.body:
-                self._index(inner, name, inside_function=isinstance(node, _FUNCTIONS))
+                self._index(inner, name, inside_function=isinstance(node, FUNCTIONS))
             return
         for field in ("body", "orelse", "finalbody", "handlers", "cases"):
             for inner in getattr(node, field, ()):
@@ -66,7 +65,7 @@ class Classes:
         if qualname in self._lambdas:
             return self._lambdas[qualname]
         node = self.node(qualname)
-        if isinstance(node, _FUNCTIONS):
+        if isinstance(node, FUNCTIONS):
             self._link(node)
             return node
         return None
@@ -104,7 +103,7 @@ class Classes:
         stack: list[ast.AST] = list(reversed(node.body))
         while stack:
             part = stack.pop()
-            if isinstance(part, (*_FUNCTIONS, ast.ClassDef, ast.Lambda)):
+            if isinstance(part, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
                 continue
             if isinstance(part, ast.Return):
                 returns.append(part.value)
@@ -315,7 +314,7 @@ class Classes:
             if held and "." not in name:
                 known[name] = list(held)
         for method in node.body:
-            if not isinstance(method, _FUNCTIONS) or not method.args.args:
+            if not isinstance(method, FUNCTIONS) or not method.args.args:
                 continue
             prefix = f"{method.args.args[0].arg}."
             for key, definitions in flow.bindings(method).by_key.items():

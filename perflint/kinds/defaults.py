@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from perflint.facts.notation import last_name
 from perflint.kinds import transfers
 from perflint.kinds.frames import Frame
 from perflint.kinds.kind import UNKNOWN, Device, Kind, Tag
-from perflint.source.tree import Tree
-
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+from perflint.source.tree import FUNCTIONS, Tree
 
 
 class Defaults:
@@ -32,7 +31,7 @@ class Defaults:
                         entered = self._device_entered(item.context_expr, frame)
                         if entered is not None:
                             return entered
-            elif isinstance(outer, _FUNCTIONS):
+            elif isinstance(outer, FUNCTIONS):
                 break
         return self._file_default()
 
@@ -52,7 +51,7 @@ class Defaults:
         if "set_default_device" in self.tree.source.text or "set_default_tensor_type" in self.tree.source.text:
             for top in self.tree.module.body:
                 for node in self.tree.walk(top):
-                    if isinstance(node, ast.Call) and _last_name(node.func) in (
+                    if isinstance(node, ast.Call) and last_name(node.func) in (
                         "set_default_device",
                         "set_default_tensor_type",
                     ):
@@ -61,12 +60,8 @@ class Defaults:
         return self._known
 
     def _default_of(self, node: ast.Call) -> Kind:
-        if _last_name(node.func) == "set_default_tensor_type":
+        if last_name(node.func) == "set_default_tensor_type":
             written = ast.unparse(node.args[0]) if node.args else ""
             return Kind(Tag.DEVICE, device=Device.CUDA if "cuda" in written else Device.CPU)
         given = self.evaluate(node.args[0], None) if node.args else UNKNOWN
         return Kind(Tag.DEVICE, device=transfers.device_of(given))
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -39,12 +39,11 @@ from perflint.kinds.values import Values
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, MODULE_REF, Ref, Refs, Scope
 from perflint.source.bindings import Binding, Definition, key_of
 from perflint.source.flow import Flow
-from perflint.source.tree import FunctionNode, Tree
+from perflint.source.tree import FUNCTIONS, FunctionNode, Tree
 
 _MODULE = "<module>"
 _EXECUTES = re.compile(r"^\s*exec\(|\bglobals\(\)", re.MULTILINE)
 _Node = TypeVar("_Node", ast.expr, Definition)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 #: Comparisons that give a bool of the host for whatever they compare.
 _HOST_ANSWERS = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 
@@ -327,7 +326,7 @@ class Inference:
     def _defined(self, node: ast.AST) -> Kind:
         if isinstance(node, ast.ClassDef):
             return Kind(Tag.CLASS, qualified=self.tree.qualname(node), path=self.path)
-        assert isinstance(node, _FUNCTIONS)
+        assert isinstance(node, FUNCTIONS)
         return Kind(Tag.FUNCTION, qualified=self.tree.qualname(node), path=self.path)
 
     def _entered(self, value: ast.expr, definition: Definition, frame: Frame | None) -> Kind:

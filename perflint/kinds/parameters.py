@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from perflint.facts.notation import last_name
 from perflint.facts.summary import MODULE, Value
 from perflint.finding import Confidence
 from perflint.kinds import promises
@@ -23,14 +24,13 @@ from perflint.program.heat import is_test
 from perflint.program.refs import CLASS, Ref, Scope
 from perflint.pytorch import frameworks, tensors
 from perflint.source.bindings import Definition
-from perflint.source.tree import FunctionNode
+from perflint.source.tree import FUNCTIONS, FunctionNode
 
 if TYPE_CHECKING:
     from perflint.program.callgraph import Edge
 
 #: Kinds that say little of what other callers pass.
 _WEAK = frozenset({Tag.NUMBER, Tag.STRING, Tag.NONE, Tag.SEQUENCE, Tag.MAPPING, Tag.FUNCTION, Tag.CLASS, Tag.INSTANCE})
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MOST_CALLERS = 8
 _CALLER_DEPTH = 3
 
@@ -66,7 +66,7 @@ class Parameters:
         tree = self.inference.tree
         arguments = tree.parent(argument)
         function = tree.parent(arguments) if arguments is not None else None
-        if not isinstance(function, _FUNCTIONS):
+        if not isinstance(function, FUNCTIONS):
             return UNKNOWN
         args = function.args
         if argument is args.vararg:
@@ -288,7 +288,7 @@ class Parameters:
                         if isinstance(node, ast.Call):
                             known.setdefault((node.lineno, node.col_offset), []).append(node)
                 found = known.get((line, column), ())
-                return next((call for call in found if _written_name(call.func) == name), None)
+                return next((call for call in found if last_name(call.func) == name), None)
         return None
 
     # Calls with known arguments.
@@ -351,10 +351,6 @@ def _last(func: Value) -> str:
     if isinstance(func, str):
         return func.rpartition(".")[2]
     return func[2] if isinstance(func, tuple) and func[0] == "attr" else ""
-
-
-def _written_name(func: ast.expr) -> str:
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
 #: What a parameter is whose name alone says that it gives batches: who passes on batches of the device moves them no

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +14,11 @@ from perflint.finding import Applicability, Edit, Finding, Fix, Hop, Impact, Pro
 from perflint.report.places import why_hot
 from perflint.rule import Rule
 from perflint.rulepage import markdown
-from perflint.source.file import SourceFile
+from perflint.source.file import NEWLINE, SourceFile
 
 SOURCE = "perflint"
 #: All safe fixes of a file; editors can be told to make them on save.
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.{SOURCE}"
-_NEWLINE = re.compile(r"\r\n|\r|\n")
 _SEVERITIES = {
     Impact.HIGH: types.DiagnosticSeverity.Warning,
     Impact.MEDIUM: types.DiagnosticSeverity.Warning,
@@ -61,7 +59,7 @@ def changed(text: str, change: Any, codec: Any) -> str:
 
 def _offset(text: str, position: types.Position, codec: Any) -> int:
     """Of a position, which beyond the end of a line means its end, and beyond that of the text, the text's."""
-    ends = [*_NEWLINE.finditer(text)]
+    ends = [*NEWLINE.finditer(text)]
     if position.line > len(ends):
         return len(text)
     start = ends[position.line - 1].end() if position.line else 0

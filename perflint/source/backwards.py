@@ -11,12 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from perflint.source.bindings import Definition, ScopeBindings, key_of
-from perflint.source.tree import LoopNode, Tree
+from perflint.source.tree import FUNCTIONS, LOOPS, LoopNode, Tree
 from perflint.source.walk import children
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _FOR = (ast.For, ast.AsyncFor)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _JUMPS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _TRIES: tuple[type[ast.AST], ...] = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else (ast.Try,)
 
@@ -80,7 +78,7 @@ class Backwards:
 
     def _enter(self, parent: ast.AST, child: ast.AST, query: Query) -> bool:
         """Collect what may happen between the start of `parent` and the start of the block that holds `child`."""
-        if isinstance(parent, _LOOPS):
+        if isinstance(parent, LOOPS):
             if child in parent.body:
                 return self.loop_start(parent, query, header=False)
             if id(parent) in query.holders:
@@ -140,7 +138,7 @@ class Backwards:
             found = [item for arm in arms if arm for item in arm[0]]
             through = any(arm[1] for arm in arms if arm)
             return (found + own, False) if through and own else (found, through)
-        if isinstance(node, _LOOPS):
+        if isinstance(node, LOOPS):
             return self._loop_end(node, query)
         if isinstance(node, (ast.With, ast.AsyncWith)):
             found, through = self._block(node.body, query)
@@ -197,9 +195,9 @@ class Backwards:
                 node = stack.pop()
                 if isinstance(node, (ast.Break, ast.Continue)):
                     known.append(node)
-                elif isinstance(node, _LOOPS):
+                elif isinstance(node, LOOPS):
                     stack.extend(node.orelse)
-                elif isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.expr)):
+                elif isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.expr)):
                     continue
                 else:
                     stack.extend(child for child in children(node) if not isinstance(child, ast.expr))

@@ -9,7 +9,8 @@ from functools import cached_property
 from perflint.errors import SourceError
 from perflint.finding import Finding, Problem, Span
 
-_NEWLINE = re.compile(r"\r\n|\r|\n")
+#: As Python's own parser ends lines, and nothing else does.
+NEWLINE = re.compile(r"\r\n|\r|\n")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -39,8 +40,8 @@ class SourceFile:
 
         Line endings are made the file's own where it has one kind; a file that mixes them keeps what `text` has.
         """
-        if self.newline != "\n" and set(_NEWLINE.findall(self.text)) == {self.newline}:
-            return _NEWLINE.sub(lambda _: self.newline, text)
+        if self.newline != "\n" and set(NEWLINE.findall(self.text)) == {self.newline}:
+            return NEWLINE.sub(lambda _: self.newline, text)
         return text
 
     def placed(self, finding: Finding) -> Finding:
@@ -59,7 +60,7 @@ class SourceFile:
     def newline(self) -> str:
         """The ending most lines have; `\\n` for a file of one line."""
         counts = dict.fromkeys(("\n", "\r\n", "\r"), 0)
-        for ending in _NEWLINE.findall(self.text):
+        for ending in NEWLINE.findall(self.text):
             counts[ending] += 1
         return max(counts, key=lambda ending: counts[ending])
 

@@ -8,11 +8,10 @@ from collections.abc import Callable
 
 from perflint.source.bindings import Binding, Definition, ScopeLike, key_of
 from perflint.source.reaching import Reaching
-from perflint.source.tree import Tree
+from perflint.source.tree import FUNCTIONS, Tree
 
 __all__ = ["Binding", "Definition", "Flow", "key_of"]
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 #: Methods of the standard containers that change their receiver.
 MUTATING_METHODS = frozenset(
@@ -71,7 +70,7 @@ class Flow(Reaching):
         """Whether this one use lets the value out of the function, or gives it another name."""
         child: ast.AST = use
         for outer in self.tree.ancestors(use):
-            if isinstance(outer, (ast.Return, ast.Yield, ast.YieldFrom, ast.Lambda, *_FUNCTIONS)):
+            if isinstance(outer, (ast.Return, ast.Yield, ast.YieldFrom, ast.Lambda, *FUNCTIONS)):
                 return True
             if isinstance(outer, ast.Call):
                 return child is not outer.func
@@ -144,7 +143,7 @@ class Flow(Reaching):
                 root = _root(node.func.value)
                 if root is not None and _mutates(node.func.attr):
                     mutated.add(root)
-            elif isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+            elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
                 written.add(node.name)
             elif isinstance(node, ast.alias):
                 written.add((node.asname or node.name).partition(".")[0])

@@ -14,12 +14,11 @@ from typing import TypeAlias
 
 from perflint.source.backwards import Backwards, Query
 from perflint.source.bindings import Binding, Definition, ScopeBindings, ScopeLike, collect, key_of, prefixes
-from perflint.source.tree import Tree
+from perflint.source.tree import FUNCTIONS, Tree
 from perflint.source.walk import walk
 
 #: Whether a file may hold a `global` statement at all; docstrings like the word.
 _GLOBAL = re.compile(r"^\s*global\s+\w", re.MULTILINE)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
@@ -121,7 +120,7 @@ class Reaching:
             return
         for top in module.node.body if isinstance(module.node, ast.Module) else ():
             for node in walk(top):
-                if isinstance(node, _FUNCTIONS) and any(isinstance(part, ast.Global) for part in node.body):
+                if isinstance(node, FUNCTIONS) and any(isinstance(part, ast.Global) for part in node.body):
                     inner = self.bindings(node)
                     for name in inner.outer:
                         for item in inner.by_key.get(name, ()):
@@ -260,7 +259,7 @@ class Reaching:
         for node in (use, *self.tree.ancestors(use)):
             if node is scope:
                 return found
-            if isinstance(node, ast.stmt) and (found is None or isinstance(node, (*_FUNCTIONS, ast.ClassDef))):
+            if isinstance(node, ast.stmt) and (found is None or isinstance(node, (*FUNCTIONS, ast.ClassDef))):
                 found = node
         return found
 

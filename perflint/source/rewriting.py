@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from functools import cached_property
 from typing import TypeAlias
 
+from perflint.source.file import NEWLINE
+
 #: Line (from 1) and UTF-8 byte column (from 0), as `ast` counts.
 Position: TypeAlias = tuple[int, int]
-
-_NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
 class Rewriting:
@@ -26,7 +25,7 @@ class Rewriting:
 
     @cached_property
     def _starts(self) -> list[int]:
-        return [0, *(end.end() for end in _NEWLINE.finditer(self.original))]
+        return [0, *(end.end() for end in NEWLINE.finditer(self.original))]
 
     def blank(self, start: int, end: int) -> None:
         """White space of the same width from `start` to `end`; line ends stay."""

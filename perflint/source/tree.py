@@ -18,9 +18,10 @@ FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 LoopNode: TypeAlias = ast.For | ast.AsyncFor | ast.While
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+#: The same, to ask nodes for.
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 class Tree:
@@ -129,7 +130,7 @@ class Tree:
     def function_of(self, node: ast.AST) -> FunctionNode | None:
         """The innermost `def` around `node` (lambdas belong to the function they stand in)."""
         for outer in self.ancestors(node):
-            if isinstance(outer, _FUNCTIONS):
+            if isinstance(outer, FUNCTIONS):
                 return outer
         return None
 
@@ -156,7 +157,7 @@ class Tree:
             # A `while` test is evaluated every turn; a `for` iterable only once.
             if isinstance(outer, ast.While) and child is outer.test:
                 found.append(outer)
-            elif isinstance(outer, _LOOPS) and child in outer.body:
+            elif isinstance(outer, LOOPS) and child in outer.body:
                 found.append(outer)
             child = outer
         return found
@@ -165,7 +166,7 @@ class Tree:
         """`Class.method`, `function.<locals>.inner`: Python's own `__qualname__`."""
         parts = [node.name]
         for outer in self.ancestors(node):
-            if isinstance(outer, _FUNCTIONS):
+            if isinstance(outer, FUNCTIONS):
                 parts += ["<locals>", outer.name]
             elif isinstance(outer, ast.ClassDef):
                 parts.append(outer.name)
