@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perflint.context import Context, argument, callee_name, has_unpacking, is_constant, keyword
 from perflint.facts import guards
+from perflint.facts.notation import is_text, last_name
 from perflint.facts.summary import CallFacts, FunctionFacts, LoopFacts
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
 from perflint.kinds.kind import Device, Kind, Place, Tag
@@ -89,8 +90,10 @@ __all__ = [
     "has_unpacking",
     "is_constant",
     "is_test",
+    "is_text",
     "keyword",
     "last",
+    "last_name",
     "loaders",
     "modules",
     "precision",

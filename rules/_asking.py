@@ -6,7 +6,14 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from perflint.api import FUNCTION, Confidence, Context, Scope, Tag
+from perflint.api import (
+    FUNCTION,
+    Confidence,
+    Context,
+    Scope,
+    Tag,
+    is_text,
+)
 
 from ._waits import ARRAYS, certainty_on_device, in_forward, is_exceptional, uses_accelerator
 
@@ -176,12 +183,8 @@ def _asks_the_host(leaf: ast.expr) -> bool:
         return isinstance(leaf.func, ast.Name) and leaf.func.id in _HOST_FUNCTIONS
     if isinstance(leaf, ast.Compare):
         compared = (leaf.left, *leaf.comparators)
-        return any(_is_text(item) for item in leaf.comparators) or all(_is_size(item) for item in compared)
+        return any(is_text(item) for item in leaf.comparators) or all(_is_size(item) for item in compared)
     return False
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _is_size(node: ast.expr) -> bool:

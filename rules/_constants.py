@@ -5,7 +5,13 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.api import Context, Scope, Tag
+from perflint.api import (
+    Context,
+    Scope,
+    Tag,
+    is_text,
+    last_name,
+)
 
 _NUMBERS = frozenset({"float", "int", "bool", "abs", "round", "len", "list", "tuple", "sorted", "min", "max", "sum"})
 _MODULES = ("math.", "numpy.pi", "numpy.inf", "numpy.nan", "torch.pi", "torch.inf", "torch.nan", "torch.finfo")
@@ -43,15 +49,10 @@ def is_fixed(node: ast.expr, ctx: Context, depth: int = _DEPTH) -> bool:
 
 
 def _is_fixed_call(node: ast.Call, ctx: Context, depth: int) -> bool:
-    if node.keywords or not all(is_fixed(item, ctx, depth - 1) or _is_text(item) for item in node.args):
+    if node.keywords or not all(is_fixed(item, ctx, depth - 1) or is_text(item) for item in node.args):
         return False
     target = ctx.target(node.func) or ""
     return target in _NUMBERS or target.startswith(_MODULES)
-
-
-def _is_text(node: ast.expr) -> bool:
-    """`float("inf")`."""
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _is_fixed_attribute(node: ast.Attribute, ctx: Context) -> bool:
@@ -68,17 +69,13 @@ def _is_fixed_attribute(node: ast.Attribute, ctx: Context) -> bool:
         root = root.value
     if not isinstance(root, ast.Name):
         return False
-    if _SETTINGS.match(_last(base)):
+    if _SETTINGS.match(last_name(base)):
         return not _is_stored(node, ctx)
     return root.id == "self" and base is root and _is_set_up_once(node, ctx)
 
 
 def _may_be_numbers(node: ast.expr, ctx: Context) -> bool:
     return ctx.kind(node).tag in (Tag.NUMBER, Tag.SEQUENCE, Tag.UNKNOWN)
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_stored(node: ast.Attribute, ctx: Context) -> bool:

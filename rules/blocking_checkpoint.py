@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tag, argument, callee_name
 
 from ._waits import is_exceptional
+from ._wording import short_call
 
 _SAVERS = {"torch.save": 0, "safetensors.torch.save_file": 0, "safetensors.torch.save_model": 0}
 _SAVED = frozenset({Tag.STATE_DICT, Tag.MODULE, Tag.OPTIMIZER_STATE, Tag.OPTIMIZER})
@@ -49,7 +50,7 @@ class BlockingCheckpoint(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{_short(node, ctx)}` {ctx.heat(node).phrase}, and training stops there until the file is written.",
+            f"`{short_call(node, ctx)}` {ctx.heat(node).phrase}, and training stops there until the file is written.",
             advice="Save every N steps, or copy the state to the host and write it in a thread.",
         )
 
@@ -89,8 +90,3 @@ def _is_conditional(node: ast.Call, ctx: Context) -> bool:
             return True
         child = outer
     return False
-
-
-def _short(node: ast.Call, ctx: Context) -> str:
-    text = ctx.text(node)
-    return text if len(text) <= 70 else f"{ctx.text(node.func)}(...)"

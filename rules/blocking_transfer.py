@@ -30,6 +30,7 @@ from perflint.api import (
 from ._sources import changes_later
 from ._transfers import aligns, brought_down, constructor
 from ._waits import READ_NAMES, beside_generation, device_read
+from ._wording import short_text
 
 _MADE_THERE = tensors.CONSTRUCTORS | tensors.LIKE_CONSTRUCTORS
 _CONSTRUCTORS = _MADE_THERE | {"torch.Tensor", "torch.FloatTensor", "torch.LongTensor"}
@@ -98,7 +99,7 @@ class BlockingTransfer(Rule):
             "that was queued."
         )
         if other is not None:
-            words += f" Little is gained as long as `{_short(other, ctx)}` waits on every turn as well."
+            words += f" Little is gained as long as `{short_text(other, ctx, 50)}` waits on every turn as well."
         yield self.finding(
             node,
             ctx,
@@ -140,11 +141,6 @@ def _other_wait(node: ast.Call, ctx: Context) -> ast.Call | None:
             if device_read(part, ctx) is not None:
                 return part
     return None
-
-
-def _short(node: ast.AST, ctx: Context) -> str:
-    text = ctx.text(node)
-    return text if len(text) <= 50 else f"{text[:47]}..."
 
 
 def _is_reported_elsewhere(node: ast.Call, ctx: Context) -> bool:

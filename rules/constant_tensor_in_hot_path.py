@@ -25,6 +25,7 @@ from perflint.api import (
 )
 
 from ._constants import is_fixed
+from ._wording import short_call
 
 #: `torch.scalar_tensor` is filled by a kernel.
 _COPIES = tensors.COPYING_CONSTRUCTORS - {"torch.scalar_tensor"}
@@ -93,7 +94,8 @@ class ConstantTensorInHotPath(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{_short(node, ctx)}` {ctx.heat(node).phrase}: a constant is copied to the device, and the host waits.",
+            f"`{short_call(node, ctx)}` {ctx.heat(node).phrase}: a constant is copied to the device, and the "
+            "host waits.",
             advice=(
                 f"Write the number itself where an operation takes it, or fill it in: `{_filled(node, ctx)}`."
                 if number
@@ -109,7 +111,8 @@ class ConstantTensorInHotPath(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{_short(node, ctx)}` {ctx.heat(node).phrase}: the same pattern is filled into {size} x {size} values.",
+            f"`{short_call(node, ctx)}` {ctx.heat(node).phrase}: the same pattern is filled into "
+            f"{size} x {size} values.",
             advice=f"Fill it once for the largest size, keep it and take a slice: {_where_to_keep(node, ctx)}.",
         )
 
@@ -130,11 +133,6 @@ def _is_number(data: ast.expr, ctx: Context) -> bool:
     if isinstance(data, ast.BinOp) and isinstance(data.op, (ast.Sub, ast.Div, ast.Pow)):
         return True  # no list can be taken from or divided
     return ctx.kind(data).tag is Tag.NUMBER
-
-
-def _short(node: ast.Call, ctx: Context) -> str:
-    text = ctx.text(node)
-    return text if len(text) <= 70 else f"{ctx.text(node.func)}(...)"
 
 
 def _copied(node: ast.Call, ctx: Context) -> ast.expr | None:

@@ -24,6 +24,7 @@ from perflint.api import (
 )
 
 from ._waits import certainty_on_device, in_forward, is_exceptional, is_on_device, works_on_host
+from ._wording import short_text
 
 _SHAPES = frozenset(name for name, wait in tensors.SYNC_METHODS.items() if wait is tensors.Wait.SHAPE)
 _CHECKS = frozenset(
@@ -88,7 +89,7 @@ class DataDependentShape(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{_short(node, ctx)}` {ctx.heat(node).phrase}: {why}.",
+            f"`{short_text(node, ctx)}` {ctx.heat(node).phrase}: {why}.",
             advice=advice,
             confidence=min(self.confidence, certainty),
         )
@@ -273,8 +274,3 @@ def _is_boolean(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
 def _is_called_mask(node: ast.expr) -> bool:
     name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
     return bool(_MASK.search(name))
-
-
-def _short(node: ast.AST, ctx: Context) -> str:
-    text = ctx.text(node)
-    return text if len(text) <= 70 else f"{text[:67]}..."

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name, compiling, last
 
 from ._compiling import compiled_at
+from ._wording import short_call
 
 _HELPER = re.compile(r"^_?(?:log|warn|print|rank_zero|master_print|debug)", re.IGNORECASE)
 #: Flags of what happens on one call only.
@@ -88,7 +89,7 @@ class GraphBreakInCompiled(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{_short(node, ctx)}` {why.value} in compiled code, which cuts the graph here.",
+            f"`{short_call(node, ctx, 60)}` {why.value} in compiled code, which cuts the graph here.",
             advice=_ADVICE[why],
             confidence=None if condition is None else Confidence.MEDIUM,
             related=(place,),
@@ -160,8 +161,3 @@ def _formats_tensor(node: ast.FormattedValue, ctx: Context) -> bool:
         if isinstance(outer, ast.stmt):
             return True
     return True
-
-
-def _short(node: ast.Call, ctx: Context) -> str:
-    text = ctx.text(node)
-    return text if len(text) <= 60 else f"{ctx.text(node.func)}(...)"

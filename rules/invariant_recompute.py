@@ -9,6 +9,7 @@ from perflint.api import Confidence, Context, Finding, Heat, Impact, Loops, Rule
 
 from ._forwards import arguments, is_forward, is_pure
 from ._loops import is_timing, names_in, starts_afresh, trains_inside
+from ._wording import short_call
 
 _MODELS = (
     "model",
@@ -72,7 +73,8 @@ class InvariantRecompute(Rule):
             yield self.finding(
                 call,
                 ctx,
-                f"`{_short(call, ctx)}` is computed on every turn of this loop from inputs that never change in it.",
+                f"`{short_call(call, ctx)}` is computed on every turn of this loop from inputs that never change "
+                "in it.",
                 advice="Compute it once before the loop and keep the result.",
                 confidence=None if certain else Confidence.MEDIUM,
                 related=(ctx.hop(node, "the loop"),),
@@ -220,8 +222,3 @@ def _is_touched(names: set[str], call: ast.Call, loop: ast.stmt, ctx: Context) -
 def _may_change(item: ast.expr, ctx: Context) -> bool:
     """Whether handing it on may change it: numbers, strings and devices cannot."""
     return ctx.kind(item).tag not in (Tag.NUMBER, Tag.STRING, Tag.DEVICE, Tag.DTYPE, Tag.NONE, Tag.TOKENIZER)
-
-
-def _short(node: ast.Call, ctx: Context) -> str:
-    text = ctx.text(node)
-    return text if len(text) <= 70 else f"{ctx.text(node.func)}(...)"

@@ -22,6 +22,7 @@ from perflint.api import (
 )
 
 from ._loops import is_timing, names_in, starts_afresh, trains_inside
+from ._wording import short_call
 
 #: Modules of torch.nn whose weights are filled at construction.
 _LAYERS = (
@@ -110,7 +111,7 @@ class ModelBuiltInLoop(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{_short(node, ctx)}` {often} with the same arguments and {'reads' if reads else 'builds'} the same "
+            f"`{short_call(node, ctx)}` {often} with the same arguments and {'reads' if reads else 'builds'} the same "
             "model each time.",
             advice="Make it once before the loop; where a turn changes its weights, load a kept state dict with "
             "`strict=True` (with `strict=False` missing keys keep the weights of the turn before).",
@@ -196,8 +197,3 @@ def _is_constant(node: ast.Call, ctx: Context) -> bool:
     bound |= set(ctx.inference.flow.names_written(function))
     given = [*node.args, *(item.value for item in node.keywords)]
     return not any(name in bound - {"self"} for item in given for name in names_in(item))
-
-
-def _short(node: ast.Call, ctx: Context) -> str:
-    text = ctx.text(node)
-    return text if len(text) <= 70 else f"{ctx.text(node.func)}(...)"

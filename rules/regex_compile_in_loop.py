@@ -19,6 +19,7 @@ from perflint.api import (
     argument,
     is_constant,
     is_test,
+    is_text,
 )
 
 from ._rarely import runs_rarely
@@ -188,17 +189,13 @@ def _built(pattern: ast.expr, node: ast.Call, ctx: Context) -> ast.expr | None:
         return pattern if any(isinstance(part, ast.FormattedValue) for part in pattern.values) else None
     if isinstance(pattern, ast.BinOp) and isinstance(pattern.op, (ast.Add, ast.Mod)):
         texts = [pattern.left, pattern.right]
-        if any(isinstance(part, (ast.JoinedStr, ast.BinOp)) or _is_text(part) for part in texts):
+        if any(isinstance(part, (ast.JoinedStr, ast.BinOp)) or is_text(part) for part in texts):
             return pattern if any(isinstance(part, ast.Name) for part in ast.walk(pattern)) else None
         return None
     if isinstance(pattern, ast.Call) and isinstance(pattern.func, ast.Attribute):
         if pattern.func.attr in ("format", "join", "replace") or ctx.target(pattern.func) == "re.escape":
             return pattern if any(isinstance(part, ast.Name) for part in ast.walk(pattern)) else None
     return None
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _assigned_in_loop(name: str, node: ast.AST, ctx: Context) -> ast.expr | None:

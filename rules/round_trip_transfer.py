@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, has_unpacking, is_test
 
 from ._transfers import brought_down
+from ._wording import short_text
 
 
 class RoundTripTransfer(Rule):
@@ -45,8 +46,8 @@ class RoundTripTransfer(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{_short(node, ctx)}` sends back to the device what `{_short(down, ctx)}` fetched from it: "
-            f"{_often(ctx.heat(node))} two copies and a wait.",
+            f"`{short_text(node, ctx, 60)}` sends back to the device what `{short_text(down, ctx, 60)}` fetched from "
+            f"it: {_often(ctx.heat(node))} two copies and a wait.",
             advice="Stay on the device: use the tensor itself, and tensor operations on the way.",
             confidence=Confidence.HIGH if ctx.kind(node).certainty is Confidence.HIGH else Confidence.MEDIUM,
             related=(ctx.hop(down, ctx.text(down)),) if down.lineno != node.lineno else (),
@@ -55,8 +56,3 @@ class RoundTripTransfer(Rule):
 
 def _often(heat: Heat) -> str:
     return {Heat.SAMPLE: "for every sample", Heat.MICROBATCH: "every micro-batch"}.get(heat, "every step")
-
-
-def _short(node: ast.expr, ctx: Context) -> str:
-    text = ctx.text(node)
-    return text if len(text) <= 60 else f"{text[:57]}..."

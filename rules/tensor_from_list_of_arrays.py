@@ -21,6 +21,8 @@ from perflint.api import (
     keyword,
 )
 
+from ._wording import short_text
+
 _CONSTRUCTORS = (
     "torch.tensor",
     "torch.as_tensor",
@@ -76,8 +78,8 @@ class TensorFromListOfArrays(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node.func)}` walks the arrays in `{_short(data, ctx)}` number by number, in Python.",
-            advice=f"Join them first: `{ctx.text(node.func)}({numpy}.array({_short(data, ctx)}))`.",
+            f"`{ctx.text(node.func)}` walks the arrays in `{short_text(data, ctx, 40)}` number by number, in Python.",
+            advice=f"Join them first: `{ctx.text(node.func)}({numpy}.array({short_text(data, ctx, 40)}))`.",
             fix=Fix(
                 "Join the arrays before making the tensor",
                 Applicability.UNSAFE if reason else Applicability.SAFE,
@@ -86,11 +88,6 @@ class TensorFromListOfArrays(Rule):
             ),
             confidence=sure,
         )
-
-
-def _short(node: ast.expr, ctx: Context) -> str:
-    text = ctx.text(node)
-    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def _holds_arrays(data: ast.expr, ctx: Context) -> Confidence | None:

@@ -22,6 +22,7 @@ from perflint.api import (
 )
 
 from ._waits import is_exceptional, uses_accelerator
+from ._wording import short_call
 
 _CLOCKS = frozenset(
     "time.time time.perf_counter time.monotonic time.time_ns time.perf_counter_ns time.monotonic_ns "
@@ -93,8 +94,8 @@ class UnsynchronizedTiming(Rule):
         yield self.finding(
             node,
             ctx,
-            f"The clock is read while the device still works on `{_short(work, ctx)}`, so this is the time to queue "
-            "the work.",
+            f"The clock is read while the device still works on `{short_call(work, ctx, 50)}`, so this is the time to "
+            "queue the work.",
             advice="Use `torch.utils.benchmark` or CUDA events, or wait for the device once before the clock is read.",
             related=(ctx.hop(work, "queued here, nothing waits for it"),),
         )
@@ -216,8 +217,3 @@ def _may_be_tensor(value: ast.expr, ctx: Context) -> bool:
 def _is_rare(part: ast.AST, node: ast.AST, ctx: Context) -> bool:
     """Whether something of the timed part does not run on most of its turns."""
     return len(ctx.guards(part)) > len(ctx.guards(node))
-
-
-def _short(call: ast.Call, ctx: Context) -> str:
-    text = ctx.text(call)
-    return text if len(text) <= 50 else f"{ctx.text(call.func)}(...)"

@@ -11,14 +11,14 @@ import gzip
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from perflint.finding import Finding, Problem, Report, Silenced
 from perflint.report import places
 from perflint.report.fingerprint import finding_keys, line_hashes
 from perflint.report.sarif_location import Locator
 from perflint.report.sarif_result import result_of
-from perflint.report.sarif_tool import NOTIFICATIONS, Tool
+from perflint.report.sarif_tool import NOTIFICATIONS, Json, Tool
 from perflint.report.visible import visible_lines
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 #: What code scanning takes; more makes it refuse the whole upload.
 MOST_RESULTS = 25_000
 MOST_BYTES = 10 * 1000 * 1000
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from perflint.finding import Applicability, Finding, Fix, Heat, Hop
-from perflint.report.sarif_tool import LEVELS, Tool
+from perflint.report.sarif_tool import LEVELS, Json, Tool, sentence
 from perflint.report.visible import prose, visible_lines
 
 if TYPE_CHECKING:
     from perflint.report.sarif_location import Locator
 
-Json = dict[str, Any]
 
 #: More hops than this are of no use to a reader, and code scanning shows at most a thousand.
 _MOST_HOPS = 100
@@ -57,7 +56,7 @@ def _shortened(route: tuple[Hop, ...]) -> tuple[Hop, ...]:
 
 def _message(finding: Finding, route: tuple[Hop, ...]) -> str:
     """The message (its first sentence becomes the alert's title), why it is hot with links to the hops, what to do."""
-    parts = [_ended(_unlinked(prose(finding.message)))]
+    parts = [sentence(_unlinked(prose(finding.message)))]
     if route:
         chain = " -> ".join(f"[{_link_text(hop)}]({number})" for number, hop in enumerate(route, 1))
         parts.append(f"It {finding.heat.phrase}: {chain}.")
@@ -68,12 +67,8 @@ def _message(finding: Finding, route: tuple[Hop, ...]) -> str:
         places = ", ".join(f"[{_link_text(hop)}]({first + index})" for index, hop in enumerate(finding.related))
         parts.append(f"See also {places}.")
     if finding.advice:
-        parts.append(_ended(_unlinked(prose(finding.advice))))
+        parts.append(sentence(_unlinked(prose(finding.advice))))
     return " ".join(parts)
-
-
-def _ended(sentence: str) -> str:
-    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
 
 
 def _unlinked(text: str) -> str:
@@ -90,7 +85,7 @@ def _code_flow(finding: Finding, route: tuple[Hop, ...], locator: Locator) -> Js
         {"location": locator.hop(hop, prose(hop.text) or "here"), "nestingLevel": level, "importance": "essential"}
         for level, hop in enumerate(route)
     ]
-    here = {**locator.finding(finding), "message": {"text": _ended(_unlinked(prose(finding.message)))}}
+    here = {**locator.finding(finding), "message": {"text": sentence(_unlinked(prose(finding.message)))}}
     steps.append({"location": here, "nestingLevel": len(route), "importance": "essential"})
     return {
         "message": {"text": f"Why this {finding.heat.phrase}."},

@@ -88,14 +88,14 @@ def _owner(rule: type[Rule]) -> str:
 def _descriptor(rule: type[Rule]) -> Json:
     page = page_of(rule)
     why = " ".join(page.sections.get("Why it is slow", page.summary).split())
-    full = _sentence(f"{_sentence(page.summary)} {why}".strip() if why != page.summary else page.summary)
+    full = sentence(f"{sentence(page.summary)} {why}".strip() if why != page.summary else page.summary)
     tags = ["performance", "pytorch", rule.tier.value]
     if rule.needs_accelerator:
         tags.append("accelerator")
     return {
         "id": rule.code,
         "name": _pascal(rule.name),
-        "shortDescription": {"text": visible_lines(_sentence(page.summary))},
+        "shortDescription": {"text": visible_lines(sentence(page.summary))},
         "fullDescription": {"text": visible_lines(full if len(full) <= 1024 else full[:1020] + "...")},
         "help": {"text": visible_lines(rule.page()), "markdown": visible_lines(markdown(rule))},
         "helpUri": f"{_HOME}#{rule.name}",
@@ -109,7 +109,7 @@ def _descriptor(rule: type[Rule]) -> Json:
 
 
 def _bare(finding: Finding) -> Json:
-    text = _sentence(visible(finding.name.replace("-", " ").capitalize()))
+    text = sentence(visible(finding.name.replace("-", " ").capitalize()))
     return {
         "id": finding.code,
         "name": _pascal(visible(finding.name)),
@@ -126,7 +126,8 @@ def _bare(finding: Finding) -> Json:
     }
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """`text` with a full stop where nothing ends it."""
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
