@@ -27,6 +27,7 @@ class Placing:
         self._notebooks: dict[str, Notebook | None] = {}
 
     def finding(self, finding: Finding) -> Finding:
+        """The finding with its places in notebooks told in cells."""
         if finding.path.endswith(SUFFIX):
             notebook = self._notebook(finding.path)
             finding = finding if notebook is None else notebook.placed(finding)

@@ -23,6 +23,7 @@ class Page:
 
 
 def page_of(rule: type[Rule]) -> Page:
+    """A rule's docstring taken apart: the first line is the summary, a heading stands alone in its line."""
     lines = rule.page().splitlines()
     sections: dict[str, list[str]] = {}
     current: list[str] = []

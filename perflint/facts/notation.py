@@ -82,12 +82,14 @@ def constant(node: ast.Constant) -> Value:
 
 
 def index_of(node: ast.expr) -> int | str | None:
+    """A constant index, None for any other."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, str)):
         return node.value
     return None
 
 
 def either(values: Iterable[Value]) -> Value:
+    """One of several values; those that are not plain to see are left out."""
     found = tuple(value for value in values if value is not None)
     return found[0] if len(found) == 1 else ("either", found) if found else None
 
@@ -154,6 +156,7 @@ def _plain_annotation(node: ast.expr) -> str | None:
 
 
 def params_of(arguments: ast.arguments) -> tuple[Param, ...]:
+    """The parameters of a function, in the order of its text."""
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
     made = [_param("", item, default) for item, default in zip(positional, defaults)]

@@ -77,6 +77,8 @@ class ReadFacts(NamedTuple):
 
 
 class Param(NamedTuple):
+    """A parameter. Its name begins with `*`, `**` or, where it can only be given by name, `=`."""
+
     name: str
     annotation: str
     default: Value

@@ -15,6 +15,8 @@ _SET_UP = (ast.Import, ast.ImportFrom, ast.Try, ast.If, ast.Assign, ast.AnnAssig
 
 
 class Imports:
+    """The imports of one file, and where new ones go: to those of their kind, in order."""
+
     def __init__(self, layout: Layout, names: Names) -> None:
         self.layout = layout
         self.names = names

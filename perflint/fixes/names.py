@@ -39,6 +39,8 @@ class Bound:
 
 
 class Names:
+    """The names of one file: which are bound to what, and which are free."""
+
     def __init__(self, layout: Layout) -> None:
         self.module = layout.tree.module
         self._text = layout.code

@@ -14,6 +14,8 @@ _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 class Statements:
+    """Whole statements of one file, with the comments and blank lines that belong to them."""
+
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
 

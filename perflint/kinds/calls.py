@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from perflint.facts.summary import MODULE
 from perflint.kinds import library, methods, operations, promises
 from perflint.kinds.arguments import Arguments, Thunk, given
 from perflint.kinds.classes import Classes
@@ -20,10 +21,11 @@ from perflint.source.bindings import key_of
 
 #: How many of the project's functions deep a call is followed.
 _DEPTH = 5
-_MODULE = "<module>"
 
 
 class Calls:
+    """Calls in one file, by node or by what is known of callee and arguments."""
+
     def __init__(
         self, inference: Evaluating, classes: Classes, parameters: Parameters, narrowing: Narrowing, values: Values
     ) -> None:
@@ -123,7 +125,7 @@ class Calls:
     def method(self, base: Kind, name: str, arguments: Arguments, written: str = "") -> Kind:
         """The result of `base.name(...)`."""
         if base.path:
-            if base.qualified == _MODULE:
+            if base.qualified == MODULE:
                 return self.value(self.inference.member(base, name), arguments)
             found = self.classes.call_method(base, name, arguments)
             if found is not None:
@@ -131,6 +133,7 @@ class Calls:
         return methods.method(base, name, arguments, written)
 
     def arguments(self, node: ast.Call, frame: Frame | None) -> Arguments:
+        """The arguments of a call, each worked out when it is asked for."""
         positional = [item for item in node.args if not isinstance(item, ast.Starred)]
         exact = len(positional) == len(node.args) and all(item.arg is not None for item in node.keywords)
         constants: dict[int | str, object] = {}

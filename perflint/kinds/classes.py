@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from perflint.facts.summary import MODULE
 from perflint.facts.survey import lambda_name
 from perflint.finding import Confidence
 from perflint.kinds import library, methods, promises
@@ -24,10 +25,11 @@ _PROPERTIES = frozenset({"property", "cached_property", "functools.cached_proper
 _CALLS = ("forward", "__call__")
 _RECORDS = frozenset({"typing.NamedTuple", "collections.namedtuple", "torch.NamedTuple"})
 _OUTPUT_BASES = ("ModelOutput", "BaseOutput")
-_MODULE = "<module>"
 
 
 class Classes:
+    """The classes of a project as one file sees them: those of the file itself as trees, others by their summaries."""
+
     def __init__(self, inference: Evaluating, values: Values) -> None:
         self.inference = inference
         self.values = values
@@ -62,6 +64,7 @@ class Classes:
                     self._index(inner, owner, inside_function=inside_function)
 
     def function_node(self, qualname: str) -> FunctionNode | ast.Lambda | None:
+        """The `def` or lambda of this file with a qualified name, linked."""
         if qualname in self._lambdas:
             return self._lambdas[qualname]
         node = self.node(qualname)
@@ -285,7 +288,7 @@ class Classes:
         summary = self.inference.program.summaries.get(owner.path)
         facts = summary.classes.get(owner.name) if summary is not None else None
         if facts is not None and name in facts.annotations:
-            return self.inference.promised(facts.annotations[name], Scope(owner.path, _MODULE))
+            return self.inference.promised(facts.annotations[name], Scope(owner.path, MODULE))
         return None
 
     @staticmethod

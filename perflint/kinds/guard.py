@@ -36,6 +36,7 @@ class Guard:
         self._lowest = _NOWHERE
 
     def once(self, key: Hashable, memo: dict[_Key, Kind], memo_key: _Key, evaluate: Callable[[], Kind]) -> Kind:
+        """The answer to `key`, kept under `memo_key` once it leans on nothing that is still worked out."""
         known = memo.get(memo_key)
         if known is not None:
             return known

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from perflint.facts.notation import source_of
+from perflint.facts.summary import MODULE
 from perflint.finding import Confidence
 from perflint.kinds import attributes, library, operations, promises
 from perflint.kinds.arguments import Arguments
@@ -41,7 +42,6 @@ from perflint.source.bindings import Binding, Definition, key_of
 from perflint.source.flow import Flow
 from perflint.source.tree import FUNCTIONS, FunctionNode, Tree
 
-_MODULE = "<module>"
 _EXECUTES = re.compile(r"^\s*exec\(|\bglobals\(\)", re.MULTILINE)
 _Node = TypeVar("_Node", ast.expr, Definition)
 #: Comparisons that give a bool of the host for whatever they compare.
@@ -222,7 +222,7 @@ class Inference:
         """A builtin, or a name that came with a star import."""
         summary = self.program.summaries.get(self.path)
         if summary is not None and summary.stars:
-            return self.of_refs(self.program.resolver.refs(node.id, Scope(self.path, _MODULE)))
+            return self.of_refs(self.program.resolver.refs(node.id, Scope(self.path, MODULE)))
         return library.named(f"builtins.{node.id}")
 
     def _joined(self, definitions: tuple[Definition, ...], frame: Frame | None) -> Kind:
@@ -381,7 +381,7 @@ class Inference:
         if ref.kind == CLASS:
             return Kind(Tag.CLASS, qualified=ref.name, path=ref.path)
         if ref.kind == MODULE_REF:
-            return Kind(Tag.INSTANCE, qualified=_MODULE, path=ref.path)
+            return Kind(Tag.INSTANCE, qualified=MODULE, path=ref.path)
         if ref.kind == INSTANCE:
             return self.classes.instance(Ref(CLASS, ref.path, ref.name))
         if ref.kind == EXTERNAL_INSTANCE:
@@ -415,7 +415,7 @@ class Inference:
         if base.tag in (Tag.FUNCTION, Tag.CLASS) and not base.path:
             return library.named(f"{base.qualified}.{name}")
         if base.path:
-            if base.qualified == _MODULE:
+            if base.qualified == MODULE:
                 return self.values.exported(base.path, name)
             found = base.item(name) or self.classes.member(base, name)
             if found is not None:
@@ -456,7 +456,7 @@ class Inference:
     def annotated(self, node: ast.expr) -> Kind:
         """The kind an annotation promises."""
         text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else source_of(node)
-        return self.promised(text, Scope(self.path, _MODULE))
+        return self.promised(text, Scope(self.path, MODULE))
 
     def promised(self, text: str, scope: Scope) -> Kind:
         """The kind that an annotation's text promises, with its names looked up in `scope`."""

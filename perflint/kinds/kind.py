@@ -259,6 +259,7 @@ def leaf_place(kind: Kind) -> Place:
 
 
 def join_places(left: Place, right: Place) -> Place:
+    """Where a value is that is in one of two places; a device one of two is not known exactly."""
     if left is right:
         return left
     if left.is_accelerator and right.is_accelerator:

@@ -180,6 +180,7 @@ def compare(left: Kind, ops: list[ast.cmpop], others: list[Kind]) -> Kind:
 
 
 def unary(op: ast.unaryop, operand: Kind) -> Kind:
+    """The result of an operator with one operand."""
     if isinstance(op, ast.Not):
         return NUMBER
     if operand.holds_tensors:

@@ -36,6 +36,8 @@ _CALLER_DEPTH = 3
 
 
 class Parameters:
+    """Kinds of one file's parameters: what annotations, frameworks, callers, uses and defaults say, in this order."""
+
     def __init__(self, inference: Evaluating, classes: Classes, values: Values) -> None:
         self.inference = inference
         self.classes = classes
@@ -45,6 +47,7 @@ class Parameters:
         self._calls: dict[int, dict[tuple[int, int], list[ast.Call]]] = {}
 
     def kind(self, definition: Definition) -> Kind:
+        """What the function may be given. One that is asked for on the way to its own answer is unknown."""
         known = self._known.get(id(definition.node))
         if known is not None:
             return known
@@ -330,6 +333,7 @@ class Parameters:
 
 
 def default_of(function: FunctionNode | ast.Lambda, name: str) -> ast.expr | None:
+    """The default of a parameter, None where it has none."""
     args = function.args
     positional = [*args.posonlyargs, *args.args]
     for item, value in zip(reversed(positional), reversed(args.defaults)):

@@ -25,6 +25,8 @@ class Env(dict[str, Kind]):
 
 
 class Values:
+    """Kinds of values in the notation of summaries, remembered by what is known of the parameters."""
+
     def __init__(self, inference: Evaluating) -> None:
         self.inference = inference
         self._empty = Env()

@@ -72,6 +72,7 @@ def _offset(text: str, position: types.Position, codec: Any) -> int:
 
 
 def diagnostic(finding: Finding, source: SourceFile, units: Units) -> types.Diagnostic:
+    """A finding as an editor shows it, with why its line is hot and what to do."""
     parts = [finding.message]
     if why := why_hot(finding):
         parts.append(f"Why hot: {why}")

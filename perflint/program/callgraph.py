@@ -62,6 +62,7 @@ class CallGraph:
         self._names = {facts.name for summary in resolver.summaries.values() for facts in summary.functions.values()}
 
     def build(self) -> None:
+        """Connect all calls: first those that are plain to see, then the others by what callers pass and by guesses."""
         waiting: list[tuple[Scope, FunctionFacts, int]] = []
         for path, summary in self.resolver.summaries.items():
             for qualname, facts in summary.functions.items():

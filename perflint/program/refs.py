@@ -53,6 +53,7 @@ def given(call: Value) -> tuple[Value, ...]:
 
 
 def instance_of(ref: Ref) -> Ref:
+    """What calling a class gives; anything else stays as it is."""
     if ref.kind == CLASS:
         return Ref(INSTANCE, ref.path, ref.name)
     if ref.kind == EXTERNAL:

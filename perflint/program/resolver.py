@@ -93,6 +93,7 @@ class Resolver:
     # Values.
 
     def refs(self, value: Value, scope: Scope) -> Refs:
+        """What a value written in `scope` may be; empty where that is not plain to see."""
         if value is None:
             return ()
         memo = self._memo.get(scope)
@@ -398,6 +399,7 @@ class Resolver:
     # Attributes and classes.
 
     def attribute(self, ref: Ref, name: str) -> Refs:
+        """What `name` of a thing may be; of a library's thing, a name below its own."""
         if ref.kind == MODULE_REF:
             return self.exported(ref.path, name)
         if ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):

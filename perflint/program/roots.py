@@ -89,6 +89,7 @@ class RootFinder:
         self.functions: dict[Scope, FunctionRoot] = {}
 
     def find(self) -> None:
+        """Fill `loops` and `functions`."""
         training = self._training_functions()
         self._taking = self._batch_taking_functions()
         for path, summary in self.resolver.summaries.items():

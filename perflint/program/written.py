@@ -64,6 +64,7 @@ class Written:
         return []
 
     def annotations(self, dotted: str, scope: Scope) -> Iterator[tuple[str, Scope]]:
+        """The annotation of a name or of `object.attribute`, with the scope to look its names up in."""
         base, _, attribute = dotted.rpartition(".")
         if not base:
             for where, facts in self._nesting.scopes(scope):

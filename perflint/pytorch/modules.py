@@ -156,6 +156,7 @@ def makes_module(dotted: str) -> bool:
 
 
 def makes_tokenizer(dotted: str) -> bool:
+    """Whether calling it gives a tokenizer or a processor of text."""
     name = canonical(dotted)
     if name in TOKENIZERS:
         return True
@@ -166,6 +167,7 @@ def makes_tokenizer(dotted: str) -> bool:
 
 
 def makes_optimizer(dotted: str) -> bool:
+    """Whether calling it gives an optimizer."""
     name = canonical(dotted)
     if name in OPTIMIZERS:
         return True
@@ -174,6 +176,7 @@ def makes_optimizer(dotted: str) -> bool:
 
 
 def makes_scheduler(dotted: str) -> bool:
+    """Whether calling it gives a scheduler of learning rates."""
     name = canonical(dotted)
     if name in SCHEDULERS or name.startswith(SCHEDULER_PACKAGES):
         return True

@@ -19,6 +19,7 @@ class Counts:
 
     @classmethod
     def of(cls, report: Report) -> Counts:
+        """Count the findings of a report, and its files with one."""
         findings = report.findings
         return cls(
             len(findings),

@@ -19,6 +19,8 @@ _SAFE = "/-._~"
 
 @dataclass(frozen=True, slots=True)
 class Locator:
+    """Places in SARIF: paths below the root of the git repository, or absolute where there is none."""
+
     texts: places.Texts
     root: Path | None
 
@@ -37,6 +39,7 @@ class Locator:
         return {_BASE: described}
 
     def finding(self, finding: Finding) -> Json:
+        """Where a finding is; one in a notebook's cell by its whole line."""
         span, exact = self.texts.raw_span(finding)
         lines = self.texts.lines(finding.path)
         if not exact:

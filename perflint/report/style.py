@@ -9,6 +9,8 @@ from perflint.finding import Impact
 
 
 class Tint(enum.Enum):
+    """Colours and weights by what they mark, as the numbers of terminal escapes."""
+
     PLACE = "1"
     QUIET = "2"
     RED = "31"

@@ -83,6 +83,7 @@ class SourceFile:
         return len(text.encode("utf-8", "surrogatepass")[:byte_offset].decode("utf-8", "replace")) + 1
 
     def span_of(self, node: ast.AST) -> Span:
+        """Where a node stands, in characters: `ast` counts bytes."""
         line, end_line = node.lineno, node.end_lineno  # type: ignore[attr-defined]
         return Span(
             line,

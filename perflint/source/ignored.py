@@ -26,6 +26,7 @@ class IgnoreFile:
 
     @classmethod
     def of_lines(cls, folder: str, lines: Iterable[str]) -> IgnoreFile:
+        """What the lines of an ignore file say of paths below `folder`."""
         kept = []
         for line in lines:
             try:

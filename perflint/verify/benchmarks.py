@@ -66,6 +66,8 @@ def machine(launcher: Launcher, device: str, timeout: float) -> tuple[str, Machi
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSide:
+    """One side of a rule's benchmark, as `measuring.Side`."""
+
     launcher: Launcher
     benchmark: Benchmark
     size: str

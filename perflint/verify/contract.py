@@ -120,6 +120,7 @@ def _nothing(_size: Any, _device: str) -> None:
 
 
 def load_module(file: Path, name: str) -> Any:
+    """Run a file as a module of that name. Raises what it raises, and ContractError for what is no Python file."""
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise ContractError(f"{file} is no Python file")

@@ -34,6 +34,7 @@ def resolve(asked: str) -> str:
 
 
 def is_available(kind: str) -> bool:
+    """Whether torch can compute on a kind of device here."""
     import torch
 
     if kind == "cpu":
@@ -73,6 +74,7 @@ class Device:
         return None if event is None else Stopwatch(self, event)
 
     def reset_peak(self) -> None:
+        """Begin to measure the peak of memory anew."""
         if self._module is not None:
             if hasattr(self._module, "reset_peak_memory_stats"):
                 self._module.reset_peak_memory_stats()

@@ -61,6 +61,7 @@ def wait(process: subprocess.Popen[bytes], timeout: float) -> int:
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
+    """End a process with all that it started."""
     if sys.platform == "win32":
         if process.poll() is None:
             subprocess.run(["taskkill", "/T", "/F", "/PID", str(process.pid)], capture_output=True, check=False)

@@ -140,6 +140,7 @@ def pays_after(result: Result) -> str:
 
 
 def seconds(value: float | None) -> str:
+    """A time in the unit that suits it; empty for none."""
     if value is None:
         return ""
     for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
@@ -149,6 +150,7 @@ def seconds(value: float | None) -> str:
 
 
 def size(value: int | None) -> str:
+    """An amount of memory in the unit that suits it."""
     if value is None:
         return "?"
     for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):

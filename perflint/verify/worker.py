@@ -22,6 +22,7 @@ from typing import IO, Any
 
 
 def main(arguments: list[str]) -> int:
+    """One trial, or processes for trials as they are asked for."""
     if arguments[:1] == ["--serve"]:
         serve()
         return 0
@@ -87,6 +88,7 @@ def _described(error: Exception) -> str:
 
 
 def serve() -> None:
+    """Have torch loaded, and fork a process for each trial that is asked for."""
     # The way to ask for CUDA that does not initialise it: a forked process could not use it then.
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     import torch._dynamo  # making an optimizer imports it, in seconds
