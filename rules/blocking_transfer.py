@@ -29,7 +29,7 @@ from perflint.api import (
 
 from ._sources import changes_later
 from ._transfers import aligns, brought_down, constructor
-from ._waits import READ_NAMES, beside_generation, device_read
+from ._waits import READ_NAMES, beside_generation, device_read, in_forward
 from ._wording import short_text
 
 _MADE_THERE = tensors.CONSTRUCTORS | tensors.LIKE_CONSTRUCTORS
@@ -90,7 +90,7 @@ class BlockingTransfer(Rule):
             return  # the tokens of one text: a copy too small to gain anything, and what to do is to make batches
         if _moves_itself(node, ctx) or (aligns(node, ctx) and not _is_surely_host(node.func.value, value)):
             return
-        if beside_generation(node, ctx):
+        if beside_generation(node, ctx) or _are_texts_as_a_convenience(node, ctx):
             return
         advice, movable = _advice(node, value, ctx)
         other = _other_wait(node, ctx)
@@ -170,6 +170,21 @@ def _is_batch_mover(call: ast.Call, ctx: Context) -> bool:
     return call.func.value.id in names and bool(_MOVERS.search(function.name)) and "model" not in function.name
 
 
+def _are_texts_as_a_convenience(call: ast.Call, ctx: Context) -> bool:
+    """Whether a model that takes texts as well has made tokens of them: nothing that training does, and making them
+    takes longer.
+    """
+    function = ctx.tree.function_of(call)
+    if function is None or ctx.role(call) in ("train", "batches", "data") or not in_forward(call, ctx):
+        return False
+    return any(isinstance(part, ast.Call) and _is_tokenizer(part.func, ctx) for part in ctx.walk(function))
+
+
+def _is_tokenizer(func: ast.expr, ctx: Context) -> bool:
+    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    return ctx.kind(func).tag is Tag.TOKENIZER or name.endswith("tokenizer")
+
+
 def _moves_itself(call: ast.Call, ctx: Context) -> bool:
     """`self.weights = self.weights.to(device)`: a copy the first time, nothing after that."""
     assert isinstance(call.func, ast.Attribute)
@@ -221,15 +236,17 @@ def _maker_in_view(maker: str, moved: ast.expr, ctx: Context) -> str | None:
 
 
 def _is_filled(made: ast.Call, function: ast.AST, ctx: Context) -> bool:
-    """`out = torch.zeros(n); out[i, :k] = row`"""
+    """`out = torch.zeros(n); out[i, :k] = row`, but not `out[:, 0] = 1`."""
     statement = ctx.tree.statement_of(made)
     names = {item.id for item in getattr(statement, "targets", ()) if isinstance(item, ast.Name)}
     return any(
-        isinstance(part, ast.Subscript)
-        and isinstance(part.ctx, ast.Store)
-        and isinstance(part.value, ast.Name)
-        and part.value.id in names
+        isinstance(part, ast.Assign)
+        and not isinstance(part.value, ast.Constant)
+        and isinstance(target, ast.Subscript)
+        and isinstance(target.value, ast.Name)
+        and target.value.id in names
         for part in ctx.walk(function)
+        for target in getattr(part, "targets", ())
     )
 
 

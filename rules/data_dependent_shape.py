@@ -177,7 +177,9 @@ def _is_read_next(node: ast.Call | ast.Subscript, ctx: Context) -> bool:
     if _reads(node, parent, ctx):
         return True
     if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant):
-        parent = ctx.tree.parent(parent)  # `mask.nonzero(as_tuple=True)[0]`
+        node, parent = parent, ctx.tree.parent(parent)  # `mask.nonzero(as_tuple=True)[0]`
+        if _reads(node, parent, ctx):
+            return True
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1:
         return False
     target = parent.targets[0]

@@ -62,7 +62,12 @@ class SyncInHotLoop(Rule):
         others = _other_reads(node, ctx)
         if (read.copies and _hands_on(node, others, ctx)) or goes_back(node, ctx):
             return
-        if _sums_up_evaluation(node, ctx) or _is_for_export(node, ctx) or (read.copies and is_load_shedding(node, ctx)):
+        if (
+            _is_around_decoding(node, ctx)
+            or _sums_up_evaluation(node, ctx)
+            or _is_for_export(node, ctx)
+            or (read.copies and is_load_shedding(node, ctx))
+        ):
             return
         forward = in_forward(node, ctx)
         yield self.finding(
@@ -166,6 +171,15 @@ def _is_iterated(node: ast.expr, ctx: Context) -> bool:
             return False
         child = outer
     return False
+
+
+def _is_around_decoding(node: ast.Call, ctx: Context) -> bool:
+    """Whether a function that makes token after token reads this before or after its loop: once for each text."""
+    function = ctx.tree.function_of(node)
+    if function is None or ctx.loops(node):
+        return False
+    loops = (part for part in ctx.walk(function) if isinstance(part, (ast.For, ast.While)))
+    return any(ctx.role(loop.body[0]) == "decode" for loop in loops)
 
 
 def _sums_up_evaluation(node: ast.Call, ctx: Context) -> bool:

@@ -120,6 +120,9 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: 
         return EVALUATION
     if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
         return _modulo(test)
+    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.BitAnd):
+        kinds = [classify_negated(side, body, known) for side in (test.left, test.right)]
+        return _hottest(kinds) if all(kinds) else None  # `isfinite(boxes).all() & isfinite(scores).all()`
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         kept = _kept_comparison(test, known)
         return kept[1] if kept else _negated_comparison(test.left, test.ops[0], test.comparators[0], body)
@@ -145,6 +148,11 @@ def is_mode(value: ast.expr) -> bool:
     if not (isinstance(value, ast.Attribute) and value.attr == "training"):
         return False
     return not (isinstance(value.value, ast.Name) and value.value.id == "self")
+
+
+def is_health(value: ast.expr) -> bool:
+    """`torch.isfinite(boxes).all(dim=1) & ...`: what is false only where something went wrong."""
+    return isinstance(value, (ast.BinOp, ast.Call)) and classify_negated(value) == RARE
 
 
 def is_looked_up(value: ast.expr) -> bool:
@@ -231,6 +239,8 @@ def _negated_comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: li
 
 def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
     if isinstance(op, ast.Eq):
+        if _is_infinite(left) or _is_infinite(right):
+            return RARE  # `if norm_type == inf`
         if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod):
             return _modulo(left)
         if isinstance(right, ast.BinOp) and isinstance(right.op, ast.Mod):
@@ -251,13 +261,7 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
         # `if self.size != size: ...; self.size = size`: made anew only when what it was made for changes.
         return LAZY if body is not None and (_keeps(body, left, right) or _keeps(body, right, left)) else None
     if isinstance(op, (ast.Lt, ast.LtE)):
-        if _is_seldom(left, right):
-            return PERIODIC
-        if _is_counter(left) and isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value <= 10:
-            return FIRST
-        if body is not None and _counts(body, left):
-            return FIRST  # `if shown < 5: shown += 1; ...`
-        return _comparison(right, ast.Gt(), left, body)
+        return _below(left, right, body)
     if isinstance(op, (ast.Gt, ast.GtE)):
         if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub) and _INTERVAL.search(_last_name(right)):
             return PERIODIC  # `if step - last_saved >= save_interval`
@@ -272,6 +276,27 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
         if _BEST.search(_last_name(right)) or _BEST.search(_last_name(left)):
             return PERIODIC
     return None
+
+
+def _below(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
+    """The guard of `left < right`."""
+    if _is_seldom(left, right):
+        return PERIODIC
+    if _is_counter(left) and isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value <= 10:
+        return FIRST
+    if body is not None and _counts(body, left):
+        return FIRST  # `if shown < 5: shown += 1; ...`
+    return _comparison(right, ast.Gt(), left, body)
+
+
+def _is_infinite(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        return _last_name(node.func) == "float" and len(node.args) == 1 and _is_word(node.args[0], "inf")
+    return _last_name(node) in {"inf", "infty"}
+
+
+def _is_word(node: ast.expr, word: str) -> bool:
+    return isinstance(node, ast.Constant) and node.value == word
 
 
 def _is_seldom(drawn: ast.expr, share: ast.expr) -> bool:

@@ -355,7 +355,11 @@ class _Surveyor(Expressions):
             for choice, kinds in ((value.body, (truth, falsehood)), (value.orelse, (falsehood, truth))):
                 if any(kinds) and isinstance(choice, ast.Constant) and isinstance(choice.value, str):
                     tests[guards.chosen(name, choice.value)] = kinds
-        elif isinstance(value, (ast.Compare, ast.BoolOp, ast.UnaryOp)) or guards.is_mode(value):
+        elif (
+            isinstance(value, (ast.Compare, ast.BoolOp, ast.UnaryOp))
+            or guards.is_mode(value)
+            or guards.is_health(value)
+        ):
             kinds = guards.classify(value, known=tests), guards.classify_negated(value, known=tests)
             if any(kinds):
                 tests[name] = kinds
