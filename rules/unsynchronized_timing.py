@@ -18,6 +18,7 @@ from perflint.api import (
     Rule,
     Tag,
     callee_name,
+    guards,
     is_test,
 )
 
@@ -86,7 +87,7 @@ class UnsynchronizedTiming(Rule):
         if not isinstance(node.op, ast.Sub) or is_test(ctx.path) or not uses_accelerator(ctx):
             return
         region = _timed(node, ctx)
-        if region is None or is_exceptional(node, ctx):
+        if region is None or is_exceptional(node, ctx) or guards.RARE in ctx.guards(node):
             return
         work = _device_work(region, node, ctx)
         if work is None:

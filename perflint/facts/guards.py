@@ -89,6 +89,8 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = 
         if name in {"any", "all"} and isinstance(test.func, ast.Attribute):
             return classify(test.func.value, body, known)
         return PERIODIC if _SHOULD.search(name) or name in _DIVIDES else None
+    if isinstance(test, ast.Constant) and not test.value:
+        return RARE  # `if False:`: code that is switched off
     if isinstance(test, ast.Name) and test.id in known and known[test.id][0] is not None:
         return known[test.id][0]
     if isinstance(test, ast.Attribute) and body is not None and (_switches_off(body, test) or _undoes(body, test)):
@@ -112,6 +114,8 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: 
         if isinstance(test.op, ast.Or):
             return _coldest(kinds)
         return _hottest(kinds) if all(kinds) else None
+    if isinstance(test, ast.Constant) and test.value:
+        return RARE
     if isinstance(test, ast.Name) and test.id in known:
         return known[test.id][1]
     if isinstance(test, ast.Attribute) and (_is_done(test) or (body is not None and _assigns(body, test))):
