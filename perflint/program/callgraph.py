@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, ReadFacts, Summary, Value
 from perflint.finding import Confidence
-from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope
+from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, MOST, Ref, Refs, Scope
 from perflint.program.resolver import Resolver
 
 #: Methods too common to be guessed from their name alone, even when one class of the project defines them.
@@ -20,9 +20,11 @@ _COMMON = frozenset(
     "recv get_config search match find replace count index sort reverse group flush seek tell next submit result "
     "put done wait".split()
 )
-
-
 _NO_FACTS = FunctionFacts("", 0, 0, "", "")
+#: How deep parameters are followed to what callers pass, which may be parameters again.
+_DEEPEST = 12
+#: Callers that are asked what they pass.
+_MOST_CALLERS = 16
 #: Past this many children a base class says nothing about which of them runs.
 _MOST_CHILDREN = 40
 #: Library functions that keep a function for a single later moment, or run it somewhere else.
@@ -106,18 +108,18 @@ class CallGraph:
         key = (scope, name)
         if key in self._params:
             return self._params[key]
-        if key in self._resolving or len(self._resolving) > 12:
+        if key in self._resolving or len(self._resolving) > _DEEPEST:
             self.resolver.cut()
             return ()
         self._resolving.add(key)
         found: dict[Ref, None] = {}
-        for edge in self.incoming.get(scope, ())[:16]:
+        for edge in self.incoming.get(scope, ())[:_MOST_CALLERS]:
             value = self.argument(edge, name)
             if value is not None:
                 for ref in self.resolver.refs(value, edge.caller):
                     found[ref] = None
         self._resolving.discard(key)
-        refs = tuple(found)[:6]
+        refs = tuple(found)[:MOST]
         if not self._resolving:
             self._params[key] = refs
         return refs

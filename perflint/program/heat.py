@@ -74,7 +74,6 @@ class HeatMap:
         """
         queue: list[tuple[int, int, int, int, int, Scope, Reason]] = []
         serial = 0
-        depth: dict[Scope, int] = {}
         for scope, root in self.roots.functions.items():
             if is_test(scope.path):
                 continue
@@ -100,7 +99,6 @@ class HeatMap:
             if scope in self.reasons:
                 continue
             self.reasons[scope] = reason
-            depth[scope] = steps
             facts = self.resolver.summaries[scope.path].functions[scope.function]
             for edge, heat, confidence in self._hot_edges(scope, facts, reason):
                 if edge.callee not in self.reasons:
@@ -177,7 +175,7 @@ class HeatMap:
             for qualname, facts in summary.functions.items():
                 scope = Scope(path, qualname)
                 root = self.roots.functions.get(scope)
-                if _decorated(facts) or (root is not None and root.role == "eval"):
+                if _is_switched_off(facts) or (root is not None and root.role == "eval"):
                     state[scope] = True
                     fixed.add(scope)
                 elif root is not None:
@@ -239,7 +237,8 @@ def grad_switch(facts: FunctionFacts, context: int) -> str:
     return ""
 
 
-def _decorated(facts: FunctionFacts) -> bool:
+def _is_switched_off(facts: FunctionFacts) -> bool:
+    """Whether a decorator switches gradients off for the whole function."""
     for decorator in facts.decorators:
         arguments: tuple[object, ...] = ()
         name = decorator

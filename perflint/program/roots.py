@@ -58,7 +58,7 @@ class FunctionRoot(NamedTuple):
 _WRAPPER_POSITION = {
     **{name.rpartition(".")[2]: wrapper.argument for name, wrapper in loaders.WRAPPERS.items()},
     **dict.fromkeys(loaders.WRAPPER_METHODS, 0),
-    **dict.fromkeys(frameworks.PREPARE_METHODS, 0),
+    **dict.fromkeys(frameworks.LOADER_PREPARING, 0),
 }
 _HOOKS = frameworks.FORWARD_HOOKS | frameworks.BACKWARD_HOOKS | frameworks.OPTIMIZER_HOOKS
 _IGNITE_ENGINES = {name.rpartition(".")[2] for name in frameworks.IGNITE_ENGINES}
@@ -449,11 +449,9 @@ class RootFinder:
             return
         for value in values:
             for ref in self.resolver.refs(value, scope):
-                target: Ref | None = ref if ref.kind == "function" else None
-                if ref.kind == INSTANCE:
-                    target = self.resolver.method(ref, "__call__")
-                elif ref.kind == CLASS:
-                    target = None
+                target = self.resolver.method(ref, "__call__") if ref.kind == INSTANCE else None
+                if ref.kind == FUNCTION:
+                    target = ref
                 if target is not None:
                     self.functions.setdefault(Scope(target.path, target.name), root)
 

@@ -59,7 +59,8 @@ OPTIMIZER_HOOKS = words("register_step_pre_hook register_step_post_hook register
 
 #: accelerate and Fabric: objects whose `prepare`d loaders give batches that are on the device already.
 PREPARERS = words("accelerate.Accelerator lightning.Fabric lightning_fabric.Fabric lightning_fabric.fabric.Fabric")
-PREPARE_METHODS = words("prepare prepare_data_loader setup_dataloaders setup_dataloader skip_first_batches")
+#: Their methods that prepare a loader, alone or with all else.
+LOADER_PREPARING = words("prepare prepare_data_loader setup_dataloaders setup_dataloader skip_first_batches")
 
 
 #: What a framework's base class keeps in `self`, by the dotted name of its class.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from perflint.finding import Applicability, Finding, Fix, Impact, Problem, Report
 from perflint.report import places
-from perflint.report.visible import prose, visible, visible_lines
+from perflint.report.visible import visible, visible_lines, visible_prose
 
 if TYPE_CHECKING:
     from perflint.report import Options
@@ -39,19 +39,19 @@ def _finding(finding: Finding, texts: places.Texts, options: Options) -> str:
     if exact and span.line == span.end_line:
         properties |= {"col": span.column, "endColumn": span.end_column}
     properties["title"] = f"{finding.code} {finding.name}"
-    parts = [prose(finding.message)]
+    parts = [visible_prose(finding.message)]
     if why := places.why_hot(finding):
-        parts.append(f"why hot: {prose(why)}")
+        parts.append(f"why hot: {visible_prose(why)}")
     if finding.advice:
-        parts.append(f"what to do: {prose(finding.advice)}")
+        parts.append(f"what to do: {visible_prose(finding.advice)}")
     if finding.fix is not None:
         parts.append(f"fix: {_fix(finding.fix)}")
     return _command(_LEVELS[finding.impact], properties, "\n".join(parts))
 
 
 def _fix(fix: Fix) -> str:
-    reason = f", {prose(fix.reason)}" if fix.reason and fix.applicability is not Applicability.SAFE else ""
-    return f"{prose(fix.title)} ({fix.applicability.label}{reason})"
+    reason = f", {visible_prose(fix.reason)}" if fix.reason and fix.applicability is not Applicability.SAFE else ""
+    return f"{visible_prose(fix.title)} ({fix.applicability.label}{reason})"
 
 
 def _problem(problem: Problem, options: Options) -> str:
@@ -63,7 +63,7 @@ def _problem(problem: Problem, options: Options) -> str:
         if problem.column is not None:
             properties["col"] = problem.column
     properties["title"] = "perflint"
-    return _command("error", properties, prose(problem.message))
+    return _command("error", properties, visible_prose(problem.message))
 
 
 def _command(level: str, properties: dict[str, str | int], message: str) -> str:

@@ -10,7 +10,7 @@ from perflint.finding import Applicability, Finding, Fix, Problem, Report
 from perflint.report import excerpt, places
 from perflint.report.counts import Counts, by_rule, many
 from perflint.report.style import OF_IMPACT, Palette, Tint
-from perflint.report.visible import display_width, prose, visible
+from perflint.report.visible import display_width, visible, visible_prose
 
 if TYPE_CHECKING:
     from perflint.report import Options
@@ -38,16 +38,16 @@ def _finding(finding: Finding, texts: places.Texts, paint: Palette, width: int) 
     code = paint(OF_IMPACT[finding.impact], visible(finding.code))
     where = paint(Tint.PLACE, visible(places.place(finding)))
     yield f"{where}  {code} {visible(finding.name)} {paint(Tint.QUIET, rating)}"
-    yield from _wrapped(prose(finding.message), width, "  ", "  ")
+    yield from _wrapped(visible_prose(finding.message), width, "  ", "  ")
     yield from _source(finding, texts, paint, width)
     if why := places.why_hot(finding):
-        yield from _labelled("why hot:", prose(why), paint, width)
+        yield from _labelled("why hot:", visible_prose(why), paint, width)
     if finding.advice:
-        yield from _labelled("what to do:", prose(finding.advice), paint, width)
+        yield from _labelled("what to do:", visible_prose(finding.advice), paint, width)
     if finding.fix is not None:
         yield from _labelled("fix:", _fix(finding.fix), paint, width)
     for hop in finding.related:
-        yield from _labelled("see also:", prose(f"{places.hop_place(hop)} {hop.text}"), paint, width)
+        yield from _labelled("see also:", visible_prose(f"{places.hop_place(hop)} {hop.text}"), paint, width)
 
 
 def _source(finding: Finding, texts: places.Texts, paint: Palette, width: int) -> Iterator[str]:
@@ -67,9 +67,9 @@ def _carets(carets: str, finding: Finding, paint: Palette) -> str:
 
 def _fix(fix: Fix) -> str:
     """How safe the fix is, why not safer, and how to get it."""
-    title = prose(fix.title)
-    reason = f": {prose(fix.reason)}" if fix.reason else ""
-    numerics = prose(fix.numerics)
+    title = visible_prose(fix.title)
+    reason = f": {visible_prose(fix.reason)}" if fix.reason else ""
+    numerics = visible_prose(fix.numerics)
     if fix.applicability is Applicability.SAFE:
         return f"{title} (safe, {numerics}; `perflint fix` makes it)"
     if fix.applicability is Applicability.UNSAFE:
@@ -106,7 +106,7 @@ def _wrapped_wide(words: list[str], width: int, first: str, then: str) -> list[s
 
 def _problem(problem: Problem, paint: Palette) -> str:
     where = visible(places.problem_place(problem))
-    message = visible(problem.message) if "\n" not in problem.message else prose(problem.message)
+    message = visible(problem.message) if "\n" not in problem.message else visible_prose(problem.message)
     return f"{paint(Tint.RED, 'error:')} {paint(Tint.PLACE, where) + ': ' if where else ''}{message}"
 
 

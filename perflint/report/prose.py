@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from perflint.report.visible import prose
+from perflint.report.visible import visible_prose
 
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 
@@ -19,7 +19,7 @@ class Piece:
 
 def pieces(text: str) -> Iterator[Piece]:
     """The pieces of a one-line text, harmless; code without its backticks."""
-    shown = prose(text)
+    shown = visible_prose(text)
     at = 0
     for match in _CODE.finditer(shown):
         if match.start() > at:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perflint.finding import Applicability, Finding, Fix, Heat, Hop
 from perflint.report.sarif_tool import LEVELS, Json, Tool, sentence
-from perflint.report.visible import prose, visible_lines
+from perflint.report.visible import visible_lines, visible_prose
 
 if TYPE_CHECKING:
     from perflint.report.sarif_location import Locator
@@ -30,7 +30,9 @@ def result_of(finding: Finding, tool: Tool, locator: Locator) -> Json:
         "message": {"text": _message(finding, route)},
         "locations": [locator.finding(finding)],
     }
-    linked = [locator.hop(hop, prose(hop.text) or "here", number) for number, hop in enumerate([*route, *related], 1)]
+    linked = [
+        locator.hop(hop, visible_prose(hop.text) or "here", number) for number, hop in enumerate([*route, *related], 1)
+    ]
     if linked:
         result["relatedLocations"] = linked
     if route:
@@ -56,7 +58,7 @@ def _shortened(route: tuple[Hop, ...]) -> tuple[Hop, ...]:
 
 def _message(finding: Finding, route: tuple[Hop, ...]) -> str:
     """The message (its first sentence becomes the alert's title), why it is hot with links to the hops, what to do."""
-    parts = [sentence(_unlinked(prose(finding.message)))]
+    parts = [sentence(_unlinked(visible_prose(finding.message)))]
     if route:
         chain = " -> ".join(f"[{_link_text(hop)}]({number})" for number, hop in enumerate(route, 1))
         parts.append(f"It {finding.heat.phrase}: {chain}.")
@@ -67,7 +69,7 @@ def _message(finding: Finding, route: tuple[Hop, ...]) -> str:
         places = ", ".join(f"[{_link_text(hop)}]({first + index})" for index, hop in enumerate(finding.related))
         parts.append(f"See also {places}.")
     if finding.advice:
-        parts.append(sentence(_unlinked(prose(finding.advice))))
+        parts.append(sentence(_unlinked(visible_prose(finding.advice))))
     return " ".join(parts)
 
 
@@ -77,15 +79,19 @@ def _unlinked(text: str) -> str:
 
 
 def _link_text(hop: Hop) -> str:
-    return _LINK_TEXT.sub(lambda match: f"\\{match[0]}", prose(hop.text) or f"line {hop.line}")
+    return _LINK_TEXT.sub(lambda match: f"\\{match[0]}", visible_prose(hop.text) or f"line {hop.line}")
 
 
 def _code_flow(finding: Finding, route: tuple[Hop, ...], locator: Locator) -> Json:
     steps = [
-        {"location": locator.hop(hop, prose(hop.text) or "here"), "nestingLevel": level, "importance": "essential"}
+        {
+            "location": locator.hop(hop, visible_prose(hop.text) or "here"),
+            "nestingLevel": level,
+            "importance": "essential",
+        }
         for level, hop in enumerate(route)
     ]
-    here = {**locator.finding(finding), "message": {"text": sentence(_unlinked(prose(finding.message)))}}
+    here = {**locator.finding(finding), "message": {"text": sentence(_unlinked(visible_prose(finding.message)))}}
     steps.append({"location": here, "nestingLevel": len(route), "importance": "essential"})
     return {
         "message": {"text": f"Why this {finding.heat.phrase}."},
@@ -94,7 +100,7 @@ def _code_flow(finding: Finding, route: tuple[Hop, ...], locator: Locator) -> Js
 
 
 def _fix(finding: Finding, fix: Fix, locator: Locator) -> Json:
-    reason = f"; {prose(fix.reason)}" if fix.reason else ""
+    reason = f"; {visible_prose(fix.reason)}" if fix.reason else ""
     newline = locator.newline(finding.path)
     replacements = [
         {
@@ -104,6 +110,8 @@ def _fix(finding: Finding, fix: Fix, locator: Locator) -> Json:
         for edit in sorted(fix.edits, key=lambda edit: edit.span)
     ]
     return {
-        "description": {"text": f"{prose(fix.title)} ({fix.applicability.label}{reason}; {prose(fix.numerics)})"},
+        "description": {
+            "text": f"{visible_prose(fix.title)} ({fix.applicability.label}{reason}; {visible_prose(fix.numerics)})"
+        },
         "artifactChanges": [{"artifactLocation": locator.artifact(finding.path), "replacements": replacements}],
     }

@@ -24,7 +24,7 @@ def visible(text: str) -> str:
     return _HARMFUL.sub(_escape, text)
 
 
-def prose(text: str) -> str:
+def visible_prose(text: str) -> str:
     """A message or advice: white space of any kind becomes one blank, the rest is made visible."""
     return visible(" ".join(text.split()))
 
