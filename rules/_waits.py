@@ -310,7 +310,9 @@ def beside_generation(node: ast.AST, ctx: Context) -> bool:
     while function is not None and (outer := ctx.tree.function_of(ctx.tree.parent(function) or function)) is not None:
         function = outer
     around = loops[0] if loops else function
-    return around is not None and any(isinstance(part, ast.Call) and _generates(part) for part in ast.walk(around))
+    return around is not None and any(
+        isinstance(part, ast.Call) and _generates(part) and ctx.heat(part) >= Heat.STEP for part in ast.walk(around)
+    )
 
 
 def _generates(call: ast.Call) -> bool:
