@@ -72,7 +72,7 @@ class AllocThenTransfer(Rule):
 
     code, name = "TPL107", "alloc-then-transfer"
     impact = Impact.MEDIUM
-    listens = (Calls("to", "cuda"),)
+    listens = (Calls("to", "cuda", "type_as"),)
     at_least = Heat.EPOCH
     needs_accelerator = True
 
@@ -109,6 +109,8 @@ def _goes_to_device(node: ast.Call, ctx: Context) -> bool:
     kind = ctx.kind(node)
     if kind.on_accelerator:
         return True
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "type_as":
+        return kind.is_tensor and kind.place in (Place.MODULE, Place.TARGET) and ctx.heat(node) >= Heat.STEP
     # `x.device` of a tensor whose place is not known, in hot code: as a rule an accelerator.
     given = node.args[0] if node.args else keyword(node, "device")
     if isinstance(given, ast.Attribute) and given.attr == "device":
@@ -186,6 +188,8 @@ def _has_default_device(made: ast.Call, ctx: Context) -> bool:
 def _device_text(node: ast.Call, ctx: Context) -> str:
     """What to write behind `device=`; empty where that cannot be said."""
     assert isinstance(node.func, ast.Attribute)
+    if node.func.attr == "type_as":
+        return f"{ctx.text(node.args[0])}.device" if node.args else ""
     given = [item for item in node.keywords if item.arg != "non_blocking"]
     if node.func.attr == "cuda":
         return "" if node.args or given else '"cuda"'
@@ -202,7 +206,7 @@ def _device_text(node: ast.Call, ctx: Context) -> str:
 
 def _fix(node: ast.Call, made: ast.Call, function: str, device: str, ctx: Context) -> Fix | None:
     assert isinstance(node.func, ast.Attribute)
-    if not device or made is not node.func.value or "\n" in device:
+    if not device or made is not node.func.value or "\n" in device or node.func.attr == "type_as":
         return None
     start, end = ctx.tree.span(made), ctx.tree.span(node)
     rest = Span(start.end_line, start.end_column, end.end_line, end.end_column)

@@ -68,7 +68,7 @@ class BlockingTransfer(Rule):
 
     code, name = "TPL101", "blocking-transfer"
     impact = Impact.MEDIUM
-    listens = (Calls("to", "cuda"),)
+    listens = (Calls("to", "cuda", "type"),)
     at_least = Heat.STEP
     needs_accelerator = True
 
@@ -164,6 +164,10 @@ def _is_batch_mover(call: ast.Call, ctx: Context) -> bool:
     """Whether the call moves the parameter of a helper that exists to move batches: `move_to_cuda(sample)`."""
     assert isinstance(call.func, ast.Attribute)
     function = ctx.tree.function_of(call)
+    if function is not None and isinstance(call.func.value, ast.Subscript):
+        return bool(_FETCHERS.search(function.name))
+    if isinstance(call.func.value, ast.Name) and _goes_through_batch(call, call.func.value, ctx):
+        return True
     if function is None or not isinstance(call.func.value, ast.Name):
         return False
     names = {item.arg for item in (*function.args.posonlyargs, *function.args.args)}
@@ -183,6 +187,27 @@ def _are_texts_as_a_convenience(call: ast.Call, ctx: Context) -> bool:
 def _is_tokenizer(func: ast.expr, ctx: Context) -> bool:
     name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
     return ctx.kind(func).tag is Tag.TOKENIZER or name.endswith("tokenizer")
+
+
+#: Functions that cut the next batch out of what they hold.
+_FETCHERS = re.compile(r"^_?(?:get|next|fetch|load)_(?:mini)?batch$")
+_BATCHES = re.compile(r"^(?:mini_?)?batch(?:es)?$|_batch$")
+
+
+def _goes_through_batch(call: ast.Call, moved: ast.Name, ctx: Context) -> bool:
+    """Whether all parts of something called a batch are moved: `{k: v.cuda() for k, v in batch.items()}`."""
+    for outer in ctx.tree.ancestors(call):
+        if isinstance(outer, (ast.ListComp, ast.DictComp, ast.GeneratorExp)):
+            for generator in outer.generators:
+                source = generator.iter
+                if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute):
+                    source = source.func.value
+                names = {part.id for part in ast.walk(generator.target) if isinstance(part, ast.Name)}
+                if moved.id in names:
+                    return isinstance(source, ast.Name) and bool(_BATCHES.search(source.id))
+        if isinstance(outer, ast.stmt):
+            return False
+    return False
 
 
 def _moves_itself(call: ast.Call, ctx: Context) -> bool:
@@ -260,7 +285,7 @@ def _asks_not_to_block(call: ast.Call) -> bool:
     assert isinstance(call.func, ast.Attribute)
     if keyword(call, "non_blocking") is not None:
         return True
-    position = 1 if call.func.attr == "cuda" else 2
+    position = 2 if call.func.attr == "to" else 1
     return len(call.args) > position or any(is_constant(item, value=True) for item in call.args)
 
 

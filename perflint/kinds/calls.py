@@ -11,7 +11,7 @@ from perflint.kinds.classes import Classes
 from perflint.kinds.defaults import Defaults
 from perflint.kinds.evaluating import Evaluating
 from perflint.kinds.frames import Frame
-from perflint.kinds.kind import NAMED_BATCH, NEVER, NONE, UNKNOWN, Kind, Tag, join, sequence
+from perflint.kinds.kind import NAMED_BATCH, NEVER, NONE, UNKNOWN, Device, Kind, Place, Tag, join, sequence
 from perflint.kinds.narrowing import Narrowing
 from perflint.kinds.parameters import Parameters
 from perflint.kinds.values import Values
@@ -88,7 +88,10 @@ class Calls:
         """The result of calling a value."""
         if callee.tag in (Tag.FUNCTION, Tag.CLASS):
             if not callee.path:
-                return self._fed(library.call(callee.qualified, arguments, default), arguments)
+                made = library.call(callee.qualified, arguments, default)
+                if callee.device is Device.MAYBE and made.is_tensor:
+                    made = made.but(place=Place.TARGET, device=Device.MAYBE)
+                return self._fed(made, arguments)
             if callee.tag is Tag.FUNCTION:
                 return self.run(Ref(FUNCTION, callee.path, callee.qualified), arguments)
             return self._fed(self.classes.instance(Ref(CLASS, callee.path, callee.qualified), arguments), arguments)

@@ -221,6 +221,11 @@ def _join(left: Kind, right: Kind) -> Kind:
         return replace(UNKNOWN, place=left.place) if both else UNKNOWN
     if left.tag is not right.tag:
         return _join_tags(left, right)
+    if left.tag is Tag.CLASS and left.qualified != right.qualified:
+        for one, other in ((left, right), (right, left)):
+            if one.qualified == other.qualified.replace("torch.", "torch.cuda.", 1):
+                # `torch.cuda.FloatTensor if cuda else torch.FloatTensor`: where there is a device, tensors of it.
+                return replace(one, device=Device.MAYBE)
     place = join_places(left.place, right.place)
     return Kind(
         left.tag,

@@ -115,6 +115,21 @@ def transfer(receiver: Kind, method: str, arguments: Arguments, written: str) ->
     return receiver.but(place=Place.UNKNOWN, device=None, fresh=False, pinned=False)
 
 
+def cast_like(receiver: Kind, arguments: Arguments) -> Kind:
+    """`x.type_as(y)` goes where `y` is; `x.type(torch.cuda.FloatTensor)` to the device, as the legacy classes say."""
+    like = arguments.at(0, "dtype")
+    if like is None:
+        return receiver
+    if like.tag is Tag.CLASS and like.qualified in tensors.DEVICE_CONSTRUCTORS:
+        return moved(receiver, like.device or Device.CUDA, "moved by `.type()`")
+    if like.tag is Tag.TENSOR and like.place is not receiver.place:
+        known = like.place if like.certainty is not Confidence.LOW else Place.UNKNOWN
+        return receiver.but(place=known, device=like.device, pinned=False, fresh=False, how="moved by `.type_as()`")
+    if not like.known:
+        return receiver.but(place=Place.UNKNOWN, device=None, pinned=False, fresh=False)
+    return receiver
+
+
 def make_device(arguments: Arguments) -> Kind:
     """`torch.device(...)`."""
     first = arguments.at(0, "type")
