@@ -5,12 +5,21 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from perflint.api import FUNCTION, Context, FunctionFacts, Heat, LoopHeat, Scope
+from perflint.api import FUNCTION, CallFacts, Context, FunctionFacts, Heat, LoopHeat, Scope
 
 from ._loaders import purpose
 
 _LoopPlace = tuple[Scope, int]
+
+
+class Run(NamedTuple):
+    """A loop over a loader, and whether something around it starts it again and again."""
+
+    scope: Scope
+    loop: int
+    again: bool
 
 
 def is_repeated(call: ast.Call, ctx: Context) -> bool:
@@ -19,10 +28,10 @@ def is_repeated(call: ast.Call, ctx: Context) -> bool:
     Where the loops over it are in sight (by its name, handed to a function or back from one) they decide; otherwise
     whether the program does so with loaders of that purpose, or a framework would.
     """
-    places = [place for place, loop in ctx.program.roots.loops.items() if _is_over_batches(loop)]
+    places = _places(ctx)
     name, scope = _name_of(call, ctx), ctx.scope(call)
     if name:
-        seen = list(_seen(name, scope, ctx, places, depth=2))
+        seen = [run.again for run in _seen(name, scope, ctx, places, depth=2)]
         if not seen and not _leaves(name, ctx.facts(call)):
             seen = [_comes_again(place, ctx) for place in places if place[0] == scope] or [False]
         if seen:
@@ -36,6 +45,53 @@ def is_repeated(call: ast.Call, ctx: Context) -> bool:
         if _comes_again(place, ctx):
             return True
     return any(root.role == "train" for root in ctx.program.roots.functions.values())
+
+
+def runs(call: ast.Call, ctx: Context) -> list[Run]:
+    """The loops over the loader that `call` builds, as far as they are in sight: none says nothing."""
+    name, places = _name_of(call, ctx), _places(ctx)
+    if name:
+        return list(_seen(name, ctx.scope(call), ctx, places, depth=2))
+    outer = next((item for item in ctx.tree.ancestors(call) if isinstance(item, (ast.For, ast.comprehension))), None)
+    if not isinstance(outer, ast.For):
+        return []
+    here = ((place, ctx.program.function(place[0]).loops[place[1]]) for place in places if place[0] == ctx.scope(call))
+    return [Run(*place, _comes_again(place, ctx)) for place, loop in here if loop.line == outer.lineno]
+
+
+def use(run: Run, ctx: Context) -> str:
+    """What a loop does with the batches: "train", "hand on" in a generator, "look" otherwise."""
+    facts, loops = ctx.program.function(run.scope), ctx.program.roots.loops
+    if facts.is_generator:
+        return "hand on"
+    for index, inner in enumerate(facts.loops):
+        if index == run.loop or (inner.context >= 0 and _is_within(facts, inner.context, run.loop)):
+            known = loops.get((run.scope, index))
+            if known is not None and known.role == "train":
+                return "train"
+    return "look"
+
+
+def calls_in(run: Run, ctx: Context) -> list[CallFacts]:
+    """The calls in the body of a loop."""
+    facts = ctx.program.function(run.scope)
+    return [call for call in facts.calls if call.context >= 0 and _is_within(facts, call.context, run.loop)]
+
+
+def called_in(run: Run, ctx: Context) -> set[Scope]:
+    """The project's functions that the body of a loop calls."""
+    facts, edges = ctx.program.function(run.scope), ctx.program.graph.outgoing.get(run.scope, ())
+    return {edge.callee for edge in edges if edge.context >= 0 and _is_within(facts, edge.context, run.loop)}
+
+
+def is_hook(call: ast.Call, ctx: Context, *names: str) -> bool:
+    """Whether a framework asks for the loader, by one of these methods, and runs it every epoch."""
+    function = ctx.tree.function_of(call)
+    return function is not None and function.name in names
+
+
+def _places(ctx: Context) -> list[_LoopPlace]:
+    return [place for place, loop in ctx.program.roots.loops.items() if _is_over_batches(loop)]
 
 
 def _is_over_batches(loop: LoopHeat) -> bool:
@@ -72,8 +128,8 @@ def _holds(value: object, name: str) -> bool:
     return value == name
 
 
-def _seen(name: str, scope: Scope, ctx: Context, places: list[_LoopPlace], depth: int) -> Iterator[bool]:
-    """For each loop over the loader called `name` in `scope`, whether it is started again and again."""
+def _seen(name: str, scope: Scope, ctx: Context, places: list[_LoopPlace], depth: int) -> Iterator[Run]:
+    """The loops over the loader called `name` in `scope`."""
     program, facts = ctx.program, ctx.program.function(scope)
     shared = scope.function == "<module>" or "." in name
     word = name.rpartition(".")[2]
@@ -81,7 +137,7 @@ def _seen(name: str, scope: Scope, ctx: Context, places: list[_LoopPlace], depth
         where, index = place
         if where == scope or (shared and where.path == scope.path and not _is_own(word, program.function(where))):
             if _mentions(program.function(where).loops[index].text, word):
-                yield _comes_again(place, ctx)
+                yield Run(*place, _comes_again(place, ctx))
     for edge in program.graph.outgoing.get(scope, ()):
         callee = program.function(edge.callee)
         for param in callee.params:
@@ -89,14 +145,14 @@ def _seen(name: str, scope: Scope, ctx: Context, places: list[_LoopPlace], depth
                 again = program.heat_at(scope, edge.context) >= Heat.EPOCH
                 for place in places:
                     if place[0] == edge.callee and _mentions(callee.loops[place[1]].text, param.name.lstrip("=*")):
-                        yield again or _comes_again(place, ctx, outside=False)
+                        yield Run(*place, again or _comes_again(place, ctx, outside=False))
     if depth > 0 and scope.function != "<module>":
         yield from _handed_back(name, scope, facts, ctx, places, depth)
 
 
 def _handed_back(
     name: str, scope: Scope, facts: FunctionFacts, ctx: Context, places: list[_LoopPlace], depth: int
-) -> Iterator[bool]:
+) -> Iterator[Run]:
     """What callers do with a loader that a factory returns, under the name they give it."""
     program = ctx.program
     for caller in {edge.caller for edge in program.callers(scope)}:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import PurePath
 
 from perflint.api import (
@@ -11,7 +12,6 @@ from perflint.api import (
     EXTERNAL,
     INSTANCE,
     Context,
-    FunctionFacts,
     Ref,
     argument,
     canonical,
@@ -32,6 +32,8 @@ _EVALUATION = re.compile(
     r"(?:^|_)(?:val|valid|validation|test|eval\w*|dev|infer\w*|pred\w*|calib\w*|viz|vis|debug|toy)(?:_|$)",
     re.IGNORECASE,
 )
+#: What a command line's options are kept in.
+_ARGUMENTS = re.compile(r"(?:^|[._])(?:args?|opts?|options|flags|hparams)$", re.IGNORECASE)
 _DEVICE_WORDS = frozenset(
     "cuda to_device Accelerator accelerator Fabric LightningModule pl xpu local_rank get_device".split()
 )
@@ -86,6 +88,35 @@ def workers(call: ast.Call) -> str:
     return "some" if isinstance(value, ast.Constant) else "variable"
 
 
+def is_zero(count: ast.expr, ctx: Context) -> bool:
+    """Whether a variable number of workers is 0 by all that can be seen: what it is bound to, or the default of the
+    command line's option.
+    """
+    if isinstance(count, ast.Attribute) and _ARGUMENTS.search(ctx.text(count.value)):
+        defaults = set(_option_defaults(count.attr, ctx))
+        if defaults:
+            return defaults == {0}
+    origins = ctx.inference.origins(count)
+    return bool(origins) and all(is_constant(origin, 0) for origin in origins)
+
+
+def _option_defaults(name: str, ctx: Context) -> Iterator[object]:
+    """What the options called `name` in this file's or any other parser of the program are unless told otherwise."""
+    for path in (ctx.path, *ctx.program.summaries):
+        found = False
+        for facts in ctx.program.summaries[path].functions.values():
+            for call in facts.calls:
+                if not (isinstance(call.func, str) and call.func.endswith("add_argument")):
+                    continue
+                names = [item[2] for item in call.args if isinstance(item, tuple) and item[0] == "const"]
+                if any(isinstance(item, str) and item.lstrip("-").replace("-", "_") == name for item in names):
+                    given = dict(call.keywords).get("default")
+                    yield given[2] if isinstance(given, tuple) and given[0] == "const" else None
+                    found = True
+        if found and path == ctx.path:
+            return
+
+
 def purpose(call: ast.Call, ctx: Context) -> str:
     """What the loader is for by the names around it: "train", "eval" or ""."""
     dataset = option(call, "dataset")
@@ -111,73 +142,3 @@ def _bound_name(call: ast.Call, ctx: Context) -> str:
     if isinstance(parent, ast.keyword):
         return parent.arg or ""
     return ""
-
-
-def dataset_work(call: ast.Call, ctx: Context) -> str:
-    """What giving one item costs: "memory" (a look-up), "decode" (reads, decodes, augments), "iterable", "unknown"."""
-    dataset = option(call, "dataset")
-    if dataset is None:
-        return "unknown"
-    if ctx.kind(dataset).is_tensor or (isinstance(dataset, ast.Call) and ctx.target(dataset.func) == "range"):
-        return "memory"  # its items are numbers
-    names: set[str] = set()
-    for ref in ctx.refs(dataset):
-        if ref.kind == INSTANCE:
-            return _project_work(ref, ctx)
-        names.add(ref.name)
-    if any(name in loaders.IN_MEMORY_DATASETS for name in names):
-        return "memory"
-    return "decode" if any(name in loaders.DECODING_DATASETS for name in names) else "unknown"
-
-
-def _project_work(ref: Ref, ctx: Context) -> str:
-    resolver = ctx.program.resolver
-    method = resolver.method(ref, "__getitem__")
-    if method is None:
-        bases = resolver.base_names(ref)
-        if any(base in loaders.DECODING_DATASETS for base in bases):
-            return "decode"
-        if any(base in loaders.IN_MEMORY_DATASETS for base in bases):
-            return "memory"
-        return "iterable" if resolver.method(ref, "__iter__") is not None else "unknown"
-    return _work_of(ctx.program.summaries[method.path].functions[method.name])
-
-
-_COSTLY = re.compile(
-    r"open|read|load|decode|imread|tokeniz|encode|transform|augment|resample|spectrogram|mfcc|fromfile|memmap|parse|"
-    r"rotate|resize|crop|flip|normalize|process|collate|generate|simulate|render",
-    re.IGNORECASE,
-)
-
-
-def _work_of(facts: FunctionFacts) -> str:
-    """Judged by what `__getitem__` calls: nothing to speak of means that the data lies in memory."""
-    costly = [call for call in facts.calls if isinstance(call.func, (str, tuple)) and _COSTLY.search(_name(call.func))]
-    if costly:
-        return "decode"
-    return "memory" if len(facts.calls) <= 3 and not facts.loops else "unknown"
-
-
-def _name(func: object) -> str:
-    if isinstance(func, str):
-        return func.removeprefix("self.")
-    if isinstance(func, tuple) and func[0] == "attr":
-        return str(func[2])
-    return ""
-
-
-def moves_to_device(ref_dataset: ast.expr | None, ctx: Context) -> bool:
-    """Whether the dataset hands out device tensors already: nothing to pin then."""
-    if ref_dataset is None:
-        return False
-    for ref in ctx.refs(ref_dataset):
-        if ref.kind == INSTANCE:
-            method = ctx.program.resolver.method(ref, "__getitem__")
-            if method is not None:
-                facts = ctx.program.summaries[method.path].functions[method.name]
-                if any(
-                    _name(call.func).endswith((".cuda", ".to")) or _name(call.func) in ("cuda", "to")
-                    for call in facts.calls
-                ):
-                    return True
-    return False

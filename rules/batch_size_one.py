@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tier, is_constant, is_test, keyword
 
-from ._loaders import dataset_work, is_plain_loader, option, purpose
+from ._datasets import dataset_work
+from ._loaders import is_plain_loader, option, purpose
 
 _OPTION = re.compile(r"^--?(?:per[-_]device[-_])?(?:train(?:ing)?[-_])?(?:micro[-_])?batch[-_]?size$|^--?bs$")
 #: Where one sample a batch is meant: samples of different shapes, whole graphs, or batches already made.

@@ -7,16 +7,9 @@ from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule
 
-from ._loaders import (
-    LOADER_NAMES,
-    SAMPLERS,
-    dataset_work,
-    is_plain_loader,
-    is_sampling_loader,
-    option,
-    purpose,
-    workers,
-)
+from ._datasets import needs_workers
+from ._epochs import runs, use
+from ._loaders import LOADER_NAMES, SAMPLERS, is_plain_loader, is_sampling_loader, option, purpose, workers
 
 
 class LoaderWithoutWorkers(Rule):
@@ -32,8 +25,10 @@ class LoaderWithoutWorkers(Rule):
 
     When to leave it
     Data that lies in memory: for a `TensorDataset` two workers were 4.5 times slower than none, and for tiny epochs
-    the cost of starting them is 100 times the work. perflint is silent where the items are plain look-ups, for
-    evaluation loaders and for iterable datasets; where it cannot see the dataset, its confidence is medium.
+    the cost of starting them is 100 times the work. perflint speaks where making a batch is known to be work: a sample
+    is read from a file, decoded, augmented or tokenized each time it is asked for, the collate function does so, rows
+    are transformed lazily or stream in, or a subgraph is cut out. It is silent where the items are plain look-ups,
+    where it cannot see the dataset, for iterable datasets, and for loaders that no training loop runs through.
 
     Fix safety
     Unsafe, always: augmentation draws from per-worker random seeds (values change with the number of workers),
@@ -55,17 +50,16 @@ class LoaderWithoutWorkers(Rule):
             return
         if option(node, "dataset") is None and not samples:
             return
-        work = "decode" if samples else dataset_work(node, ctx)
-        if work in ("memory", "iterable"):
+        loops = runs(node, ctx)
+        if loops and all(use(loop, ctx) == "look" for loop in loops):
+            return  # a look at the data, or an evaluation
+        if not samples and not needs_workers(node, ctx):
             return
-        known = work == "decode"
         yield self.finding(
             node,
             ctx,
-            "This loader has no workers, so every batch is made on the main thread between two steps."
-            if known
-            else "This loader has no workers: unless its items lie in memory, every batch is made between two steps.",
-            advice="Pass `num_workers=` (a few per device) and measure; keep 0 for data in memory.",
+            "This loader has no workers, so every batch is made on the main thread between two steps.",
+            advice="Pass `num_workers=` (a few per device) and measure.",
             fix=Fix(
                 "Load with four workers",
                 Applicability.UNSAFE,
@@ -73,5 +67,5 @@ class LoaderWithoutWorkers(Rule):
                 reason="augmentation draws from per-worker seeds, and what the dataset changes stays in the worker",
                 numerics="changes training",
             ),
-            confidence=Confidence.HIGH if known else Confidence.MEDIUM,
+            confidence=Confidence.HIGH if loops or samples else Confidence.MEDIUM,
         )

@@ -23,11 +23,13 @@ from perflint.api import (
     keyword,
 )
 
-from ._epochs import is_repeated
-from ._loaders import SAMPLERS, builds_data_loader, is_sampling_loader, option, purpose, workers
+from ._datasets import is_small
+from ._epochs import is_hook, is_repeated, runs, use
+from ._loaders import SAMPLERS, builds_data_loader, is_sampling_loader, is_zero, option, purpose, workers
 
 _NAMES = ("DataLoader", "loader_class", "loader_cls", "dataloader_class", "dataloader_cls", "data_loader_class")
 _ENDLESS = re.compile(r"infinite|endless|cycl|repeat|forever|streaming|TrainingSampler", re.IGNORECASE)
+_TELLS = re.compile(r"(?:dataset|_ds|_set|trainset)\.(?:set_epoch\(|\w*epoch\w*\s*=[^=])")
 _SPAWNING = ("spawn", "forkserver")
 
 
@@ -35,10 +37,11 @@ class RespawnedWorkers(Rule):
     """Workers without `persistent_workers` end with each epoch, and the next epoch starts by making them again.
 
     Why it is slow
-    Every `iter(loader)` starts the workers, hands them the dataset and fills the first batches while the device has
-    nothing to do. With two workers and a trivial dataset, 8 batches took 75 ms with workers that are started again and
-    6.3 ms with workers that stay where processes are forked (12 times), 2.7 s against 11 ms with forkserver, the
-    default on Linux from Python 3.14, and 3.8 s against 7.3 ms where they are spawned (macOS, Windows).
+    Every `iter(loader)` starts the workers and hands them the dataset while the device has nothing to do, one after the
+    other: some 40 ms for a forked worker, a second or more for a spawned one. With two workers and a trivial dataset,
+    8 batches took 75 ms with workers that are started again and 6.3 ms with workers that stay where processes are
+    forked (12 times), 2.7 s against 11 ms with forkserver, the default on Linux from Python 3.14, and 3.8 s against
+    7.3 ms where they are spawned (macOS, Windows).
 
     What to write instead
     `persistent_workers=True`; with a variable number of workers `persistent_workers=num_workers > 0`, because with 0
@@ -47,7 +50,10 @@ class RespawnedWorkers(Rule):
 
     When to leave it
     A loader that is run through once, one over an endless sampler, and long epochs with forked workers, where the
-    start does not show. Memory: persistent workers of a validation loader stay alive while training runs.
+    start does not show. perflint speaks where it knows that the start shows in a pass: workers are spawned, the data
+    set is a small one, batches are samples of a graph, or one call builds the loaders of training and evaluation for
+    whatever data set it is given. It is silent where the program tells the dataset the epoch and where the number of
+    workers is 0 by default. Memory: persistent workers of a validation loader stay alive while training runs.
 
     Fix safety
     Unsafe: what the dataset is told between epochs (`dataset.set_epoch`) no longer reaches workers that stay, the
@@ -71,11 +77,11 @@ class RespawnedWorkers(Rule):
             return
         count = option(node, "num_workers")
         assert count is not None
-        if _is_zero(count, ctx) or _is_endless(node, ctx):
+        if is_zero(count, ctx) or _is_endless(node, ctx):
             return
         if _is_made_each_epoch(node, ctx):
             yield from self._rebuilt(node, ctx)
-        elif is_repeated(node, ctx) or _is_hook(node, ctx):
+        elif not _is_told_the_epoch(ctx) and _is_worth_keeping(node, ctx, samples=samples):
             yield self._respawned(node, count, ctx)
 
     def _respawned(self, node: ast.Call, count: ast.expr, ctx: Context) -> Finding:
@@ -105,7 +111,7 @@ class RespawnedWorkers(Rule):
     def _rebuilt(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """A loader that is built for each epoch around a dataset that stays, with its workers."""
         dataset = option(node, "dataset")
-        if ctx.heat(node) != Heat.EPOCH or ctx.loops(node) or not (_is_kept(dataset) and _reorders(node)):
+        if ctx.heat(node) > Heat.EPOCH or ctx.loops(node) or not (_is_kept(dataset) and _reorders(node)):
             return
         yield self.finding(
             node,
@@ -126,7 +132,7 @@ class RespawnedWorkers(Rule):
             return
         name = _bound_name(node, ctx)
         loader = None if name is None or ctx.loops(node) else _loader_with(name, node, ctx)
-        if loader is None or not is_repeated(loader, ctx):
+        if loader is None or not _is_worth_keeping(loader, ctx):
             return
         yield self.finding(
             node,
@@ -138,12 +144,6 @@ class RespawnedWorkers(Rule):
         )
 
 
-def _is_zero(count: ast.expr, ctx: Context) -> bool:
-    """Whether a variable number of workers is 0 by all that can be seen."""
-    origins = ctx.inference.origins(count)
-    return bool(origins) and all(is_constant(origin, 0) for origin in origins)
-
-
 def _is_endless(call: ast.Call, ctx: Context) -> bool:
     parts = (option(call, "dataset"), keyword(call, "sampler"), keyword(call, "batch_sampler"))
     return any(
@@ -153,15 +153,28 @@ def _is_endless(call: ast.Call, ctx: Context) -> bool:
     )
 
 
+def _is_told_the_epoch(ctx: Context) -> bool:
+    """Whether a data set is changed from epoch to epoch, which workers that stay would not hear of."""
+    return _TELLS.search(ctx.source.text) is not None
+
+
 def _keeps_workers(call: ast.Call, ctx: Context) -> bool:
     """Whether a class of the project has a say of its own about persistent workers."""
     return any(ref.path and ctx.program.mentions({"persistent_workers"}, (ref.path,)) for ref in ctx.refs(call.func))
 
 
-def _is_hook(call: ast.Call, ctx: Context) -> bool:
-    """Whether a framework asks for the loader and runs it every epoch."""
-    function = ctx.tree.function_of(call)
-    return function is not None and function.name in ("train_dataloader", "val_dataloader")
+def _is_worth_keeping(call: ast.Call, ctx: Context, *, samples: bool = False) -> bool:
+    """Whether the loader is run through again and again, and the start of its workers is known to show in a pass: they
+    are spawned, the data set is small, a batch is a sample of a graph, or the call serves whatever data set it is
+    given, in training and in evaluation.
+    """
+    loops = runs(call, ctx)
+    asked = is_hook(call, ctx, "train_dataloader", "val_dataloader")
+    if not (any(loop.again for loop in loops) if loops else asked or is_repeated(call, ctx)):
+        return False
+    if samples or is_small(call, ctx) or _spawns(call, ctx):
+        return True
+    return purpose(call, ctx) == "" and {use(loop, ctx) for loop in loops if loop.again} >= {"train", "look"}
 
 
 def _spawns(call: ast.Call, ctx: Context) -> bool:
@@ -180,10 +193,12 @@ def _spawns(call: ast.Call, ctx: Context) -> bool:
 
 def _is_made_each_epoch(call: ast.Call, ctx: Context) -> bool:
     """Whether the loader itself lasts for one epoch: made in a loop, run through where it is made, or made by a
-    function that a loop over epochs calls. Other loops around a factory's calls (over models, over splits) build
-    loaders that then live for many epochs.
+    function that is told the epoch or that a loop over epochs calls. Other loops around a factory's calls (over models,
+    over splits) build loaders that then live for many epochs.
     """
     if ctx.loops(call) or ctx.heat(call) > Heat.EPOCH:
+        return True
+    if any(param.name == "epoch" for param in ctx.facts(call).params):
         return True
     if ctx.heat(call) < Heat.EPOCH:
         return False

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule, loaders
 
-from ._loaders import (
-    LOADER_NAMES,
-    dataset_work,
-    is_plain_loader,
-    moves_to_device,
-    option,
-    purpose,
-    uses_accelerator,
-    workers,
+from ._datasets import hands_samples_on, moves_to_device, needs_workers
+from ._epochs import Run, called_in, calls_in, is_hook, runs, use
+from ._loaders import LOADER_NAMES, is_plain_loader, is_zero, option, purpose, uses_accelerator, workers
+
+#: What moves a batch, by the last name of the call, and who does it for the loop.
+_MOVES = re.compile(
+    r"^(?:to|cuda|Variable|type|xpu)$|device|cuda|gpu|^set_input$|^feed_data$|^prepare_inputs?$|^send_to"
 )
+_PREPARERS = ("prepare", "prepare_data_loader", "setup_dataloaders", "LightningModule", "deepspeed")
 
 
 class UnpinnedLoader(Rule):
@@ -33,9 +33,11 @@ class UnpinnedLoader(Rule):
 
     When to leave it
     Programs that run on the CPU or on MPS, datasets that hand out device tensors, and loops in which Hugging Face's
-    `Trainer` builds the loader (it pins by default): perflint is silent there. Custom batch classes without a
+    `Trainer` builds the loader (it pins by default): perflint is silent there, and also about loaders that are run
+    through once for an evaluation, collate functions that make no tensors, loops that move nothing, and loaders without
+    workers unless their samples are known to be work (then workers come first). Custom batch classes without a
     `pin_memory` method are returned unpinned, so nothing is gained. Pinned batches take page-locked memory:
-    prefetch factor x workers x batch size.
+    prefetch factor x workers x batch size. Batches of a few kilobytes gain little.
 
     Fix safety
     Safe with a literal number of workers, the default collate function and a dataset in sight: values, order and random
@@ -54,10 +56,12 @@ class UnpinnedLoader(Rule):
             return
         if not uses_accelerator(ctx) or not ctx.program.has_hot_loops or moves_to_device(option(node, "dataset"), ctx):
             return
-        if _hands_out_numpy(node, ctx):
+        if hands_samples_on(node, ctx) or not _is_copied(node, ctx):
             return
-        staffed = workers(node)
-        if staffed == "none" and (dataset_work(node, ctx) in ("memory", "iterable") or purpose(node, ctx) == "eval"):
+        count = option(node, "num_workers")
+        staffed = "none" if count is not None and is_zero(count, ctx) else workers(node)
+        evaluates = purpose(node, ctx) == "eval"
+        if staffed == "none" and (evaluates or not needs_workers(node, ctx)):
             return  # pinning would run on the main thread, where it costs about what it saves
         yield self.finding(
             node,
@@ -70,7 +74,7 @@ class UnpinnedLoader(Rule):
             ),
             advice="Pass `pin_memory=torch.cuda.is_available()`, and `non_blocking=True` where the batch is moved.",
             fix=self._fix(node, staffed, ctx),
-            impact=Impact.LOW if staffed == "none" or purpose(node, ctx) == "eval" else Impact.MEDIUM,
+            impact=Impact.LOW if staffed == "none" or evaluates else Impact.MEDIUM,
             confidence=Confidence.HIGH if ctx.program.has_training else Confidence.MEDIUM,
         )
 
@@ -103,6 +107,27 @@ def _plain_dataset(node: ast.Call, ctx: Context) -> bool:
     )
 
 
-def _hands_out_numpy(node: ast.Call, ctx: Context) -> bool:
-    collate = option(node, "collate_fn")
-    return collate is not None and ("numpy" in ctx.text(collate) or ctx.target(collate) == "list")
+def _is_copied(call: ast.Call, ctx: Context) -> bool:
+    """Whether its batches go to the device again and again: in the loops over it, where these are in sight."""
+    loops = runs(call, ctx)
+    if not loops:
+        return purpose(call, ctx) != "eval" or is_hook(call, ctx, "train_dataloader", "val_dataloader")
+    counting = [run for run in loops if use(run, ctx) != "look" or run.again]
+    return any(use(run, ctx) == "hand on" or _moves(run, ctx) for run in counting)
+
+
+def _moves(run: Run, ctx: Context) -> bool:
+    """Whether the body of a loop, or a function that it calls, moves something, or a library does so for it."""
+    if ctx.program.mentions(_PREPARERS):
+        return True
+    calls = [
+        *calls_in(run, ctx),
+        *(call for scope in called_in(run, ctx) for call in ctx.program.function(scope).calls),
+    ]
+    return any(_MOVES.search(_last(call.func)) for call in calls)
+
+
+def _last(func: object) -> str:
+    if isinstance(func, tuple):
+        return str(func[2]) if func[0] == "attr" else ""
+    return func.rpartition(".")[2] if isinstance(func, str) else ""

@@ -128,6 +128,15 @@ DECODING_DATASETS = within(
 ) | within("torchaudio.datasets", "LIBRISPEECH SPEECHCOMMANDS YESNO LJSPEECH VCTK_092 COMMONVOICE GTZAN")
 #: Methods by which data sets make whole batches for a loader that asks for them, in the process that trains.
 BATCH_MAKERS = words("generate_batch sample_batch")
+#: Data sets of which a pass takes seconds, or a minute: to start workers for each of them shows.
+SMALL_DATASETS = within(
+    "torchvision.datasets",
+    "MNIST FashionMNIST KMNIST EMNIST QMNIST USPS CIFAR10 CIFAR100 SVHN STL10 VOCDetection VOCSegmentation SBDataset "
+    "Flickr8k OxfordIIITPet Flowers102 StanfordCars FGVCAircraft DTD Caltech101 Kitti",
+) | words(
+    "torchaudio.datasets.YESNO torchaudio.datasets.GTZAN torch_geometric.datasets.Planetoid "
+    "torch_geometric.datasets.TUDataset torch_geometric.datasets.PPI torch_geometric.data.InMemoryDataset"
+)
 DATASETS = (
     words(
         "torch.utils.data.Dataset torch.utils.data.IterableDataset torch.utils.data.ConcatDataset "

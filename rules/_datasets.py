@@ -1,0 +1,248 @@
+"""What one sample costs: whether a data set looks it up, or reads, decodes, augments or tokenizes it each time."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from perflint.api import (
+    EXTERNAL,
+    FUNCTION,
+    INSTANCE,
+    CallFacts,
+    Confidence,
+    Context,
+    FunctionFacts,
+    Ref,
+    Scope,
+    guards,
+    loaders,
+)
+
+from ._loaders import option
+
+#: What reads a file, decodes, augments or tokenizes, by the last name of what is called. Bare `load`, `read`, `process`
+#: or `collate` say nothing: the project's own are looked into.
+_COSTLY = re.compile(
+    r"open|imread|imdecode|decode_image|read_image|read_video|VideoReader|VideoCapture|load_image\w*|load_audio\w*|"
+    r"load_wav\w*|pil_loader|image_loader|fromfile|memmap|loadtxt|read_csv|"
+    r"\w*transforms?|transform_\w+|augment\w*|\w+_augment\w*|\w*_aug|aug|pipeline|resample|\w*spectrogram|mfcc|stft|"
+    r"resize\w*|rotate\w*|warp\w*|"
+    r"\w*tokeni[sz]er|tokeni[sz]e\w*|encode_plus|batch_encode_plus|apply_chat_template|\w*processor|feature_extractor|"
+    r"nlp|parse\w*|simulate\w*|render\w*"
+)
+_LABELS = re.compile(r"target|label")
+_ENCODERS = re.compile(r"tok|bpe|sp(?:_?model|_?processor)?$", re.IGNORECASE)
+_SPLITS = frozenset({"Subset", "random_split", "ConcatDataset"})
+#: Run when a sample is asked for, and no sooner.
+_LAZY = frozenset({"with_transform", "set_transform"})
+#: Guards of what happens to few samples, or to each of them once.
+_SELDOM = frozenset({guards.PERIODIC, guards.FIRST, guards.LAZY, guards.RARE, guards.LEAVES})
+_DEPTH = 2
+
+
+def dataset_work(call: ast.Call, ctx: Context) -> str:
+    """What giving one sample costs: "memory" (a look-up), "work" (reads, decodes, augments, tokenizes), "iterable",
+    "unknown".
+    """
+    dataset = option(call, "dataset")
+    return "unknown" if dataset is None else _work_of(dataset, ctx)
+
+
+def needs_workers(call: ast.Call, ctx: Context) -> bool:
+    """Whether making a batch is known to be work: for its samples, in the collate function, or while they stream in."""
+    work = dataset_work(call, ctx)
+    if work == "iterable":
+        return False
+    return work == "work" or _collates(call, ctx) or (work == "unknown" and _comes_lazily(call, ctx))
+
+
+def datasets_of(dataset: ast.expr, ctx: Context) -> list[ast.expr]:
+    """Where a data set comes from: through names, and through what hands on the samples of another one."""
+    found: list[ast.expr] = []
+    for origin in ctx.inference.origins(dataset):
+        if (
+            isinstance(origin, ast.Call)
+            and origin.args
+            and (ctx.target(origin.func) or "").rpartition(".")[2] in _SPLITS
+        ):
+            inner = origin.args[0]
+            for item in inner.elts if isinstance(inner, (ast.List, ast.Tuple)) else (inner,):
+                found += datasets_of(item, ctx)
+        else:
+            found.append(origin)
+    return found
+
+
+def _work_of(dataset: ast.expr, ctx: Context) -> str:
+    found = {_work_of_one(origin, ctx) for origin in datasets_of(dataset, ctx)}
+    if found == {"unknown"} or not found:
+        return _work_of_refs(dataset, ctx)
+    return found.pop() if len(found) == 1 else "unknown"
+
+
+def _work_of_one(dataset: ast.expr, ctx: Context) -> str:
+    if ctx.kind(dataset).is_tensor or (isinstance(dataset, ast.Call) and ctx.target(dataset.func) == "range"):
+        return "memory"  # its items are numbers
+    if isinstance(dataset, (ast.List, ast.ListComp)):
+        return "memory"
+    return _work_of_refs(dataset, ctx)
+
+
+def _work_of_refs(dataset: ast.expr, ctx: Context) -> str:
+    found = {_work_of_ref(ref, ctx) for ref in ctx.refs(dataset)}
+    return found.pop() if len(found) == 1 else "unknown"
+
+
+def _work_of_ref(ref: Ref, ctx: Context) -> str:
+    if ref.kind == INSTANCE:
+        return _project_work(ref, ctx)
+    if ref.name in loaders.IN_MEMORY_DATASETS:
+        return "memory"
+    return "work" if ref.name in loaders.DECODING_DATASETS else "unknown"
+
+
+def _project_work(ref: Ref, ctx: Context) -> str:
+    resolver = ctx.program.resolver
+    method = resolver.method(ref, "__getitem__")
+    if method is None:
+        bases = resolver.base_names(ref)
+        if any(base in loaders.DECODING_DATASETS for base in bases):
+            return "work"
+        if any(base in loaders.IN_MEMORY_DATASETS for base in bases):
+            return "memory"
+        return "iterable" if resolver.method(ref, "__iter__") is not None else "unknown"
+    scope = Scope(method.path, method.name)
+    if _works(scope, ctx, _DEPTH):
+        return "work"
+    facts = ctx.program.function(scope)
+    return "memory" if len(facts.calls) <= 3 and not facts.loops else "unknown"
+
+
+def _works(scope: Scope, ctx: Context, depth: int) -> bool:
+    """Whether a function, or one that it surely calls, does something costly each time."""
+    program, facts = ctx.program, ctx.program.function(scope)
+    if any(_is_costly(call, scope, ctx) and not _is_seldom(facts, call.context) for call in facts.calls):
+        return True
+    return depth > 0 and any(
+        edge.confidence == Confidence.HIGH
+        and not edge.callback
+        and not _is_seldom(facts, edge.context)
+        and _works(edge.callee, ctx, depth - 1)
+        for edge in program.graph.outgoing.get(scope, ())
+        if edge.callee != scope
+    )
+
+
+def _is_costly(call: CallFacts, scope: Scope, ctx: Context) -> bool:
+    base, _, name = _dotted(call.func).rpartition(".")
+    if _COSTLY.fullmatch(name.lstrip("_")):
+        return not _LABELS.search(name)
+    if name in ("encode", "encode_as_ids", "EncodeAsIds"):
+        return _ENCODERS.search(base.rpartition(".")[2]) is not None
+    refs = ctx.program.refs(call.func, scope) if isinstance(call.func, str) else ()
+    return any(ref.kind == EXTERNAL and ref.name in loaders.FILE_READERS for ref in refs)
+
+
+def _is_seldom(facts: FunctionFacts, context: int) -> bool:
+    while context >= 0:
+        item = facts.contexts[context]
+        if item.kind == "guard" and item.detail in _SELDOM:
+            return True
+        context = item.parent
+    return False
+
+
+def _collates(call: ast.Call, ctx: Context) -> bool:
+    """Whether the collate function is known to tokenize, decode or augment."""
+    scope = collate_scope(call, ctx)
+    return scope is not None and _works(scope, ctx, 1)
+
+
+def collate_scope(call: ast.Call, ctx: Context) -> Scope | None:
+    """The project's function that makes batches of samples, where there is one."""
+    collate = option(call, "collate_fn")
+    if collate is None:
+        return None
+    for ref in ctx.refs(collate):
+        if ref.kind == FUNCTION:
+            return Scope(ref.path, ref.name)
+        if ref.kind == INSTANCE:
+            method = ctx.program.resolver.method(ref, "__call__")
+            if method is not None:
+                return Scope(method.path, method.name)
+    return None
+
+
+def _comes_lazily(call: ast.Call, ctx: Context) -> bool:
+    """Whether rows are transformed as they are asked for, or come from a stream that the same function opens."""
+    dataset, facts = option(call, "dataset"), ctx.facts(call)
+    name = ctx.text(dataset) if isinstance(dataset, (ast.Name, ast.Attribute)) else ""
+    if any(_dotted(value[1]).rpartition(".")[2] in _LAZY for value in facts.binds.get(name, ()) if _is_made(value)):
+        return True
+    for made in facts.calls:
+        base, _, last = _dotted(made.func).rpartition(".")
+        if last == "set_transform" and base == name:
+            return True
+        streams = dict(made.keywords).get("streaming") if last == "load_dataset" else None
+        if streams is not None and streams[2:] != (False,):
+            return True
+    return False
+
+
+def _is_made(value: object) -> bool:
+    return isinstance(value, tuple) and value[:1] == ("call",)
+
+
+def _dotted(func: object) -> str:
+    if isinstance(func, str):
+        return func
+    if isinstance(func, tuple) and func[0] == "attr":
+        return f"{_dotted(func[1])}.{func[2]}"
+    return ""
+
+
+def moves_to_device(dataset: ast.expr | None, ctx: Context) -> bool:
+    """Whether the dataset hands out device tensors already: nothing to pin then."""
+    if dataset is None:
+        return False
+    for ref in ctx.refs(dataset):
+        if ref.kind == INSTANCE:
+            method = ctx.program.resolver.method(ref, "__getitem__")
+            if method is not None:
+                facts = ctx.program.function(Scope(method.path, method.name))
+                if any(_dotted(call.func).rpartition(".")[2] in ("cuda", "to") for call in facts.calls):
+                    return True
+    return False
+
+
+def hands_samples_on(call: ast.Call, ctx: Context) -> bool:
+    """Whether the collate function makes no tensors: it gives the samples back as they are, or makes arrays."""
+    collate = option(call, "collate_fn")
+    if collate is None:
+        return False
+    if isinstance(collate, ast.Lambda):
+        return isinstance(collate.body, ast.Name)
+    if "numpy" in ctx.text(collate) or ctx.target(collate) in ("list", "builtins.list"):
+        return True
+    scope = collate_scope(call, ctx)
+    if scope is None:
+        return False
+    facts = ctx.program.function(scope)
+    names = {param.name.lstrip("=*") for param in facts.params}
+    return bool(facts.returns) and all(value in names for value in facts.returns)
+
+
+def is_small(call: ast.Call, ctx: Context) -> bool:
+    """Whether a pass over the data set is known to be short."""
+    dataset = option(call, "dataset")
+    if dataset is None:
+        return False
+    refs = [ref for origin in datasets_of(dataset, ctx) for ref in ctx.refs(origin)] or list(ctx.refs(dataset))
+    return bool(refs) and all(_is_small(ref, ctx) for ref in refs)
+
+
+def _is_small(ref: Ref, ctx: Context) -> bool:
+    if ref.kind != INSTANCE:
+        return ref.name in loaders.SMALL_DATASETS
+    return any(base in loaders.SMALL_DATASETS for base in ctx.program.resolver.base_names(ref))
