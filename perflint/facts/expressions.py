@@ -19,6 +19,7 @@ from perflint.facts.notation import (
     params_of,
     path_of,
 )
+from perflint.facts.sharing import Sharing
 from perflint.facts.summary import CallFacts, ClassFacts, FunctionFacts, LoopFacts, Summary, Value
 
 _HEADER_LENGTH = 90
@@ -69,7 +70,9 @@ class Expressions:
     same in a class body.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, sharing: Sharing) -> None:
+        self.sharing = sharing
+        self.once = sharing.once
         self.summary = Summary()
         self.classes: dict[str, ClassFacts] = {}
         self.identifiers: set[str] = set()
@@ -97,7 +100,10 @@ class Expressions:
         return node.id if depth > 0 else None
 
     def constant(self, node: ast.Constant, depth: int) -> Value:
-        return constant(node) if depth > 0 else None
+        if depth <= 0:
+            return None
+        value = constant(node)
+        return self.once(value, value)
 
     def attribute(self, node: ast.Attribute, depth: int) -> Value:
         attr = node.attr
@@ -161,6 +167,7 @@ class Expressions:
         keywords = (
             tuple([(item.arg or "", self.value(item.value, wanted)) for item in node.keywords]) if node.keywords else ()
         )
+        args, keywords = self.once(args, args), self.once(keywords, keywords)
         if not dull:
             self.scope.calls.append(CallFacts(name, args, keywords, node.lineno, node.col_offset, self.context))
             if type(func) is ast.Attribute and func.attr == "compile":
@@ -311,7 +318,12 @@ class Expressions:
         self.many(node.args.defaults)
         self.many(node.args.kw_defaults)
         facts = FunctionFacts(
-            qualname, node.lineno, node.end_lineno or node.lineno, self.owner, "", params=params_of(node.args)
+            qualname,
+            node.lineno,
+            node.end_lineno or node.lineno,
+            self.owner,
+            "",
+            params=params_of(node.args, self.sharing),
         )
         inner = Growing(facts)
         self.summary.functions[qualname] = facts
@@ -319,7 +331,7 @@ class Expressions:
         self.scope, self.context, self.owner = inner, -1, qualname
         inner.returns.append(self.value(node.body, DEPTH))
         self.scope, self.context, self.owner = before
-        inner.finish()
+        inner.finish(self.once)
         return ("lambda", qualname) if depth > 0 else None
 
     # Targets and what they come to hold.
@@ -385,6 +397,7 @@ class Expressions:
         if value is None or cls not in self.classes:
             return
         known = self.classes[cls].attributes
+        value = self.once(value, value)
         entries = known.get(name, ())
         if len(entries) < MOST_BINDS and (value, where) not in entries:
             known[name] = (*entries, (value, where))

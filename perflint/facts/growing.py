@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.facts import guards
+from perflint.facts.sharing import NOTHING, Once
 from perflint.facts.summary import CallFacts, Context, FunctionFacts, LoopFacts, ReadFacts, Value
 
 #: Of all values that a name is given, the first ones are kept.
@@ -67,15 +68,20 @@ class Growing:
             context = item.parent
         return False
 
-    def finish(self) -> FunctionFacts:
+    def finish(self, once: Once) -> FunctionFacts:
         facts = self.facts
         facts.contexts = tuple(self.contexts)
         facts.loops = tuple(self.loops)
         facts.calls = tuple(self.calls)
         facts.reads = tuple(ReadFacts(path, line, context) for (path, context), line in self.reads.items())
-        facts.binds = {name: tuple(values) for name, values in self.binds.items()}
-        facts.annotations = self.annotations
-        facts.returns = tuple(self.returns)
+        facts.binds = {name: _kept(values, once) for name, values in self.binds.items()} if self.binds else NOTHING
+        facts.annotations = self.annotations or NOTHING
+        facts.returns = _kept(self.returns, once)
         facts.yields = tuple(self.yields)
         facts.is_generator = self.is_generator
         return facts
+
+
+def _kept(values: list[Value], once: Once) -> tuple[Value, ...]:
+    made = tuple(values)
+    return once(made, made)  # type: ignore[no-any-return]

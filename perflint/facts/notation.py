@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from sys import intern
 
+from perflint.facts.sharing import Sharing
 from perflint.facts.summary import Param, Value
 
 #: How deep values nest before they end in None.
@@ -155,8 +156,9 @@ def _plain_annotation(node: ast.expr) -> str | None:
     return None
 
 
-def params_of(arguments: ast.arguments) -> tuple[Param, ...]:
+def params_of(arguments: ast.arguments, sharing: Sharing) -> tuple[Param, ...]:
     """The parameters of a function, in the order of its text."""
+    one = sharing.one_param
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
     made = [_param("", item, default) for item, default in zip(positional, defaults)]
@@ -165,7 +167,8 @@ def params_of(arguments: ast.arguments) -> tuple[Param, ...]:
     made += [_param("=", item, default) for item, default in zip(arguments.kwonlyargs, arguments.kw_defaults)]
     if arguments.kwarg is not None:
         made.append(_param("**", arguments.kwarg, None))
-    return tuple(made)
+    params = tuple(one(param, param) for param in made)
+    return one(params, params)  # type: ignore[no-any-return]
 
 
 def _param(prefix: str, argument: ast.arg, default: ast.expr | None) -> Param:

@@ -19,8 +19,11 @@ Values are written in a small notation (`Value`), just rich enough to follow nam
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
+
+from perflint.facts.sharing import NOTHING, Once, Sharing
 
 Value: TypeAlias = Any  # str | tuple | None, recursive; see the module docstring
 
@@ -225,13 +228,14 @@ class Summary:
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Summary:
+    def from_json(cls, data: dict[str, Any], sharing: Sharing | None = None) -> Summary:
+        once = sharing.once if sharing is not None else None
         return cls(
             imports=data["imports"],
             stars=tuple(data["stars"]),
-            functions={name: _function(item) for name, item in data["functions"].items()},
-            classes={name: _class(item) for name, item in data["classes"].items()},
-            statements=tuple(StatementFacts(**item) for item in data["statements"]),
+            functions={name: FunctionFacts(**_fields_of(item, once)) for name, item in data["functions"].items()},
+            classes={name: ClassFacts(**_fields_of(item, once)) for name, item in data["classes"].items()},
+            statements=tuple(StatementFacts(**_fields_of(item, once)) for item in data["statements"]),
         )
 
 
@@ -239,22 +243,33 @@ def _fields(item: Any) -> dict[str, Any]:
     return {name: getattr(item, name) for name in item.__slots__}
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+def _tuples(value: Any, once: Once | None) -> Any:
+    if isinstance(value, list):
+        value = tuple([_tuples(item, once) for item in value])
+    # Not numbers: to a table, 1 and True are one.
+    return once(value, value) if once is not None and isinstance(value, (str, tuple)) else value
 
 
-def _function(data: dict[str, Any]) -> FunctionFacts:
-    made = {key: _tuples(item) for key, item in data.items()}
-    made["binds"] = {key: _tuples(item) for key, item in data["binds"].items()}
-    made["params"] = tuple(Param(*item) for item in made["params"])
-    made["contexts"] = tuple(Context(*item) for item in made["contexts"])
-    made["loops"] = tuple(LoopFacts(*item) for item in made["loops"])
-    made["calls"] = tuple(CallFacts(*item) for item in made["calls"])
-    made["reads"] = tuple(ReadFacts(*item) for item in made["reads"])
-    return FunctionFacts(**made)
+def _table(data: dict[str, Any], once: Once | None) -> dict[str, Any]:
+    return {key: _tuples(item, once) for key, item in data.items()} if data else NOTHING
 
 
-def _class(data: dict[str, Any]) -> ClassFacts:
-    made = {key: _tuples(item) for key, item in data.items()}
-    made["attributes"] = {key: _tuples(item) for key, item in data["attributes"].items()}
-    return ClassFacts(**made)
+_TABLES = frozenset({"binds", "annotations", "attributes"})
+_RECORDS: dict[str, Callable[..., Any]] = {
+    "params": Param,
+    "contexts": Context,
+    "loops": LoopFacts,
+    "calls": CallFacts,
+    "reads": ReadFacts,
+}
+
+
+def _fields_of(data: dict[str, Any], once: Once | None) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for key, item in data.items():
+        record = _RECORDS.get(key)
+        if record is not None:
+            made[key] = tuple([record(*[_tuples(part, once) for part in parts]) for parts in item])
+        else:
+            made[key] = _table(item, once) if key in _TABLES else _tuples(item, once)
+    return made

@@ -14,6 +14,7 @@ from perflint.facts import guards
 from perflint.facts.expressions import Expressions, names_in
 from perflint.facts.growing import MOST_BINDS, Growing
 from perflint.facts.notation import DEPTH, annotation_text, lambda_name, params_of, switches_grad, value_of
+from perflint.facts.sharing import NOTHING, NoSharing, Sharing
 from perflint.facts.summary import (
     MODULE,
     ClassFacts,
@@ -32,16 +33,16 @@ _ANYTHING: Value = ("const", "object", None)
 _GRAD_CONTEXTS = {False: "no_grad", True: "grad"}
 
 
-def survey(module: ast.Module, lines: list[str]) -> Summary:
+def survey(module: ast.Module, lines: list[str], sharing: Sharing | None = None) -> Summary:
     """The facts of one file. `lines` are its source lines, for the text of loop headers."""
-    return _Surveyor(lines).survey(module)
+    return _Surveyor(lines, sharing or NoSharing()).survey(module)
 
 
 class _Surveyor(Expressions):
     """Walks statements. A handler returns the guard that what follows it in its block stands under, or None."""
 
-    def __init__(self, lines: list[str]) -> None:
-        super().__init__()
+    def __init__(self, lines: list[str], sharing: Sharing) -> None:
+        super().__init__(sharing)
         self.lines = lines
         self.renamed: dict[str, str] = {}
         #: Functions of the top-level statement at hand that stand in no other, with their identifiers.
@@ -63,9 +64,12 @@ class _Surveyor(Expressions):
             if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)) and statement.decorator_list:
                 first = min(first, statement.decorator_list[0].lineno)
             statements.append(StatementFacts(first, statement.end_lineno or first, self.told(self.identifiers)))
-        self.summary.functions[MODULE] = top.finish()
+        self.summary.functions[MODULE] = top.finish(self.once)
         self.summary.statements = tuple(statements)
         self.summary.classes = self.classes
+        for cls in self.classes.values():
+            cls.annotations = cls.annotations or NOTHING
+            cls.attributes = cls.attributes or NOTHING
         self.drop_plain_reads()
         return self.summary
 
@@ -73,7 +77,8 @@ class _Surveyor(Expressions):
         """Identifiers as text, with what the renamed ones are called where they come from."""
         for alias in self.renamed.keys() & words:
             words.add(self.renamed[alias])
-        return " ".join(sorted(words))
+        text = " ".join(sorted(words))
+        return self.once(text, text)  # type: ignore[no-any-return]
 
     def drop_plain_reads(self) -> None:
         """Forget reads of `self.x` where this file's class assigns `x`: a property has no room beside it."""
@@ -156,7 +161,7 @@ class _Surveyor(Expressions):
             node.end_lineno or node.lineno,
             owner,
             cls if in_class_body else "",
-            params=params_of(arguments),
+            params=params_of(arguments, self.sharing),
             decorators=decorators,
             returns_annotation=annotation_text(node.returns),
         )
@@ -166,7 +171,7 @@ class _Surveyor(Expressions):
         before = self.scope
         self.scope, self.owner = Growing(facts), qualname
         self.block(node.body, -1)
-        self.scope.finish()
+        self.scope.finish(self.once)
         self.scope, self.owner = before, owner
         if is_outermost:
             self.outermost.append((facts, self.identifiers))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from perflint.discovery import Discovery, FoundFile
 from perflint.errors import PerflintError
+from perflint.facts.sharing import Sharing
 from perflint.finding import Problem, Report, Silenced
 from perflint.inspection import Inspector
 from perflint.placing import Placing
@@ -20,6 +21,9 @@ from perflint.run.worker import Inspected, Worker, gc_paused, not_inspected, not
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+#: Of fewer files, the summaries are small enough as they are.
+_MANY_FILES = 1000
 
 
 def check(discovery: Discovery, options: Options) -> Report:
@@ -83,7 +87,9 @@ class Run:
     def program(self) -> Program:
         """Survey every analysed file that neither memory nor cache know, and link the summaries."""
         self._total = len(self.discovery.analysed) + len(self.discovery.reported)
-        summaries = self.known.summaries()
+        if len(self.discovery.analysed) > _MANY_FILES:
+            self.worker.sharing = Sharing()
+        summaries = self.known.summaries(self.worker.sharing)
         unknown = [file for file in self.discovery.analysed if file.display not in summaries]
         self._progress(len(summaries))
         reported = {file.display for file in self.discovery.reported}
@@ -100,6 +106,7 @@ class Run:
                     self.problems += part.problems
             self._progress(len(files))
         self.known.keep_summaries()
+        self.worker.sharing = None
         return Program(summaries, self.known.torch_version(), self.known.pinned_torch())
 
     def placing(self) -> Placing:

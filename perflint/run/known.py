@@ -19,6 +19,7 @@ from perflint.stored import report_from_json, report_to_json
 
 if TYPE_CHECKING:
     from perflint.discovery import Discovery, FoundFile
+    from perflint.facts.sharing import Sharing
     from perflint.finding import Report
     from perflint.program.program import Program
     from perflint.run.options import Options
@@ -79,7 +80,7 @@ class Known:
 
     # Summaries.
 
-    def summaries(self) -> dict[str, Summary]:
+    def summaries(self, sharing: Sharing | None) -> dict[str, Summary]:
         """By display path, the summaries of analysed files that need not be surveyed."""
         found: dict[str, Summary] = {}
         memory = self.options.memory
@@ -91,7 +92,7 @@ class Known:
                     found[file.display] = summary
         if self._cache is None:
             self._open_cache([file for file in self.discovery.analysed if file.display not in found])
-        for display, summary in self._cached_summaries().items():
+        for display, summary in self._cached_summaries(sharing).items():
             found[display] = summary
             if memory is not None and display in self._states:
                 memory.put(self.discovery.file(display), self._states[display], summary)
@@ -180,7 +181,7 @@ class Known:
         kind = "notebook" if display.endswith(SUFFIX) else "summary"
         return key_of(kind, self._fingerprint, self.texts.digests[display])
 
-    def _cached_summaries(self) -> dict[str, Summary]:
+    def _cached_summaries(self, sharing: Sharing | None) -> dict[str, Summary]:
         if self._cache is None:
             return {}
         keys = {display: self._summary_key(display) for display in self.texts.digests}
@@ -189,5 +190,5 @@ class Known:
         for display, key in keys.items():
             if key in stored:
                 with contextlib.suppress(KeyError, TypeError, AttributeError, ValueError):
-                    found[display] = Summary.from_json(stored[key])
+                    found[display] = Summary.from_json(stored[key], sharing)
         return found

@@ -26,6 +26,7 @@ from perflint.source.parse import parse
 from perflint.timelimit import OverTimeError, within
 
 if TYPE_CHECKING:
+    from perflint.facts.sharing import Sharing
     from perflint.facts.summary import Summary
     from perflint.program.asked import Asked
     from perflint.reuse import Reuse
@@ -75,6 +76,8 @@ class Worker:
         self.options = options
         self.texts = texts
         self.reuse: Reuse | None = None
+        #: For the summaries of many files.
+        self.sharing: Sharing | None = None
         self._process = os.getpid()
 
     def survey_all(self, files: Sequence[FoundFile]) -> list[Surveyed]:
@@ -98,7 +101,7 @@ class Worker:
         source = self.texts.source(file)
         module = parse(source)
         self.texts.trees.put(source, module)
-        return survey(module, source.lines), source.faults
+        return survey(module, source.lines, self.sharing), source.faults
 
     def inspect_all(self, files: Sequence[FoundFile]) -> list[Inspected]:
         return [self.inspect(file) for file in files]
