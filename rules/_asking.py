@@ -89,7 +89,7 @@ def _sides(leaf: ast.expr) -> Iterator[ast.expr]:
 
 def certainty_asked(leaf: ast.expr, ctx: Context) -> Confidence | None:
     """How sure it is that a device tensor is asked; None where that is not known."""
-    if isinstance(leaf, (ast.Constant, ast.JoinedStr)) or _asks_the_host(leaf):
+    if isinstance(leaf, (ast.Constant, ast.JoinedStr)) or _asks_the_host(leaf) or _is_handed_in(leaf, ctx):
         return None
     through = next((found for side in _sides(leaf) if (found := read_by_helper(side, ctx)) is not None), None)
     if through is not None:
@@ -185,6 +185,26 @@ def _asks_the_host(leaf: ast.expr) -> bool:
         compared = (leaf.left, *leaf.comparators)
         return any(is_text(item) for item in leaf.comparators) or all(_is_size(item) for item in compared)
     return False
+
+
+def _is_handed_in(leaf: ast.expr, ctx: Context) -> bool:
+    """A parameter, or an attribute that is set to literals and parameters alone: of neither it is ever sure enough
+    that it is a tensor of one number, and most of what is tested is such.
+    """
+    if isinstance(leaf, ast.Name):
+        definitions = ctx.inference.flow.definitions(leaf)
+        return bool(definitions) and all(isinstance(item.node, ast.arg) for item in definitions)
+    if not (isinstance(leaf, ast.Attribute) and isinstance(leaf.value, ast.Name) and leaf.value.id == "self"):
+        return False
+    around = ctx.tree.class_of(leaf)
+    facts = ctx.summary.classes.get(ctx.tree.qualname(around)) if around is not None else None
+    values = facts.attributes.get(leaf.attr, ()) if facts is not None else ()
+    return bool(values) and all(_is_plain(value) for value, _ in values)
+
+
+def _is_plain(value: object) -> bool:
+    """A name or a literal, in the notation of summaries."""
+    return (isinstance(value, str) and "." not in value) or (isinstance(value, tuple) and value[0] == "const")
 
 
 def _is_size(node: ast.expr) -> bool:

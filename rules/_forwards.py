@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, Tag, callee_name
+from perflint.api import Context, Tag, callee_name, tensors
 
 #: Methods of models that run them, besides calling them.
 FORWARD_METHODS = frozenset(
@@ -16,6 +16,17 @@ _PURE = frozenset(
     "to_tokens tokenize to cuda cpu unsqueeze squeeze view reshape long getattr len int str float range tuple "
     "get".split()
 )
+#: Builtin functions, and methods that texts, lists, dicts and tensors have.
+_FUNCTIONS = frozenset(
+    "len print range isinstance getattr setattr int float str tuple list zip enumerate super".split()
+)
+_METHODS = (
+    frozenset(name for kind in (str, list, dict) for name in dir(kind))
+    | tensors.VIEW_METHODS
+    | tensors.CAST_METHODS
+    | tensors.NUMBER_METHODS
+    | frozenset({"to", "cuda", "cpu", "numpy", "pin_memory"})
+)
 
 
 def is_forward(node: ast.Call, ctx: Context) -> bool:
@@ -24,7 +35,18 @@ def is_forward(node: ast.Call, ctx: Context) -> bool:
         if node.func.attr == "run_with_cache":
             return True  # a name that only models of TransformerLens have
         return ctx.kind(node.func.value).tag is Tag.MODULE
-    return isinstance(node.func, (ast.Name, ast.Attribute)) and ctx.kind(node.func).tag is Tag.MODULE
+    if not isinstance(node.func, (ast.Name, ast.Attribute)) or _is_method_of_values(node.func):
+        return False
+    return ctx.kind(node.func).tag is Tag.MODULE
+
+
+def _is_method_of_values(func: ast.Name | ast.Attribute) -> bool:
+    """`x.permute`, `name.startswith`: nearly all calls are such, and this costs nothing. A module may hold a layer of
+    this name: `self.flatten`.
+    """
+    if isinstance(func, ast.Name):
+        return func.id in _FUNCTIONS
+    return func.attr in _METHODS and not (isinstance(func.value, ast.Name) and func.value.id == "self")
 
 
 def arguments(node: ast.Call) -> list[ast.expr]:
@@ -33,4 +55,8 @@ def arguments(node: ast.Call) -> list[ast.expr]:
 
 def is_pure(call: ast.Call, ctx: Context) -> bool:
     """Whether a call gives the same for the same arguments, as tokenizers and moves do."""
-    return callee_name(call) in _PURE or ctx.kind(call.func).tag is Tag.TOKENIZER
+    if callee_name(call) in _PURE:
+        return True
+    if isinstance(call.func, (ast.Name, ast.Attribute)) and _is_method_of_values(call.func):
+        return False
+    return ctx.kind(call.func).tag is Tag.TOKENIZER

@@ -71,7 +71,7 @@ def brought_down(node: ast.Call, ctx: Context) -> ast.Call | None:
     """For a call that puts a value on the device: the call that fetched this very value from the device, with nothing
     but tensor operations between. None when there is none, or when it cannot be seen.
     """
-    if not ctx.kind(node).on_accelerator:
+    if only_converts(node, ctx) or not ctx.kind(node).on_accelerator:
         return None
     func = node.func
     if isinstance(func, ast.Attribute) and func.attr in ("to", "cuda"):
@@ -126,10 +126,21 @@ def _source_of_call(node: ast.Call, ctx: Context, depth: int) -> ast.Call | None
         return next((item for item in found if item is not None), None)
     if not isinstance(func, ast.Attribute):
         return None
-    if func.attr in _DOWN or (func.attr == "to" and ctx.kind(node).on_host):
+    if func.attr in _DOWN or (func.attr == "to" and not only_converts(node, ctx) and ctx.kind(node).on_host):
         if ctx.kind(func.value).on_accelerator and ctx.kind(func.value).holds_tensors:
             return node
         return _source(func.value, ctx, depth)
     if func.attr in tensors.VIEW_METHODS | tensors.CAST_METHODS | tensors.FRESH_METHODS:
         return _source(func.value, ctx, depth)
     return None
+
+
+#: Arguments of `to` that say no device.
+_NO_DEVICE = frozenset({"dtype", "copy", "non_blocking", "memory_format"})
+
+
+def only_converts(call: ast.Call, ctx: Context) -> bool:
+    """Whether `x.to(...)` names a type and no device, told by its arguments: what `x` is may take long to find out."""
+    if callee_name(call) != "to" or not all(item.arg in _NO_DEVICE for item in call.keywords):
+        return False
+    return all(ctx.kind(item).tag is Tag.DTYPE for item in call.args)

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from perflint.api import Confidence, Context, Heat, Kind, Place, Tag, callee_name, guards, keyword, tensors
 
+from ._transfers import only_converts
+
 #: Methods that copy values to the host, and the functions that read those of their arguments.
 READ_METHODS = ("item", "tolist", "cpu", "to")
 _READ_FUNCTIONS = frozenset(
@@ -141,7 +143,7 @@ def _goes_to_host(call: ast.Call, name: str, ctx: Context) -> bool:
     if name == "cpu":
         return True
     return any(isinstance(item, ast.Constant) and item.value == "cpu" for item in call.args) or (
-        bool(call.args) and ctx.kind(call).place is Place.HOST
+        bool(call.args) and not only_converts(call, ctx) and ctx.kind(call).place is Place.HOST
     )
 
 

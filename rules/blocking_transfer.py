@@ -28,7 +28,7 @@ from perflint.api import (
 )
 
 from ._sources import changes_later
-from ._transfers import aligns, brought_down, constructor
+from ._transfers import aligns, brought_down, constructor, only_converts
 from ._waits import READ_NAMES, beside_generation, device_read, in_forward
 from ._wording import short_text
 
@@ -291,6 +291,8 @@ def _asks_not_to_block(call: ast.Call) -> bool:
 
 def _destination(call: ast.Call, ctx: Context) -> Device | None:
     """Where the copy goes, None when the call moves nothing (a dtype), moves to the host, or that cannot be told."""
+    if only_converts(call, ctx):
+        return None
     result = ctx.kind(call)
     if not result.on_accelerator:
         return None

@@ -52,11 +52,11 @@ class CloneBeforeLoad(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or not _copies(node, ctx):
+        if not isinstance(node.func, ast.Attribute) or has_unpacking(node):
             return
         given = argument(node, 0, "state_dict")
         cloned = _cloned_entries(given, node, ctx) if given is not None else None
-        if cloned is None:
+        if cloned is None or not _copies(node, ctx):
             return
         receiver = node.func.value
         reason = _why_unsafe(cloned, receiver, ctx)

@@ -62,16 +62,18 @@ class DeepcopyStateDict(Rule):
         copied = argument(node, 0, "x")
         if copied is None or len(node.args) + len(node.keywords) != 1 or not ctx.is_call_of(node, "copy.deepcopy"):
             return
-        if not _is_state_dict(copied, ctx):
-            return
+        # What the text tells comes first: what is copied may take long to find out.
         consumer = _consumer(node, ctx)
+        name = _bound_name(node, ctx) if consumer is None else None
+        rebound = name is not None and _only_rebinds_entries(name, node, ctx)
+        often = ctx.heat(node) >= Heat.EPOCH or bool(ctx.loops(node))
+        if not (consumer is not None or rebound or often) or not _is_state_dict(copied, ctx):
+            return
         if consumer is not None:
             yield self._consumed(node, copied, consumer, ctx)
-            return
-        name = _bound_name(node, ctx)
-        if name is not None and _only_rebinds_entries(name, node, ctx):
+        elif name is not None and rebound:
             yield self._rebound(node, copied, name, ctx)
-        elif ctx.heat(node) >= Heat.EPOCH or ctx.loops(node):
+        else:
             yield self.finding(
                 node,
                 ctx,

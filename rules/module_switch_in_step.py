@@ -52,7 +52,7 @@ class ModuleSwitchInStep(Rule):
             return
         module = node.func.value
         statement = ctx.tree.statement_of(node)
-        if not _is_module(module, node, statement, ctx) or not _goes_to_device(node, ctx):
+        if not _goes_to_device(node, ctx) or not _is_module(module, node, statement, ctx):
             return
         if _is_new(module, node, statement, ctx) or _comes_and_goes(module, ctx) or _is_where_needed(node, ctx):
             return

@@ -134,7 +134,7 @@ def _candidates(node: ast.AST, ctx: Context) -> Iterator[tuple[ast.expr, ast.Cal
     if isinstance(node, ast.For):
         for row in _rows(node, ctx):
             for call in takers(row, ctx):
-                if _is_model(call, ctx, sure=False):
+                if _is_model(call, ctx, sure=False) and ctx.kind(row.value).tag is Tag.TENSOR:
                     yield row, call
     elif isinstance(node, ast.Call):
         if _is_unsqueeze(node):
@@ -171,14 +171,12 @@ def _is_tokenizer(node: ast.Call) -> bool:
 
 
 def _rows(loop: ast.For, ctx: Context) -> Iterator[ast.Subscript]:
-    """`x[i]` and `x[i : i + 1]` of tensors, for the loop's own `i`."""
+    """`x[i]` and `x[i : i + 1]`, for the loop's own `i`."""
     if not isinstance(loop.target, ast.Name):
         return
     index = loop.target.id
     for part in ctx.walk(loop):
-        if not isinstance(part, ast.Subscript) or not isinstance(part.ctx, ast.Load):
-            continue
-        if _is_one_row(part.slice, index) and ctx.kind(part.value).tag is Tag.TENSOR:
+        if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load) and _is_one_row(part.slice, index):
             yield part
 
 

@@ -23,8 +23,10 @@ from perflint.kinds.classes import Classes
 from perflint.kinds.frames import Frame
 from perflint.kinds.guard import Guard
 from perflint.kinds.kind import (
+    DTYPE,
     NEVER,
     NUMBER,
+    SHAPE,
     UNKNOWN,
     Device,
     Kind,
@@ -44,6 +46,8 @@ from perflint.source.tree import FUNCTIONS, FunctionNode, Tree
 
 _EXECUTES = re.compile(r"^\s*exec\(|\bglobals\(\)", re.MULTILINE)
 _Node = TypeVar("_Node", ast.expr, Definition)
+#: Attributes that are the same of whatever has them, so that nobody need know what that is.
+_OF_WHATEVER = {"shape": SHAPE, "dtype": DTYPE, "ndim": NUMBER}
 #: Comparisons that give a bool of the host for whatever they compare.
 _HOST_ANSWERS = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 
@@ -398,6 +402,9 @@ class Inference:
         kinds = [self.definition_kind(item, frame) for item in stores]
         if kinds and not through:
             return self._stored(kinds, stores)
+        told = _OF_WHATEVER.get(node.attr)
+        if told is not None and not kinds and not (isinstance(node.value, ast.Name) and node.value.id == "self"):
+            return told
         base = self.eval(node.value, frame)
         found = self.member(base, node.attr)
         if not kinds:
