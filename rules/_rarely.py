@@ -30,6 +30,7 @@ def runs_rarely(node: ast.AST, ctx: Context) -> bool:
     return any(name is not None and _RARELY.search(name.group().rpartition(".")[2]) for name in names)
 
 
+_COUNTS = re.compile(r"len$|numel$|(?:num|count|number_of)_")
 #: Steps of a loop that are too few to train anything.
 _FEW = 20
 
@@ -87,6 +88,29 @@ def is_fallback(node: ast.AST, ctx: Context) -> bool:
         return False
     missing = {name for name in _missing_around(node, ctx) if name in _parameters(function)}
     return any(not _may_be_missing(name, function, ctx) for name in missing)
+
+
+def is_empty_case(node: ast.AST, ctx: Context) -> bool:
+    """Whether `node` only runs where there is nothing: `if len(losses) == 0`, `if graph.num_edges() == 0`."""
+    child = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return False
+        if isinstance(outer, ast.If) and child in outer.body and _counts_nothing(outer.test):
+            return True
+        child = outer
+    return False
+
+
+def _counts_nothing(test: ast.expr) -> bool:
+    return (
+        isinstance(test, ast.Compare)
+        and len(test.ops) == 1
+        and isinstance(test.ops[0], ast.Eq)
+        and is_constant(test.comparators[0], 0)
+        and isinstance(test.left, ast.Call)
+        and _COUNTS.match(callee_name(test.left)) is not None
+    )
 
 
 def _missing_around(node: ast.AST, ctx: Context) -> Iterator[str]:

@@ -15,7 +15,7 @@ from ._waits import device_read, is_on_device
 _WORK = frozenset("backward manual_backward step grad forward generate train_step training_step compute_loss".split())
 _READS = frozenset({"item", "tolist", "cpu", "numpy"})
 #: Flags that ask for text.
-_ASKED = re.compile(r"(?:^|_)(?:verbose|verbosity|debug|dbg|quiet|silent|print|show|trace)(?:_|$)", re.IGNORECASE)
+_ASKED = re.compile(r"(?:^|_)(?:verbose|verbosity|debug|dbg|quiet|silent|print|show|trace|log)(?:_|$)", re.IGNORECASE)
 #: Functions that tell of something that went wrong.
 _COMPLAINS = re.compile(r"warn|error|fail|critical|exception|alert", re.IGNORECASE)
 

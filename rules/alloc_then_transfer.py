@@ -28,7 +28,7 @@ from perflint.api import (
     tensors,
 )
 
-from ._rarely import is_fallback, is_tried_out
+from ._rarely import is_empty_case, is_fallback, is_tried_out
 from ._transfers import constructor
 
 #: Whose work is the data they are given: `device=` makes the same copy.
@@ -87,7 +87,9 @@ class AllocThenTransfer(Rule):
         assert function is not None
         if not _is_ours(made, function, ctx) or _has_default_device(made, ctx):
             return
-        if is_tried_out(node, ctx) or is_fallback(node, ctx) or not _is_worth_it(node, function, ctx):
+        if is_tried_out(node, ctx) or is_fallback(node, ctx) or is_empty_case(node, ctx):
+            return
+        if not _is_worth_it(node, function, ctx):
             return
         short = function.removeprefix("torch.")
         hot = ctx.heat(node) >= Heat.STEP

@@ -17,6 +17,7 @@ from perflint.api import (
     Impact,
     Rule,
     argument,
+    callee_name,
     is_constant,
     is_test,
     is_text,
@@ -141,15 +142,18 @@ def _is_update_of_metric(node: ast.AST, ctx: Context) -> bool:
 
 
 def _goes_over_names(loop: ast.AST) -> bool:
-    """Whether a loop goes over the names of parameters or modules, of which a model has hundreds."""
-    if isinstance(loop, (ast.For, ast.AsyncFor)):
-        targets = [loop.target]
-    elif isinstance(loop, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
-        targets = [item.target for item in loop.generators]
+    """Whether a loop goes over the names of parameters or modules, of which a model has hundreds (but few children)."""
+    if isinstance(loop, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+        pairs = [(item.target, item.iter) for item in loop.generators]
+    elif isinstance(loop, (ast.For, ast.AsyncFor)):
+        pairs = [(loop.target, loop.iter)]
     else:
         return False
     return any(
-        isinstance(part, ast.Name) and _NAMES.search(part.id) is not None for item in targets for part in ast.walk(item)
+        isinstance(part, ast.Name) and _NAMES.search(part.id) is not None
+        for target, items in pairs
+        if not (isinstance(items, ast.Call) and callee_name(items) == "named_children")
+        for part in ast.walk(target)
     )
 
 

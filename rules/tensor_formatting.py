@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name
 
 from ._printing import PRINTING_NAMES, Printed, formatter_around, is_formatter, is_tracker, printed_in
-from ._rarely import is_tried_out, runs_rarely
+from ._rarely import is_empty_case, is_tried_out, runs_rarely
 from ._waited import has_waited, is_asked_for
 from ._waits import certainty_on_device, device_read, is_exceptional, region_of, works_on_host
 
 _EVALUATION = re.compile(r"^_?(?:test|eval|evaluate|val|validate|validation)(?:_|$)")
+_EPOCHS = re.compile(r"for (?:\w*epoch\w*|ep) in .*range\(", re.IGNORECASE)
 _EXTENSION = re.compile(r"\.(jpe?g|png|gif|wav|flac|mp4|npy|npz|pt|pth|safetensors|json|txt|csv)$")
 
 
@@ -34,9 +35,9 @@ class TensorFormatting(Rule):
 
     When to leave it
     Shapes, dtypes and devices, numbers that are on the host already, tensors on the CPU, text under an every-N guard,
-    in the words of an error or a warning, or once per epoch, also where a turn that is one epoch evaluates before:
-    perflint is silent there. So it is about numbers that are read where the host has waited just before, with no
-    forward, backward or step queued between, and about text that only a flag (`if verbose`), a test of the tensor's
+    in the words of an error or a warning, or once per epoch, also where an epoch is one step on all data, or evaluates
+    before: perflint is silent there. So it is about numbers that are read where the host has waited just before, with
+    no forward, backward or step queued between, and about text that only a flag (`if verbose`), a test of the tensor's
     values or a checkpoint brings about.
 
     Fix safety
@@ -64,7 +65,9 @@ class TensorFormatting(Rule):
             or _follows_evaluation(node, ctx)
         ):
             return
-        if is_asked_for(node, ctx) or runs_rarely(node, ctx) or is_tried_out(node, ctx):
+        if is_asked_for(node, ctx) or is_empty_case(node, ctx) or runs_rarely(node, ctx) or is_tried_out(node, ctx):
+            return
+        if _is_line_per_epoch(node, ctx):
             return
         printed = list(printed_in(node, ctx))
         if tracks:
@@ -90,6 +93,13 @@ def _follows_evaluation(node: ast.expr, ctx: Context) -> bool:
         and ctx.heat(part) >= Heat.STEP
         for part in ctx.walk(region)
     )
+
+
+def _is_line_per_epoch(node: ast.expr, ctx: Context) -> bool:
+    """Whether the loop of steps is one over epochs, each a step on all data at once: a line for each is wanted."""
+    _, route, _ = ctx.heat_and_route(node)
+    loops = [hop.text for hop in route if hop.text.startswith(("for ", "while "))]
+    return len(loops) == 1 and bool(_EPOCHS.match(loops[0]))
 
 
 def _names_a_file(node: ast.expr) -> bool:
