@@ -167,6 +167,7 @@ def _selects_often(node: ast.Call, ctx: Context) -> bool:
 
 
 _READS = frozenset({"tolist", "cpu", "numpy", "item"})
+_REDUCES = frozenset({"sum", "mean", "max", "min", "any", "all", "float", "long", "detach"})
 
 
 def _is_read_next(node: ast.Call | ast.Subscript, ctx: Context) -> bool:
@@ -199,6 +200,9 @@ def _is_read_next(node: ast.Call | ast.Subscript, ctx: Context) -> bool:
 
 
 def _reads(value: ast.AST, outer: ast.AST | None, ctx: Context) -> bool:
+    while isinstance(outer, ast.Attribute) and outer.attr in _REDUCES:
+        value = ctx.tree.parent(outer) or outer  # `x[mask].sum().item()`
+        outer = ctx.tree.parent(value)
     if isinstance(outer, ast.Attribute):
         return outer.attr in _READS and isinstance(ctx.tree.parent(outer), ast.Call)
     if isinstance(outer, ast.Call):
