@@ -69,7 +69,7 @@ class Calls:
     def _next(self, arguments: Arguments, iterator: ast.expr | None) -> Kind:
         """`next(iterator)`, or a default: None where there is no more says that it may be None."""
         found = self.inference.iterate(arguments.at(0) or UNKNOWN)
-        if not found.known and isinstance(iterator, (ast.Name, ast.Attribute)):
+        if not _says_what(found) and isinstance(iterator, (ast.Name, ast.Attribute)):
             name = iterator.id if isinstance(iterator, ast.Name) else iterator.attr
             if name.strip("_") == "data" or looks_like_loader(name) or ITERATOR_NAME.search(name):
                 found = NAMED_BATCH
@@ -227,3 +227,10 @@ def _is_plain(kind: Kind | None) -> bool:
 
 def _is_super(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+
+
+def _says_what(found: Kind) -> bool:
+    """Whether anything is known of a value, or for a sequence of what it holds."""
+    if found.tag is not Tag.SEQUENCE:
+        return found.known
+    return any(item.known for _, item in found.items) or (found.element is not None and found.element.known)
