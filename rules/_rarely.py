@@ -10,7 +10,7 @@ from perflint.api import Context, callee_name, is_constant
 
 #: Functions that nobody calls on every step, whatever leads to them: checkpoints, exports, set-up.
 _RARELY = re.compile(
-    r"(?:^|_)(?:plot|visuali[sz]e|requirements?|save|resume|restore|export|checkpoints?|ckpt|state_dict|set_?up|inject|warm_?up|profile|from_pretrained)"
+    r"(?:^|_)(?:fallback|plot|visuali[sz]e|requirements?|save|resume|restore|export|checkpoints?|ckpt|state_dict|set_?up|inject|warm_?up|profile|from_pretrained)"
     r"(?:_|$)|(?:^|_)load_(?:\w+_)?(?:state|model|weights?|params|optim\w*|prompts?|pretrained)(?:_|$)",
     re.IGNORECASE,
 )
@@ -30,7 +30,7 @@ def runs_rarely(node: ast.AST, ctx: Context) -> bool:
     return any(name is not None and _RARELY.search(name.group().rpartition(".")[2]) for name in names)
 
 
-_COUNTS = re.compile(r"len$|numel$|(?:num|count|number_of)_")
+_COUNTS = re.compile(r"(?:len|numel|size)$|(?:n|num|count|number_of)_")
 #: Steps of a loop that are too few to train anything.
 _FEW = 20
 
@@ -91,26 +91,38 @@ def is_fallback(node: ast.AST, ctx: Context) -> bool:
 
 
 def is_empty_case(node: ast.AST, ctx: Context) -> bool:
-    """Whether `node` only runs where there is nothing: `if len(losses) == 0`, `if graph.num_edges() == 0`."""
+    """Whether `node` only runs where there is nothing: `if len(losses) == 0`, or the else of `if found.size(0) > 0`."""
     child = node
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return False
-        if isinstance(outer, ast.If) and child in outer.body and _counts_nothing(outer.test):
-            return True
+        if isinstance(outer, ast.If) and child is not outer.test:
+            nothing = ast.Eq if child in outer.body else (ast.Gt, ast.NotEq)
+            if _compares_count(outer.test, nothing):
+                return True
         child = outer
     return False
 
 
-def _counts_nothing(test: ast.expr) -> bool:
-    return (
-        isinstance(test, ast.Compare)
-        and len(test.ops) == 1
-        and isinstance(test.ops[0], ast.Eq)
-        and is_constant(test.comparators[0], 0)
-        and isinstance(test.left, ast.Call)
-        and _COUNTS.match(callee_name(test.left)) is not None
+def _compares_count(test: ast.expr, operators: type[ast.cmpop] | tuple[type[ast.cmpop], ...]) -> bool:
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], operators):
+        return False
+    return is_constant(test.comparators[0], 0) and _is_count(test.left)
+
+
+def _is_count(value: ast.expr) -> bool:
+    if isinstance(value, ast.Subscript):
+        return isinstance(value.value, ast.Attribute) and value.value.attr == "shape"
+    name = (
+        callee_name(value)
+        if isinstance(value, ast.Call)
+        else value.id
+        if isinstance(value, ast.Name)
+        else value.attr
+        if isinstance(value, ast.Attribute)
+        else ""
     )
+    return _COUNTS.match(name) is not None
 
 
 def _missing_around(node: ast.AST, ctx: Context) -> Iterator[str]:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import FUNCTION, Context, Tag, callee_name
+from perflint.api import FUNCTION, Context, Tag, callee_name, guards
 
 from ._printing import is_formatter, printed_in
 from ._waits import device_read, is_on_device
@@ -50,6 +50,12 @@ def _waits_in(statement: ast.stmt, ctx: Context) -> bool | None:
     """True where a statement waits for the device last, False where it queues work last, None where it does neither."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return None
+    if isinstance(statement, ast.If) and guards.classify(statement.test, statement.body) is None:
+        # As often as not: what is read at its end has been waited for.
+        for inner in reversed(statement.body):
+            waits = _waits_in(inner, ctx)
+            if waits is not None:
+                return waits
     if isinstance(statement, (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try)):
         # What is in such a block may not run: it queues work, but does not certainly wait.
         works = any(_is_work(part, ctx) for part in ast.walk(statement) if isinstance(part, ast.Call))

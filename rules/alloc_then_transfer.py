@@ -21,6 +21,7 @@ from perflint.api import (
     Rule,
     Span,
     Tag,
+    callee_name,
     has_unpacking,
     is_constant,
     is_test,
@@ -36,6 +37,7 @@ _COPIES = tensors.COPYING_CONSTRUCTORS
 _MADE = (tensors.CONSTRUCTORS - _COPIES - {"torch.from_file", "torch.empty_strided"}) | {"torch.tensor"}
 _INTEGERS = frozenset({"torch.arange", "torch.tril_indices", "torch.triu_indices"})
 _SIZED = frozenset({"torch.zeros", "torch.ones", "torch.empty", "torch.rand", "torch.randn"})
+_MODEL = re.compile(r"model|net$", re.IGNORECASE)
 _EPOCH = re.compile(r"epoch", re.IGNORECASE)
 _LOOKS_LIKE_TYPE = re.compile(r"type|^d?t$|float|int|half|cpu|host", re.IGNORECASE)
 _LITERALS = (ast.Constant, ast.List, ast.Tuple)
@@ -142,8 +144,9 @@ def _is_worth_it(node: ast.Call, function: str, ctx: Context) -> bool:
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, ast.stmt):
             break
-        if isinstance(outer, ast.Call) and child is not outer.func and ctx.kind(outer.func).tag is Tag.MODULE:
-            return False
+        if isinstance(outer, ast.Call) and child is not outer.func:
+            if ctx.kind(outer.func).tag is Tag.MODULE or _MODEL.search(callee_name(outer)):
+                return False
         child = outer
     return True
 
