@@ -270,11 +270,13 @@ def _terms(value: ast.expr) -> Iterator[ast.expr]:
 
 def is_exceptional(node: ast.AST, ctx: Context) -> bool:
     """Whether `node` runs only when something went wrong, in a handler or in the words of an error, or only when an
-    every-N test to its left is true: `step % 100 == 0 and not finite`.
+    every-N test to its left is true: `step % 100 == 0 and not finite`. Or where a batch lacks what it gives as a rule.
     """
     child = node
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, ast.BoolOp) and _is_kept_from(outer, child):
+            return True
+        if isinstance(outer, ast.IfExp) and child is outer.orelse and _looks_up(outer.test):
             return True
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
@@ -282,6 +284,16 @@ def is_exceptional(node: ast.AST, ctx: Context) -> bool:
             return True
         child = outer
     return False
+
+
+def _looks_up(test: ast.expr) -> bool:
+    """`"tokens" in batch`: what is computed otherwise stands in for what a batch gives as a rule."""
+    return (
+        isinstance(test, ast.Compare)
+        and isinstance(test.ops[0], ast.In)
+        and isinstance(test.left, ast.Constant)
+        and isinstance(test.left.value, str)
+    )
 
 
 def _is_kept_from(test: ast.BoolOp, value: ast.AST) -> bool:

@@ -65,6 +65,7 @@ _SELDOM = 0.05
 _EXPORTING = {"is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting", "is_compiling", "is_dynamo_compiling"}
 _BROKEN = {"isnan", "isinf"}
 _HEALTHY = {"isfinite"}
+_SOUND = {"isfinite", "all"}
 
 
 def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = _NO_TESTS) -> str | None:
@@ -156,7 +157,9 @@ def is_mode(value: ast.expr) -> bool:
 
 def is_health(value: ast.expr) -> bool:
     """`torch.isfinite(boxes).all(dim=1) & ...`: what is false only where something went wrong."""
-    return isinstance(value, (ast.BinOp, ast.Call)) and classify_negated(value) == RARE
+    if isinstance(value, ast.BinOp):
+        return isinstance(value.op, ast.BitAnd) and classify_negated(value) == RARE
+    return isinstance(value, ast.Call) and _last_name(value.func) in _SOUND and classify_negated(value) == RARE
 
 
 def is_looked_up(value: ast.expr) -> bool:

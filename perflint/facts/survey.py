@@ -349,8 +349,9 @@ class _Surveyor(Expressions):
     def keep_test(self, name: str, value: ast.expr) -> None:
         """`log_now = step % 10 == 0`: a later `if log_now` is the guard that its test is."""
         tests = self.scope.tests
-        for known in [known for known in tests if known.startswith(f"{name} == ")]:
-            del tests[known]
+        if tests:
+            for known in [known for known in tests if known.startswith(f"{name} == ")]:
+                del tests[known]
         if isinstance(value, ast.IfExp):
             # `mode = "train" if model.training else "eval"`
             truth, falsehood = (
