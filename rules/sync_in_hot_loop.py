@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name
@@ -15,6 +16,9 @@ from ._printing import formatter_around
 from ._transfers import goes_back
 from ._waits import READ_NAMES, Read, device_read, in_forward, is_exceptional, region_of, works_on_host
 
+#: Functions that make texts, and what limits how many tokens they make.
+_DECODES = re.compile(r"generat|decode|translat|sample|beam|search")
+_LENGTH_LIMIT = re.compile(r"max_(?:\w+_)?(?:len|length|tokens)(?:_|\b)")
 _STEP_ENDS = frozenset({"backward", "step", "scale"})
 
 
@@ -179,7 +183,14 @@ def _is_around_decoding(node: ast.Call, ctx: Context) -> bool:
     if function is None or ctx.loops(node):
         return False
     loops = (part for part in ctx.walk(function) if isinstance(part, (ast.For, ast.While)))
-    return any(ctx.role(loop.body[0]) == "decode" for loop in loops)
+    decodes = bool(_DECODES.search(function.name))
+    return any(ctx.role(loop.body[0]) == "decode" or (decodes and _counts_tokens(loop, ctx)) for loop in loops)
+
+
+def _counts_tokens(loop: ast.For | ast.While, ctx: Context) -> bool:
+    """`for step in range(2, max_seq_len)`"""
+    header = loop.iter if isinstance(loop, ast.For) else loop.test
+    return isinstance(header, (ast.Call, ast.Compare)) and bool(_LENGTH_LIMIT.search(ctx.text(header)))
 
 
 def _sums_up_evaluation(node: ast.Call, ctx: Context) -> bool:
