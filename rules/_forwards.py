@@ -26,7 +26,7 @@ _METHODS = (
     | tensors.CAST_METHODS
     | tensors.NUMBER_METHODS
     | frozenset({"to", "cuda", "cpu", "numpy", "pin_memory"})
-)
+) - FORWARD_METHODS
 
 
 def is_forward(node: ast.Call, ctx: Context) -> bool:
@@ -35,12 +35,12 @@ def is_forward(node: ast.Call, ctx: Context) -> bool:
         if node.func.attr == "run_with_cache":
             return True  # a name that only models of TransformerLens have
         return ctx.kind(node.func.value).tag is Tag.MODULE
-    if not isinstance(node.func, (ast.Name, ast.Attribute)) or _is_method_of_values(node.func):
+    if not isinstance(node.func, (ast.Name, ast.Attribute)) or is_method_of_values(node.func):
         return False
     return ctx.kind(node.func).tag is Tag.MODULE
 
 
-def _is_method_of_values(func: ast.Name | ast.Attribute) -> bool:
+def is_method_of_values(func: ast.Name | ast.Attribute) -> bool:
     """`x.permute`, `name.startswith`: nearly all calls are such, and this costs nothing. A module may hold a layer of
     this name: `self.flatten`.
     """
@@ -57,6 +57,6 @@ def is_pure(call: ast.Call, ctx: Context) -> bool:
     """Whether a call gives the same for the same arguments, as tokenizers and moves do."""
     if callee_name(call) in _PURE:
         return True
-    if isinstance(call.func, (ast.Name, ast.Attribute)) and _is_method_of_values(call.func):
+    if isinstance(call.func, (ast.Name, ast.Attribute)) and is_method_of_values(call.func):
         return False
     return ctx.kind(call.func).tag is Tag.TOKENIZER

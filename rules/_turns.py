@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from perflint.api import Context, Tag, callee_name
 
 from ._asking import is_asked, leaves, tests
 from ._loops import names_in
-from ._waits import certainty_on_device, device_read, is_exceptional, works_on_host
+from ._waits import READ_NAMES, certainty_on_device, device_read, is_exceptional, works_on_host
 
 _PAIRING = ("enumerate", "zip", "reversed", "tqdm")
 _SIZES = ("size", "shape")
+_WHOLE_ROWS = ("cpu", "to", "tolist")
 
 
 class TurnRead(NamedTuple):
@@ -25,14 +26,17 @@ class TurnRead(NamedTuple):
 
 def read_by_turns(loop: ast.For, ctx: Context) -> TurnRead | None:
     """The first read of an element in the body of a loop over a device tensor; None where there is none."""
+    own = _from_turn(loop)
+    # What the text tells comes first: most loops ask for nothing of their turn.
+    asking = [one for node in _body(loop, ctx) for one in _asking(node) if not own.isdisjoint(names_in(one[0]))]
+    if not asking:
+        return None
     gone_through = _gone_through(loop, ctx)
     if gone_through is None or works_on_host(loop, ctx):
         return None
-    own = _from_turn(loop)
-    for node in _body(loop, ctx):
-        for read in _reads(node, ctx):
-            if set(names_in(read)) & own and not is_exceptional(read, ctx):
-                return TurnRead(read, gone_through)
+    for part, waits in asking:
+        if waits(part, ctx) and not is_exceptional(part, ctx):
+            return TurnRead(part, gone_through)
     return None
 
 
@@ -89,9 +93,15 @@ def _body(loop: ast.For, ctx: Context) -> Iterator[ast.AST]:
                 yield node
 
 
-def _reads(node: ast.AST, ctx: Context) -> Iterator[ast.expr]:
+def _asking(node: ast.AST) -> Iterator[tuple[ast.expr, Callable[[ast.expr, Context], bool]]]:
+    """What may read a value on the host, by its name or its place, and what tells whether it does."""
     # Rows that are copied whole are fewer than elements, and mostly handed on, to be decoded or printed.
-    if isinstance(node, ast.Call) and callee_name(node) not in ("cpu", "to", "tolist"):
-        if device_read(node, ctx) is not None:
-            yield node
-    yield from (leaf for test in tests(node) for leaf in leaves(test) if is_asked(leaf, ctx))
+    if isinstance(node, ast.Call) and callee_name(node) in READ_NAMES and callee_name(node) not in _WHOLE_ROWS:
+        yield node, _reads
+    for test in tests(node):
+        for leaf in leaves(test):
+            yield leaf, is_asked
+
+
+def _reads(node: ast.expr, ctx: Context) -> bool:
+    return device_read(node, ctx) is not None

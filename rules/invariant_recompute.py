@@ -204,19 +204,23 @@ def _objects(node: ast.expr) -> Iterator[str]:
 
 def _is_touched(names: set[str], call: ast.Call, loop: ast.stmt, ctx: Context) -> bool:
     """Whether another call in the loop may change one of the objects: it is its receiver, or is given it."""
-    for other in ast.walk(loop):
-        if not isinstance(other, ast.Call) or other is call or ctx.text(other.func) == ctx.text(call.func):
+    for other in ctx.tree.walk(loop):
+        if not isinstance(other, ast.Call) or other is call:
             continue
-        if isinstance(other.func, ast.Attribute):
-            receiver = set(names_in(other.func.value))
-            if receiver & names and other.func.attr in _CHANGES:
-                return True
-        if is_forward(other, ctx) or is_pure(other, ctx):
+        given = [item for item in arguments(other) if not names.isdisjoint(_objects(item))]
+        changed = _changes_receiver(other, names)
+        if not (given or changed) or ctx.text(other.func) == ctx.text(call.func):
             continue
-        for item in arguments(other):
-            if set(_objects(item)) & names and _may_change(item, ctx):
-                return True
+        if changed:
+            return True
+        if not is_forward(other, ctx) and not is_pure(other, ctx) and any(_may_change(item, ctx) for item in given):
+            return True
     return False
+
+
+def _changes_receiver(call: ast.Call, names: set[str]) -> bool:
+    func = call.func
+    return isinstance(func, ast.Attribute) and func.attr in _CHANGES and not names.isdisjoint(names_in(func.value))
 
 
 def _may_change(item: ast.expr, ctx: Context) -> bool:

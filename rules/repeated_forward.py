@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, callee_name, is_test
 
-from ._forwards import FORWARD_METHODS, arguments, is_forward, is_pure
+from ._forwards import FORWARD_METHODS, arguments, is_forward, is_method_of_values, is_pure
 from ._loops import is_timing, names_in
 
 _SWITCHES = frozenset(
@@ -53,7 +53,7 @@ class RepeatedForward(Rule):
             part
             for statement in node.body
             for part in ctx.walk(statement)
-            if isinstance(part, ast.Call) and arguments(part) and not _is_thrown_away(part, ctx)
+            if isinstance(part, ast.Call) and _may_run(part) and not _is_thrown_away(part, ctx)
         ]
         runs = _written_twice(runs, ctx)
         if not runs or is_timing(node):
@@ -74,6 +74,12 @@ class RepeatedForward(Rule):
                 confidence=None if ctx.grad_off(second) else Confidence.MEDIUM,
                 related=(ctx.hop(first, "first run here"),),
             )
+
+
+def _may_run(call: ast.Call) -> bool:
+    """Whether the text alone leaves it open that a model is run."""
+    func = call.func
+    return isinstance(func, (ast.Name, ast.Attribute)) and bool(arguments(call)) and not is_method_of_values(func)
 
 
 def _written_twice(calls: list[ast.Call], ctx: Context) -> list[ast.Call]:
