@@ -60,6 +60,8 @@ class CallGraph:
         self.unresolved: dict[Scope, list[CallFacts]] = defaultdict(list)
         self._params: dict[tuple[Scope, str], Refs] = {}
         self._resolving: set[tuple[Scope, str]] = set()
+        #: While edges are added: each scope once.
+        self._scopes: dict[Scope, Scope] = {}
         self._methods = _single_methods(resolver.summaries)
         self._names = {facts.name for summary in resolver.summaries.values() for facts in summary.functions.values()}
 
@@ -69,6 +71,7 @@ class CallGraph:
         for path, summary in self.resolver.summaries.items():
             for qualname, facts in summary.functions.items():
                 scope = Scope(path, qualname)
+                scope = self._scopes.setdefault(scope, scope)
                 for index in range(len(facts.calls)):
                     if not self._connect(scope, facts, index, guess=False):
                         waiting.append((scope, facts, index))  # noqa: PERF401
@@ -78,6 +81,7 @@ class CallGraph:
             if not self._connect(scope, facts, index, guess=True):
                 self.unresolved[scope].append(facts.calls[index])
         self._connect_properties()
+        self._scopes.clear()
 
     def _connect_properties(self) -> None:
         """Reading a property runs it."""
@@ -101,7 +105,7 @@ class CallGraph:
             found = self.resolver.method(ref, name) if ref.kind == INSTANCE else None
             if found is not None and is_property(self.resolver.summaries[found.path].functions[found.name]):
                 callee = Scope(found.path, found.name)
-                self._add(Edge(scope, callee, read.context, read.line, Confidence.HIGH, -1))
+                self._add(scope, callee, read.context, read.line, Confidence.HIGH, -1)
 
     def passed(self, scope: Scope, name: str) -> Refs:
         """What the resolved callers of a function pass for its parameter `name`."""
@@ -153,17 +157,17 @@ class CallGraph:
         inherited = self._overrides(call, scope, targets) if not external else {}
         if external or not (targets or inherited):
             for callee in self._callbacks(call, scope, facts):
-                self._add(Edge(scope, callee, call.context, call.line, Confidence.MEDIUM, index, callback=True))
+                self._add(scope, callee, call.context, call.line, Confidence.MEDIUM, index, callback=True)
         if not targets and not inherited and not external and guess:
             targets = self._guess(call)
             confidence = Confidence.MEDIUM
         for callee in targets:
-            self._add(Edge(scope, callee, call.context, call.line, confidence, index))
+            self._add(scope, callee, call.context, call.line, confidence, index)
         for callee, sure in inherited.items():
-            self._add(Edge(scope, callee, call.context, call.line, sure, index))
+            self._add(scope, callee, call.context, call.line, sure, index)
         if targets and not external:
             for callee in self._handed_on(call, scope, targets):
-                self._add(Edge(scope, callee, call.context, call.line, Confidence.MEDIUM, index, callback=True))
+                self._add(scope, callee, call.context, call.line, Confidence.MEDIUM, index, callback=True)
         return bool(targets or inherited or external)
 
     def _is_foreign(self, func: Value, scope: Scope, facts: FunctionFacts) -> bool:
@@ -229,8 +233,18 @@ class CallGraph:
             if f"{child.name}.{facts.name}" in self.resolver.summaries[child.path].functions
         ]
 
-    def _add(self, edge: Edge) -> None:
-        self.outgoing[edge.caller].append(edge)
+    def _add(
+        self,
+        caller: Scope,
+        callee: Scope,
+        context: int,
+        line: int,
+        confidence: Confidence,
+        index: int,
+        callback: bool = False,  # noqa: FBT001, FBT002 - as the edge has it
+    ) -> None:
+        edge = Edge(caller, self._scopes.setdefault(callee, callee), context, line, confidence, index, callback)
+        self.outgoing[caller].append(edge)
         self.incoming[edge.callee].append(edge)
 
     def targets(self, call: CallFacts, scope: Scope) -> list[Scope] | None:

@@ -17,7 +17,8 @@ class ModuleTable:
         self._paths = set(paths)
         self._by_name: dict[str, str] = {}
         self._name_of: dict[str, str] = {}
-        self._found: dict[tuple[str, str], str | None] = {}
+        #: By the importer's folder and the module's name.
+        self._found: dict[str, dict[str, str | None]] = {}
         for path in sorted(self._paths):
             names = self._names(path)
             self._name_of[path] = names[0]
@@ -30,10 +31,13 @@ class ModuleTable:
 
     def find(self, dotted: str, importer: str) -> str | None:
         """The file an absolute module name means in `importer`: a sibling script first, then the project."""
-        key = (dotted, importer.rpartition("/")[0])
-        if key not in self._found:
-            self._found[key] = self._find(*key)
-        return self._found[key]
+        folder = importer.rpartition("/")[0]
+        found = self._found.get(folder)
+        if found is None:
+            found = self._found[folder] = {}
+        if dotted not in found:
+            found[dotted] = self._find(dotted, folder)
+        return found[dotted]
 
     def _find(self, dotted: str, folder: str) -> str | None:
         tail = dotted.replace(".", "/")

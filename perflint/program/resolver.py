@@ -60,6 +60,8 @@ class Resolver:
         self.param_refs: ParamRefs | None = None
         #: None marks what is being evaluated.
         self._memo: dict[Scope, dict[Value, Refs | None]] = {}
+        #: Each answer once: many values are the same things.
+        self._answers: dict[Refs, Refs] = {}
         self._depth = 0
         #: How often a value that is being evaluated was asked for again: what was concluded meanwhile may lack a part.
         self.cuts = 0
@@ -81,6 +83,7 @@ class Resolver:
     def forget(self) -> None:
         """Drop what was concluded before `param_refs` was known."""
         self._memo.clear()
+        self._answers.clear()
         self.iteration.memo.clear()
         self._attributes_of.clear()
 
@@ -122,7 +125,7 @@ class Resolver:
 
     def keep(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int) -> None:
         """Remember an answer. One that a circle cut short since `cuts` holds only until the first question is done."""
-        memo[key] = found
+        memo[key] = self._answers.setdefault(found, found)
         if self._depth or self.iteration.depth:
             if not found and cuts != self.cuts:
                 self._provisional.append((memo, key))
@@ -297,7 +300,7 @@ class Resolver:
                     return annotated
             if name in facts.binds:
                 return few(ref for value in facts.binds[name] for ref in self.refs(value, where))
-            index = nesting.positions(where, facts).get(name)
+            index = nesting.positions(facts).get(name)
             if index is not None:
                 return self._param(facts, index, where)
         return ()

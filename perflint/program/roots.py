@@ -99,6 +99,7 @@ class RootFinder:
                     self._classify_loops(Scope(path, qualname), facts, training)
         self._registered_functions()
         self._epoch_loops()
+        self._calls.clear()
 
     # Loops.
 
