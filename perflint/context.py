@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from perflint.facts.notation import lambda_name, last_name, value_of
 from perflint.facts.summary import MODULE, FunctionFacts
-from perflint.facts.survey import lambda_name, value_of
 from perflint.finding import Confidence, Heat, Hop, Span
 from perflint.program.program import Program
 from perflint.program.refs import EXTERNAL, EXTERNAL_INSTANCE, Ref, Refs, Scope
@@ -234,7 +234,7 @@ def callee_name(call: ast.Call) -> str:
     func = call.func
     if isinstance(func, ast.Subscript):
         func = func.value
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    return last_name(func)
 
 
 def keyword(call: ast.Call, name: str) -> ast.expr | None:

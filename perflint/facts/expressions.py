@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from sys import intern
 
 from perflint.facts import guards
-from perflint.facts.growing import MOST_BINDS, Growing
+from perflint.facts.growing import HEADER_LENGTH, MOST_BINDS, Growing
 from perflint.facts.notation import (
     DEPTH,
     MOST_ITEMS,
@@ -22,7 +22,6 @@ from perflint.facts.notation import (
 from perflint.facts.sharing import Sharing
 from perflint.facts.summary import CallFacts, ClassFacts, FunctionFacts, LoopFacts, Summary, Value
 
-_HEADER_LENGTH = 90
 _ARGUMENT_DEPTH = 4
 
 #: Calls that resolve to nothing a program defines and that carry nothing into it.
@@ -296,7 +295,7 @@ class Expressions:
             self.target(generator.target)
             targets = names_in(generator.target)
             self.bind_each(generator.target, iterable)
-            header = f"for {' '.join(targets)[:_HEADER_LENGTH]} in {path_of(generator.iter) or '...'}"
+            header = f"for {' '.join(targets)[:HEADER_LENGTH]} in {path_of(generator.iter) or '...'}"
             scope.loops.append(
                 LoopFacts(node.lineno, node.col_offset, "comprehension", targets, iterable, header, self.context)
             )

@@ -10,6 +10,8 @@ from perflint.facts.summary import CallFacts, Context, FunctionFacts, LoopFacts,
 
 #: Of all values that a name is given, the first ones are kept.
 MOST_BINDS = 4
+#: Characters of a loop's header that are kept to be shown.
+HEADER_LENGTH = 90
 
 
 class Growing:

@@ -12,8 +12,8 @@ from sys import intern
 
 from perflint.facts import guards
 from perflint.facts.expressions import Expressions, names_in
-from perflint.facts.growing import MOST_BINDS, Growing
-from perflint.facts.notation import DEPTH, annotation_text, lambda_name, params_of, switches_grad, value_of
+from perflint.facts.growing import HEADER_LENGTH, MOST_BINDS, Growing
+from perflint.facts.notation import annotation_text, params_of, switches_grad, value_of
 from perflint.facts.sharing import NOTHING, NoSharing, Sharing
 from perflint.facts.summary import (
     MODULE,
@@ -26,7 +26,6 @@ from perflint.facts.summary import (
     Value,
 )
 
-_HEADER_LENGTH = 90
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 #: A value that says nothing of what it is.
 _ANYTHING: Value = ("const", "object", None)
@@ -275,7 +274,7 @@ class _Surveyor(Expressions):
     ) -> int:
         scope = self.scope
         text = self.lines[node.lineno - 1].strip() if node.lineno <= len(self.lines) else kind
-        text = text.partition("#")[0].rstrip().rstrip(":")[:_HEADER_LENGTH]
+        text = text.partition("#")[0].rstrip().rstrip(":")[:HEADER_LENGTH]
         scope.loops.append(LoopFacts(node.lineno, node.col_offset, kind, targets, iterable, text, self.context))
         # A `while` test is evaluated every turn; a `for` iterable only once.
         first = node.test if isinstance(node, ast.While) else node.body[0]
@@ -457,6 +456,3 @@ _STATEMENTS: dict[type[ast.stmt], _Handler] = {
 }
 if hasattr(ast, "TryStar"):
     _STATEMENTS[ast.TryStar] = _Surveyor.try_
-
-
-__all__ = ["DEPTH", "lambda_name", "survey", "value_of"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from perflint.facts.notation import lambda_name
 from perflint.facts.summary import MODULE
-from perflint.facts.survey import lambda_name
 from perflint.finding import Confidence
 from perflint.kinds import library, methods, promises
 from perflint.kinds.arguments import NO_ARGUMENTS, Arguments

@@ -14,12 +14,11 @@ from typing import TypeAlias
 
 from perflint.source.backwards import Backwards, Query
 from perflint.source.bindings import Binding, Definition, ScopeBindings, ScopeLike, collect, key_of, prefixes
-from perflint.source.tree import FUNCTIONS, Tree
+from perflint.source.tree import FUNCTIONS, SCOPES, Tree
 from perflint.source.walk import walk
 
 #: Whether a file may hold a `global` statement at all; docstrings like the word.
 _GLOBAL = re.compile(r"^\s*global\s+\w", re.MULTILINE)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
@@ -158,7 +157,7 @@ class Reaching:
         """The innermost scope whose names a node sees directly, a class body included."""
         child = node
         for outer in self.tree.ancestors(node):
-            if isinstance(outer, _SCOPES) and _inside(outer, child):
+            if isinstance(outer, SCOPES) and _inside(outer, child):
                 return outer
             if isinstance(outer, ast.ClassDef) and child in outer.body:
                 return outer
@@ -171,7 +170,7 @@ class Reaching:
         innermost = True
         child: ast.AST = use
         for outer in self.tree.ancestors(node):
-            scoped = isinstance(outer, _SCOPES) and _inside(outer, child)
+            scoped = isinstance(outer, SCOPES) and _inside(outer, child)
             if scoped or (innermost and isinstance(outer, ast.ClassDef) and child in outer.body):
                 scope = self.bindings(outer)  # type: ignore[arg-type]
                 if any_scope and not isinstance(outer, ast.Lambda):

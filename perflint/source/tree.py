@@ -20,7 +20,7 @@ LoopNode: TypeAlias = ast.For | ast.AsyncFor | ast.While
 
 #: The same, to ask nodes for.
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -136,7 +136,7 @@ class Tree:
 
     def scope_of(self, node: ast.AST) -> ScopeNode | ast.Module:
         for outer in self.ancestors(node):
-            if isinstance(outer, _SCOPES):
+            if isinstance(outer, SCOPES):
                 return outer
         return self.module
 
@@ -152,7 +152,7 @@ class Tree:
         found: list[LoopNode] = []
         child: ast.AST = node
         for outer in self.ancestors(node):
-            if isinstance(outer, _SCOPES):
+            if isinstance(outer, SCOPES):
                 break
             # A `while` test is evaluated every turn; a `for` iterable only once.
             if isinstance(outer, ast.While) and child is outer.test:
