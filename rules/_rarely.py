@@ -19,15 +19,32 @@ _NAME = re.compile(r"[\w.]+")
 _CONVERTS = re.compile(r"(?:^|/)(?:convert|export)_\w+\.py$")
 
 
+#: Between the phases of a program: memory is handed over, graphs are captured, weights go to another engine.
+_BETWEEN = re.compile(
+    r"(?:^|_)(?:offload|onload|suspend|sleep|wake|swap|refit|reshard|capture|cuda_?graphs?)(?:_|$)", re.IGNORECASE
+)
+
+
 def runs_rarely(node: ast.AST, ctx: Context) -> bool:
     """Whether the names on the way to `node` say that it does not run on every step."""
+    return bool(_CONVERTS.search(ctx.path)) or any(_RARELY.search(name) for name in _on_the_way(node, ctx))
+
+
+def is_between_phases(node: ast.AST, ctx: Context) -> bool:
+    """Whether `node` runs rarely, or where a program goes from one phase to the next, however often that is."""
+    return runs_rarely(node, ctx) or any(_BETWEEN.search(name) for name in _on_the_way(node, ctx))
+
+
+def _on_the_way(node: ast.AST, ctx: Context) -> Iterator[str]:
+    """The functions that lead to `node` from the root of its heat, its own first."""
     function = ctx.tree.function_of(node)
-    if _CONVERTS.search(ctx.path) or (function is not None and _RARELY.search(function.name)):
-        return True
+    if function is not None:
+        yield function.name
     _, route, _ = ctx.heat_and_route(node)
-    # The first hop is the root of heat itself; the later ones are the functions that are called on the way.
-    names = (_NAME.match(hop.text) for hop in route[1:])
-    return any(name is not None and _RARELY.search(name.group().rpartition(".")[2]) for name in names)
+    for hop in route[1:]:  # the first hop is the root itself
+        name = _NAME.match(hop.text)
+        if name is not None:
+            yield name.group().rpartition(".")[2]
 
 
 _COUNTS = re.compile(r"(?:len|numel|size)$|(?:n|num|count|number_of)_")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name
 
+from ._rarely import is_between_phases
 from ._waits import is_exceptional, region_of
 
 _STATISTICS = frozenset(
@@ -49,7 +50,7 @@ class DeviceStatsEveryStep(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not _asks(node, ctx) or is_exceptional(node, ctx) or _decides(node, ctx):
+        if not _asks(node, ctx) or is_exceptional(node, ctx) or _decides(node, ctx) or is_between_phases(node, ctx):
             return
         asked = [part for part in ctx.walk(region_of(node, ctx)) if isinstance(part, ast.Call) and _asks(part, ctx)]
         hot = [part for part in asked if ctx.heat(part) >= Heat.STEP]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name
 
 from ._memory import is_load_shedding
+from ._rarely import is_between_phases
 from ._waits import beside_generation
 
 _TARGETS = ("torch.cuda.empty_cache", "torch.xpu.empty_cache", "torch.mps.empty_cache", "torch.accelerator.empty_cache")
@@ -46,7 +47,7 @@ class EmptyCacheInHotLoop(Rule):
         assert isinstance(node, ast.Call)
         if not ctx.is_call_of(node, *_TARGETS) or is_load_shedding(node, ctx) or _stands_beside_cuda(node, ctx):
             return
-        if beside_generation(node, ctx):
+        if beside_generation(node, ctx) or is_between_phases(node, ctx):
             return
         statement = ctx.tree.statement_of(node)
         fix = None

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
 
 from ._memory import is_load_shedding
+from ._rarely import is_between_phases
 
 
 class GcInHotLoop(Rule):
@@ -44,6 +45,8 @@ class GcInHotLoop(Rule):
         if not ctx.is_call_of(node, "gc.collect") or node.args or node.keywords:
             return
         if ctx.program.mentions({"freeze"}, (ctx.path,)) or _manages_collection(ctx) or is_load_shedding(node, ctx):
+            return
+        if is_between_phases(node, ctx):
             return
         statement = ctx.tree.statement_of(node)
         fix = None

@@ -49,6 +49,8 @@ _DONE = re.compile(
     r"(?:^|_)(?:initiali[sz]ed|inited|initted|calibrated|built|set_?up|ready|loaded|prepared|registered|started|wired|"
     r"attached|installed|hooked|patched)$"
 )
+_FIRST_TURN = re.compile(r"^_?(?:is_)?first_(?:iter|iteration|step|batch|turn|run|time|epoch|call|pass)$")
+_ONCE = re.compile(r"(?:^|_)(?:first|once|initial|report)(?:_|$)")
 _FAILED = re.compile(r"(?:^|_)oom(?:$|_)|out_of_memory", re.IGNORECASE)
 #: The end of an episode, told by the environment, and the keys of what it tells then.
 _EPISODE_OVER = re.compile(r"^(?:dones?|(?:terminat|truncat)(?:ed|ions?)|terminal|episode_(?:over|done))$")
@@ -101,6 +103,10 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = 
         return RARE
     if _SHOULD.search(name):
         return PERIODIC
+    if _FIRST_TURN.match(name):
+        return FIRST
+    if isinstance(test, ast.Name) and _ONCE.search(name) and body is not None and _switches_off(body, test):
+        return FIRST  # `if first: ...; first = False`
     if _EPISODE_OVER.match(name) or re.match(r"^(?:is_|new_|found_)?(?:new_)?best(?:_\w+)?$", name):
         return PERIODIC
     return None
@@ -415,7 +421,7 @@ def _keeps(body: list[ast.stmt], kept: ast.expr, now: ast.expr) -> bool:
     )
 
 
-def _switches_off(body: list[ast.stmt], flag: ast.Attribute) -> bool:
+def _switches_off(body: list[ast.stmt], flag: ast.expr) -> bool:
     """Whether `body` ends what its own flag lets through."""
     wanted = ast.dump(flag)
     return any(
