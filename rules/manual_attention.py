@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, attention, is_test
+from perflint.api import Calls, Context, Finding, Heat, Impact, Place, Rule, attention, is_test
 
 from ._attention import Attention, written_out
 from ._loops import names_in
@@ -33,10 +33,10 @@ class ManualAttention(Rule):
 
     When to leave it
     Weights that are returned, stored, changed or seen by a hook; biases of positions, ALiBi, capped or sigmoid scores;
-    a softmax that is widened to float32 on purpose, or over another dimension; a learnt temperature or no scale;
-    dropout under a test of `self.training`; a fallback beside a fused way, or a switch between the two; very short
-    sequences; torch before 2.0; models that are exported, or differentiated twice. perflint is silent about all of
-    these that the source shows.
+    a softmax that is widened to float32 on purpose, or over another dimension; a learnt temperature or no scale; a few
+    learnt queries; dropout under a test of `self.training`; a fallback beside a fused way, or a switch between the two;
+    very short sequences; torch before 2.0; models that are exported, or differentiated twice. perflint is silent about
+    all of these that the source shows.
 
     Fix safety
     There is no automatic fix: results are equal to rounding at best (5e-7), and masks have to be turned around.
@@ -52,7 +52,7 @@ class ManualAttention(Rule):
         if is_test(ctx.path) or (ctx.torch_version or _SINCE) < _SINCE or has_fused_way(node, ctx):
             return
         found = written_out(node, ctx)
-        if found is None:
+        if found is None or _is_learned(found.query, ctx):
             return
         yield self.finding(
             node,
@@ -61,6 +61,24 @@ class ManualAttention(Rule):
             "written out: each step writes a matrix of all queries by all keys to memory, and the next reads it again.",
             advice=_advice(found, ctx),
         )
+
+
+_SPREAD = frozenset({"expand", "repeat", "unsqueeze"})
+
+
+def _is_learned(query: ast.expr, ctx: Context) -> bool:
+    """Whether the queries are parameters: few, whatever the length of the input, so that the scores are few rows."""
+    if isinstance(query, ast.Attribute):
+        kind = ctx.kind(query)
+        return kind.is_tensor and kind.requires_grad is True and kind.place is Place.MODULE
+    if isinstance(query, ast.Name):
+        origins = ctx.inference.origins(query)
+        return len(origins) == 1 and origins[0] is not query and _is_learned(origins[0], ctx)
+    if isinstance(query, ast.BinOp):
+        return _is_learned(query.left, ctx) or _is_learned(query.right, ctx)
+    if isinstance(query, ast.Call) and isinstance(query.func, ast.Attribute) and query.func.attr in _SPREAD:
+        return _is_learned(query.func.value, ctx)
+    return isinstance(query, ast.Subscript) and _is_learned(query.value, ctx)
 
 
 def has_fused_way(node: ast.AST, ctx: Context) -> bool:
