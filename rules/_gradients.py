@@ -33,7 +33,12 @@ def is_model_call(node: ast.AST, ctx: Context) -> bool:
         return True
     if ctx.kind(node.func).known or ctx.project_target(node.func) is not None:
         return False
-    return bool(node.args or node.keywords) and bool(_MODEL_NAME.search(callee_name(node)))
+    name = callee_name(node)
+    if name == "forward" and isinstance(node.func, ast.Attribute):
+        name = last_name(node.func.value)  # `model.forward(x)`
+        if ctx.kind(node.func.value).known:
+            return False
+    return bool(node.args or node.keywords) and bool(_MODEL_NAME.search(name))
 
 
 def is_loss_function(func: ast.expr, ctx: Context) -> bool:

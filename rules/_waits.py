@@ -110,9 +110,11 @@ def _is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context) -> bool:
         return False
     if not (in_forward(value, ctx) or (ctx.role(value) in _STEP_ROLES and _means_accelerator(value, ctx))):
         return False
-    names = (getattr(part, "id", "") or getattr(part, "attr", "") for part in ast.walk(value))
+    names = [getattr(part, "id", "") or getattr(part, "attr", "") for part in ast.walk(value)]
     if not uses_accelerator(ctx) or any(_HOST_NAME.search(name) for name in names):
         return False
+    if any("loss" in name.lower() for name in names):
+        return True  # arrays beside it are the labels' and the metrics'
     around = ctx.tree.function_of(value)
     return around is None or not any(isinstance(part, ast.Name) and part.id in ARRAYS for part in ast.walk(around))
 

@@ -11,6 +11,7 @@ from perflint.api import keyword as keyword_of
 
 _WRAPPERS = (
     "DistributedDataParallel",
+    "LightningDistributedDataParallel",
     "DDP",
     "DDPStrategy",
     "DDPPlugin",

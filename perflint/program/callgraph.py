@@ -63,6 +63,14 @@ class CallGraph:
         #: While edges are added: each scope once.
         self._scopes: dict[Scope, Scope] = {}
         self._methods = _single_methods(resolver.summaries)
+        #: Functions that give back one they define: `schedule(self.make_step())` runs what that gives.
+        self._makers = {
+            facts.name
+            for summary in resolver.summaries.values()
+            for qualname, facts in summary.functions.items()
+            for value in facts.returns
+            if isinstance(value, str) and f"{qualname}.<locals>.{value}" in summary.functions
+        }
         self._names = {facts.name for summary in resolver.summaries.values() for facts in summary.functions.values()}
 
     def build(self) -> None:
@@ -343,6 +351,8 @@ class CallGraph:
             return any(self._may_be_function(bound, _NO_FACTS) for bound in facts.binds.get(value, ()))
         if not isinstance(value, tuple):
             return False
+        if value[0] == "call" and isinstance(value[1], str) and value[1].rpartition(".")[2] in self._makers:
+            return True
         return value[0] == "lambda" or (value[0] == "call" and str(value[1]).endswith("partial"))
 
     def _guess(self, call: CallFacts) -> list[Scope]:

@@ -62,6 +62,12 @@ _WRAPPER_POSITION = {
 }
 _HOOKS = frameworks.FORWARD_HOOKS | frameworks.BACKWARD_HOOKS | frameworks.OPTIMIZER_HOOKS
 _IGNITE_ENGINES = {name.rpartition(".")[2] for name in frameworks.IGNITE_ENGINES}
+#: Functions that look at a batch once.
+_PEEKS = re.compile(
+    r"plot|show|visuali[sz]|preview|sample|infer|init|test|debug|first|peek|example|calibrat|profile|warm_?up|check|log"
+)
+#: Names of iterators over anything.
+_BARE = frozenset({"it", "iterator"})
 _HANDLE = re.compile(r"handle|hook", re.IGNORECASE)
 
 
@@ -395,6 +401,22 @@ class RootFinder:
                 for call in facts.calls:
                     self._registered(call, scope)
                 self._decorated_handler(scope, facts)
+                self._takes_next_batch(scope, facts)
+
+    def _takes_next_batch(self, scope: Scope, facts: FunctionFacts) -> None:
+        """`def forward_step(data_iterator, model): batch = next(data_iterator)`: each call takes one more batch, and is
+        one step of a loop that may be a library's.
+        """
+        if facts.is_generator or _PEEKS.search(facts.name):
+            return
+        names = {param.name.lstrip("=") for param in facts.params}
+        for call in facts.calls:
+            given = call.args[0] if call.args and call.func == "next" else None
+            if not isinstance(given, str) or given not in names or given in _BARE or not ITERATOR_NAME.search(given):
+                continue
+            if not _in_loop(facts, call.context):
+                text = f"{facts.name} (takes the next batch of `{given}`)"
+                self.functions.setdefault(scope, FunctionRoot(Heat.STEP, "batches", text, Confidence.MEDIUM))
 
     def _registered(self, call: CallFacts, scope: Scope) -> None:
         last, _ = callee(call.func)
@@ -481,3 +503,11 @@ def _ignite_root(event: Value) -> FunctionRoot | None:
     return FunctionRoot(
         min(heat, Heat.PERIODIC) if periodic else heat, "handler", f"handler of {event}", Confidence.HIGH
     )
+
+
+def _in_loop(facts: FunctionFacts, context: int) -> bool:
+    while context >= 0:
+        if facts.contexts[context].kind == "loop":
+            return True
+        context = facts.contexts[context].parent
+    return False
