@@ -76,11 +76,12 @@ class BlockingTransfer(Rule):
         assert isinstance(node, ast.Call)
         if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or _asks_not_to_block(node):
             return
-        destination = _destination(node, ctx)
+        put_off = _was_put_off(node, ctx)
+        destination = Device.MAYBE if put_off else _destination(node, ctx)
         if destination is None or destination is Device.MPS:
             return
         value = ctx.kind(node.func.value)
-        if value.place is Place.UNKNOWN and _is_batch_mover(node, ctx):
+        if put_off or (value.place is Place.UNKNOWN and _is_batch_mover(node, ctx)):
             value = value.but(tag=Tag.BATCH, place=Place.HOST, certainty=Confidence.MEDIUM)
         if not value.holds_tensors or value.place is not Place.HOST:
             return
@@ -187,6 +188,23 @@ def _are_texts_as_a_convenience(call: ast.Call, ctx: Context) -> bool:
 def _is_tokenizer(func: ast.expr, ctx: Context) -> bool:
     name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
     return ctx.kind(func).tag is Tag.TOKENIZER or name.endswith("tokenizer")
+
+
+def _was_put_off(call: ast.Call, ctx: Context) -> bool:
+    """Whether an autograd function's backward fetches what its forward copied to the host to save memory."""
+    function = ctx.tree.function_of(call)
+    cls = ctx.tree.parent(function) if function is not None else None
+    if function is None or function.name != "backward" or not isinstance(cls, ast.ClassDef) or not call.args:
+        return False
+    kept = function.args.args[0].arg if function.args.args else ""
+    if not ctx.text(call.args[0]).startswith(f"{kept}."):
+        return False
+    return any(
+        isinstance(part, ast.Call) and callee_name(part) == "cpu"
+        for method in cls.body
+        if isinstance(method, ast.FunctionDef) and method.name == "forward"
+        for part in ast.walk(method)
+    )
 
 
 #: Functions that cut the next batch out of what they hold.
