@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.api import CallFacts, Context, Heat, Program, Scope, is_test
@@ -13,6 +14,7 @@ from ._loops import names_in
 _STEPS = frozenset("step zero_grad optimizer optimizer_step opt optim".split())
 #: The words that a training loop has one of, for `Loops`.
 BACKWARD = ("backward", "manual_backward", "zero_grad")
+_OPTIMIZERS = re.compile(r"optim\w*s$|^opts$", re.IGNORECASE)
 _EXPERIENCE = frozenset(
     "rollout_buffer rollout_data replay_buffer replay_data rollouts trajectories env envs episodes num_envs".split()
 )
@@ -25,6 +27,8 @@ def is_training_loop(node: ast.AST, ctx: Context) -> bool:
         return False
     if ctx.role(node.body[0]) != "train" or ctx.body_heat(node) < Heat.STEP or _is_inside_one(node, ctx):
         return False
+    if isinstance(node, (ast.For, ast.AsyncFor)) and any(_OPTIMIZERS.search(name) for name in names_in(node.iter)):
+        return False  # one step of several optimizers
     return any(name in _STEPS for name in names_in(node))
 
 

@@ -38,6 +38,7 @@ class NoMixedPrecision(Rule):
     impact = Impact.HIGH
     confidence = Confidence.MEDIUM
     listens = (Loops(*BACKWARD),)
+    needs = frozenset({"torch"})
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:

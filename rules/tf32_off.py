@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -23,6 +24,10 @@ from perflint.api import (
 
 from ._training import identifiers_near, is_about_agents, is_training_loop
 
+_CONVOLVES = re.compile(
+    r"^(?:Lazy)?Conv(?:Transpose)?[123]d$|^conv(?:_transpose)?[123]d$|resnet|resnext|vgg|densenet|inception|unet$",
+    re.IGNORECASE,
+)
 _SILENT = precision.NEEDS_DIGITS | precision.TENSOR_CORES | precision.POLICIES
 
 
@@ -40,9 +45,10 @@ class Tf32Off(Rule):
 
     When to leave it
     Code that runs in bfloat16 or float16 throughout, nets of convolutions, agents of reinforcement learning, the CPU,
-    devices before Ampere, numbers that matter to the last digits. perflint is silent where the program names any of
-    the switches (Hugging Face's `tf32=` too), where the file enters `autocast`, and where nothing in reach multiplies
-    matrices. It speaks once per file. Nothing in the source proves a gain, which is why this rule is not on by default.
+    devices before Ampere, numbers that matter to the last digits. perflint is silent where the program names any of the
+    switches (Hugging Face's `tf32=` too), where the file enters `autocast`, and where nothing in reach multiplies
+    matrices but the last layer of a net of convolutions. It speaks once per file. Nothing in the source proves a gain,
+    which is why this rule is not on by default.
 
     Fix safety
     There is no automatic fix: results change in the fourth digit.
@@ -53,6 +59,7 @@ class Tf32Off(Rule):
     impact = Impact.MEDIUM
     confidence = Confidence.MEDIUM
     listens = (Loops(),)
+    needs = frozenset({"torch"})
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
@@ -61,7 +68,7 @@ class Tf32Off(Rule):
         names = set(identifiers_near(node, ctx))
         if not names & precision.ACCELERATORS or names & _SILENT:
             return
-        if not names & precision.PRODUCTS or is_about_agents(node, ctx):
+        if not _multiplies(names) or is_about_agents(node, ctx):
             return
         if _is_narrow(ctx) or _first(ctx) is not node:
             return
@@ -72,6 +79,13 @@ class Tf32Off(Rule):
             "lowered.",
             advice='Call `torch.set_float32_matmul_precision("high")` at the start, and compare the results.',
         )
+
+
+def _multiplies(names: set[str]) -> bool:
+    """Whether products are more than the last layer of a net of convolutions."""
+    if names & precision.PRODUCTS:
+        return True
+    return bool(names & precision.HEADS) and not any(_CONVOLVES.search(name) for name in names)
 
 
 def _runs_a_model(node: ast.AST, ctx: Context) -> bool:
