@@ -9,6 +9,19 @@ import ast
 import re
 from typing import TypeAlias
 
+from perflint.facts.bodies import (
+    assigns,
+    counts,
+    fills,
+    keeps,
+    makes,
+    raises,
+    supplies,
+    switches_off,
+    undoes,
+    written_name,
+)
+
 #: Once every N turns: `step % n == 0`, `should_log`, `time.time() - last > 5`.
 PERIODIC = "periodic"
 #: Once per optimizer step of an accumulating loop: `(step + 1) % accumulation == 0`.
@@ -58,9 +71,6 @@ _EPISODE_KEYS = frozenset({"episode", "final_info", "_final_info", "final_observ
 _DIVIDES = frozenset({"divisible_by", "is_divisible", "is_divisible_by"})
 _INTERVAL = re.compile(r"every|interval|_per_|freq|period", re.IGNORECASE)
 _COMPLAINTS = frozenset({"warn", "warning", "warn_once", "warning_once"})
-_MAKER = re.compile(
-    r"^_*(?:lazy_?)?(?:init|build|set_?up|create|fill|load|make|refresh|compute|ensure|start|open)(?:_|$)"
-)
 _CACHE = re.compile(r"(?:^|_)(?:cache|cached|memo)(?:_|s?$)", re.IGNORECASE)
 _BEST = re.compile(r"best|(?:^|_)(?:is_|new_)best|improv", re.IGNORECASE)
 _SELDOM = 0.05
@@ -86,7 +96,7 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = 
         kept = _kept_comparison(test, known)
         return kept[0] if kept else _comparison(test.left, test.ops[0], test.comparators[0], body)
     if isinstance(test, ast.Call):
-        name = _last_name(test.func)
+        name = written_name(test.func)
         if name in _EXPORTING or name in _BROKEN:
             return RARE
         if name in {"any", "all"} and isinstance(test.func, ast.Attribute):
@@ -96,16 +106,16 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = 
         return RARE  # `if False:`: code that is switched off
     if isinstance(test, ast.Name) and test.id in known and known[test.id][0] is not None:
         return known[test.id][0]
-    if isinstance(test, ast.Attribute) and body is not None and (_switches_off(body, test) or _undoes(body, test)):
+    if isinstance(test, ast.Attribute) and body is not None and (switches_off(body, test) or undoes(body, test)):
         return LAZY  # `if self.first: ...; self.first = False`
-    name = _last_name(test)
+    name = written_name(test)
     if _DEBUG.match(name) or _FAILED.search(name):
         return RARE
     if _SHOULD.search(name):
         return PERIODIC
     if _FIRST_TURN.match(name):
         return FIRST
-    if isinstance(test, ast.Name) and _ONCE.search(name) and body is not None and _switches_off(body, test):
+    if isinstance(test, ast.Name) and _ONCE.search(name) and body is not None and switches_off(body, test):
         return FIRST  # `if first: ...; first = False`
     if _EPISODE_OVER.match(name) or re.match(r"^(?:is_|new_|found_)?(?:new_)?best(?:_\w+)?$", name):
         return PERIODIC
@@ -125,7 +135,7 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: 
         return RARE
     if isinstance(test, ast.Name) and test.id in known:
         return known[test.id][1]
-    if isinstance(test, ast.Attribute) and (_is_done(test) or (body is not None and _assigns(body, test))):
+    if isinstance(test, ast.Attribute) and (_is_done(test) or (body is not None and assigns(body, test))):
         return LAZY  # `if not self.ready: ...; self.ready = True`
     if is_mode(test):
         return EVALUATION
@@ -138,12 +148,12 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: 
         kept = _kept_comparison(test, known)
         return kept[1] if kept else _negated_comparison(test.left, test.ops[0], test.comparators[0], body)
     if isinstance(test, ast.Call):
-        name = _last_name(test.func)
+        name = written_name(test.func)
         if name in _HEALTHY:
             return RARE
         if name == "getattr" and len(test.args) == 3 and body is None:
             return LAZY  # `if getattr(self, "_ready", False): return` before what is set up once
-        if name == "hasattr" and len(test.args) == 2 and body is not None and _makes(body, *test.args):
+        if name == "hasattr" and len(test.args) == 2 and body is not None and makes(body, *test.args):
             return LAZY  # `if not hasattr(self, "cache"): self.cache = ...`: made when it is first missed
         if name == "all" and isinstance(test.func, ast.Attribute):
             return classify_negated(test.func.value, body, known)
@@ -165,7 +175,7 @@ def is_health(value: ast.expr) -> bool:
     """`torch.isfinite(boxes).all(dim=1) & ...`: what is false only where something went wrong."""
     if isinstance(value, ast.BinOp):
         return isinstance(value.op, ast.BitAnd) and classify_negated(value) == RARE
-    return isinstance(value, ast.Call) and _last_name(value.func) in _SOUND and classify_negated(value) == RARE
+    return isinstance(value, ast.Call) and written_name(value.func) in _SOUND and classify_negated(value) == RARE
 
 
 def is_looked_up(value: ast.expr) -> bool:
@@ -175,7 +185,7 @@ def is_looked_up(value: ast.expr) -> bool:
         and isinstance(value.func, ast.Attribute)
         and value.func.attr == "get"
         and isinstance(value.func.value, (ast.Attribute, ast.Name))
-        and bool(_CACHE.search(_last_name(value.func.value)))
+        and bool(_CACHE.search(written_name(value.func.value)))
     )
 
 
@@ -200,14 +210,14 @@ def is_failure(body: list[ast.stmt]) -> bool:
     if isinstance(last, ast.Raise):
         return True
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        return _last_name(last.value.func) in {"exit", "_exit", "abort"}
+        return written_name(last.value.func) in {"exit", "_exit", "abort"}
     return False
 
 
 def is_complaint(body: list[ast.stmt]) -> bool:
     """Whether `body` is there to warn of what should not be: `if not ok: logger.warning(...)`, a repair beside it."""
     return len(body) <= 3 and any(
-        isinstance(item, ast.Expr) and isinstance(item.value, ast.Call) and _last_name(item.value.func) in _COMPLAINTS
+        isinstance(item, ast.Expr) and isinstance(item.value, ast.Call) and written_name(item.value.func) in _COMPLAINTS
         for item in body
     )
 
@@ -246,7 +256,7 @@ def _negated_comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: li
         return _modulo(left)
     if isinstance(op, ast.Lt) and isinstance(right, ast.BinOp) and isinstance(right.op, ast.Add):
         # `if images < began + images_per_tick: continue`
-        return PERIODIC if any(_INTERVAL.search(_last_name(part)) for part in _names(right)) else None
+        return PERIODIC if any(_INTERVAL.search(written_name(part)) for part in _names(right)) else None
     return None
 
 
@@ -262,21 +272,21 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
         return FIRST if _is_counter(left) and (is_number or _is_last(right) or _is_next(left)) else None
     if isinstance(op, ast.NotIn):
         # `if key not in self._cache: self._cache[key] = ...`: computed once for each key.
-        return LAZY if body is not None and _fills(body, right) else None
+        return LAZY if body is not None and fills(body, right) else None
     if isinstance(op, ast.In):
         if isinstance(left, ast.Constant) and left.value in _EPISODE_KEYS:
             return PERIODIC
         # `if i in self.plot_steps`: a counter looked up in a collection of chosen steps.
-        return PERIODIC if _is_counter(left) and _last_name(left) not in ("n", "t") else None
+        return PERIODIC if _is_counter(left) and written_name(left) not in ("n", "t") else None
     if isinstance(op, ast.Is) and isinstance(right, ast.Constant) and right.value is None:
-        return LAZY if body is not None and _supplies(body, left) else None
+        return LAZY if body is not None and supplies(body, left) else None
     if isinstance(op, ast.NotEq):
         # `if self.size != size: ...; self.size = size`: made anew only when what it was made for changes.
-        return LAZY if body is not None and (_keeps(body, left, right) or _keeps(body, right, left)) else None
+        return LAZY if body is not None and (keeps(body, left, right) or keeps(body, right, left)) else None
     if isinstance(op, (ast.Lt, ast.LtE)):
         return _below(left, right, body)
     if isinstance(op, (ast.Gt, ast.GtE)):
-        if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub) and _INTERVAL.search(_last_name(right)):
+        if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub) and _INTERVAL.search(written_name(right)):
             return PERIODIC  # `if step - last_saved >= save_interval`
         if (
             isinstance(left, ast.BinOp)
@@ -284,9 +294,9 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
             and _mentions(left, {"time", "perf_counter", "monotonic", "now"})
         ):
             return PERIODIC
-        if body is not None and _raises(body, right):
+        if body is not None and raises(body, right):
             return PERIODIC  # `if length > self.longest: self.longest = length`: ever more rarely
-        if _BEST.search(_last_name(right)) or _BEST.search(_last_name(left)):
+        if _BEST.search(written_name(right)) or _BEST.search(written_name(left)):
             return PERIODIC
     return None
 
@@ -297,15 +307,15 @@ def _below(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str 
         return PERIODIC
     if _is_counter(left) and isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value <= 10:
         return FIRST
-    if body is not None and _counts(body, left):
+    if body is not None and counts(body, left):
         return FIRST  # `if shown < 5: shown += 1; ...`
     return _comparison(right, ast.Gt(), left, body)
 
 
 def _is_infinite(node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
-        return _last_name(node.func) == "float" and len(node.args) == 1 and _is_word(node.args[0], "inf")
-    return _last_name(node) in {"inf", "infty"}
+        return written_name(node.func) == "float" and len(node.args) == 1 and _is_word(node.args[0], "inf")
+    return written_name(node) in {"inf", "infty"}
 
 
 def _is_word(node: ast.expr, word: str) -> bool:
@@ -314,7 +324,7 @@ def _is_word(node: ast.expr, word: str) -> bool:
 
 def _is_seldom(drawn: ast.expr, share: ast.expr) -> bool:
     """`random.random() < 0.001`"""
-    if not (isinstance(drawn, ast.Call) and _last_name(drawn.func) in {"random", "rand", "uniform"}):
+    if not (isinstance(drawn, ast.Call) and written_name(drawn.func) in {"random", "rand", "uniform"}):
         return False
     return isinstance(share, ast.Constant) and isinstance(share.value, float) and share.value <= _SELDOM
 
@@ -326,9 +336,9 @@ def _modulo(node: ast.BinOp) -> str | None:
         return None
     if isinstance(node.left, (ast.Constant, ast.JoinedStr)):
         return None
-    if "eval" in _last_name(node.right).lower():
+    if "eval" in written_name(node.right).lower():
         return PERIODIC  # `eval_accumulation_steps`: how many turns of an evaluation are kept on the device
-    if "accum" in _last_name(node.right).lower() or _mentions_text(node.right, "accum"):
+    if "accum" in written_name(node.right).lower() or _mentions_text(node.right, "accum"):
         return ACCUMULATION
     return PERIODIC
 
@@ -347,16 +357,6 @@ def _hottest(kinds: list[str | None]) -> str | None:
     return None
 
 
-def _last_name(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Subscript):
-        return _last_name(node.value)
-    return ""
-
-
 def _is_done(test: ast.Attribute) -> bool:
     """`if self.inited: return`, `if not self._calibrated: self.calibrate(x)`."""
     return isinstance(test.value, ast.Name) and test.value.id == "self" and bool(_DONE.search(test.attr))
@@ -366,8 +366,8 @@ def _is_counter(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
         return _is_counter(node.left)
     if isinstance(node, ast.Call) and not node.args and not node.keywords:
-        return bool(_COUNTER.match(_last_name(node.func).removeprefix("get_")))  # `self.get_num_updates() == 0`
-    return bool(_COUNTER.match(_last_name(node)))
+        return bool(_COUNTER.match(written_name(node.func).removeprefix("get_")))  # `self.get_num_updates() == 0`
+    return bool(_COUNTER.match(written_name(node)))
 
 
 def _is_last(node: ast.expr) -> bool:
@@ -375,8 +375,8 @@ def _is_last(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
         return isinstance(node.right, ast.Constant)
     if isinstance(node, ast.Call):
-        return _last_name(node.func) == "len"
-    return bool(re.search(r"last|^_?max_|^_?num_|^total|^n_|warm_?up", _last_name(node)))
+        return written_name(node.func) == "len"
+    return bool(re.search(r"last|^_?max_|^_?num_|^total|^n_|warm_?up", written_name(node)))
 
 
 def _is_next(node: ast.expr) -> bool:
@@ -388,126 +388,15 @@ def _is_zero(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == 0
 
 
-def _supplies(body: list[ast.stmt], missing: ast.expr) -> bool:
-    """Whether `body` makes what was found to be None: an attribute, an item, `getattr(self, "criterion", None)`."""
-    if isinstance(missing, ast.Call):
-        return _last_name(missing.func) == "getattr" and len(missing.args) == 3 and _makes(body, *missing.args[:2])
-    return _assigns(body, missing) or _asks_for(body, missing)
-
-
-def _assigns(body: list[ast.stmt], target: ast.expr) -> bool:
-    """Whether `body` assigns the attribute, item or global that was found to be None: what follows runs once."""
-    if not isinstance(target, (ast.Attribute, ast.Subscript)):
-        return False
-    wanted = ast.dump(target).replace("Store()", "Load()")
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
-                if ast.dump(node).replace("Store()", "Load()") == wanted:
-                    return True
-    return False
-
-
-def _keeps(body: list[ast.stmt], kept: ast.expr, now: ast.expr) -> bool:
-    """Whether `body` notes, in what outlives the call, the value that was found to be another one."""
-    private = isinstance(kept, ast.Name) and kept.id.startswith("_")
-    if not (private or isinstance(kept, ast.Attribute)):
-        return False
-    return any(
-        isinstance(item, ast.Assign)
-        and ast.dump(item.value) == ast.dump(now)
-        and any(ast.dump(target).replace("Store()", "Load()") == ast.dump(kept) for target in item.targets)
-        for item in body
-    )
-
-
-def _switches_off(body: list[ast.stmt], flag: ast.expr) -> bool:
-    """Whether `body` ends what its own flag lets through."""
-    wanted = ast.dump(flag)
-    return any(
-        isinstance(item, ast.Assign)
-        and isinstance(item.value, ast.Constant)
-        and item.value.value is False
-        and any(ast.dump(target).replace("Store()", "Load()") == wanted for target in item.targets)
-        for item in body
-    )
-
-
-def _undoes(body: list[ast.stmt], state: ast.Attribute) -> bool:
-    """`if self.merged: self.unmerge()`: a state that is left, and not entered again by this code."""
-    for item in body:
-        call = item.value if isinstance(item, ast.Expr) else None
-        name = _last_name(call.func).strip("_") if isinstance(call, ast.Call) else ""
-        if name.startswith("un") and len(name) > 4 and state.attr.strip("_").startswith(name[2:]):
-            return True
-    return False
-
-
-def _raises(body: list[ast.stmt], limit: ast.expr) -> bool:
-    """Whether `body` sets the limit that was just passed: the running maximum."""
-    if isinstance(limit, ast.Name):
-        targets = [target for item in body if isinstance(item, ast.Assign) for target in item.targets]
-        return any(isinstance(target, ast.Name) and target.id == limit.id for target in targets)
-    return _assigns(body, limit)
-
-
-def _asks_for(body: list[ast.stmt], target: ast.expr) -> bool:
-    """`if self._buffer is None: self._fill_buffer()`: a method of the object is asked to make what it lacks."""
-    if not (isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self"):
-        return False
-    for statement in body:
-        call = statement.value if isinstance(statement, ast.Expr) else None
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and _MAKER.match(call.func.attr):
-            if isinstance(call.func.value, ast.Name) and call.func.value.id == "self":
-                return True
-    return False
-
-
-def _makes(body: list[ast.stmt], owner: ast.expr, attribute: ast.expr) -> bool:
-    """Whether `body` gives an object the attribute that was found missing."""
-    name = attribute.value if isinstance(attribute, ast.Constant) else None
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                if node.attr == name and ast.dump(node.value) == ast.dump(owner):
-                    return True
-            elif isinstance(node, ast.Call) and _last_name(node.func) in {"setattr", "register_buffer"}:
-                return True
-    return False
-
-
-def _fills(body: list[ast.stmt], mapping: ast.expr) -> bool:
-    """Whether `body` stores an item in the mapping that was found to lack it: one that outlives the loop's turn."""
-    wanted = ast.dump(mapping)
-    if not isinstance(mapping, (ast.Attribute, ast.Name)):
-        return False
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and ast.dump(node.value) == wanted:
-                return True
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add":
-                if ast.dump(node.func.value) == wanted:
-                    return True
-    return False
-
-
 def _names(node: ast.expr) -> list[ast.expr]:
     return [part for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute))]
 
 
-def _counts(body: list[ast.stmt], counter: ast.expr) -> bool:
-    """Whether `body` counts up what its own test compares."""
-    return isinstance(counter, ast.Name) and any(
-        isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Name) and item.target.id == counter.id
-        for item in body
-    )
-
-
 def _mentions(node: ast.expr, names: set[str]) -> bool:
-    return any(_last_name(part) in names for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute)))
+    return any(written_name(part) in names for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute)))
 
 
 def _mentions_text(node: ast.expr, text: str) -> bool:
     return any(
-        text in _last_name(part).lower() for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute))
+        text in written_name(part).lower() for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute))
     )

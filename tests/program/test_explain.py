@@ -19,7 +19,7 @@ def program_of(*paths: Path, base: Path = FOLDER) -> Program:
 
 def line_of(name: str, text: str) -> int:
     lines = (FOLDER / name).read_text(encoding="utf-8").split("\n")
-    (found,) = (number for number, line in enumerate(lines, 1) if line.strip().startswith(text))
+    found, *_ = (number for number, line in enumerate(lines, 1) if line.strip().startswith(text))
     return found
 
 

@@ -1,0 +1,132 @@
+"""What a guarded block does with what its own test asks about: fill it, note it, switch it off. Pure, over `ast`."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+_MAKER = re.compile(
+    r"^_*(?:lazy_?)?(?:init|build|set_?up|create|fill|load|make|refresh|compute|ensure|start|open)(?:_|$)"
+)
+
+
+def written_name(node: ast.expr) -> str:
+    """`c` for `a.b.c` and for `a.b.c[0]`; empty for anything else."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Subscript):
+        return written_name(node.value)
+    return ""
+
+
+def supplies(body: list[ast.stmt], missing: ast.expr) -> bool:
+    """Whether `body` makes what was found to be None: an attribute, an item, `getattr(self, "criterion", None)`."""
+    if isinstance(missing, ast.Call):
+        return written_name(missing.func) == "getattr" and len(missing.args) == 3 and makes(body, *missing.args[:2])
+    return assigns(body, missing) or asks_for(body, missing)
+
+
+def assigns(body: list[ast.stmt], target: ast.expr) -> bool:
+    """Whether `body` assigns the attribute, item or global that was found to be None: what follows runs once."""
+    if not isinstance(target, (ast.Attribute, ast.Subscript)):
+        return False
+    wanted = ast.dump(target).replace("Store()", "Load()")
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
+                if ast.dump(node).replace("Store()", "Load()") == wanted:
+                    return True
+    return False
+
+
+def keeps(body: list[ast.stmt], kept: ast.expr, now: ast.expr) -> bool:
+    """Whether `body` notes, in what outlives the call, the value that was found to be another one."""
+    private = isinstance(kept, ast.Name) and kept.id.startswith("_")
+    if not (private or isinstance(kept, ast.Attribute)):
+        return False
+    return any(
+        isinstance(item, ast.Assign)
+        and ast.dump(item.value) == ast.dump(now)
+        and any(ast.dump(target).replace("Store()", "Load()") == ast.dump(kept) for target in item.targets)
+        for item in body
+    )
+
+
+def switches_off(body: list[ast.stmt], flag: ast.expr) -> bool:
+    """Whether `body` ends what its own flag lets through."""
+    wanted = ast.dump(flag)
+    return any(
+        isinstance(item, ast.Assign)
+        and isinstance(item.value, ast.Constant)
+        and item.value.value is False
+        and any(ast.dump(target).replace("Store()", "Load()") == wanted for target in item.targets)
+        for item in body
+    )
+
+
+def undoes(body: list[ast.stmt], state: ast.Attribute) -> bool:
+    """`if self.merged: self.unmerge()`: a state that is left, and not entered again by this code."""
+    for item in body:
+        call = item.value if isinstance(item, ast.Expr) else None
+        name = written_name(call.func).strip("_") if isinstance(call, ast.Call) else ""
+        if name.startswith("un") and len(name) > 4 and state.attr.strip("_").startswith(name[2:]):
+            return True
+    return False
+
+
+def raises(body: list[ast.stmt], limit: ast.expr) -> bool:
+    """Whether `body` sets the limit that was just passed: the running maximum."""
+    if isinstance(limit, ast.Name):
+        targets = [target for item in body if isinstance(item, ast.Assign) for target in item.targets]
+        return any(isinstance(target, ast.Name) and target.id == limit.id for target in targets)
+    return assigns(body, limit)
+
+
+def asks_for(body: list[ast.stmt], target: ast.expr) -> bool:
+    """`if self._buffer is None: self._fill_buffer()`: a method of the object is asked to make what it lacks."""
+    if not (isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self"):
+        return False
+    for statement in body:
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and _MAKER.match(call.func.attr):
+            if isinstance(call.func.value, ast.Name) and call.func.value.id == "self":
+                return True
+    return False
+
+
+def makes(body: list[ast.stmt], owner: ast.expr, attribute: ast.expr) -> bool:
+    """Whether `body` gives an object the attribute that was found missing."""
+    name = attribute.value if isinstance(attribute, ast.Constant) else None
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                if node.attr == name and ast.dump(node.value) == ast.dump(owner):
+                    return True
+            elif isinstance(node, ast.Call) and written_name(node.func) in {"setattr", "register_buffer"}:
+                return True
+    return False
+
+
+def fills(body: list[ast.stmt], mapping: ast.expr) -> bool:
+    """Whether `body` stores an item in the mapping that was found to lack it: one that outlives the loop's turn."""
+    wanted = ast.dump(mapping)
+    if not isinstance(mapping, (ast.Attribute, ast.Name)):
+        return False
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and ast.dump(node.value) == wanted:
+                return True
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add":
+                if ast.dump(node.func.value) == wanted:
+                    return True
+    return False
+
+
+def counts(body: list[ast.stmt], counter: ast.expr) -> bool:
+    """Whether `body` counts up what its own test compares."""
+    return isinstance(counter, ast.Name) and any(
+        isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Name) and item.target.id == counter.id
+        for item in body
+    )
