@@ -16,6 +16,10 @@ def split_lines(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
+#: Files and cells whose lines are kept at hand.
+_MOST_FILES = 32
+
+
 @dataclass
 class Texts:
     """The lines of every file a report may quote. A finding in a notebook sees the lines of its cell."""
@@ -30,6 +34,8 @@ class Texts:
         if key not in self._lines:
             found = None if cell is None else self._cell(path, cell)
             text = self.texts.get(path, "") if found is None else found.text
+            if len(self._lines) >= _MOST_FILES:
+                self._lines.clear()  # findings come file by file, and the lines of all are much
             self._lines[key] = split_lines(text) if text else []
         return self._lines[key]
 
