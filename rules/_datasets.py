@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 
 from perflint.api import (
     EXTERNAL,
@@ -27,10 +28,10 @@ _COSTLY = re.compile(
     r"open|imread|imdecode|decode_image|read_image|read_video|VideoReader|VideoCapture|load_image\w*|load_audio\w*|"
     r"load_wav\w*|pil_loader|image_loader|fromfile|memmap|loadtxt|read_csv|"
     r"\w*transforms?|transform_\w+|augment\w*|\w+_augment\w*|\w*_aug|aug|pipeline|resample|\w*spectrogram|mfcc|stft|"
-    r"resize\w*|rotate\w*|warp\w*|"
-    r"\w*tokeni[sz]er|tokeni[sz]e\w*|encode_plus|batch_encode_plus|apply_chat_template|\w*processor|feature_extractor|"
-    r"nlp|parse\w*|simulate\w*|render\w*"
+    r"resize\w*|rotate\w*|warp\w*|nlp|parse\w*|simulate\w*|render\w*|\w*processor|feature_extractor"
 )
+#: What tokenizes a text: worth a worker sample by sample, not where a fast tokenizer does a batch at once.
+_TOKENIZERS = re.compile(r"\w*tokeni[sz]er|tokeni[sz]e\w*|encode_plus|batch_encode_plus|apply_chat_template")
 _LABELS = re.compile(r"target|label")
 _ENCODERS = re.compile(r"tok|bpe|sp(?:_?model|_?processor)?$", re.IGNORECASE)
 _SPLITS = frozenset({"Subset", "random_split", "ConcatDataset"})
@@ -113,35 +114,40 @@ def _project_work(ref: Ref, ctx: Context) -> str:
             return "memory"
         return "iterable" if resolver.method(ref, "__iter__") is not None else "unknown"
     scope = Scope(method.path, method.name)
-    if _works(scope, ctx, _DEPTH):
+    if _works(scope, ctx, _DEPTH, _is_costly_or_tokenizes):
         return "work"
     facts = ctx.program.function(scope)
     return "memory" if len(facts.calls) <= 3 and not facts.loops else "unknown"
 
 
-def _works(scope: Scope, ctx: Context, depth: int) -> bool:
+def _works(scope: Scope, ctx: Context, depth: int, costs: Callable[[CallFacts, Scope, Context], bool]) -> bool:
     """Whether a function, or one that it surely calls, does something costly each time."""
     program, facts = ctx.program, ctx.program.function(scope)
-    if any(_is_costly(call, scope, ctx) and not _is_seldom(facts, call.context) for call in facts.calls):
+    if any(costs(call, scope, ctx) and not _is_seldom(facts, call.context) for call in facts.calls):
         return True
     return depth > 0 and any(
         edge.confidence == Confidence.HIGH
         and not edge.callback
         and not _is_seldom(facts, edge.context)
-        and _works(edge.callee, ctx, depth - 1)
+        and _works(edge.callee, ctx, depth - 1, costs)
         for edge in program.graph.outgoing.get(scope, ())
         if edge.callee != scope
     )
 
 
 def _is_costly(call: CallFacts, scope: Scope, ctx: Context) -> bool:
-    base, _, name = _dotted(call.func).rpartition(".")
+    name = _dotted(call.func).rpartition(".")[2]
     if _COSTLY.fullmatch(name.lstrip("_")):
         return not _LABELS.search(name)
-    if name in ("encode", "encode_as_ids", "EncodeAsIds"):
-        return _ENCODERS.search(base.rpartition(".")[2]) is not None
     refs = ctx.program.refs(call.func, scope) if isinstance(call.func, str) else ()
     return any(ref.kind == EXTERNAL and ref.name in loaders.FILE_READERS for ref in refs)
+
+
+def _is_costly_or_tokenizes(call: CallFacts, scope: Scope, ctx: Context) -> bool:
+    base, _, name = _dotted(call.func).rpartition(".")
+    if name in ("encode", "encode_as_ids", "EncodeAsIds"):
+        return _ENCODERS.search(base.rpartition(".")[2]) is not None
+    return _TOKENIZERS.fullmatch(name.lstrip("_")) is not None or _is_costly(call, scope, ctx)
 
 
 def _is_seldom(facts: FunctionFacts, context: int) -> bool:
@@ -154,9 +160,9 @@ def _is_seldom(facts: FunctionFacts, context: int) -> bool:
 
 
 def _collates(call: ast.Call, ctx: Context) -> bool:
-    """Whether the collate function is known to tokenize, decode or augment."""
+    """Whether the collate function is known to decode or augment."""
     scope = collate_scope(call, ctx)
-    return scope is not None and _works(scope, ctx, 1)
+    return scope is not None and _works(scope, ctx, 1, _is_costly)
 
 
 def collate_scope(call: ast.Call, ctx: Context) -> Scope | None:
@@ -235,14 +241,34 @@ def hands_samples_on(call: ast.Call, ctx: Context) -> bool:
 
 def is_small(call: ast.Call, ctx: Context) -> bool:
     """Whether a pass over the data set is known to be short."""
+    return _is_one_of(loaders.SMALL_DATASETS, call, ctx)
+
+
+def is_tiny(call: ast.Call, ctx: Context) -> bool:
+    """Whether a pass over the data set is known to take a few seconds."""
+    return _is_one_of(loaders.TINY_DATASETS, call, ctx)
+
+
+def _is_one_of(names: frozenset[str], call: ast.Call, ctx: Context) -> bool:
     dataset = option(call, "dataset")
     if dataset is None:
         return False
     refs = [ref for origin in datasets_of(dataset, ctx) for ref in ctx.refs(origin)] or list(ctx.refs(dataset))
-    return bool(refs) and all(_is_small(ref, ctx) for ref in refs)
+    return bool(refs) and all(_is_named(ref, names, ctx) for ref in refs)
 
 
-def _is_small(ref: Ref, ctx: Context) -> bool:
+def _is_named(ref: Ref, names: frozenset[str], ctx: Context) -> bool:
     if ref.kind != INSTANCE:
-        return ref.name in loaders.SMALL_DATASETS
-    return any(base in loaders.SMALL_DATASETS for base in ctx.program.resolver.base_names(ref))
+        return ref.name in names
+    return any(base in names for base in ctx.program.resolver.base_names(ref))
+
+
+def is_moved(call: ast.Call, ctx: Context) -> bool:
+    """Whether the data that a loader samples from is moved to the device where the loader is made: a worker that is
+    forked could not read it there.
+    """
+    data = call.args[0] if call.args else None
+    if not isinstance(data, ast.Name):
+        return False
+    values = (value for value in ctx.facts(call).binds.get(data.id, ()) if _is_made(value))
+    return any(_dotted(value[1]) in (f"{data.id}.to", f"{data.id}.cuda") for value in values)

@@ -137,6 +137,10 @@ SMALL_DATASETS = within(
     "torchaudio.datasets.YESNO torchaudio.datasets.GTZAN torch_geometric.datasets.Planetoid "
     "torch_geometric.datasets.TUDataset torch_geometric.datasets.PPI torch_geometric.data.InMemoryDataset"
 )
+#: The smallest of them: a pass takes a few seconds.
+TINY_DATASETS = within("torchvision.datasets", "MNIST FashionMNIST KMNIST EMNIST QMNIST USPS") | words(
+    "torchaudio.datasets.YESNO torch_geometric.datasets.Planetoid torch_geometric.datasets.TUDataset"
+)
 DATASETS = (
     words(
         "torch.utils.data.Dataset torch.utils.data.IterableDataset torch.utils.data.ConcatDataset "
