@@ -13,8 +13,8 @@ from perflint.program.conventions import looks_like_loader
 from perflint.program.heat import HeatMap, grad_switch
 from perflint.program.names import ModuleTable
 from perflint.program.refs import BATCH, CLASS, EXTERNAL, INSTANCE, Ref, Refs, Scope
-from perflint.program.resolver import Resolver
-from perflint.program.roots import RootFinder, is_loader
+from perflint.program.resolver import Resolver, is_loader
+from perflint.program.roots import RootFinder
 from perflint.program.routes import route_to
 
 

@@ -16,6 +16,7 @@ from perflint.program.iteration import Iteration
 from perflint.program.names import ModuleTable, annotated_names
 from perflint.program.nesting import Nesting
 from perflint.program.refs import (
+    BATCH,
     CLASS,
     EXTERNAL,
     EXTERNAL_INSTANCE,
@@ -33,7 +34,7 @@ from perflint.program.refs import (
     instance_of,
 )
 from perflint.program.written import Written
-from perflint.pytorch import wrappers
+from perflint.pytorch import loaders, wrappers
 from perflint.pytorch.names import canonical
 
 _DEPTH = 6
@@ -472,3 +473,15 @@ class Resolver:
     def base_names(self, cls: Ref) -> tuple[str, ...]:
         """Dotted names of all library bases; for project classes their own last names too."""
         return tuple(ref.name for ref in self.mro(cls))
+
+
+def is_loader(resolver: Resolver, ref: Ref) -> bool:
+    """Whether a ref is a `DataLoader` or something that yields batches as one does."""
+    if ref.kind == BATCH:
+        return False
+    if ref.kind == EXTERNAL_INSTANCE:
+        return loaders.is_loader(ref.name)
+    if ref.kind == INSTANCE:
+        bases = resolver.mro(Ref(CLASS, ref.path, ref.name))
+        return any(base.kind == EXTERNAL and loaders.is_loader(base.name) for base in bases)
+    return False

@@ -71,18 +71,6 @@ _BARE = frozenset({"it", "iterator"})
 _HANDLE = re.compile(r"handle|hook", re.IGNORECASE)
 
 
-def is_loader(resolver: Resolver, ref: Ref) -> bool:
-    """Whether a ref is a `DataLoader` or something that yields batches as one does."""
-    if ref.kind == BATCH:
-        return False
-    if ref.kind == EXTERNAL_INSTANCE:
-        return loaders.is_loader(ref.name)
-    if ref.kind == INSTANCE:
-        bases = resolver.mro(Ref(CLASS, ref.path, ref.name))
-        return any(base.kind == EXTERNAL and loaders.is_loader(base.name) for base in bases)
-    return False
-
-
 class RootFinder:
     """Finds the hot loops and hot functions of a linked program."""
 
