@@ -180,7 +180,7 @@ def _is_iterated(node: ast.expr, ctx: Context) -> bool:
 def _is_around_decoding(node: ast.Call, ctx: Context) -> bool:
     """Whether a function that makes token after token reads this before or after its loop: once for each text."""
     function = ctx.tree.function_of(node)
-    if function is None or ctx.loops(node):
+    if function is None or ctx.loops(node) or ctx.role(node) == "decode":
         return False
     loops = (part for part in ctx.walk(function) if isinstance(part, (ast.For, ast.While)))
     decodes = bool(_DECODES.search(function.name))
