@@ -16,7 +16,11 @@ _RETRY = re.compile(r"(?:^|_)oom(?:$|_)|out_of_memory")
 
 
 #: Switches that give up speed for memory: results that are kept on the host, sleep of what shares the device.
-_SAVING = re.compile(r"offload|cpu_cache|low_?v?(?:ram|mem)|(?:^|_)sleep|save_?(?:v?ram|mem)", re.IGNORECASE)
+_SAVING = re.compile(
+    r"offload|cpu_cache|low_?v?(?:ram|mem)|(?:^|_)sleep|save_?(?:v?ram|mem)|"
+    r"(?:clear|empty|free)_?(?:cuda_?|gpu_?)?(?:cache|mem)",
+    re.IGNORECASE,
+)
 
 
 def is_load_shedding(node: ast.AST, ctx: Context) -> bool:

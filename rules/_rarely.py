@@ -25,9 +25,14 @@ _BETWEEN = re.compile(
 )
 
 
+def is_conversion(ctx: Context) -> bool:
+    """Whether the file is a script that converts or exports a checkpoint, once."""
+    return bool(_CONVERTS.search(ctx.path))
+
+
 def runs_rarely(node: ast.AST, ctx: Context) -> bool:
     """Whether the names on the way to `node` say that it does not run on every step."""
-    return bool(_CONVERTS.search(ctx.path)) or any(_RARELY.search(name) for name in _on_the_way(node, ctx))
+    return is_conversion(ctx) or any(_RARELY.search(name) for name in _on_the_way(node, ctx))
 
 
 def is_between_phases(node: ast.AST, ctx: Context) -> bool:

@@ -24,6 +24,8 @@ from perflint.api import (
     last,
 )
 
+from ._rarely import is_conversion
+
 _HELPERS = re.compile(r"debug|profil|bench|determin|reproduc|trace|anomal|diagnos|snapshot|nvtx|check", re.IGNORECASE)
 _ENTRIES = re.compile(r"main|train|run|fit|worker|launch|start|setup|init|learn|pretrain|finetune", re.IGNORECASE)
 
@@ -58,7 +60,7 @@ class DebugModeLeftOn(Rule):
     )
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if is_test(ctx.path) or _HELPERS.search(ctx.path.rpartition("/")[2]):
+        if is_test(ctx.path) or is_conversion(ctx) or _HELPERS.search(ctx.path.rpartition("/")[2]):
             return
         found = _setting(node, ctx) if isinstance(node, ast.Assign) else _switch(node, ctx)
         if found is None or not _is_unconditional(node, ctx):

@@ -21,6 +21,8 @@ from perflint.api import (
     randomness,
 )
 
+from ._rarely import is_conversion
+
 _REPRODUCIBLE = re.compile(r"seed|determin|reprod|random_state", re.IGNORECASE)
 #: Calls by which a block shows that it is about repeating a run; `seed` alone is a name of many things.
 _SEEDING = frozenset(last(name) for name in randomness.SEEDING)
@@ -56,7 +58,7 @@ class DeterministicLeftOn(Rule):
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if is_test(ctx.path) or not _switches_on(node, ctx) or _is_put_back(node, ctx):
+        if is_test(ctx.path) or is_conversion(ctx) or not _switches_on(node, ctx) or _is_put_back(node, ctx):
             return
         by_default = _holds_by_default(node, ctx)
         if not by_default and (_is_conditional(node, ctx) or _is_for_reproducing(node, ctx)):
