@@ -189,9 +189,7 @@ class Calls:
         key = (function, arguments.signature(), receiver)
         self._depth += 1
         try:
-            return self.inference.guard.once(
-                key, self._runs, key, lambda: self._returned(function, arguments, receiver)
-            )
+            return self.inference.guard.once(key, self._runs, key, self._returned, function, arguments, receiver)
         finally:
             self._depth -= 1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from perflint.kinds.kind import NEVER, UNKNOWN, Kind
 
@@ -11,6 +11,7 @@ from perflint.kinds.kind import NEVER, UNKNOWN, Kind
 _BUDGET = 4_000
 _NOWHERE = 1 << 30
 _Key = TypeVar("_Key", bound=Hashable)
+_Given = ParamSpec("_Given")
 
 
 class Guard:
@@ -35,8 +36,18 @@ class Guard:
         self._trail.clear()
         self._lowest = _NOWHERE
 
-    def once(self, key: Hashable, memo: dict[_Key, Kind], memo_key: _Key, evaluate: Callable[[], Kind]) -> Kind:
-        """The answer to `key`, kept under `memo_key` once it leans on nothing that is still worked out."""
+    def once(
+        self,
+        key: Hashable,
+        memo: dict[_Key, Kind],
+        memo_key: _Key,
+        evaluate: Callable[_Given, Kind],
+        *args: _Given.args,
+        **keywords: _Given.kwargs,
+    ) -> Kind:
+        """The answer to `key`, `evaluate(*args)`, kept under `memo_key` once it leans on nothing that is still worked
+        out.
+        """
         known = memo.get(memo_key)
         if known is not None:
             return known
@@ -56,11 +67,12 @@ class Guard:
         outer, self._lowest = self._lowest, _NOWHERE
         self._active[key] = position
         try:
-            found = evaluate()
+            found = evaluate(*args, **keywords)
         finally:
             self._active.pop(key, None)
         if self._lowest >= position:
-            self._settle(mark)
+            if len(self._trail) > mark:
+                self._settle(mark)
             if self._spent <= _BUDGET:
                 memo[memo_key] = found
             self._lowest = outer

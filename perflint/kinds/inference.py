@@ -128,12 +128,15 @@ class Inference:
     # Evaluation.
 
     def eval(self, node: ast.expr, frame: Frame | None) -> Kind:
-        known = (self._memo if frame is None else frame.memo).get(id(node))
-        return known if known is not None else self._guarded(node, frame, self._eval)
+        memo = self._memo if frame is None else frame.memo
+        known = memo.get(id(node))
+        if known is not None:
+            return known
+        return self.guard.once((id(node), id(frame)), memo, id(node), self._eval, node, frame)
 
     def _guarded(self, node: _Node, frame: Frame | None, evaluate: Callable[[_Node, Frame | None], Kind]) -> Kind:
         memo = self._memo if frame is None else frame.memo
-        return self.guard.once((id(node), id(frame)), memo, id(node), lambda: evaluate(node, frame))
+        return self.guard.once((id(node), id(frame)), memo, id(node), evaluate, node, frame)
 
     def _eval(self, node: ast.expr, frame: Frame | None) -> Kind:
         if isinstance(node, ast.Name):

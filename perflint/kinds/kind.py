@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from perflint.finding import Confidence
 
@@ -77,8 +77,7 @@ class Device(enum.Enum):
         return Place.HOST if self is Device.CPU else Place.TARGET
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """The abstract value of an expression.
 
     `element` is the kind of what iterating gives (of a mapping: of its values; of a loader: of its batches), `items`
@@ -101,7 +100,16 @@ class Kind:
     fresh: bool = False
     optional: bool = False
     certainty: Confidence = Confidence.HIGH
-    how: str = field(default="", compare=False)
+    how: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Kind) and self[:-1] == other[:-1])
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:-1])
 
     @property
     def known(self) -> bool:
@@ -139,10 +147,10 @@ class Kind:
 
     def but(self, **changes: object) -> Kind:
         """A copy with some fields changed."""
-        return replace(self, **changes)  # type: ignore[arg-type]
+        return self._replace(**changes)  # type: ignore[arg-type]
 
     def at_most(self, certainty: Confidence) -> Kind:
-        return self if self.certainty <= certainty else replace(self, certainty=certainty)
+        return self if self.certainty <= certainty else self._replace(certainty=certainty)
 
     def __str__(self) -> str:
         """As pinned in test cases: `tensor host pinned scalar`."""
@@ -172,7 +180,7 @@ _STRUCTURES = frozenset({Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.MAPPING, Tag.SEQ
 
 
 def tensor(place: Place = Place.UNKNOWN, **fields: object) -> Kind:
-    return replace(TENSOR, place=place, **fields)  # type: ignore[arg-type]
+    return TENSOR._replace(place=place, **fields)  # type: ignore[arg-type]
 
 
 def sequence(element: Kind | None = None, items: Iterable[Kind] = (), *, qualified: str = "") -> Kind:
@@ -210,7 +218,7 @@ def join(kinds: Iterable[Kind]) -> Kind:
     if recursive and result.tag is Tag.TENSOR and result.place is not Place.UNKNOWN:
         result = Kind(Tag.BATCH, result.place, result.device, pinned=result.pinned, how=result.how)
         result = result.at_most(Confidence.MEDIUM)
-    return replace(result, optional=True).at_most(Confidence.MEDIUM) if optional and result.known else result
+    return result._replace(optional=True).at_most(Confidence.MEDIUM) if optional and result.known else result
 
 
 def _join(left: Kind, right: Kind) -> Kind:
@@ -218,14 +226,14 @@ def _join(left: Kind, right: Kind) -> Kind:
         return left
     if left.tag is Tag.UNKNOWN or right.tag is Tag.UNKNOWN:
         both = left.tag is right.tag and left.place is right.place
-        return replace(UNKNOWN, place=left.place) if both else UNKNOWN
+        return UNKNOWN._replace(place=left.place) if both else UNKNOWN
     if left.tag is not right.tag:
         return _join_tags(left, right)
     if left.tag is Tag.CLASS and left.qualified != right.qualified:
         for one, other in ((left, right), (right, left)):
             if one.qualified == other.qualified.replace("torch.", "torch.cuda.", 1):
                 # `torch.cuda.FloatTensor if cuda else torch.FloatTensor`: where there is a device, tensors of it.
-                return replace(one, device=Device.MAYBE)
+                return one._replace(device=Device.MAYBE)
     place = join_places(left.place, right.place)
     return Kind(
         left.tag,

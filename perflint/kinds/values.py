@@ -48,7 +48,7 @@ class Values:
             return UNKNOWN
         self._depth += 1
         try:
-            return self.inference.guard.once((key, id(memo)), memo, key, lambda: self._evaluate(value, scope, env))
+            return self.inference.guard.once((key, id(memo)), memo, key, self._evaluate, value, scope, env)
         finally:
             self._depth -= 1
 
