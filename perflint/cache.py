@@ -13,9 +13,9 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from perflint import __version__
 
@@ -25,6 +25,9 @@ _LAYOUT = 1
 _MOST_BYTES = 256 * 1024 * 1024
 _IGNORE_ALL = "# Made by perflint; safe to delete.\n*\n"
 _BATCH = 500
+_AT_ONCE = 200
+
+Key = TypeVar("Key")
 
 
 class Cache:
@@ -162,6 +165,13 @@ def clean(folder: Path) -> bool:
             (folder / ".gitignore").unlink()
             folder.rmdir()
     return True
+
+
+def in_parts(keys: Iterable[Key]) -> Iterator[list[Key]]:
+    """`keys`, as many at a time as may have their values in memory: as JSON they are many times what they stand for."""
+    waiting = list(keys)
+    for start in range(0, len(waiting), _AT_ONCE):
+        yield waiting[start : start + _AT_ONCE]
 
 
 def key_of(*parts: object) -> bytes:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from perflint.cache import key_of
+from perflint.cache import in_parts, key_of
 from perflint.finding import Finding, Report, Silenced
 from perflint.program.asked import Asked, Digests, still_holds
 from perflint.program.program import Program
@@ -35,18 +35,27 @@ class Reuse:
     def known(self, files: Iterable[FoundFile]) -> dict[str, Report]:
         """By path, what inspecting the file would give again, for those of `files` where that is certain."""
         keys = {file.display: self._key(file) for file in files if file.display in self.texts}
-        stored = self.cache.get(keys.values()) if self.cache is not None else {}
         found: dict[str, Report] = {}
-        for path, key in keys.items():
-            entry = stored.get(key)
-            if not isinstance(entry, dict) or not isinstance(entry.get("asked"), dict):
-                continue
-            if still_holds(self.program, self.digests, entry["asked"]):
-                try:
-                    found[path] = report_from_json(entry, {})
-                except ValueError:
-                    continue
+        if self.cache is None:
+            return found
+        for part in in_parts(keys):
+            stored = self.cache.get([keys[path] for path in part])
+            for path in part:
+                report = self._again(stored.get(keys[path]))
+                if report is not None:
+                    found[path] = report
         return found
+
+    def _again(self, entry: Any) -> Report | None:
+        """What an entry says was found, if inspecting the file would find it again."""
+        if not isinstance(entry, dict) or not isinstance(entry.get("asked"), dict):
+            return None
+        if not still_holds(self.program, self.digests, entry["asked"]):
+            return None
+        try:
+            return report_from_json(entry, {})
+        except ValueError:
+            return None
 
     def asking(self, path: str) -> Asked | None:
         """What to inspect a file with instead of the program, so that the result can be kept; None where it cannot."""

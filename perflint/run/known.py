@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from perflint.cache import FOLDER, Cache, engine_fingerprint, key_of
+from perflint.cache import FOLDER, Cache, engine_fingerprint, in_parts, key_of
 from perflint.errors import SourceError
 from perflint.facts.summary import Summary
 from perflint.notebook import SUFFIX
@@ -39,7 +39,7 @@ class Known:
         self._cache: Cache | None = None
         self._fingerprint = ""
         self._result_key = b""
-        self._fresh: dict[bytes, object] = {}
+        self._fresh: dict[bytes, Summary] = {}
 
     def close(self) -> None:
         if self._cache is not None:
@@ -104,11 +104,12 @@ class Known:
         if memory is not None and file.display in self._states:
             memory.put(file.file, self._states[file.display], summary)
         if self._cache is not None and file.display in self.texts.digests:
-            self._fresh[self._summary_key(file.display)] = summary.to_json()
+            self._fresh[self._summary_key(file.display)] = summary
 
     def keep_summaries(self) -> None:
         if self._cache is not None:
-            self._cache.put(self._fresh)
+            for part in in_parts(self._fresh):
+                self._cache.put({key: self._fresh[key].to_json() for key in part})
         self._fresh = {}
 
     def forget(self, file: FoundFile) -> None:
@@ -185,10 +186,11 @@ class Known:
         if self._cache is None:
             return {}
         keys = {display: self._summary_key(display) for display in self.texts.digests}
-        stored = self._cache.get(set(keys.values()))
         found: dict[str, Summary] = {}
-        for display, key in keys.items():
-            if key in stored:
-                with contextlib.suppress(KeyError, TypeError, AttributeError, ValueError):
-                    found[display] = Summary.from_json(stored[key], sharing)
+        for part in in_parts(keys):
+            stored = self._cache.get({keys[display] for display in part})
+            for display in part:
+                if keys[display] in stored:
+                    with contextlib.suppress(KeyError, TypeError, AttributeError, ValueError):
+                        found[display] = Summary.from_json(stored[keys[display]], sharing)
         return found
