@@ -38,13 +38,12 @@ class NoMixedPrecision(Rule):
     impact = Impact.HIGH
     confidence = Confidence.MEDIUM
     listens = (Loops(*BACKWARD),)
-    needs = frozenset({"torch"})
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if not is_training_loop(node, ctx) or _is_managed(node, ctx) or is_about_agents(node, ctx):
             return
-        names = set(identifiers_near(node, ctx))
+        names = set(identifiers_near(node, ctx)) if ctx.mentions("torch") else set()
         if not names & precision.ACCELERATORS or names & precision.NEEDS_DIGITS or _speaks_of_precision(names):
             return
         yield self.finding(

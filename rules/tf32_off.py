@@ -59,11 +59,15 @@ class Tf32Off(Rule):
     impact = Impact.MEDIUM
     confidence = Confidence.MEDIUM
     listens = (Loops(),)
-    needs = frozenset({"torch"})
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if is_test(ctx.path) or not _runs_a_model(node, ctx) or ctx.program.mentions(precision.TENSOR_CORES):
+        if (
+            is_test(ctx.path)
+            or not ctx.mentions("torch")
+            or not _runs_a_model(node, ctx)
+            or ctx.program.mentions(precision.TENSOR_CORES)
+        ):
             return
         names = set(identifiers_near(node, ctx))
         if not names & precision.ACCELERATORS or names & _SILENT:

@@ -29,11 +29,11 @@ ACCELERATORS = words("cuda device local_rank xpu accelerator get_device")
 TENSOR_CORES = words("set_float32_matmul_precision allow_tf32 fp32_precision tf32 enable_tf32 use_tf32 float32_matmul")
 #: Policies by which whole models are made narrower.
 POLICIES = words("MixedPrecision MixedPrecisionPolicy")
-#: What every net ends in, those of convolutions too.
-HEADS = words("Linear LazyLinear Bilinear mm addmm")
+#: Products that nets of convolutions have too, at their end and beside them.
+HEADS = words("Linear LazyLinear Bilinear mm addmm matmul bmm einsum baddbmm")
 #: What else multiplies matrices, as a class or a function; nets without it are of convolutions, which use tensor cores.
 PRODUCTS = words(
     "LSTM GRU RNN MultiheadAttention Transformer TransformerEncoder TransformerEncoderLayer "
-    "matmul bmm einsum baddbmm scaled_dot_product_attention from_pretrained from_config Embedding "
+    "scaled_dot_product_attention from_pretrained from_config Embedding "
     "create_model create_model_and_transforms"
 )
