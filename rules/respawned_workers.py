@@ -51,10 +51,10 @@ class RespawnedWorkers(Rule):
     When to leave it
     A loader that is run through once, one over an endless sampler, and long epochs with forked workers, where the
     start does not show. perflint speaks where it knows that the start shows in a pass: workers are spawned, the data
-    set is a small one (with more than two workers, or for an evaluation), batches are samples of a graph, or one call
-    builds the loaders of training and evaluation for whatever data set it is given. It is silent where the program
-    tells the dataset the epoch and where the number of workers is 0 by default. Memory: persistent workers of a
-    validation loader stay alive while training runs.
+    set is a tiny one (MNIST), or a small one (CIFAR) that is run through for an evaluation, batches are samples of a
+    graph, or one call builds the loaders of training and evaluation for whatever data set it is given. It is silent
+    where the program tells the dataset the epoch and where the number of workers is 0 by default. Memory: persistent
+    workers of a validation loader stay alive while training runs.
 
     Fix safety
     Unsafe: what the dataset is told between epochs (`dataset.set_epoch`) no longer reaches workers that stay, the
@@ -171,14 +171,14 @@ def _is_worth_keeping(call: ast.Call, ctx: Context, *, samples: bool = False) ->
     """
     loops = runs(call, ctx)
     asked = is_hook(call, ctx, "train_dataloader", "val_dataloader")
+    if is_hook(call, ctx, "test_dataloader", "predict_dataloader"):
+        return False
     if not (any(loop.again for loop in loops) if loops else asked or is_repeated(call, ctx)):
         return False
     if (samples and not asked) or _spawns(call, ctx):
         return True
-    if is_small(call, ctx):
-        # One or two forked workers show in a pass of seconds, in an evaluation for one, not in one of a minute.
-        few = is_constant(option(call, "num_workers"), 1) or is_constant(option(call, "num_workers"), 2)
-        return not few or is_tiny(call, ctx) or any(use(loop, ctx) == "look" for loop in loops)
+    if is_tiny(call, ctx) or (is_small(call, ctx) and any(use(loop, ctx) == "look" for loop in loops)):
+        return True
     return purpose(call, ctx) == "" and {use(loop, ctx) for loop in loops if loop.again} >= {"train", "look"}
 
 
