@@ -152,12 +152,21 @@ def _hands_on(node: ast.Call, others: list[ast.Call], ctx: Context) -> bool:
     once per step, not once per sample of it.
     """
     parent = ctx.tree.parent(node)
-    to_numpy = isinstance(parent, ast.Attribute) and parent.attr == "numpy"
+    to_numpy = (isinstance(parent, ast.Attribute) and parent.attr == "numpy") or _becomes_array(parent, ctx)
     if in_forward(node, ctx):
         return to_numpy or isinstance(parent, ast.Return)
     if ctx.role(node) == "train":
         return _is_iterated(node, ctx) or (not others and to_numpy)
     return not others or len([loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]) < 2
+
+
+def _becomes_array(statement: ast.AST | None, ctx: Context) -> bool:
+    """`values = values.cpu()`, and later `values.numpy()`."""
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    definition = ctx.inference.flow.definition_at(target) if isinstance(target, ast.Name) else None
+    uses = ctx.inference.flow.uses_of(definition) if definition is not None else ()
+    parents = (ctx.tree.parent(use) for use in uses)
+    return any(isinstance(outer, ast.Attribute) and outer.attr == "numpy" for outer in parents)
 
 
 def _is_iterated(node: ast.expr, ctx: Context) -> bool:
