@@ -13,6 +13,8 @@ from ._loops import names_in
 from ._waits import READ_NAMES, certainty_on_device, device_read, is_exceptional, works_on_host
 
 _PAIRING = ("enumerate", "zip", "reversed", "tqdm")
+#: Arguments of a `range` whose turns are one apart.
+_FIRST_AND_LAST = 2
 _SIZES = ("size", "shape")
 _WHOLE_ROWS = ("cpu", "to", "tolist")
 
@@ -45,6 +47,8 @@ def _gone_through(loop: ast.For, ctx: Context) -> str | None:
     turns = loop.iter
     while isinstance(turns, ast.Call) and isinstance(turns.func, ast.Name) and turns.args:
         name = turns.func.id
+        if name == "range" and len(turns.args) > _FIRST_AND_LAST:
+            return None  # chunks, not elements
         if name == "range":
             return _sized(turns.args[1] if len(turns.args) > 1 else turns.args[0], ctx)
         if name not in _PAIRING:
@@ -88,8 +92,7 @@ def _body(loop: ast.For, ctx: Context) -> Iterator[ast.AST]:
     """The nodes of one turn; not those of loops in it, which are looked at by themselves."""
     for statement in loop.body:
         for node in ctx.walk(statement):
-            around = next((outer for outer in ctx.loops(node)), None) if isinstance(node, ast.expr) else loop
-            if around is loop:
+            if not isinstance(node, (ast.expr, ast.stmt)) or next(iter(ctx.loops(node)), None) is loop:
                 yield node
 
 
