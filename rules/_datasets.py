@@ -263,6 +263,15 @@ def _is_named(ref: Ref, names: frozenset[str], ctx: Context) -> bool:
     return any(base in names for base in ctx.program.resolver.base_names(ref))
 
 
+def is_of_notebook(call: ast.Call, ctx: Context) -> bool:
+    """Whether the data set's class stands in the notebook itself, where workers that are spawned do not find it."""
+    dataset = option(call, "dataset")
+    if dataset is None or not ctx.path.endswith(".ipynb"):
+        return False
+    refs = [ref for origin in datasets_of(dataset, ctx) for ref in ctx.refs(origin)]
+    return any(ref.kind == INSTANCE and ref.path == ctx.path for ref in refs)
+
+
 def is_moved(call: ast.Call, ctx: Context) -> bool:
     """Whether the data that a loader samples from is moved to the device where the loader is made: a worker that is
     forked could not read it there.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule
 
-from ._datasets import is_moved, needs_workers
+from ._datasets import is_moved, is_of_notebook, needs_workers
 from ._epochs import runs, use
 from ._loaders import LOADER_NAMES, SAMPLERS, is_plain_loader, is_sampling_loader, option, purpose, workers
 
@@ -28,7 +28,8 @@ class LoaderWithoutWorkers(Rule):
     the cost of starting them is 100 times the work. perflint speaks where making a batch is known to be work: a sample
     is read from a file, decoded, augmented or tokenized each time it is asked for, the collate function decodes or
     augments, rows are transformed lazily or stream in, or a subgraph is cut out. It is silent where the items are plain
-    look-ups, where it cannot see the dataset, for iterable datasets, and for loaders that no training runs through.
+    look-ups, where it cannot see the dataset, for iterable datasets, for loaders that no training runs through, and
+    for a dataset whose class stands in a notebook (workers that are spawned do not find it there).
 
     Fix safety
     Unsafe, always: augmentation draws from per-worker random seeds (values change with the number of workers),
@@ -55,6 +56,8 @@ class LoaderWithoutWorkers(Rule):
             return  # a look at the data, or an evaluation
         if not loops and ctx.scope(node).function == "<module>":
             return  # a script that shows no use for it
+        if is_of_notebook(node, ctx):
+            return
         if is_moved(node, ctx) if samples else not needs_workers(node, ctx):
             return
         yield self.finding(

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule, loaders
+from perflint.api import Applicability, CallFacts, Calls, Confidence, Context, Finding, Fix, Impact, Rule, loaders
 
 from ._datasets import hands_samples_on, moves_to_device, needs_workers
 from ._epochs import Run, called_in, calls_in, is_hook, runs, use
@@ -16,6 +16,7 @@ from ._loaders import LOADER_NAMES, is_plain_loader, is_zero, option, purpose, u
 _MOVES = re.compile(
     r"^(?:to|cuda|Variable|type|xpu)$|device|cuda|gpu|^set_input$|^feed_data$|^prepare_inputs?$|^send_to"
 )
+_CONVERSIONS = frozenset({"float", "double", "half", "long", "int"})
 _PREPARERS = ("prepare", "prepare_data_loader", "setup_dataloaders", "LightningModule", "deepspeed")
 
 
@@ -34,10 +35,11 @@ class UnpinnedLoader(Rule):
     When to leave it
     Programs that run on the CPU or on MPS, datasets that hand out device tensors, and loops in which Hugging Face's
     `Trainer` builds the loader (it pins by default): perflint is silent there, and also about loaders that are run
-    through once for an evaluation, collate functions that make no tensors, loops that move nothing, and loaders without
-    workers unless their samples are known to be work (then workers come first). Custom batch classes without a
-    `pin_memory` method are returned unpinned, so nothing is gained. Pinned batches take page-locked memory:
-    prefetch factor x workers x batch size. Batches of a few kilobytes gain little.
+    through once for an evaluation, collate functions that make no tensors, loops that move nothing or convert first
+    (`batch.float().to(device)` moves the copy that `float` makes), and loaders without workers unless their samples are
+    known to be work (then workers come first). Custom batch classes without a `pin_memory` method are returned
+    unpinned, so nothing is gained. Pinned batches take page-locked memory: prefetch factor x workers x batch size.
+    Batches of a few kilobytes gain little.
 
     Fix safety
     Safe with a literal number of workers, the default collate function and a dataset in sight: values, order and random
@@ -124,7 +126,18 @@ def _moves(run: Run, ctx: Context) -> bool:
         *calls_in(run, ctx),
         *(call for scope in called_in(run, ctx) for call in ctx.program.function(scope).calls),
     ]
-    return any(_MOVES.search(_last(call.func)) for call in calls)
+    return any(_MOVES.search(_last(call.func)) for call in calls) and not any(_makes_anew(call) for call in calls)
+
+
+def _makes_anew(call: CallFacts) -> bool:
+    """Whether a call makes a tensor in pageable memory of a batch: `from_numpy(array)`, `x.float().to()`."""
+    func = call.func
+    if func == "torch.Tensor" or _last(func) == "from_numpy":
+        return True
+    if not (isinstance(func, tuple) and func[0] == "attr" and _MOVES.search(str(func[2]))):
+        return False
+    inner = func[1]
+    return isinstance(inner, tuple) and inner[0] == "call" and _last(inner[1]) in _CONVERSIONS
 
 
 def _last(func: object) -> str:
