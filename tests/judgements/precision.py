@@ -39,9 +39,11 @@ _COMMIT = re.compile(r"[0-9a-f]{8,}")
 
 
 class Noted(TypedDict):
-    """What a run over one tree gave: how often each rule fires, and the judged places where it no longer does."""
+    """What a run over one tree gave: how often each rule fires, and the places judged until then where it does, or no
+    longer does."""
 
     findings: dict[str, int]
+    there: list[tuple[str, str, int]]
     gone: list[tuple[str, str, int]]
 
 
@@ -101,9 +103,13 @@ def record(folders: Iterable[Path]) -> None:
             continue
         places = findings(tree, None)
         there = {(place.rule, place.path, place.line) for place in places}
-        gone = sorted({(row.rule, row.path, row.line) for row in mine} - there)
+        judged = {(row.rule, row.path, row.line) for row in mine}
         counts = Counter(place.rule for place in places)
-        noted[name] = {"findings": dict(sorted(counts.items())), "gone": gone}
+        noted[name] = {
+            "findings": dict(sorted(counts.items())),
+            "there": sorted(judged & there),
+            "gone": sorted(judged - there),
+        }
         STANDING.write_text(_lines(noted), encoding="utf-8")
         print(name, len(places), flush=True)
 
@@ -117,14 +123,16 @@ class Record:
     def __init__(self, rows: list[Judged], noted: dict[str, Noted]) -> None:
         self.noted = noted
         self.gone = {(tree, *place) for tree, item in noted.items() for place in item["gone"]}
-        self.rows = [row for row in rows if row.tree in noted]
-        self.elsewhere = [row for row in rows if row.tree not in noted]
+        self.there = {(tree, *place) for tree, item in noted.items() for place in item["there"]}
+        seen = self.there | self.gone
+        self.rows = [row for row in rows if (row.tree, row.rule, row.path, row.line) in seen]
+        self.elsewhere = [row for row in rows if (row.tree, row.rule, row.path, row.line) not in seen]
 
     def found(self, rule: str, tree: str) -> int:
         return self.noted[tree]["findings"].get(rule, 0)
 
     def is_there(self, row: Judged) -> bool:
-        return (row.tree, row.rule, row.path, row.line) not in self.gone
+        return (row.tree, row.rule, row.path, row.line) in self.there
 
     def tally(self, rule: str, *, packages: bool | None = None) -> Tally:
         """The findings of a rule in packages, in training repositories, or in both."""
@@ -175,7 +183,7 @@ def _page(record: Record, rules: tuple[type[Rule], ...]) -> Iterator[str]:
     )
     if record.elsewhere:
         yield ""
-        yield f"{len(record.elsewhere)} more were judged in trees that were not run again; they do not count."
+        yield f"{len(record.elsewhere)} more were judged where perflint was not run again since; they do not count."
     yield ""
     yield from _under(record, rules)
     yield "## By rule"

@@ -20,8 +20,12 @@ def test_share_counts_what_stands() -> None:
         precision.Judged("absent-1.0", "a.py", 3, "TPL101", right=True),
     ]
     noted: dict[str, precision.Noted] = {
-        "timm-1.0": {"findings": {"TPL101": 5}, "gone": [("TPL101", "a.py", 3)]},
-        "other-1234abcd": {"findings": {"TPL101": 1}, "gone": []},
+        "timm-1.0": {
+            "findings": {"TPL101": 5},
+            "there": [("TPL101", "a.py", 1), ("TPL101", "a.py", 2)],
+            "gone": [("TPL101", "a.py", 3)],
+        },
+        "other-1234abcd": {"findings": {"TPL101": 1}, "there": [("TPL101", "a.py", 3)], "gone": []},
     }
     record = precision.Record(rows, noted)
     assert record.tally("TPL101", packages=True) == (5, 2, 1)
