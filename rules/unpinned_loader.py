@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from perflint.api import Applicability, CallFacts, Calls, Confidence, Context, Finding, Fix, Impact, Rule, loaders
 
-from ._datasets import hands_samples_on, moves_to_device, needs_workers
+from ._datasets import hands_samples_on, is_of_notebook, moves_to_device, needs_workers
 from ._epochs import Run, called_in, calls_in, is_hook, runs, use
 from ._loaders import LOADER_NAMES, is_plain_loader, is_zero, option, purpose, uses_accelerator, workers
 
@@ -63,7 +63,7 @@ class UnpinnedLoader(Rule):
         count = option(node, "num_workers")
         staffed = "none" if count is not None and is_zero(count, ctx) else workers(node)
         evaluates = purpose(node, ctx) == "eval"
-        if staffed == "none" and (evaluates or not needs_workers(node, ctx)):
+        if staffed == "none" and (evaluates or is_of_notebook(node, ctx) or not needs_workers(node, ctx)):
             return  # pinning would run on the main thread, where it costs about what it saves
         yield self.finding(
             node,
