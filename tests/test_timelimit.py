@@ -16,6 +16,7 @@ from perflint import parallel, run, timelimit
 from perflint.cli.app import run as command_line
 from perflint.context import Context
 from perflint.discovery import discover
+from perflint.facts.sharing import Sharing
 from perflint.facts.summary import MODULE, Summary
 from perflint.finding import Finding, Impact, Report
 from perflint.program.refs import Refs, Scope
@@ -171,10 +172,10 @@ def test_what_hears_no_signal_is_ended_with_its_process(project: Path, monkeypat
 def test_a_slow_survey_costs_one_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from perflint.facts.survey import survey
 
-    def slow(module: ast.Module, lines: object) -> Summary:
+    def slow(module: ast.Module, lines: list[str], sharing: Sharing | None) -> Summary:
         if getattr(module.body[0], "name", "") == "endless":
             for_ever()
-        return survey(module, lines)  # type: ignore[arg-type]
+        return survey(module, lines, sharing)
 
     monkeypatch.setattr("perflint.run.worker.survey", slow)
     report = checked()

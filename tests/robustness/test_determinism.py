@@ -88,7 +88,7 @@ def test_a_file_by_itself_and_trees_that_are_not_kept_change_nothing(
     whole = found(".")
     for name in random.Random(7).sample(sorted({one.path for one in whole.findings}), 8):
         assert found(name).findings == tuple(one for one in whole.findings if one.path == name)
-    monkeypatch.setattr(run, "_KEPT_BYTES", 0)
+    monkeypatch.setattr("perflint.run.texts._KEPT_BYTES", 0)
     assert found(".") == whole
 
 
