@@ -48,6 +48,8 @@ def verify(folder: Path, *arguments: str, **variables: str) -> subprocess.Popen[
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # What starts the tests may ignore it, as nohup does, and a process inherits that.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
 
 
