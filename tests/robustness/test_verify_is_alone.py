@@ -49,7 +49,7 @@ def verify(folder: Path, *arguments: str, **variables: str) -> subprocess.Popen[
         stderr=subprocess.PIPE,
         text=True,
         # What starts the tests may ignore it, as nohup does, and a process inherits that.
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
     )
 
 
