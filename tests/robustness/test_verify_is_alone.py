@@ -40,6 +40,15 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def heed_signals() -> None:
+    """What starts the tests may ignore some, as nohup does and a shell in the background, and that is inherited."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+
+
 def verify(folder: Path, *arguments: str, **variables: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "perflint", "verify", *arguments, "--device", "cpu"],
@@ -48,8 +57,7 @@ def verify(folder: Path, *arguments: str, **variables: str) -> subprocess.Popen[
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # What starts the tests may ignore it, as nohup does, and a process inherits that.
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
+        preexec_fn=heed_signals,  # noqa: PLW1509 - no threads here
     )
 
 
@@ -68,7 +76,7 @@ def running_with(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_leaves_no_process_behind(project: Path, number: signal.Signals) -> None:
     (project / "bench.py").write_text(
         "import pathlib, subprocess, sys, time\n"
