@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
-from perflint.api import Context, Tag, callee_name, tensors
+from perflint.api import Context, FunctionFacts, Tag, callee_name, last_name, tensors
 
 #: Methods of models that run them, besides calling them.
 FORWARD_METHODS = frozenset(
     "forward run_with_cache encode encode_image encode_text encode_prompt get_image_features get_text_features "
     "forward_features extract_features get_features embed".split()
+)
+#: Names of calls that draw numbers, and of those that change a model: after them, the same call gives something else.
+DRAWS = frozenset("rand randn randint sample shuffle multinomial choice normal dropout permutation randperm".split())
+CHANGES = frozenset(
+    "load_state_dict train step fit update prune quantize merge copy_ add_ mul_ apply half register_forward_hook "
+    "add_hook set_adapter requires_grad_ reset unload push append forward_".split()
 )
 #: What gives the same for the same input and costs little to read through.
 _PURE = frozenset(
@@ -51,6 +58,23 @@ def is_method_of_values(func: ast.Name | ast.Attribute) -> bool:
 
 def arguments(node: ast.Call) -> list[ast.expr]:
     return [*node.args, *(item.value for item in node.keywords)]
+
+
+def arguments_by_name(call: ast.Call, facts: FunctionFacts) -> dict[str, ast.expr]:
+    """The arguments of a call by the names of the parameters; those behind a star are left out."""
+    names = [param.name.lstrip("=") for param in facts.params if not param.name.startswith("*")]
+    if facts.in_class and names[:1] in (["self"], ["cls"]) and not _is_of_class(call, facts):
+        names = names[1:]
+    given = itertools.takewhile(lambda item: not isinstance(item, ast.Starred), call.args)
+    found = dict(zip(names, given))
+    found.update((item.arg, item.value) for item in call.keywords if item.arg is not None)
+    return found
+
+
+def _is_of_class(call: ast.Call, facts: FunctionFacts) -> bool:
+    """`Base.method(self, x)`."""
+    func = call.func
+    return isinstance(func, ast.Attribute) and last_name(func.value) == facts.in_class.rpartition(".")[2]
 
 
 def is_pure(call: ast.Call, ctx: Context) -> bool:

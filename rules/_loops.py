@@ -66,3 +66,8 @@ def is_timing(node: ast.AST) -> bool:
 def _is_timer(func: ast.expr) -> bool:
     """`benchmark.Timer` of `torch.utils`."""
     return isinstance(func, ast.Attribute) and func.attr == "Timer" and "benchmark" in names_in(func.value)
+
+
+def is_forever(loop: ast.stmt) -> bool:
+    """A service loop: what it calls answers a world that changes."""
+    return isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant)

@@ -14,6 +14,8 @@ from perflint.api import (
     Context,
     Finding,
     Impact,
+    Kind,
+    LoopFacts,
     Ref,
     Rule,
     Scope,
@@ -28,6 +30,7 @@ from perflint.api import (
 )
 
 from ._compiling import is_compile_call
+from ._forwards import arguments_by_name
 
 #: Modules of torch.nn that are no single operation, and losses, which are large over a vocabulary.
 _NOT_SINGLE = ("Sequential", "Transformer", "LSTM", "GRU", "RNN", "Loss", "Module", "DataParallel", "Softmax")
@@ -101,11 +104,8 @@ def _single(node: ast.expr, ctx: Context) -> str | None:
     if kind.path and "Loss" in kind.qualified:
         return None
     if kind.path:
-        return (
-            f"`{kind.qualified}`, a few operations,"
-            if _is_small(Ref(INSTANCE, kind.path, kind.qualified), ctx)
-            else None
-        )
+        made = Ref(INSTANCE, kind.path, kind.qualified)
+        return f"`{kind.qualified}`, a few operations," if _is_small(made, ctx, held=_held(node, made, ctx)) else None
     return f"one `{last(kind.qualified)}`" if _is_layer(kind.qualified) else None
 
 
@@ -118,24 +118,63 @@ def _is_layer(dotted: str) -> bool:
     )
 
 
-def _is_small(ref: Ref, ctx: Context, depth: int = 2) -> bool:
-    """Whether a class of the project has a forward of a few calls, of single layers or of modules as small."""
+def _held(node: ast.expr, made: Ref, ctx: Context) -> frozenset[str]:
+    """The attributes of a wrapper for which it is given a layer, or a module of a few operations, where it is made."""
+    origins = ctx.inference.origins(node)
+    init = ctx.program.resolver.method(made, "__init__")
+    if len(origins) != 1 or not isinstance(origins[0], ast.Call) or init is None or not init.path:
+        return frozenset()
+    summary = ctx.program.summaries[init.path]
+    facts = summary.functions[init.name]
+    given = arguments_by_name(origins[0], facts)
+    set_once = {
+        name: settings[0][0]
+        for name, settings in summary.classes[facts.in_class].attributes.items()
+        if len(settings) == 1 and settings[0][1] == init.name
+    }
+    return frozenset(
+        f"self.{name}"
+        for name, value in set_once.items()
+        if isinstance(value, str) and value in given and _is_small_kind(ctx.kind(given[value]), ctx)
+    )
+
+
+def _is_small_kind(kind: Kind, ctx: Context) -> bool:
+    if kind.tag is not Tag.MODULE or not kind.qualified:
+        return False
+    return _is_small(Ref(INSTANCE, kind.path, kind.qualified), ctx, 1) if kind.path else _is_layer(kind.qualified)
+
+
+def _is_small(ref: Ref, ctx: Context, depth: int = 2, held: frozenset[str] = frozenset()) -> bool:
+    """Whether a class of the project has a forward of a few calls, of single layers or of modules as small. The
+    attributes in `held` are known to be such.
+    """
     forward = ctx.program.resolver.method(ref, "forward")
     if forward is None or not forward.path:
         return False
     scope = Scope(forward.path, forward.name)
     facts = ctx.program.function(scope)
-    if facts.loops or len(facts.calls) > _CALLS:
+    if len(facts.calls) > _CALLS or not all(_is_bookkeeping(loop) for loop in facts.loops):
         return False
-    layers = 0
+    layers = set()
     for call in facts.calls:
         if not (isinstance(call.func, str) and call.func.startswith("self.")):
+            continue
+        if call.func in held:
+            layers.add(call.func)
             continue
         refs = ctx.program.refs(call.func, scope)
         if not refs or not all(_is_small_part(item, ctx, depth) for item in refs):
             return False
-        layers += any(item.kind != FUNCTION for item in refs)
-    return layers <= _LAYERS
+        if any(item.kind != FUNCTION for item in refs):
+            layers.add(call.func)
+    return len(layers) <= _LAYERS
+
+
+def _is_bookkeeping(loop: LoopFacts) -> bool:
+    """A loop through a dict."""
+    made = loop.iterable
+    return isinstance(made, tuple) and made[0] == "call" and isinstance(made[1], str) and made[1].endswith(".items")
 
 
 def _is_small_part(ref: Ref, ctx: Context, depth: int) -> bool:

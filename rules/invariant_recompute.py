@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Heat, Impact, Loops, Rule, Scope, Tag, is_test, tensors
 
-from ._forwards import arguments, is_forward, is_pure
-from ._loops import is_timing, names_in, starts_afresh, trains_inside
+from ._forwards import CHANGES, DRAWS, arguments, is_forward
+from ._loops import is_forever, is_timing, names_in, starts_afresh, trains_inside
+from ._unchanged import is_fixed, is_touched, objects_in
 from ._wording import short_call
 
 _MODELS = (
@@ -23,12 +24,6 @@ _MODELS = (
     "reference_model",
 )
 _MAKERS = ("meshgrid", "linspace", "arange", "outer", "logspace", "tril_indices", "triu_indices")
-_RANDOM = frozenset("rand randn randint sample shuffle multinomial choice normal dropout permutation randperm".split())
-_CHANGES = frozenset(
-    "load_state_dict train step fit update prune quantize merge copy_ add_ mul_ apply half register_forward_hook "
-    "add_hook set_adapter requires_grad_ reset unload push append forward_".split()
-)
-_DEEP = 4
 
 
 class InvariantRecompute(Rule):
@@ -58,7 +53,7 @@ class InvariantRecompute(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, (ast.For, ast.AsyncFor, ast.While))
-        if is_test(ctx.path) or _is_forever(node) or is_timing(node) or starts_afresh(node):
+        if is_test(ctx.path) or is_forever(node) or is_timing(node) or starts_afresh(node):
             return
         # Most calls depend on what the loop sets, which costs less to see than what they call.
         calls = [
@@ -79,11 +74,6 @@ class InvariantRecompute(Rule):
                 confidence=None if certain else Confidence.MEDIUM,
                 related=(ctx.hop(node, "the loop"),),
             )
-
-
-def _is_forever(loop: ast.stmt) -> bool:
-    """A service loop: what it calls answers a world that changes."""
-    return isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant)
 
 
 def _calls(loop: ast.For | ast.AsyncFor | ast.While, ctx: Context) -> Iterator[ast.Call]:
@@ -149,7 +139,7 @@ def _runs_a_model(call: ast.Call, ctx: Context) -> bool:
     runs = False
     for item in facts.calls:
         dotted = item.func if isinstance(item.func, str) else ""
-        if dotted.rpartition(".")[2] in _RANDOM or dotted.rpartition(".")[2] in _CHANGES:
+        if dotted.rpartition(".")[2] in DRAWS | CHANGES:
             return False
         if dotted in names and _is_given_module(dotted, call, facts.params, ctx):
             runs = runs or ctx.program.grad_off(scope, item.context)
@@ -172,57 +162,10 @@ def _is_given_module(name: str, call: ast.Call, params: tuple[object, ...], ctx:
 def _is_unchanging(call: ast.Call, loop: ast.stmt, ctx: Context) -> bool:
     """Whether nothing the call depends on is set, changed or handed to others in the loop."""
     given = arguments(call)
-    if not all(_is_fixed(item, loop, ctx, _DEEP) for item in given):
+    if not all(is_fixed(item, loop, ctx) for item in given):
         return False
     if is_forward(call, ctx):
         given = [*given, call.func]
-        if not _is_fixed(call.func, loop, ctx, _DEEP):
+        if not is_fixed(call.func, loop, ctx):
             return False
-    return not _is_touched({name for item in given for name in _objects(item)}, call, loop, ctx)
-
-
-def _is_fixed(node: ast.expr, loop: ast.stmt, ctx: Context, depth: int) -> bool:
-    """Whether an expression has the same value on every turn, seen through names that the loop sets to the same."""
-    flow = ctx.inference.flow
-    if flow.is_invariant(node, loop, lambda call: is_pure(call, ctx)):
-        return True
-    if not isinstance(node, ast.Name) or depth == 0:
-        return False
-    made = flow.definitions(node)
-    if len(made) != 1 or made[0].path or made[0].value is None or not isinstance(made[0].node, ast.Assign):
-        return False
-    return _is_fixed(made[0].value, loop, ctx, depth - 1)
-
-
-def _objects(node: ast.expr) -> Iterator[str]:
-    """Names in an argument that stand for objects others may change."""
-    if isinstance(node, ast.Name):
-        yield node.id
-    elif isinstance(node, ast.Attribute):
-        yield node.attr
-
-
-def _is_touched(names: set[str], call: ast.Call, loop: ast.stmt, ctx: Context) -> bool:
-    """Whether another call in the loop may change one of the objects: it is its receiver, or is given it."""
-    for other in ctx.tree.walk(loop):
-        if not isinstance(other, ast.Call) or other is call:
-            continue
-        given = [item for item in arguments(other) if not names.isdisjoint(_objects(item))]
-        changed = _changes_receiver(other, names)
-        if not (given or changed) or ctx.text(other.func) == ctx.text(call.func):
-            continue
-        if changed:
-            return True
-        if not is_forward(other, ctx) and not is_pure(other, ctx) and any(_may_change(item, ctx) for item in given):
-            return True
-    return False
-
-
-def _changes_receiver(call: ast.Call, names: set[str]) -> bool:
-    func = call.func
-    return isinstance(func, ast.Attribute) and func.attr in _CHANGES and not names.isdisjoint(names_in(func.value))
-
-
-def _may_change(item: ast.expr, ctx: Context) -> bool:
-    """Whether handing it on may change it: numbers, strings and devices cannot."""
-    return ctx.kind(item).tag not in (Tag.NUMBER, Tag.STRING, Tag.DEVICE, Tag.DTYPE, Tag.NONE, Tag.TOKENIZER)
+    return not is_touched({name for item in given for name in objects_in(item)}, call, loop, ctx)

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, callee_name, is_test
 
+from ._behind import Behind, forward_behind, is_changed, runs_every_turn
 from ._forwards import FORWARD_METHODS, arguments, is_forward, is_method_of_values, is_pure
-from ._loops import is_timing, names_in
+from ._loops import is_forever, is_timing, names_in, starts_afresh, trains_inside
 
 _SWITCHES = frozenset(
     "train load_state_dict step update fuse quantize disable_adapter enable_adapter set_adapter merge_adapter apply "
@@ -21,7 +22,7 @@ _DEEP = 4
 
 
 class RepeatedForward(Rule):
-    """The same module is called twice with the same input in one function, with gradients off.
+    """The same module is run twice on the same input in one function, itself or in a helper, with gradients off.
 
     Why it is slow
     A forward is the dearest thing in evaluation code. Run under `no_grad` in evaluation mode it gives the same result
@@ -29,13 +30,15 @@ class RepeatedForward(Rule):
 
     What to write instead
     Keep the first result and use it twice. Where different layers are wanted, take all of them from one run, with the
-    names that are needed as a filter.
+    names that are needed as a filter: a helper that runs the model and picks one layer runs it once for each layer of
+    the loop that calls it.
 
     When to leave it
     Where the second result may differ: dropout left on, batch statistics being updated, augmentation, views of a
     contrastive loss, a second pass of sharpness-aware optimizers, adapters or hooks switched in between, weights
     changed in between; and where the time itself is measured. perflint is silent there, and where the function
-    neither switches gradients off nor the module to evaluation.
+    neither switches gradients off nor the module to evaluation. Of a helper it must be plain which parameters and
+    attributes its forward depends on.
 
     Fix safety
     There is no automatic fix: that a module gives the same twice cannot be proven from the source.
@@ -49,31 +52,57 @@ class RepeatedForward(Rule):
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         if is_test(ctx.path):
             return
-        runs = [
+        calls = [
             part
             for statement in node.body
             for part in ctx.walk(statement)
             if isinstance(part, ast.Call) and _may_run(part) and not _is_thrown_away(part, ctx)
         ]
-        runs = _written_twice(runs, ctx)
-        if not runs or is_timing(node):
+        twice = _written_twice(calls, ctx)
+        looped = [call for call in calls if ctx.loops(call) and isinstance(call.func, (ast.Name, ast.Attribute))]
+        if not (twice or looped) or is_timing(node):
             return
-        runs = [run for run in runs if is_forward(run, ctx)]
-        runs.sort(key=lambda run: (run.lineno, run.col_offset))
+        for call in looped:
+            yield from self._on_every_turn(call, ctx)
+        yield from self._once_more(twice, node, ctx)
+
+    def _once_more(self, twice: list[ast.Call], function: ast.AST, ctx: Context) -> Iterator[Finding]:
+        runs = [(run, forward_behind(run, ctx)) for run in twice]
+        runs = [(run, behind) for run, behind in runs if behind is not None or is_forward(run, ctx)]
+        runs.sort(key=lambda item: (item[0].lineno, item[0].col_offset))
         told: set[str] = set()
-        for first, second in itertools.combinations(runs, 2):
+        for (first, _), (second, behind) in itertools.combinations(runs, 2):
             meant = _meant(second, ctx)
-            if meant in told or not _is_same(first, second, node, ctx):
+            if meant in told or not _is_same(first, second, behind, function, ctx):
                 continue
             told.add(meant)
+            again = "again" if behind is None else f"again inside, `{behind.func}`"
             yield self.finding(
                 second,
                 ctx,
-                f"`{ctx.text(second)}` runs the same forward again: line {first.lineno} has its result already.",
+                f"`{ctx.text(second)}` runs the same forward {again}: line {first.lineno} has its result already.",
                 advice=f"Keep the result of line {first.lineno} and use it here.",
-                confidence=None if ctx.grad_off(second) else Confidence.MEDIUM,
-                related=(ctx.hop(first, "first run here"),),
+                confidence=None if behind is None and ctx.grad_off(second) else Confidence.MEDIUM,
+                related=(ctx.hop(first, "first run here"), *(() if behind is None else (behind.place,))),
             )
+
+    def _on_every_turn(self, call: ast.Call, ctx: Context) -> Iterator[Finding]:
+        """A function that runs the same forward on every turn, and does something else with its result each time."""
+        loop = ctx.loops(call)[0]
+        if is_forever(loop) or starts_afresh(loop):
+            return
+        behind = forward_behind(call, ctx)
+        if behind is None or not runs_every_turn(call, behind, loop, ctx) or trains_inside(loop, ctx):
+            return
+        yield self.finding(
+            call,
+            ctx,
+            f"`{ctx.text(call)}` runs the same forward inside, `{behind.func}`, on every turn of this loop: what it "
+            "is given never changes there.",
+            advice=f"Run `{behind.func}` once before the loop, and take from its result what each turn needs.",
+            confidence=Confidence.MEDIUM,
+            related=(ctx.hop(loop, "the loop"), behind.place),
+        )
 
 
 def _may_run(call: ast.Call) -> bool:
@@ -114,18 +143,18 @@ def _is_thrown_away(call: ast.Call, ctx: Context) -> bool:
     return isinstance(parent, ast.Expr)
 
 
-def _is_same(first: ast.Call, second: ast.Call, function: ast.AST, ctx: Context) -> bool:
+def _is_same(first: ast.Call, second: ast.Call, behind: Behind | None, function: ast.AST, ctx: Context) -> bool:
     """Whether both give the same: same text and meaning, on one way through the code, and nothing switched between."""
     if _meant(first, ctx) != _meant(second, ctx):
         return False
-    if not all(_only_evaluates(run, function, ctx) for run in (first, second)):
+    if behind is None and not all(_only_evaluates(run, function, ctx) for run in (first, second)):
         return False
     if not _comes_before(first, second, ctx) or _withs(first, ctx) != _withs(second, ctx):
         return False
     pairs = zip([first.func, *arguments(first)], [second.func, *arguments(second)])
     if not all(_means_the_same(one, other, ctx, _DEEP) for one, other in pairs):
         return False
-    return not _is_switched(first, second, function, ctx)
+    return not _is_switched(first, second, behind, function, ctx)
 
 
 def _only_evaluates(call: ast.Call, function: ast.AST, ctx: Context) -> bool:
@@ -144,9 +173,12 @@ def _only_evaluates(call: ast.Call, function: ast.AST, ctx: Context) -> bool:
 
 def _comes_before(first: ast.Call, second: ast.Call, ctx: Context) -> bool:
     """Whether the first has always run when the second does: its block is one of those around the second."""
-    if ctx.loops(first) and ctx.loops(first) != ctx.loops(second)[-len(ctx.loops(first)) :]:
-        return False
+    loops = ctx.loops(first)
     one, other = ctx.tree.statement_of(first), ctx.tree.statement_of(second)
+    if loops and loops != ctx.loops(second)[-len(loops) :]:
+        if not (_always_turns(loops[0]) and one in loops[0].body):
+            return False
+        one = loops[0]
     if one is other:
         return not any(isinstance(outer, (ast.IfExp, ast.BoolOp)) for outer in ctx.tree.ancestors(first))
     block = ctx.tree.parent(one)
@@ -161,6 +193,11 @@ def _comes_before(first: ast.Call, second: ast.Call, ctx: Context) -> bool:
     if isinstance(block, (ast.With, ast.AsyncWith)):
         return one.lineno < other.lineno and ctx.tree.parent(block) in list(ctx.tree.ancestors(other))
     return False
+
+
+def _always_turns(loop: ast.stmt) -> bool:
+    """Whether a loop is over what is written there, so that its body has run when it is over."""
+    return isinstance(loop, ast.For) and isinstance(loop.iter, (ast.List, ast.Tuple)) and bool(loop.iter.elts)
 
 
 def _withs(node: ast.AST, ctx: Context) -> list[str]:
@@ -203,7 +240,7 @@ def _name_means_the_same(left: ast.Name, right: ast.Name, ctx: Context, depth: i
     return _means_the_same(one.value, other.value, ctx, depth - 1)
 
 
-def _is_switched(first: ast.Call, second: ast.Call, function: ast.AST, ctx: Context) -> bool:
+def _is_switched(first: ast.Call, second: ast.Call, behind: Behind | None, function: ast.AST, ctx: Context) -> bool:
     """Whether anything between the two may change the module or its input."""
     start, end = (first.end_lineno or 0, first.end_col_offset or 0), (second.lineno, second.col_offset)
     own = set(names_in(first.func))
@@ -216,15 +253,17 @@ def _is_switched(first: ast.Call, second: ast.Call, function: ast.AST, ctx: Cont
         if isinstance(part, ast.Call) and not is_forward(part, ctx) and own & set(_passed(part)):
             return True
         if isinstance(part, (ast.Subscript, ast.Attribute)) and isinstance(part.ctx, ast.Store):
-            if set(names_in(part)) & given or _is_part_of_model(part, first, ctx):
+            if set(names_in(part)) & given or _is_part_of_model(part, first, behind, ctx):
                 return True
         if isinstance(part, ast.AugAssign) and set(names_in(part.target)) & given:
             return True
     return False
 
 
-def _is_part_of_model(stored: ast.expr, run: ast.Call, ctx: Context) -> bool:
+def _is_part_of_model(stored: ast.expr, run: ast.Call, behind: Behind | None, ctx: Context) -> bool:
     """Whether what is stored to is the model, a part of it, or what holds it: `holder.model` is not `holder.other`."""
+    if behind is not None:
+        return is_changed(run, behind, [stored], ctx)
     while isinstance(stored, ast.Subscript):
         stored = stored.value
     func = run.func

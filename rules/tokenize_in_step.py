@@ -6,9 +6,22 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, Scope, Tag, callee_name, is_test
+from perflint.api import (
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Heat,
+    Impact,
+    Rule,
+    Scope,
+    Tag,
+    callee_name,
+    is_test,
+    modules,
+)
 
-_METHODS = ("encode", "encode_plus", "batch_encode_plus", "tokenize", "apply_chat_template")
+_METHODS = ("encode", "encode_plus", "batch_encode_plus", "tokenize", "apply_chat_template", "predict")
 _NAMES = ("tokenizer", "tok", "_tokenizer", "text_tokenizer", "bert_tokenizer", "clip_tokenizer")
 _TOKENIZER = re.compile(r"(?:^|_)tok(?:enizer)?s?$", re.IGNORECASE)
 #: What makes the text in the step itself: then there is nothing to tokenize beforehand.
@@ -26,7 +39,8 @@ class TokenizeInStep(Rule):
 
     What to write instead
     Tokenize once, before the loop (`dataset.map(...)`), or in the dataset or `collate_fn` of a loader with workers.
-    Text that is the same in every step (a prompt, an anchor) is tokenized before the loop.
+    Text that is the same in every step (a prompt, an anchor) is tokenized before the loop. A frozen
+    `SentenceTransformer` tokenizes inside `encode`: the embeddings of known texts are made once, before the loop.
 
     When to leave it
     Text that the step itself makes: reinforcement learning, generation, prompts for evaluation, chat templates over
@@ -43,9 +57,13 @@ class TokenizeInStep(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path) or not node.args or not _is_tokenizer_call(node, ctx):
+        if is_test(ctx.path) or not node.args or ctx.role(node) != "train":
             return
-        if ctx.role(node) != "train" or ctx.grad_off(node) or _makes_text(node, ctx):
+        # A frozen encoder of texts runs without gradients, and is the more worth running beforehand.
+        encodes = ctx.target(node.func) in modules.TEXT_ENCODERS
+        if not encodes and (not _is_tokenizer_call(node, ctx) or ctx.grad_off(node)):
+            return
+        if _makes_text(node, ctx):
             return
         constant = isinstance(node.args[0], ast.Constant)
         if not constant and not _is_in_step(node, ctx) and not _comes_from_step(node, ctx):
@@ -53,13 +71,20 @@ class TokenizeInStep(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node.func)}(...)` {ctx.heat(node).phrase} on the host, and the device waits for its tokens."
+            f"`{ctx.text(node.func)}(...)` {'tokenizes its texts' if encodes else ctx.heat(node).phrase} on the host"
+            f"{' and ' + ctx.heat(node).phrase if encodes else ''}, and the device waits for its tokens."
             + (" The text is the same each time." if constant else ""),
-            advice="Tokenize before the loop."
-            if constant
-            else "Tokenize before the loop, or in the dataset or collate function of a loader with workers.",
+            advice=_advice(encodes=encodes, constant=constant),
             confidence=Confidence.MEDIUM,
         )
+
+
+def _advice(*, encodes: bool, constant: bool) -> str:
+    if encodes:
+        return "Encode the texts once, before the loop, and keep the embeddings: the encoder does not change."
+    if constant:
+        return "Tokenize before the loop."
+    return "Tokenize before the loop, or in the dataset or collate function of a loader with workers."
 
 
 def _is_tokenizer_call(node: ast.Call, ctx: Context) -> bool:

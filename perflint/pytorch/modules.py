@@ -58,6 +58,9 @@ TOKENIZERS = words(
     "transformers.AutoProcessor.from_pretrained"
 )
 
+#: Methods of models that are given text: they tokenize it and run the model on it.
+TEXT_ENCODERS = words("sentence_transformers.SentenceTransformer.encode sentence_transformers.CrossEncoder.predict")
+
 #: Fields of model outputs that are 0-d tensors.
 SCALAR_FIELDS = words("loss lm_loss mc_loss aux_loss total_loss")
 

@@ -1,0 +1,60 @@
+"""What stays as it is in a loop, and what may be changed there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Context, Tag
+
+from ._forwards import CHANGES, arguments, is_forward, is_pure
+from ._loops import names_in
+
+_DEEP = 4
+
+
+def is_fixed(node: ast.expr, loop: ast.stmt, ctx: Context, depth: int = _DEEP) -> bool:
+    """Whether an expression has the same value on every turn, seen through names that the loop sets to the same."""
+    flow = ctx.inference.flow
+    if flow.is_invariant(node, loop, lambda call: is_pure(call, ctx)):
+        return True
+    if not isinstance(node, ast.Name) or depth == 0:
+        return False
+    made = flow.definitions(node)
+    if len(made) != 1 or made[0].path or made[0].value is None or not isinstance(made[0].node, ast.Assign):
+        return False
+    return is_fixed(made[0].value, loop, ctx, depth - 1)
+
+
+def objects_in(node: ast.expr) -> Iterator[str]:
+    """Names in an argument that stand for objects others may change."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Attribute):
+        yield node.attr
+
+
+def is_touched(names: set[str], call: ast.Call, loop: ast.stmt, ctx: Context) -> bool:
+    """Whether another call in the loop may change one of the objects: it is its receiver, or is given it."""
+    for other in ctx.tree.walk(loop):
+        if not isinstance(other, ast.Call) or other is call:
+            continue
+        given = [item for item in arguments(other) if not names.isdisjoint(objects_in(item))]
+        changed = _changes_receiver(other, names)
+        if not (given or changed) or ctx.text(other.func) == ctx.text(call.func):
+            continue
+        if changed:
+            return True
+        if not is_forward(other, ctx) and not is_pure(other, ctx) and any(_may_change(item, ctx) for item in given):
+            return True
+    return False
+
+
+def _changes_receiver(call: ast.Call, names: set[str]) -> bool:
+    func = call.func
+    return isinstance(func, ast.Attribute) and func.attr in CHANGES and not names.isdisjoint(names_in(func.value))
+
+
+def _may_change(item: ast.expr, ctx: Context) -> bool:
+    """Whether handing it on may change it: numbers, strings and devices cannot."""
+    return ctx.kind(item).tag not in (Tag.NUMBER, Tag.STRING, Tag.DEVICE, Tag.DTYPE, Tag.NONE, Tag.TOKENIZER)
