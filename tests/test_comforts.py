@@ -115,20 +115,28 @@ def until_it_waits(printed: IO[str]) -> str:
     raise AssertionError("".join(lines))
 
 
+def save(file: Path, text: str) -> None:
+    """Whole at once, as editors save: what watches never sees a file that is half written."""
+    whole = file.with_suffix(".saved")
+    whole.write_text(text)
+    whole.replace(file)
+
+
+@pytest.mark.usefixtures("heeded_signals")
 def test_a_change_is_checked_at_once(project: Path) -> None:
     file = project / "train.py"
-    file.write_text("x = 1\n")
+    save(file, "x = 1\n")
     with watching() as printed:
         assert "nothing found" in until_it_waits(printed)
-        file.write_text(HOT)
+        save(file, HOT)
         assert "train.py:8:9  TPL303" in until_it_waits(printed)
-        (project / "pyproject.toml").write_text('[tool.perflint]\nignore = ["TPL303"]\n')
+        save(project / "pyproject.toml", '[tool.perflint]\nignore = ["TPL303"]\n')
         assert "nothing found" in until_it_waits(printed)
-        (project / "pyproject.toml").write_text("[tool.perflint]\nignore = 3\n")
+        save(project / "pyproject.toml", "[tool.perflint]\nignore = 3\n")
         assert "ignore must be a list" in until_it_waits(printed)
-        (project / "pyproject.toml").write_text("")
+        save(project / "pyproject.toml", "")
         assert "TPL303" in until_it_waits(printed)
-        (project / "other.py").write_text(HOT)
+        save(project / "other.py", HOT)
         assert "other.py:8:9" in until_it_waits(printed)
         file.unlink()
         assert "train.py" not in until_it_waits(printed)

@@ -126,6 +126,7 @@ SCRIPT = textwrap.dedent(
 )
 
 
+@pytest.mark.usefixtures("heeded_signals")
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("moment", ["fsync", "fsync:named", "replace", "replace:named"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -16,7 +16,7 @@ import pytest
 
 from perflint.facts.survey import survey
 from perflint.finding import Confidence
-from perflint.kinds import Inference, Kind
+from perflint.kinds import Inference, Kind, Place, Tag
 from perflint.program.program import Program
 from perflint.source.file import SourceFile
 from perflint.source.tree import Tree
@@ -115,3 +115,11 @@ def test_a_third_of_the_cases_are_look_alikes() -> None:
     silent = [case for case in ALL if case.wanted.split()[0] in quiet or case.wanted == "tensor"]
     assert len(ALL) >= 120
     assert len(silent) * 3 >= len(ALL)
+
+
+def test_why_it_is_so_does_not_tell_kinds_apart() -> None:
+    one, other = (Kind(Tag.TENSOR, Place.DEVICE, how=how) for how in ("moved by `x.cuda()`", "the loader gives it"))
+    assert one == other
+    assert not one != other  # noqa: SIM202 - a tuple, which kinds are, tells them apart by itself
+    assert hash(one) == hash(other)
+    assert one != one.but(scalar=True)

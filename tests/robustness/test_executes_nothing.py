@@ -229,6 +229,7 @@ def test_the_language_server_runs_nothing_that_it_reads(project: Path, *, inside
     assert not list((project.parent / "markers").iterdir())
 
 
+@pytest.mark.usefixtures("heeded_signals")
 @pytest.mark.skipif(not Path(installed()[0]).exists(), reason="perflint is not installed")
 @pytest.mark.skipif(os.name == "nt", reason="interrupted by a signal")
 @pytest.mark.parametrize("inside", [True, False], ids=["from inside", "from outside"])

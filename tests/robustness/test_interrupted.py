@@ -129,6 +129,7 @@ def _takes(served: _Served, folder: Path) -> float:
     return time.monotonic() - began
 
 
+@pytest.mark.usefixtures("heeded_signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_ended_leaves_whole_files(tmp_path: Path, number: signal.Signals) -> None:
     folder = tmp_path / "project"

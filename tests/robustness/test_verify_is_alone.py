@@ -40,15 +40,6 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-
-
-def heed_signals() -> None:
-    """What starts the tests may ignore some, as nohup does and a shell in the background, and that is inherited."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_DFL)
-
-
 def verify(folder: Path, *arguments: str, **variables: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "perflint", "verify", *arguments, "--device", "cpu"],
@@ -57,7 +48,6 @@ def verify(folder: Path, *arguments: str, **variables: str) -> subprocess.Popen[
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=heed_signals,  # noqa: PLW1509 - no threads here
     )
 
 
@@ -76,7 +66,8 @@ def running_with(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.usefixtures("heeded_signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_leaves_no_process_behind(project: Path, number: signal.Signals) -> None:
     (project / "bench.py").write_text(
         "import pathlib, subprocess, sys, time\n"

@@ -160,6 +160,7 @@ def test_without_torch_one_line_says_how_to_get_it(
     assert err == "perflint: verify needs torch, which is not installed: pip install 'torch-perflint[verify]'\n"
 
 
+@pytest.mark.usefixtures("heeded_signals")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_an_interruption_leaves_no_process_behind(

@@ -120,6 +120,7 @@ def test_a_platform_that_cannot_fork_starts_interpreters(tmp_path: Path) -> None
             launcher.open(broken, 120)
 
 
+@pytest.mark.usefixtures("heeded_signals")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_no_process_outlives_perflint(number: signal.Signals, tmp_path: Path) -> None:
