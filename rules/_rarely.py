@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Context, callee_name, is_constant
+from perflint.api import Context, Heat, callee_name, is_constant
 
 #: Functions that nobody calls on every step, whatever leads to them: checkpoints, exports, set-up.
 _RARELY = re.compile(
-    r"(?:^|_)(?:fallback|plot|visuali[sz]e|requirements?|save|resume|restore|export|checkpoints?|ckpt|state_dict|set_?up|inject|warm_?up|profile|from_pretrained)"
+    r"(?:^|_)(?:fallback|plot|visuali[sz]e|requirements?|save|resume|restore|export|onnx|checkpoints?|ckpt|state_dict|set_?up|inject|warm_?up|profile|from_pretrained)"
     r"(?:_|$)|(?:^|_)load_(?:\w+_)?(?:state|model|weights?|params|optim\w*|prompts?|pretrained)(?:_|$)",
     re.IGNORECASE,
 )
@@ -21,7 +21,8 @@ _CONVERTS = re.compile(r"(?:^|/)(?:convert|export)_\w+\.py$")
 
 #: Between the phases of a program: memory is handed over, graphs are captured, weights go to another engine.
 _BETWEEN = re.compile(
-    r"(?:^|_)(?:offload|onload|suspend|sleep|wake|swap|refit|reshard|capture|cuda_?graphs?)(?:_|$)", re.IGNORECASE
+    r"(?:^|_)(?:offload|onload|suspend|sleep|wake|swap|refit|reshard|capture|cuda_?graphs?|release|tear_?down|shut_?down|rerun)(?:_|$)",
+    re.IGNORECASE,
 )
 
 
@@ -37,7 +38,18 @@ def runs_rarely(node: ast.AST, ctx: Context) -> bool:
 
 def is_between_phases(node: ast.AST, ctx: Context) -> bool:
     """Whether `node` runs rarely, or where a program goes from one phase to the next, however often that is."""
-    return runs_rarely(node, ctx) or any(_BETWEEN.search(name) for name in _on_the_way(node, ctx))
+    if runs_rarely(node, ctx) or any(_BETWEEN.search(name) for name in _on_the_way(node, ctx)):
+        return True
+    loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
+    return _swaps_weights(loops[0] if loops else ctx.tree.function_of(node), node)
+
+
+def _swaps_weights(place: ast.AST | None, node: ast.AST) -> bool:
+    """Whether other weights are loaded into a model before `node`: what held the former ones is to be freed."""
+    return place is not None and any(
+        isinstance(part, ast.Call) and callee_name(part) == "load_state_dict" and part.lineno < node.lineno  # type: ignore[attr-defined]
+        for part in ast.walk(place)
+    )
 
 
 def _on_the_way(node: ast.AST, ctx: Context) -> Iterator[str]:
@@ -73,8 +85,12 @@ def is_tried_out(node: ast.AST, ctx: Context) -> bool:
 
 
 def _turns_few_times(loop: ast.AST, ctx: Context) -> bool:
-    """`for step in range(10)`, also with the number by its name."""
-    if not isinstance(loop, ast.For) or not ctx.is_call_of(loop.iter, "range"):
+    """`for step in range(10)`, also with the number by its name, and loops that end with `if step >= 10: break`."""
+    if not isinstance(loop, ast.For):
+        return False
+    if any(_breaks_early(statement, loop) for statement in loop.body):
+        return True
+    if not ctx.is_call_of(loop.iter, "range"):
         return False
     assert isinstance(loop.iter, ast.Call)
     if len(loop.iter.args) != 1:
@@ -84,6 +100,22 @@ def _turns_few_times(loop: ast.AST, ctx: Context) -> bool:
         origins = ctx.inference.origins(turns)
         turns = origins[0] if len(origins) == 1 else turns
     return isinstance(turns, ast.Constant) and isinstance(turns.value, int) and turns.value <= _FEW
+
+
+def _breaks_early(statement: ast.stmt, loop: ast.For) -> bool:
+    if not (isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Break)):
+        return False
+    test = statement.test
+    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name)):
+        return False
+    limit, counted = test.comparators[0], {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
+    return (
+        isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.Eq))
+        and test.left.id in counted
+        and isinstance(limit, ast.Constant)
+        and isinstance(limit.value, int)
+        and limit.value <= _FEW
+    )
 
 
 def _is_operation(base: ast.expr, ctx: Context) -> bool:

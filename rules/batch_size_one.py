@@ -31,8 +31,9 @@ class BatchSizeOne(Rule):
     optimizer's batch only, not this cost.
 
     When to leave it
-    Models that fill the device with one sample, samples of different shapes, data sets that hand out whole batches, a
-    `batch_sampler`, evaluation, reinforcement learning. perflint is silent where it sees one of these.
+    Models that fill the device with one sample, which a default of accumulation tells, samples of different shapes,
+    data sets that hand out whole batches, a `batch_sampler`, evaluation, reinforcement learning. perflint is silent
+    where it sees one of these.
 
     Fix safety
     No fix: another batch size is another training.
@@ -65,9 +66,20 @@ def _is_option(node: ast.Call) -> bool:
 def _of_option(node: ast.Call, ctx: Context) -> str:
     names = [item.value for item in node.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]
     name = next((item for item in names if _OPTION.search(item)), None)
-    if name is None or not is_constant(keyword(node, "default"), 1) or not _trains_here(ctx):
+    if name is None or not is_constant(keyword(node, "default"), 1) or not _trains_here(ctx) or _accumulates(ctx):
         return ""
     return f"`{name}` is 1 unless told otherwise: each training step then pays its fixed cost for one sample."
+
+
+def _accumulates(ctx: Context) -> bool:
+    """Whether another option asks for accumulation unless told otherwise: who does that has no memory for two."""
+    for part in ast.walk(ctx.tree.module):
+        if isinstance(part, ast.Call) and _is_option(part):
+            default = keyword(part, "default")
+            named = any(isinstance(item, ast.Constant) and "accum" in str(item.value) for item in part.args)
+            if named and isinstance(default, ast.Constant) and isinstance(default.value, int) and default.value > 1:
+                return True
+    return False
 
 
 def _trains_here(ctx: Context) -> bool:

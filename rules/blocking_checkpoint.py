@@ -13,6 +13,8 @@ from ._wording import short_call
 
 _SAVERS = {"torch.save": 0, "safetensors.torch.save_file": 0, "safetensors.torch.save_model": 0}
 _SAVED = frozenset({Tag.STATE_DICT, Tag.MODULE, Tag.OPTIMIZER_STATE, Tag.OPTIMIZER})
+#: Calls between the loop and the save: past that many, a test on the way decides whether one is due.
+_LONGEST = 2
 _RANKS = re.compile(r"rank|main_process|master|is_main|primary|zero|distributed|world_size", re.IGNORECASE)
 
 
@@ -30,7 +32,8 @@ class BlockingCheckpoint(Rule):
 
     When to leave it
     Saves under an every-N guard or a best-so-far test, at the end of an epoch or of the run, in a handler of an error
-    or a signal, and files that are the program's output (features, predictions): perflint is silent there.
+    or a signal, and files that are the program's output (features, predictions): perflint is silent there, and where
+    the save is several calls away from the loop, because one of these decides whether it is due.
 
     Fix safety
     There is no automatic fix: how much work a crash may lose is for the author to say.
@@ -45,7 +48,7 @@ class BlockingCheckpoint(Rule):
         assert isinstance(node, ast.Call)
         if ctx.role(node) != "train" or is_exceptional(node, ctx) or _is_conditional(node, ctx):
             return
-        if not _saves_state(node, ctx):
+        if not _saves_state(node, ctx) or len(ctx.heat_and_route(node)[1]) > 1 + _LONGEST:
             return
         yield self.finding(
             node,

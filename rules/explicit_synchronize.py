@@ -8,20 +8,22 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, callee_name, distributed
 
+from ._rarely import is_between_phases
 from ._waits import beside_generation, is_exceptional
 
 _CLOCKS = frozenset("time perf_counter monotonic time_ns perf_counter_ns process_time elapsed_time now timeit".split())
 _MEASURING = re.compile(
-    r"bench|profil|timing|timer|time_|_time|perf|speed|latency|throughput|measure|warm_?up", re.IGNORECASE
+    r"bench|profil|timing|timer|time_|_time|perf|speed|latenc|throughput|measure|warm_?up", re.IGNORECASE
 )
 _OWNERS = re.compile(r"accelerator|fabric|strategy|distributed|dist$|state$|comm$|torch$|cuda$", re.IGNORECASE)
 _HARDWARE = re.compile(r"cuda|device|gpu|is_available|distributed|world_size|rank|is_initialized", re.IGNORECASE)
 #: Names of options that ask for a wait; `no_sync` is the accumulation of gradients.
 _OPTION = re.compile(r"(?<!no_)sync|barrier|debug|profil", re.IGNORECASE)
-#: What such a wait is there for: streams of its own, copies that are read later, files that others read.
+#: What such a wait is there for: streams of its own, copies that are read later, files that others read, and messages
+#: between two processes, whose buffers are not ordered by streams in all releases.
 _REASONS = frozenset(
     "Stream stream wait_stream record_stream non_blocking CUDAGraph graph save load save_checkpoint makedirs rmtree "
-    "Event pynvml".split()
+    "Event pynvml batch_isend_irecv".split()
 )
 
 
@@ -40,8 +42,9 @@ class ExplicitSynchronize(Rule):
     When to leave it
     Benchmarks and profiling code, code that works with streams of its own, copies to the host with
     `non_blocking=True` that are read next (there the synchronisation protects the data), barriers around files that
-    another process writes, processes that have generated text for different lengths of time, error handling and
-    every-N guards: perflint is silent there.
+    another process writes, messages between two processes, processes that have generated text for different lengths
+    of time, the change from one phase to the next (weights are offloaded or swapped, a checkpoint is written),
+    error handling and every-N guards: perflint is silent there.
 
     Fix safety
     There is no automatic fix: where the wait protects an asynchronous copy to the host, deleting it makes a race.
@@ -58,7 +61,7 @@ class ExplicitSynchronize(Rule):
         waits_for = _waits_for(node, ctx)
         if waits_for is None or is_exceptional(node, ctx) or _has_reason(node, ctx):
             return
-        if beside_generation(node, ctx):
+        if beside_generation(node, ctx) or is_between_phases(node, ctx):
             return
         timed = _is_timed(node, ctx)
         if timed and not _is_in_training_loop(node, ctx):
@@ -136,7 +139,13 @@ def _copies_to_host(keyword: ast.keyword, ctx: Context) -> bool:
 def _is_thin(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     statements = [part for part in ast.walk(function) if isinstance(part, ast.stmt) and part is not function]
     work = [part for part in statements if not isinstance(part, (ast.If, ast.Pass, ast.Return, ast.Import, ast.Try))]
-    return all(isinstance(part, ast.Expr) for part in work)
+    return all(isinstance(part, ast.Expr) or _is_asking(part) for part in work)
+
+
+def _is_asking(statement: ast.stmt) -> bool:
+    """`world_size = get_world_size()`"""
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    return isinstance(value, ast.Call) and bool(_HARDWARE.search(callee_name(value)))
 
 
 def _is_timed(node: ast.Call, ctx: Context) -> bool:
@@ -152,4 +161,6 @@ def _is_in_training_loop(node: ast.Call, ctx: Context) -> bool:
     function = ctx.tree.function_of(node)
     if ctx.role(node) != "train" or not any(ctx.body_heat(loop) >= Heat.STEP for loop in ctx.loops(node)):
         return False
-    return not _MEASURING.search(ctx.path.rpartition("/")[2]) and not (function and _MEASURING.search(function.name))
+    if re.search("bench", ctx.path, re.IGNORECASE) or _MEASURING.search(ctx.path.rpartition("/")[2]):
+        return False
+    return not (function and _MEASURING.search(function.name))

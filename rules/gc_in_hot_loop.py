@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
 
 from ._memory import is_load_shedding
-from ._rarely import is_between_phases
+from ._rarely import is_between_phases, is_tried_out
 
 
 class GcInHotLoop(Rule):
@@ -27,8 +27,8 @@ class GcInHotLoop(Rule):
 
     When to leave it
     In an out-of-memory handler, under an every-N guard or a memory threshold, between phases, with a generation
-    argument, or in a program that manages collection itself with `gc.disable()` or `gc.freeze()`: perflint is silent
-    there.
+    argument, in loops of a handful of steps, or in a program that manages collection itself with `gc.disable()` or
+    `gc.freeze()`: perflint is silent there.
 
     Fix safety
     Unsafe: deleting the call lets cycles that hold tensors live until Python's own collector runs. Results stay the
@@ -46,7 +46,7 @@ class GcInHotLoop(Rule):
             return
         if ctx.program.mentions({"freeze"}, (ctx.path,)) or _manages_collection(ctx) or is_load_shedding(node, ctx):
             return
-        if is_between_phases(node, ctx):
+        if is_between_phases(node, ctx) or is_tried_out(node, ctx):
             return
         statement = ctx.tree.statement_of(node)
         fix = None

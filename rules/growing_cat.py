@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule, has_unpacking
+from perflint.api import (
+    Applicability,
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Fix,
+    Heat,
+    Impact,
+    Rule,
+    has_unpacking,
+    is_test,
+)
+
+from ._rarely import runs_rarely
 
 _TORCH = ("torch.cat", "torch.concat", "torch.concatenate", "torch.vstack", "torch.hstack")
 _NUMPY = ("numpy.concatenate", "numpy.vstack", "numpy.hstack")
@@ -14,6 +29,14 @@ _NUMPY = ("numpy.concatenate", "numpy.vstack", "numpy.hstack")
 _SIZES = frozenset("shape size dim ndim numel nelement device dtype".split())
 #: Loops of so few turns are not worth a word.
 _FEW = 8
+#: What there is a handful of, whatever the data: parts of a model, of a batch, of a machine; what fills up a rest.
+_HANDFUL = re.compile(
+    r"(?:^|_)(?:layers?|blocks?|devices?|gpus?|ranks?|experts?|towers?|heads?|groups?|beam\w*|crops?|views?|scales?|levels?|"
+    r"stages?|branch(?:es)?|folds?|days|modes?|components?|class(?:es)?|categor(?:y|ies)|conds?|conditions?|types?|kwargs|"
+    r"modalit(?:y|ies)|pad(?:s|ding)?|dummies)(?:_|$)",
+    re.IGNORECASE,
+)
+_KEYS = re.compile(r"^(?:k|key|name|kind)$")
 
 
 class GrowingCat(Rule):
@@ -30,8 +53,9 @@ class GrowingCat(Rule):
     where rows are small: it took 13 times as long as the list.
 
     When to leave it
-    Where each turn reads the joined values (a key-value cache, decoding token by token, a running window), and in
-    loops of a few turns. perflint is silent where it sees either.
+    Where each turn reads the joined values (a key-value cache, decoding token by token, a running window), in loops
+    of a few turns, or over what there is a handful of (layers, devices, crops, groups), in tests and conversions of
+    checkpoints, and in cold code of files that do not use torch: perflint is silent where it sees any of these.
 
     Fix safety
     Unsafe: the parts live until they are joined, and parts that do not fit together fail only there. The value from
@@ -48,7 +72,7 @@ class GrowingCat(Rule):
         if grown is None:
             return
         loop = _growing_loop(grown, ctx)
-        if loop is None:
+        if loop is None or _goes_over_a_handful(loop) or _is_trifling(node, ctx):
             return
         reads = _reads(grown, loop, ctx)
         if reads is None:
@@ -120,6 +144,29 @@ def _turns_rarely(loop: ast.stmt) -> bool:
         stop = turns.args[min(1, len(turns.args) - 1)]
         return isinstance(stop, ast.Constant) and isinstance(stop.value, int) and stop.value <= _FEW
     return False
+
+
+def _goes_over_a_handful(loop: ast.stmt) -> bool:
+    """Whether the header of a loop names what there are few of: `range(num_layers)`, `for crop in crops`."""
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    if isinstance(loop.iter, ast.Call) and isinstance(loop.iter.func, ast.Attribute) and loop.iter.func.attr == "items":
+        first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
+        if isinstance(first, ast.Name) and _KEYS.match(first.id):
+            return True  # things by their kinds
+    return any(
+        _HANDFUL.search(part.id if isinstance(part, ast.Name) else part.attr)
+        for header in (loop.target, loop.iter)
+        for part in ast.walk(header)
+        if isinstance(part, (ast.Name, ast.Attribute))
+    )
+
+
+def _is_trifling(node: ast.AST, ctx: Context) -> bool:
+    """Whether nobody waits for the copies: in tests, where a model is converted, and in scripts without torch."""
+    if is_test(ctx.path) or runs_rarely(node, ctx):
+        return True
+    return ctx.heat(node) < Heat.STEP and not ctx.mentions("torch")
 
 
 def _is_first_turn(target: ast.Name, grown: _Grown, ctx: Context) -> bool:

@@ -67,9 +67,9 @@ class ModelBuiltInLoop(Rule):
     load with `assign=True`. A checkpoint opens faster with `torch.load(..., mmap=True)`.
 
     When to leave it
-    Folds, seeds, trials, ensembles and searches over settings, each of which needs a fresh model; a different model on
-    each turn; loops that train what they build; layers built in `__init__`; building lazily once; trying again after an
-    error: perflint is silent there.
+    Folds, seeds, trials, ensembles and searches over settings, each of which needs a fresh model; a different model
+    on each turn; loops that train what they build, or that empty a list somebody filled, as hooks of checkpoints
+    do; layers built in `__init__`; building lazily once; trying again after an error: perflint is silent there.
 
     Fix safety
     There is no automatic fix: random numbers are drawn in another order, and state is carried from turn to turn.
@@ -100,7 +100,7 @@ class ModelBuiltInLoop(Rule):
         if loops:
             if not _same_each_turn(node, loops[0], ctx) or starts_afresh(loops[0]) or _ends(loops[0]):
                 return
-            if is_timing(loops[0]) or (not hot and trains_inside(loops[0], ctx)):
+            if is_timing(loops[0]) or (not hot and (trains_inside(loops[0], ctx) or _drains(loops[0]))):
                 return
             often = ctx.heat(node).phrase if hot else "runs on every turn of the loop"
         else:
@@ -186,6 +186,23 @@ def _is_invariant(node: ast.expr, loop: ast.stmt, ctx: Context) -> bool:
 def _ends(loop: ast.stmt) -> bool:
     """Whether the loop is one that tries until something works."""
     return any(isinstance(part, (ast.Break, ast.Return, ast.Try)) for part in ast.walk(loop))
+
+
+def _drains(loop: ast.stmt) -> bool:
+    """Whether the loop takes what it is handed out of a container until that is empty: it turns once for each of the
+    few things that somebody put there, and a set-up hands over one.
+    """
+    if not isinstance(loop, ast.While):
+        return False
+    tested = set(names_in(loop.test))
+    return any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in ("pop", "popleft", "popitem", "get_nowait")
+        and isinstance(part.func.value, ast.Name)
+        and part.func.value.id in tested
+        for part in ast.walk(loop)
+    )
 
 
 def _is_constant(node: ast.Call, ctx: Context) -> bool:

@@ -14,6 +14,8 @@ _STATISTICS = frozenset(
     "vector_norm clip_grad_norm_ quantile".split()
 )
 _READS = frozenset("item tolist cpu numpy float".split())
+#: What tells of a parameter's shape: numbers of the host, and so is all that is worked out from them.
+_SHAPES = frozenset("numel nelement size dim ndim shape stride element_size itemsize dtype device".split())
 _UPDATES = frozenset(
     "mul_ add_ sub_ div_ copy_ lerp_ addcmul_ addcdiv_ zero_ fill_ normal_ uniform_ clamp_ clip_ all_reduce broadcast "
     "reduce reduce_scatter all_gather set_ nan_to_num_ foreach step register_hook".split()
@@ -49,7 +51,7 @@ class ParamsWalkPerStep(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         walk = _walk(node)
-        if walk is None or is_test(ctx.path):
+        if walk is None or is_test(ctx.path) or _is_for_others(ctx):
             return
         target, parts = walk
         inner = parts[0]
@@ -60,7 +62,7 @@ class ParamsWalkPerStep(Rule):
         if not any(callee_name(call) in _STATISTICS for call in taken) or _updates(parts):
             return
         reads = [call for call in taken if callee_name(call) in _READS]
-        if not reads and not _is_detached(parts, ctx):
+        if not reads and (not _is_detached(parts, names, ctx) or _is_penalty(node, parts, ctx)):
             return
         costs = (
             f"makes the host wait for the device once per parameter (`{ctx.text(reads[0])}`)"
@@ -75,6 +77,11 @@ class ParamsWalkPerStep(Rule):
             "result once, and only every few steps.",
             impact=Impact.HIGH if reads else None,
         )
+
+
+def _is_for_others(ctx: Context) -> bool:
+    """Whether the file is written for another library than torch."""
+    return not ctx.mentions("torch") and ctx.mentions("mxnet", "tensorflow", "jax", "paddle", "mindspore")
 
 
 def _walk(node: ast.AST) -> tuple[ast.expr, list[ast.AST]] | None:
@@ -118,9 +125,7 @@ def _derived(target: ast.expr, parts: list[ast.AST]) -> set[str]:
     names = {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
     for part in parts:
         for statement in ast.walk(part):
-            if isinstance(statement, ast.Assign) and any(
-                isinstance(item, ast.Name) and item.id in names for item in ast.walk(statement.value)
-            ):
+            if isinstance(statement, ast.Assign) and _mentions(statement.value, names):
                 names |= {item.id for item in statement.targets if isinstance(item, ast.Name)}
     return names
 
@@ -131,8 +136,17 @@ def _calls_on(part: ast.AST, names: set[str]) -> Iterator[ast.Call]:
         if not isinstance(call, ast.Call):
             continue
         given = [*call.args, call.func.value] if isinstance(call.func, ast.Attribute) else call.args
-        if any(isinstance(item, ast.Name) and item.id in names for value in given for item in ast.walk(value)):
+        if any(_mentions(value, names) for value in given):
             yield call
+
+
+def _mentions(value: ast.AST, names: set[str]) -> bool:
+    """Whether values of one of the names are in it, more than their shapes."""
+    if isinstance(value, ast.Attribute) and value.attr in _SHAPES:
+        return False
+    if isinstance(value, ast.Name):
+        return value.id in names
+    return any(_mentions(part, names) for part in ast.iter_child_nodes(value))
 
 
 def _updates(parts: list[ast.AST]) -> bool:
@@ -148,12 +162,32 @@ def _updates(parts: list[ast.AST]) -> bool:
     return False
 
 
-def _is_detached(parts: list[ast.AST], ctx: Context) -> bool:
-    """Whether it is about gradients or values only, and no penalty that the loss is made of."""
+def _is_detached(parts: list[ast.AST], names: set[str], ctx: Context) -> bool:
+    """Whether it is about gradients or values of the parameters only, and no penalty that the loss is made of."""
     if ctx.grad_off(parts[0]):
         return True
     return any(
-        isinstance(item, ast.Attribute) and item.attr in ("grad", "data", "detach", "main_grad")
+        isinstance(item, ast.Attribute)
+        and item.attr in ("grad", "data", "detach", "main_grad")
+        and isinstance(item.value, ast.Name)
+        and item.value.id in names
         for part in parts
         for item in ast.walk(part)
     )
+
+
+def _is_penalty(node: ast.AST, parts: list[ast.AST], ctx: Context) -> bool:
+    """Whether what the walk sums up is put into a loss behind it."""
+    summed = {
+        item.target.id
+        for part in parts
+        for item in ast.walk(part)
+        if isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Name)
+    }
+    around = ctx.tree.function_of(node) or ctx.tree.module
+    for item in ast.walk(around) if summed else ():
+        if isinstance(item, (ast.Assign, ast.AugAssign)) and item.lineno > node.lineno:  # type: ignore[attr-defined]
+            targets = item.targets if isinstance(item, ast.Assign) else [item.target]
+            if any("loss" in ctx.text(target) for target in targets) and _mentions(item.value, summed):
+                return True
+    return False

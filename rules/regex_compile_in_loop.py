@@ -17,7 +17,6 @@ from perflint.api import (
     Impact,
     Rule,
     argument,
-    callee_name,
     is_constant,
     is_test,
     is_text,
@@ -30,6 +29,12 @@ _TARGETS = tuple(f"{module}.{name}" for module in ("re", "regex") for name in _F
 
 #: What a loop over a state dict, or over named parameters, calls its turns.
 _NAMES = re.compile(r"^(?:k|n)\d*$|key|name|param|weight|module|layer", re.IGNORECASE)
+#: What holds every name of a model.
+_ALL = re.compile(r"dict|keys|items|named_|param|weight|modules|model|checkpoint|ckpt|state", re.IGNORECASE)
+#: Annotations of whole numbers, one or some of them.
+_NUMBERS = re.compile(
+    r"(?=.*\bint\b)(?:typing\.)?(?:(?:int|bool|None|list|List|tuple|Tuple|Sequence|Iterable|Optional|Union)\b|[\[\]|,.\s])+"
+)
 
 
 class RegexCompileInLoop(Rule):
@@ -48,13 +53,13 @@ class RegexCompileInLoop(Rule):
     alternatives before the loop.
 
     When to leave it
-    A literal pattern in code that runs once, as in set-up or checkpoint conversion: `re` caches it and the loop ends
-    soon. A pattern for each name of a short list, there: the handful of them is cached as well. perflint is silent
-    about both, also where only the name of a function on the way says that it runs rarely (`save_checkpoint`), where
-    the compiled objects are collected for later use, and in cold loops of files that do not use torch. In code that
-    runs once it speaks of one thing alone: a pattern put together on every turn of a loop over the names of a model
-    from what does not change in it. That is 1 ms for 288 keys, against 0.1 ms compiled before the loop: the impact is
-    low.
+    A literal pattern in code that runs once, as in set-up or checkpoint conversion: `re` caches it and the loop
+    ends soon. A pattern for each name of a short list, there, or for each of a few numbers: the handful of them is
+    cached as well. perflint is silent about all of these, also where only the name of a function on the way says
+    that it runs rarely (`save_checkpoint`), where the compiled objects are collected for later use, and in cold
+    loops of files that do not use torch. In code that runs once it speaks of one thing alone: a pattern put
+    together on every turn of a loop over the names of a model from what does not change in it. That is 1 ms for 288
+    keys, against 0.1 ms compiled before the loop: the impact is low.
 
     Fix safety
     Safe for a literal `re.compile` moved to module level under a free name (a bad pattern then fails at import, not
@@ -81,7 +86,7 @@ class RegexCompileInLoop(Rule):
             return  # a loop of a script that has nothing to do with training
         loops = _turns(node, ctx)
         built = _built(pattern, node, ctx)
-        if built is None or _is_kept(node, ctx):
+        if built is None or _is_kept(node, ctx) or _varies_by_number(built, loops, node, ctx):
             return
         if hot or _is_update_of_metric(node, ctx):
             yield self._varying(node, built, loops, ctx)
@@ -129,6 +134,25 @@ class RegexCompileInLoop(Rule):
         )
 
 
+def _varies_by_number(built: ast.expr, loops: list[ast.AST], node: ast.AST, ctx: Context) -> bool:
+    """Whether all that changes in a pattern are whole numbers that callers choose: versions, layers. All of the few
+    patterns that come of them are cached.
+    """
+    function = ctx.tree.function_of(node)
+    if function is None:
+        return False
+    given = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    numbers = {
+        item.arg for item in given if item.annotation is not None and _NUMBERS.fullmatch(ctx.text(item.annotation))
+    }
+    for loop in loops:
+        for target, items in _pairs(loop):
+            if isinstance(target, ast.Name) and isinstance(items, ast.Name) and items.id in numbers:
+                numbers.add(target.id)
+    names = {part.id for part in _named(built) if isinstance(part, ast.Name)} - {"str", "int"}
+    return bool(names) and names <= numbers
+
+
 def _is_update_of_metric(node: ast.AST, ctx: Context) -> bool:
     """Whether `node` is in the `update` of a metric, the method that is called with each batch; `compute` sums up."""
     function = ctx.tree.function_of(node)
@@ -143,18 +167,29 @@ def _is_update_of_metric(node: ast.AST, ctx: Context) -> bool:
 
 def _goes_over_names(loop: ast.AST) -> bool:
     """Whether a loop goes over the names of parameters or modules, of which a model has hundreds (but few children)."""
-    if isinstance(loop, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
-        pairs = [(item.target, item.iter) for item in loop.generators]
-    elif isinstance(loop, (ast.For, ast.AsyncFor)):
-        pairs = [(loop.target, loop.iter)]
-    else:
-        return False
     return any(
         isinstance(part, ast.Name) and _NAMES.search(part.id) is not None
-        for target, items in pairs
-        if not (isinstance(items, ast.Call) and callee_name(items) == "named_children")
+        for target, items in _pairs(loop)
+        if _is_of_a_model(items)
         for part in ast.walk(target)
     )
+
+
+def _pairs(loop: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
+    """The targets of a loop or comprehension, each with what it is gone over."""
+    if isinstance(loop, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+        return [(item.target, item.iter) for item in loop.generators]
+    return [(loop.target, loop.iter)] if isinstance(loop, (ast.For, ast.AsyncFor)) else []
+
+
+def _is_of_a_model(items: ast.expr) -> bool:
+    """Whether what is gone over may be all of a model: a state dict or what a model is asked for, no list of names."""
+    named = {part.attr if isinstance(part, ast.Attribute) else part.id for part in _named(items)}
+    return "named_children" not in named and any(_ALL.search(name) for name in named)
+
+
+def _named(node: ast.AST) -> Iterator[ast.Name | ast.Attribute]:
+    return (part for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute)))
 
 
 def _is_inside(node: ast.AST, loop: ast.AST, ctx: Context) -> bool:

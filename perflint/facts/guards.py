@@ -64,7 +64,7 @@ _DONE = re.compile(
 )
 _FIRST_TURN = re.compile(r"^_?(?:is_)?first_(?:iter|iteration|step|batch|turn|run|time|epoch|call|pass)$")
 _ONCE = re.compile(r"(?:^|_)(?:first|once|initial|report)(?:_|$)")
-_FAILED = re.compile(r"(?:^|_)oom(?:$|_)|out_of_memory", re.IGNORECASE)
+_FAILED = re.compile(r"(?:^|_)oom(?:$|_)|out_of_memory|^(?:was_)?(?:interrupted|preempted|killed)$", re.IGNORECASE)
 #: The end of an episode, told by the environment, and the keys of what it tells then.
 _EPISODE_OVER = re.compile(r"^(?:dones?|(?:terminat|truncat)(?:ed|ions?)|terminal|episode_(?:over|done))$")
 _EPISODE_KEYS = frozenset({"episode", "final_info", "_final_info", "final_observation", "terminal_observation"})
@@ -252,6 +252,13 @@ def _negated_comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: li
         return _comparison(left, ast.Is(), right, body)
     if isinstance(op, ast.In):
         return _comparison(left, ast.NotIn(), right, body)
+    is_order = isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE))
+    if (
+        is_order
+        and body is not None
+        and any(_BEST.search(written_name(at)) and raises(body, at) for at in (left, right))
+    ):
+        return PERIODIC  # `if score < best: wait += 1`, and `else: best = score; save()`
     if isinstance(op, ast.Gt) and isinstance(left, ast.BinOp) and _is_zero(right):
         return _modulo(left)
     if isinstance(op, ast.Lt) and isinstance(right, ast.BinOp) and isinstance(right.op, ast.Add):
@@ -269,7 +276,8 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
         if isinstance(right, ast.BinOp) and isinstance(right.op, ast.Mod):
             return _modulo(right)
         is_number = isinstance(right, ast.Constant) and isinstance(right.value, int)
-        return FIRST if _is_counter(left) and (is_number or _is_last(right) or _is_next(left)) else None
+        is_end = is_number or _is_last(right) or _is_first(right) or _is_next(left)
+        return FIRST if is_end and _is_counter(left) else None
     if isinstance(op, ast.NotIn):
         # `if key not in self._cache: self._cache[key] = ...`: computed once for each key.
         return LAZY if body is not None and fills(body, right) else None
@@ -377,6 +385,13 @@ def _is_last(node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         return written_name(node.func) == "len"
     return bool(re.search(r"last|^_?max_|^_?num_|^total|^n_|warm_?up", written_name(node)))
+
+
+def _is_first(node: ast.expr) -> bool:
+    """`start_step`, `first_iteration + 1`, of a run that goes on where another one ended."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant):
+        return _is_first(node.left)
+    return bool(re.search(r"(?:^|_)(?:start|first|begin|initial|resume)(?:ed)?(?:_|$)", written_name(node)))
 
 
 def _is_next(node: ast.expr) -> bool:

@@ -134,6 +134,11 @@ class _Surveyor(Expressions):
         self.value(node.value, 0)
         return None
 
+    def assert_(self, node: ast.Assert) -> str | None:
+        self.many([node.test, node.msg])
+        # `assert not self.registered`: what follows runs once, for it raises the second time.
+        return guards.LAZY if guards.classify(node.test) == guards.LAZY else None
+
     def nothing(self, _node: ast.stmt) -> str | None:
         return None
 
@@ -440,6 +445,7 @@ _STATEMENTS: dict[type[ast.stmt], _Handler] = {
     ast.Pass: _Surveyor.nothing,
     ast.Break: _Surveyor.nothing,
     ast.Continue: _Surveyor.nothing,
+    ast.Assert: _Surveyor.assert_,
     ast.If: _Surveyor.if_,
     ast.For: _Surveyor.for_,
     ast.AsyncFor: _Surveyor.for_,

@@ -30,6 +30,14 @@ _SAMPLER_NAME = re.compile(r"scheduler|sampler|solver", re.IGNORECASE)
 EPOCH_NAME = re.compile(
     r"^_?(?:epoch|ep|fold|seed|trial|run|round|restart|cv|stage|phase|experiment|task)(?:s|_?\w{0,5})?$", re.IGNORECASE
 )
+#: A loop over these tries settings: what it trains on each turn is a run of its own.
+SETTING_NAME = re.compile(
+    r"^_?(?:device|dev|backend|dtype|config|cfg|setting|hparams?|lr|learning_rate|model_?name|arch)s?$", re.IGNORECASE
+)
+#: The header of a loop that halves a range until it knows the largest batch, or the rate, that works.
+BISECTION = re.compile(
+    r"^while \(?\w*(?:low|lo|left|min)\w*(?: [-+] ?\w+)? ?<=? ?\w*(?:high|hi|right|max)\w*\b(?! and|\.)"
+)
 #: In the header of a loop that makes one token on each turn.
 DECODE_LIMIT = re.compile(
     r"max_(?:new_)?(?:tokens?|length|len|gen\w*|decod\w*|steps?_gen)|num_(?:new_)?tokens|gen(?:eration)?_len\w*",

@@ -44,7 +44,11 @@ class Resolving(Protocol):
 
     def refs(self, value: Value, scope: Scope) -> Refs: ...
 
-    def returned(self, function: Ref) -> Refs: ...
+    def returned(self, function: Ref, call: Value = None, caller: Scope | None = None) -> Refs: ...
+
+    def handed(
+        self, value: Value, facts: FunctionFacts, scope: Scope, call: Value, caller: Scope | None
+    ) -> tuple[Value, Scope]: ...
 
     def is_loader(self, ref: Ref) -> bool: ...
 
@@ -169,8 +173,9 @@ class Iteration:
                     if canonical(callee.name) == _SEQUENTIAL:
                         yield from self.resolver.refs(argument, scope)
             elif callee.kind == FUNCTION:
-                yield from self._generated(callee, index)
-                if index is None and any(self.resolver.is_loader(ref) for ref in self.resolver.returned(callee)):
+                yield from self._generated(callee, index, value, scope)
+                returned = self.resolver.returned(callee, value, scope) if index is None else ()
+                if any(self.resolver.is_loader(ref) for ref in returned):
                     yield Ref(BATCH, "", "")
             elif callee.kind in (CLASS, EXTERNAL) and self.resolver.is_loader(instance_of(callee)):
                 yield Ref(BATCH, "", "")
@@ -182,7 +187,9 @@ class Iteration:
         if found:
             yield from self._generated(found, None)
 
-    def _generated(self, function: Ref, index: object) -> Iterator[Ref]:
+    def _generated(
+        self, function: Ref, index: object, call: Value = None, caller: Scope | None = None
+    ) -> Iterator[Ref]:
         facts = self.resolver.summaries[function.path].functions[function.name]
         scope = Scope(function.path, function.name)
         for value, context in facts.yields:
@@ -193,10 +200,13 @@ class Iteration:
             else:
                 yield from self.resolver.refs(value, scope)
         for value in facts.returns if not facts.is_generator else ():
-            if isinstance(value, tuple) and value[0] == "seq" and isinstance(index, int):
-                yield from self.elements(value, scope, index)
+            items = value[1] if isinstance(value, tuple) and value[0] == "seq" else ()
+            if type(index) is int and -len(items) <= index < len(items):
+                item, where = self.resolver.handed(items[index], facts, scope, call, caller)
+                yield from self.resolver.refs(item, where)
             else:
-                yield from self.elements(value, scope, index)
+                given_back, where = self.resolver.handed(value, facts, scope, call, caller)
+                yield from self.elements(given_back, where, index)
         names = annotated_names(facts.returns_annotation)[1] if facts.returns_annotation else ()
         for name in names:
             for ref in self.resolver.refs(name, Scope(function.path, facts.owner or MODULE)):

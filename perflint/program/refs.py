@@ -52,6 +52,16 @@ def given(call: Value) -> tuple[Value, ...]:
     return call[2] or tuple(item for name, item in call[3] if name == "iterable")
 
 
+def argument(call: Value, name: str, place: int) -> Value:
+    """What a call hands the parameter `name`, written with its stars, whose arguments would stand at `place`."""
+    if name.startswith("*"):
+        return None
+    for key, value in call[3]:
+        if key == name.lstrip("="):
+            return value
+    return call[2][place] if not name.startswith("=") and place < len(call[2]) else None
+
+
 def instance_of(ref: Ref) -> Ref:
     """What calling a class gives; anything else stays as it is."""
     if ref.kind == CLASS:

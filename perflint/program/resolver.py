@@ -29,6 +29,7 @@ from perflint.program.refs import (
     Ref,
     Refs,
     Scope,
+    argument,
     defined,
     few,
     instance_of,
@@ -216,12 +217,12 @@ class Resolver:
         if callee.kind == CLASS:
             yield Ref(INSTANCE, callee.path, callee.name)
         elif callee.kind == FUNCTION:
-            yield from self.returned(callee)
+            yield from self.returned(callee, value, scope)
         elif callee.kind == INSTANCE:
             for method in ("forward", "__call__"):
                 found = self.method(callee, method)
                 if found:
-                    yield from self.returned(found)
+                    yield from self.returned(found, value, scope)
                     return
         elif callee.kind == EXTERNAL:
             index = IDENTITY.get(canonical(callee.name))
@@ -244,16 +245,30 @@ class Resolver:
             if last in _IDENTITY_METHODS:
                 yield Ref(EXTERNAL_INSTANCE, "", owner)
 
-    def returned(self, function: Ref) -> Refs:
-        """What calling a project function gives back."""
+    def returned(self, function: Ref, call: Value = None, caller: Scope | None = None) -> Refs:
+        """What calling a project function gives back: of what it was handed, what this `call` hands it."""
         facts = self.summaries[function.path].functions[function.name]
         scope = Scope(function.path, function.name)
         if facts.is_generator:
             return ()
-        found = few(ref for value in facts.returns for ref in self.refs(value, scope))
+        placed = [self.handed(value, facts, scope, call, caller) for value in facts.returns]
+        found = few(ref for value, where in placed for ref in self.refs(value, where))
         if not found and facts.returns_annotation:
             found = self.annotated(facts.returns_annotation, scope)
         return found
+
+    def handed(
+        self, value: Value, facts: FunctionFacts, scope: Scope, call: Value, caller: Scope | None
+    ) -> tuple[Value, Scope]:
+        """What a function gives back, with the scope to look it up in: a parameter that it leaves as it is, is what
+        the call hands it, whatever other callers do."""
+        if caller is None or not isinstance(value, str) or value in facts.binds or value in facts.annotations:
+            return value, scope
+        index = self.nesting.positions(facts).get(value)
+        is_method = bool(facts.in_class) and "staticmethod" not in facts.decorators
+        if index is None or facts.params[index].annotation or (is_method and not index):
+            return value, scope
+        return argument(call, facts.params[index].name, index - is_method), caller
 
     def elements(self, value: Value, scope: Scope, index: object = None) -> Refs:
         """What iterating `value` gives, or indexing it with `index`."""

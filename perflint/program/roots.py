@@ -11,12 +11,14 @@ from perflint.facts.summary import CallFacts, FunctionFacts, LoopFacts, Value
 from perflint.finding import Confidence, Heat
 from perflint.program.callgraph import CallGraph
 from perflint.program.conventions import (
+    BISECTION,
     DECODE_LIMIT,
     EPOCH_NAME,
     ITERATOR_NAME,
     LOADERS_NAME,
     RUNNERS,
     SAMPLING,
+    SETTING_NAME,
     TELLING,
     TOKENIZERS,
     callee,
@@ -223,6 +225,9 @@ class RootFinder:
                 item in steps or item in advances or self._loader_confidence(facts.loops[item], scope) is not None
                 for item in outer
             )
+            tries = BISECTION.match(loop.text) or (loop.targets and SETTING_NAME.match(loop.targets[0]))
+            if tries and not inner_of_step:
+                return LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
             heat = Heat.MICROBATCH if inner_of_step and index not in steps else Heat.STEP
             if index in accumulates:
                 heat = Heat.MICROBATCH
