@@ -5,7 +5,7 @@ from __future__ import annotations
 from perflint.context import Context, argument, callee_name, has_unpacking, is_constant, keyword
 from perflint.facts import guards
 from perflint.facts.notation import is_text, last_name
-from perflint.facts.summary import CallFacts, FunctionFacts, LoopFacts
+from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, LoopFacts
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
 from perflint.kinds.kind import Device, Kind, Place, Tag
 from perflint.program.callgraph import Edge
@@ -42,6 +42,7 @@ __all__ = [
     "EXTERNAL_INSTANCE",
     "FUNCTION",
     "INSTANCE",
+    "MODULE",
     "Applicability",
     "CallFacts",
     "Calls",

@@ -21,7 +21,10 @@ Result = TypeVar("Result")
 
 #: Fewer files than this are done before a pool has started.
 _WORTH_IT = 48
-_CHUNKS_A_WORKER = 4
+#: Files next to each other ask about the same things, so the first chunks are large; the last are small, so that no
+#: worker has long to wait for another. None is so large that a progress bar stands still for long.
+_SHARE_OF_THE_REST = 0.5
+_SMALLEST_CHUNK, _LARGEST_CHUNK = 4, 100
 _LOOK_SECONDS = 0.5
 
 
@@ -42,8 +45,7 @@ def map_chunks(
         for item in items:
             yield [item], work([item])
         return
-    size = max(1, -(-len(items) // (jobs * _CHUNKS_A_WORKER)))
-    chunks = [items[start : start + size] for start in range(0, len(items), size)]
+    chunks = list(_chunks(items, jobs))
     pool, futures = _submit(work, chunks, jobs)
     single = _OneByOne(work, lost)
     try:
@@ -56,6 +58,15 @@ def map_chunks(
         # A pool that is left to the end of the interpreter complains of pipes that are closed already.
         pool.shutdown(wait=True, cancel_futures=True)
         single.close()
+
+
+def _chunks(items: Sequence[Item], jobs: int) -> Iterator[Sequence[Item]]:
+    start = 0
+    while start < len(items):
+        share = int((len(items) - start) * _SHARE_OF_THE_REST / jobs)
+        size = min(max(_SMALLEST_CHUNK, share), _LARGEST_CHUNK)
+        yield items[start : start + size]
+        start += size
 
 
 _inherited: Callable[[Sequence[object]], object] | None = None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from perflint.api import Context, Definition, argument, attention, callee_name, is_constant
+from perflint.api import Context, Definition, argument, attention, callee_name, is_constant, walk
 
 _DEPTH = 14
 _SQRT = re.compile(r"sqrt\(|\*\*\s*\(?-?\s*(?:0?\.5|1\s*/\s*2)")
@@ -104,7 +104,7 @@ def _is_softmax_module(func: ast.Attribute, ctx: Context) -> bool:
 
 def _attribute_values(name: str, ctx: Context) -> Iterator[ast.expr]:
     """What `self.name` is given in this file."""
-    for node in ast.walk(ctx.tree.module):
+    for node in walk(ctx.tree.module):
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if any(isinstance(target, ast.Attribute) and target.attr == name for target in targets):
@@ -204,7 +204,7 @@ def _are_kept(found: _Scores, ctx: Context) -> bool:
 
 
 def _is_mask_part(use: ast.Name, found: _Scores) -> bool:
-    return any(part is use for mask in found.masks for part in ast.walk(mask))
+    return any(part is use for mask in found.masks for part in walk(mask))
 
 
 # Scales and masks.
@@ -235,14 +235,14 @@ def _is_mask(node: ast.expr) -> bool:
 
 
 def _named(node: ast.expr) -> Iterator[ast.Name | ast.Attribute]:
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, (ast.Name, ast.Attribute)):
             yield part
 
 
 def _is_scaled(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
     """Whether queries or keys were scaled before they were multiplied."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.BinOp) and isinstance(part.op, (ast.Mult, ast.Div)) and is_scale(part.right, ctx):
             return True
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult) and is_scale(part.left, ctx):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from perflint.api import FUNCTION, CallFacts, Context, FunctionFacts, Hop, Ref, Scope, Tag
+from perflint.api import FUNCTION, MODULE, CallFacts, Context, FunctionFacts, Hop, Ref, Scope, Tag
 
 from ._forwards import CHANGES, DRAWS, FORWARD_METHODS, arguments, arguments_by_name
 from ._unchanged import is_fixed, is_touched, objects_in
@@ -19,13 +20,14 @@ _UNSTEADY = (CHANGES | DRAWS) - {"append", "push", "update"}
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """The forward `func` at `place`. It depends on the `arguments` of the call, and on `state`: attributes of what the
-    call is a method of (`("model",)`), the model's own first.
+    """The forward `func` at `place`. It depends on the `arguments` of the call, one of which may be the `model`, and on
+    `state`: attributes of what the call is a method of (`("model",)`).
     """
 
     func: str
     place: Hop
     arguments: tuple[ast.expr, ...]
+    model: ast.expr | None
     state: tuple[str, ...]
 
 
@@ -47,13 +49,19 @@ def forward_behind(call: ast.Call, ctx: Context) -> Behind | None:
         names = _Sources(facts, scope, ctx).of_call(item)
         if names is not None and names.keys() <= given.keys() | {"self"}:
             wanted = tuple(given[name] for name in names if name != "self")
-            return Behind(item.func, Hop(scope.path, item.line, "the forward"), wanted, tuple(names.get("self", ())))
+            model = given.get(item.func.partition(".")[0])
+            place = Hop(scope.path, item.line, "the forward")
+            return Behind(item.func, place, wanted, model, tuple(names.get("self", ())))
     return None
 
 
 def _is_steady(facts: FunctionFacts) -> bool:
     """Whether the function neither draws numbers nor changes a model, as far as the names of what it calls tell."""
-    return not any(_last(item.func) in _UNSTEADY for item in facts.calls)
+    return not any(_is_unsteady(_last(item.func)) for item in facts.calls)
+
+
+def _is_unsteady(name: str) -> bool:
+    return name in _UNSTEADY or (name.endswith("_") and not name.endswith("__"))
 
 
 def _last(func: Any) -> str:
@@ -123,7 +131,22 @@ class _Sources:
         if first in self._followed:
             return True
         self._followed.add(first)
-        return all(self._follow(value, depth - 1) for value in self._facts.binds.get(first, ()))
+        if first in self._facts.unclear:
+            return False
+        made = self._facts.binds.get(first)
+        if made is None:
+            return first in self._params or self._is_global(first)
+        return all(self._follow(value, depth - 1) for value in made)
+
+    def _is_global(self, name: str) -> bool:
+        summary = self._ctx.program.summaries[self._scope.path]
+        return (
+            name in summary.imports
+            or name in summary.functions
+            or name in summary.classes
+            or name in summary.functions[MODULE].binds
+            or hasattr(builtins, name)
+        )
 
     def _call(self, value: Any, depth: int) -> bool:
         _, func, args, keywords = value
@@ -136,7 +159,7 @@ class _Sources:
 
     def _is_plain(self, func: str, depth: int) -> bool:
         """Follow what a callee is a method of; False where what is called draws numbers or changes something."""
-        if _last(func) in _UNSTEADY:
+        if _is_unsteady(_last(func)):
             return False
         holder = func.rpartition(".")[0]
         for ref in self._ctx.program.refs(func, self._scope):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from perflint.api import Confidence, Context, Heat, Kind, Place, Tag, callee_name, guards, keyword, tensors
+from perflint.api import Confidence, Context, Heat, Kind, Place, Tag, callee_name, guards, keyword, tensors, walk
 
 from ._transfers import only_converts
 
@@ -110,13 +110,13 @@ def _is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context) -> bool:
         return False
     if not (in_forward(value, ctx) or (ctx.role(value) in _STEP_ROLES and _means_accelerator(value, ctx))):
         return False
-    names = [getattr(part, "id", "") or getattr(part, "attr", "") for part in ast.walk(value)]
+    names = [getattr(part, "id", "") or getattr(part, "attr", "") for part in walk(value)]
     if not uses_accelerator(ctx) or any(_HOST_NAME.search(name) for name in names):
         return False
     if any("loss" in name.lower() for name in names):
         return True  # arrays beside it are the labels' and the metrics'
     around = ctx.tree.function_of(value)
-    return around is None or not any(isinstance(part, ast.Name) and part.id in ARRAYS for part in ast.walk(around))
+    return around is None or not any(isinstance(part, ast.Name) and part.id in ARRAYS for part in walk(around))
 
 
 def _means_accelerator(node: ast.AST, ctx: Context) -> bool:
@@ -183,7 +183,7 @@ def _is_trained_on(node: ast.expr, ctx: Context) -> bool:
     if ctx.role(node) != "train" or not uses_accelerator(ctx):
         return False
     exprs = (node, *ctx.inference.origins(node))
-    names = (getattr(part, "id", "") or getattr(part, "attr", "") for expr in exprs for part in ast.walk(expr))
+    names = (getattr(part, "id", "") or getattr(part, "attr", "") for expr in exprs for part in walk(expr))
     return not any(_HOST_NAME.search(name) for name in names)
 
 
@@ -237,7 +237,7 @@ def _makes_loss(call: ast.Call) -> bool:
 def _losses(value: ast.expr, ctx: Context) -> set[str]:
     """What is back-propagated in the function around `value`, with the parts and the sums of it that are called so."""
     function = ctx.tree.function_of(value)
-    nodes = list(ast.walk(function or ctx.tree.module))
+    nodes = list(walk(function or ctx.tree.module))
     found: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _BACKWARD:
@@ -327,7 +327,7 @@ def beside_generation(node: ast.AST, ctx: Context) -> bool:
         function = outer
     around = loops[0] if loops else function
     return around is not None and any(
-        isinstance(part, ast.Call) and _generates(part) and ctx.heat(part) >= Heat.STEP for part in ast.walk(around)
+        isinstance(part, ast.Call) and _generates(part) and ctx.heat(part) >= Heat.STEP for part in walk(around)
     )
 
 

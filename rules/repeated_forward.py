@@ -7,7 +7,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, callee_name, is_test
+from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, callee_name, is_test, walk
 
 from ._behind import Behind, forward_behind, is_changed, runs_every_turn
 from ._forwards import FORWARD_METHODS, arguments, is_forward, is_method_of_values, is_pure
@@ -167,7 +167,7 @@ def _only_evaluates(call: ast.Call, function: ast.AST, ctx: Context) -> bool:
         and isinstance(part.func, ast.Attribute)
         and part.func.attr == "eval"
         and ctx.text(part.func.value) == model
-        for part in ast.walk(function)
+        for part in walk(function)
     )
 
 
@@ -217,9 +217,9 @@ def _means_the_same(one: ast.expr, other: ast.expr, ctx: Context, depth: int) ->
         if left is None or right is None or depth == 0 or ctx.text(left) != ctx.text(right):
             return False
         return _means_the_same(left, right, ctx, depth - 1)
-    mine = [part for part in ast.walk(one) if isinstance(part, ast.Name)]
-    theirs = [part for part in ast.walk(other) if isinstance(part, ast.Name)]
-    for part in ast.walk(one):
+    mine = [part for part in walk(one) if isinstance(part, ast.Name)]
+    theirs = [part for part in walk(other) if isinstance(part, ast.Name)]
+    for part in walk(one):
         if isinstance(part, ast.Call) and not is_pure(part, ctx):
             return False
     return all(_name_means_the_same(left, right, ctx, depth) for left, right in zip(mine, theirs))
@@ -243,9 +243,9 @@ def _name_means_the_same(left: ast.Name, right: ast.Name, ctx: Context, depth: i
 def _is_switched(first: ast.Call, second: ast.Call, behind: Behind | None, function: ast.AST, ctx: Context) -> bool:
     """Whether anything between the two may change the module or its input."""
     start, end = (first.end_lineno or 0, first.end_col_offset or 0), (second.lineno, second.col_offset)
-    own = set(names_in(first.func))
-    given = {part.id for item in arguments(first) for part in ast.walk(item) if isinstance(part, ast.Name)}
-    for part in ast.walk(function):
+    own = set(names_in(first.func if behind is None or behind.model is None else behind.model))
+    given = {part.id for item in arguments(first) for part in walk(item) if isinstance(part, ast.Name)}
+    for part in walk(function):
         if not isinstance(part, (ast.expr, ast.stmt)) or not start <= (part.lineno, part.col_offset) < end:
             continue
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _SWITCHES:

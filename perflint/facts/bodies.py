@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from perflint.source.walk import walk
+
 _MAKER = re.compile(
     r"^_*(?:lazy_?)?(?:init|build|set_?up|create|fill|load|make|refresh|compute|ensure|start|open)(?:_|$)"
 )
@@ -32,13 +34,22 @@ def assigns(body: list[ast.stmt], target: ast.expr) -> bool:
     """Whether `body` assigns the attribute, item or global that was found to be None: what follows runs once."""
     if not isinstance(target, (ast.Attribute, ast.Subscript)):
         return False
-    wanted = ast.dump(target).replace("Store()", "Load()")
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
-                if ast.dump(node).replace("Store()", "Load()") == wanted:
-                    return True
-    return False
+    return any(
+        isinstance(node.ctx, ast.Store) and _is_same(node, target)
+        for statement in body
+        for node in walk(statement)
+        if isinstance(node, (ast.Attribute, ast.Subscript))
+    )
+
+
+def _is_same(stored: ast.Attribute | ast.Subscript, read: ast.Attribute | ast.Subscript) -> bool:
+    if isinstance(stored, ast.Attribute):
+        return isinstance(read, ast.Attribute) and stored.attr == read.attr and _alike(stored.value, read.value)
+    return isinstance(read, ast.Subscript) and _alike(stored.value, read.value) and _alike(stored.slice, read.slice)
+
+
+def _alike(one: ast.expr, other: ast.expr) -> bool:
+    return one.__class__ is other.__class__ and ast.dump(one) == ast.dump(other)
 
 
 def keeps(body: list[ast.stmt], kept: ast.expr, now: ast.expr) -> bool:
@@ -100,7 +111,7 @@ def makes(body: list[ast.stmt], owner: ast.expr, attribute: ast.expr) -> bool:
     """Whether `body` gives an object the attribute that was found missing."""
     name = attribute.value if isinstance(attribute, ast.Constant) else None
     for statement in body:
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                 if node.attr == name and ast.dump(node.value) == ast.dump(owner):
                     return True
@@ -115,7 +126,7 @@ def fills(body: list[ast.stmt], mapping: ast.expr) -> bool:
     if not isinstance(mapping, (ast.Attribute, ast.Name)):
         return False
     for statement in body:
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and ast.dump(node.value) == wanted:
                 return True
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add":

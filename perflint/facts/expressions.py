@@ -368,6 +368,8 @@ class Expressions:
                     self.bind(part, item)
             else:
                 self.bind_items(target, value)  # type: ignore[arg-type]
+        elif kind is ast.Subscript and type(target.value) is ast.Name:  # type: ignore[attr-defined]
+            self.scope.unclear.add(target.value.id)  # type: ignore[attr-defined]
 
     def bind_each(self, target: ast.expr, iterable: Value) -> None:
         if iterable is None or (type(iterable) is tuple and iterable[0] == "call" and iterable[1] == "range"):
@@ -379,10 +381,12 @@ class Expressions:
 
     def bind_items(self, target: ast.Tuple | ast.List, value: Value) -> None:
         if value is None or _gives_numbers(value):
+            self.scope.unclear.update(names_in(target))
             return
         for index, part in enumerate(target.elts):
             item = ("item", value, index)
             if isinstance(part, ast.Starred):
+                self.scope.unclear.update(names_in(target))
                 return
             if isinstance(part, ast.Name):
                 self.scope.bind(part.id, item)

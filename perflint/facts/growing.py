@@ -22,7 +22,7 @@ class Growing:
 
     __slots__ = (
         "annotations", "asked", "binds", "calls", "contexts", "facts", "is_generator", "loops", "reads", "returns",
-        "tests", "yields",
+        "tests", "unclear", "yields",
     )  # fmt: skip
 
     def __init__(self, facts: FunctionFacts) -> None:
@@ -33,6 +33,7 @@ class Growing:
         self.asked: list[CallFacts] = []
         self.reads: dict[tuple[str, int], int] = {}
         self.binds: dict[str, list[Value]] = {}
+        self.unclear: set[str] = set()
         self.annotations: dict[str, str] = {}
         self.returns: list[Value] = []
         self.yields: list[tuple[Value, int]] = []
@@ -55,12 +56,16 @@ class Growing:
 
     def bind(self, name: str, value: Value) -> None:
         if value is None:
+            self.unclear.add(name)
             return
         known = self.binds.get(name)
         if known is None:
             self.binds[name] = [value]
-        elif len(known) < MOST_BINDS and value not in known:
-            known.append(value)
+        elif value not in known:
+            if len(known) < MOST_BINDS:
+                known.append(value)
+            else:
+                self.unclear.add(name)
 
     def in_loop(self, context: int) -> bool:
         while context >= 0:
@@ -77,6 +82,9 @@ class Growing:
         facts.calls = tuple(self.calls)
         facts.reads = tuple(ReadFacts(path, line, context) for (path, context), line in self.reads.items())
         facts.binds = {name: _kept(values, once) for name, values in self.binds.items()} if self.binds else NOTHING
+        if self.unclear:
+            named = self.binds.keys() | {param.name.lstrip("*=") for param in facts.params}
+            facts.unclear = tuple(sorted(self.unclear & named))
         facts.annotations = self.annotations or NOTHING
         facts.returns = _kept(self.returns, once)
         facts.yields = tuple(self.yields)

@@ -21,6 +21,7 @@ from perflint.facts.bodies import (
     undoes,
     written_name,
 )
+from perflint.source.walk import walk
 
 #: Once every N turns: `step % n == 0`, `should_log`, `time.time() - last > 5`.
 PERIODIC = "periodic"
@@ -404,14 +405,12 @@ def _is_zero(node: ast.expr) -> bool:
 
 
 def _names(node: ast.expr) -> list[ast.expr]:
-    return [part for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute))]
+    return [part for part in walk(node) if isinstance(part, (ast.Name, ast.Attribute))]
 
 
 def _mentions(node: ast.expr, names: set[str]) -> bool:
-    return any(written_name(part) in names for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute)))
+    return any(written_name(part) in names for part in walk(node) if isinstance(part, (ast.Name, ast.Attribute)))
 
 
 def _mentions_text(node: ast.expr, text: str) -> bool:
-    return any(
-        text in written_name(part).lower() for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute))
-    )
+    return any(text in written_name(part).lower() for part in walk(node) if isinstance(part, (ast.Name, ast.Attribute)))

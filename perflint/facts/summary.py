@@ -91,8 +91,9 @@ class Param(NamedTuple):
 class FunctionFacts:
     """A function, a lambda, or the module's own body (`MODULE`). `owner` is the qualname of the enclosing scope.
 
-    `identifiers` are those used in a function that stands in no other, its decorators and defaults included, separated
-    by blanks.
+    `binds` are the values that names are given, as far as they are plain to see; `unclear` are those names and
+    parameters that are given something else too, or are changed. `identifiers` are those used in a function that stands
+    in no other, its decorators and defaults included, separated by blanks.
     """
 
     qualname: str
@@ -108,6 +109,7 @@ class FunctionFacts:
     calls: tuple[CallFacts, ...] = ()
     reads: tuple[ReadFacts, ...] = ()
     binds: dict[str, tuple[Value, ...]] = field(default_factory=dict)
+    unclear: tuple[str, ...] = ()
     annotations: dict[str, str] = field(default_factory=dict)
     returns: tuple[Value, ...] = ()
     returns_annotation: str = ""

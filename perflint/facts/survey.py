@@ -132,6 +132,7 @@ class _Surveyor(Expressions):
     def augmented(self, node: ast.AugAssign) -> str | None:
         self.target(node.target)
         self.value(node.value, 0)
+        self.bind(node.target, None)
         return None
 
     def assert_(self, node: ast.Assert) -> str | None:

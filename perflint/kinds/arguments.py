@@ -11,7 +11,7 @@ Thunk = Callable[[], Kind]
 _MISSING = object()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Arguments:
     """Positional arguments and keywords of a call. `constants` holds the values of literal ones, by position or
     keyword. `exact` is false when arguments are unpacked with a star, so that more may have been given.

@@ -40,7 +40,9 @@ class Binding(enum.Enum):
     MATCH = "pattern"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+# Not frozen: there are a hundred thousand of them in a large run, and setting the fields of a frozen one takes twice as
+# long. Nobody changes one.
+@dataclass(slots=True, eq=False)
 class Definition:
     """One place that gives `name` (a key) a value.
 
@@ -87,6 +89,8 @@ class ScopeBindings:
 
 def key_of(node: ast.expr) -> str | None:
     """The key of a name, or of a path of attributes and items that starts at one; None for anything else."""
+    if node.__class__ is ast.Name:
+        return node.id
     parts: list[str] = []
     while True:
         if isinstance(node, ast.Name):
