@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from perflint.api import CallFacts, Context, Heat, Program, Scope, is_test
 
@@ -45,6 +45,19 @@ def is_about_agents(node: ast.AST, ctx: Context) -> bool:
     around = ctx.tree.function_of(node)
     names = [*names_in(header), *(names_in(around) if around is not None else ())]
     return any(name in _EXPERIENCE for name in names)
+
+
+def trains_one_layer(node: ast.AST, ctx: Context) -> bool:
+    """Whether the loop belongs to a class that is a single layer, and trains itself: too little for tensor cores."""
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, ast.ClassDef):
+            return any(ctx.target(base) in ("torch.nn.Linear", "torch.nn.Bilinear") for base in outer.bases)
+    return False
+
+
+def convolves(names: Iterable[str]) -> bool:
+    """Whether a convolution is among the names: networks of agents that see pictures have work for a device."""
+    return any(re.match(r"(?:Lazy)?Conv(?:Transpose)?[123]d$", name) for name in names)
 
 
 def connected(scope: Scope, program: Program) -> Iterator[Scope]:

@@ -22,13 +22,13 @@ from perflint.api import (
     precision,
 )
 
-from ._training import identifiers_near, is_about_agents, is_training_loop
+from ._training import identifiers_near, is_about_agents, is_training_loop, trains_one_layer
 
 _CONVOLVES = re.compile(
     r"^(?:Lazy)?Conv(?:Transpose)?[123]d$|^conv(?:_transpose)?[123]d$|resnet|resnext|vgg|densenet|inception|unet$",
     re.IGNORECASE,
 )
-_SILENT = precision.NEEDS_DIGITS | precision.TENSOR_CORES | precision.POLICIES
+_SILENT = precision.NEEDS_DIGITS | precision.TENSOR_CORES | precision.POLICIES | precision.ON_THE_HOST
 
 
 class Tf32Off(Rule):
@@ -70,9 +70,11 @@ class Tf32Off(Rule):
         ):
             return
         names = set(identifiers_near(node, ctx))
-        if not names & precision.ACCELERATORS or names & _SILENT:
+        if not names & precision.ACCELERATORS or names & _SILENT or any("mixed_precision" in name for name in names):
             return
-        if not _multiplies(names) or is_about_agents(node, ctx):
+        # A function of the project's own by that name says nothing of what it makes.
+        names -= {facts.name for facts in ctx.summary.functions.values()} & precision.PRODUCTS
+        if not _multiplies(names) or is_about_agents(node, ctx) or trains_one_layer(node, ctx):
             return
         if _is_narrow(ctx) or _first(ctx) is not node:
             return

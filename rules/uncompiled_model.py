@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Tier
 
-from ._training import BACKWARD, is_training_loop
+from ._training import BACKWARD, convolves, identifiers_near, is_about_agents, is_training_loop
 
 
 class UncompiledModel(Rule):
@@ -29,7 +29,8 @@ class UncompiledModel(Rule):
     Where memory is short, `mode="reduce-overhead"` is no way out: CUDA graphs keep more of it. Tiny models, control
     flow that depends on data, shapes that change all the time, hooks that come and go, devices without support,
     short runs and debugging. perflint cannot see a gain from the source, which is why this rule is not on by
-    default. It is silent in programs that compile anything, by whatever switch.
+    default. It is silent in programs that compile anything, by whatever switch, about agents whose networks are no
+    convolutions, and where an epoch is a single step.
 
     Fix safety
     There is no automatic fix: keys of the state dict may change, and the gain has to be measured.
@@ -45,6 +46,8 @@ class UncompiledModel(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if ctx.program.compiles or not is_training_loop(node, ctx):
             return
+        if _is_full_batch(node, ctx) or (is_about_agents(node, ctx) and not convolves(identifiers_near(node, ctx))):
+            return
         yield self.finding(
             node,
             ctx,
@@ -52,3 +55,10 @@ class UncompiledModel(Rule):
             "to be measured.",
             advice="Call `model.compile()` before the loop, and time some hundred steps with and without it.",
         )
+
+
+def _is_full_batch(node: ast.AST, ctx: Context) -> bool:
+    """Whether each epoch is a single step on all data there is: a few hundred of them do not pay for compiling."""
+    if not isinstance(node, ast.For) or "epoch" not in ctx.text(node.iter) or "range(" not in ctx.text(node.iter):
+        return False
+    return not any(isinstance(part, (ast.For, ast.While)) for statement in node.body for part in ast.walk(statement))

@@ -29,6 +29,8 @@ ACCELERATORS = words("cuda device local_rank xpu accelerator get_device")
 TENSOR_CORES = words("set_float32_matmul_precision allow_tf32 fp32_precision tf32 enable_tf32 use_tf32 float32_matmul")
 #: Policies by which whole models are made narrower.
 POLICIES = words("MixedPrecision MixedPrecisionPolicy")
+#: What programs name whose models lie on the host, for all processes or on a server of parameters.
+ON_THE_HOST = words("share_memory share_memory_ DistributedOptimizer RemoteModule")
 #: Products that nets of convolutions have too, at their end and beside them.
 HEADS = words("Linear LazyLinear Bilinear mm addmm matmul bmm einsum baddbmm")
 #: What else multiplies matrices, as a class or a function; nets without it are of convolutions, which use tensor cores.
