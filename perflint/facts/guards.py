@@ -203,6 +203,44 @@ def ends_block(body: list[ast.stmt]) -> bool:
     return bool(body) and isinstance(body[-1], (ast.Continue, ast.Return, ast.Raise, ast.Break))
 
 
+def left_early(node: ast.If, known: Tests = _NO_TESTS, depth: int = 4) -> str | None:
+    """The guard that what follows an `if` stands under because the arms of it return early, each under a test of its
+    own: `if by_epoch: (if epoch % n: return) else: (if step % n: return)`. None where an arm runs through unguarded.
+    """
+    kinds: list[str | None] = []
+    left = False
+    while True:
+        if not ends_block(node.body):
+            inner = _within(node.body, known, depth)
+            left = left or inner is not None
+            kinds.append(inner or classify(node.test, node.body, known))
+        else:
+            left = left or not is_failure(node.body)
+        if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
+            break
+        node = node.orelse[0]
+    if not node.orelse or not ends_block(node.orelse):
+        inner = _within(node.orelse, known, depth)
+        left = left or inner is not None
+        kinds.append(inner or classify_negated(node.test, node.orelse or None, known))
+    return _hottest(kinds) if left and all(kinds) else None
+
+
+def _within(body: list[ast.stmt], known: Tests, depth: int) -> str | None:
+    """The guard that the end of a block stands under, by what returns early in it."""
+    if depth == 0:
+        return None
+    return _coldest(
+        [
+            classify_negated(item.test, known=known)
+            if ends_block(item.body) and not item.orelse and not is_failure(item.body)
+            else left_early(item, known, depth - 1)
+            for item in body
+            if isinstance(item, ast.If)
+        ]
+    )
+
+
 def is_failure(body: list[ast.stmt]) -> bool:
     """Whether `body` ends the run or the function with an error."""
     if not body:

@@ -225,6 +225,7 @@ class _Surveyor(Expressions):
         # An `elif` chain may be thousands long: walked in a loop, not by recursion.
         here = self.context
         context = here
+        first, tests = node, self.scope.tests
         try:
             while True:
                 known = self.scope.tests
@@ -234,7 +235,9 @@ class _Surveyor(Expressions):
                 kind = guards.RARE if rare else guards.classify(node.test, node.body, known)
                 self.branch(node.body, context, kind)
                 if not node.orelse:
-                    if not failure and context == here and guards.ends_block(node.body):
+                    if node is not first:
+                        return guards.left_early(first, tests)
+                    if not failure and guards.ends_block(node.body):
                         return guards.classify_negated(node.test, known=known)
                     return None
                 kind = guards.classify_negated(node.test, node.orelse, known)
@@ -244,7 +247,7 @@ class _Surveyor(Expressions):
                     self.context = context
                     continue
                 self.branch(node.orelse, context, kind)
-                return None
+                return guards.left_early(first, tests)
         finally:
             self.context = here
 

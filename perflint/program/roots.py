@@ -32,19 +32,12 @@ from perflint.program.conventions import (
     looks_like_loader,
     may_give_batches,
 )
+from perflint.program.epochs import LoopHeat, mark_epochs
 from perflint.program.refs import BATCH, CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope, given
 from perflint.program.resolver import Resolver
 from perflint.pytorch import frameworks, loaders
 from perflint.pytorch.hooks import Hook, Role
 from perflint.pytorch.names import canonical
-
-
-class LoopHeat(NamedTuple):
-    """What a loop's body is at least: its heat, what it is for ("train", "batches", "decode", "texts", "epoch")."""
-
-    heat: Heat
-    role: str
-    confidence: Confidence
 
 
 class FunctionRoot(NamedTuple):
@@ -81,6 +74,8 @@ class RootFinder:
         self.graph = graph
         self._taking: set[Scope] = set()
         self._calls: dict[Scope, list[CallFacts]] = {}
+        self._runs: set[tuple[Scope, int]] = set()
+        self._steps: set[tuple[Scope, int]] = set()
         self.loops: dict[tuple[Scope, int], LoopHeat] = {}
         self.functions: dict[Scope, FunctionRoot] = {}
 
@@ -94,23 +89,23 @@ class RootFinder:
                 if facts.loops:
                     self._classify_loops(Scope(path, qualname), facts, training)
         self._registered_functions()
-        self._epoch_loops()
+        mark_epochs(self.loops, self._runs, self._steps, self.graph, self.resolver)
         self._calls.clear()
 
     # Loops.
 
     def _training_functions(self) -> set[Scope]:
         """Functions that run a backward or an optimizer step outside any loop of their own."""
-        return self._holding(lambda call, scope: self.is_training_call(call.func, call.args, scope), is_whole_run)
+        return self._holding(lambda call, scope: self.is_training_call(call.func, call.args, scope), self._is_run)
 
     def _batch_taking_functions(self) -> set[Scope]:
         """Functions that take the next batch from an iterator that outlives them, outside any loop of their own."""
         return self._holding(
-            lambda call, scope: self._advances(call, scope) and not is_look_at_one(call), lambda _: False
+            lambda call, scope: self._advances(call, scope) and not is_look_at_one(call), lambda *_: False
         )
 
     def _holding(
-        self, wanted: Callable[[CallFacts, Scope], bool], stops: Callable[[FunctionFacts], bool]
+        self, wanted: Callable[[CallFacts, Scope], bool], stops: Callable[[FunctionFacts, Scope], bool]
     ) -> set[Scope]:
         """Functions that make a wanted call outside their loops, themselves or through what they surely call.
 
@@ -123,7 +118,7 @@ class RootFinder:
                 scope = Scope(path, qualname)
                 for call in self._telling(scope, facts):
                     if facts.innermost_loop(call.context) is None and wanted(call, scope):
-                        if not stops(facts):
+                        if not stops(facts, scope):
                             found.add(scope)
                             waiting.append(scope)
                         break
@@ -136,11 +131,24 @@ class RootFinder:
                     edge.caller not in found
                     and edge.confidence == Confidence.HIGH
                     and facts.innermost_loop(edge.context) is None
-                    and not stops(facts)
+                    and not stops(facts, edge.caller)
                 ):
                     found.add(edge.caller)
                     waiting.append(edge.caller)
         return found
+
+    def _is_run(self, facts: FunctionFacts, scope: Scope) -> bool:
+        """Whether a function is more than a step: it makes what it trains, or trains on all batches of a loader, and
+        may take steps of something else before or after.
+        """
+        return is_whole_run(facts) or any(
+            self.is_training_call(call.func, call.args, scope)
+            and any(
+                self._loader_confidence(facts.loops[index], scope) is not None
+                for index in facts.loops_around(call.context)
+            )
+            for call in self._telling(scope, facts)
+        )
 
     def _telling(self, scope: Scope, facts: FunctionFacts) -> list[CallFacts]:
         """The calls of a function that may say what its loops are for: few of many, by their last names."""
@@ -209,6 +217,8 @@ class RootFinder:
         trains = index in backward or index in steps
         outer = facts.loops_around(loop.context)
         if confidence is not None:
+            if index in steps:
+                self._runs.add((scope, index))
             heat = Heat.MICROBATCH if index in accumulates else Heat.STEP
             return LoopHeat(heat, "train" if trains else "batches", confidence)
         if index in advances:
@@ -220,6 +230,7 @@ class RootFinder:
         if trains and is_literal(loop.iterable):
             return LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
         if trains:
+            self._steps.add((scope, index))
             root = self.functions.get(scope)
             inner_of_step = (root is not None and root.heat >= Heat.STEP) or any(
                 item in steps or item in advances or self._loader_confidence(facts.loops[item], scope) is not None
@@ -334,30 +345,6 @@ class RootFinder:
             return bool(DECODE_LIMIT.search(loop.text))
         value = loop.iterable
         return isinstance(value, tuple) and value[0] == "call" and bool(DECODE_LIMIT.search(loop.text))
-
-    def _epoch_loops(self) -> None:
-        """Loops around hot loops are `epoch`: directly, or through the functions they call."""
-        holders: set[Scope] = set()
-        waiting: list[Scope] = []
-        for (scope, index), heat in list(self.loops.items()):
-            if heat.role in ("train", "batches"):
-                facts = self._facts(scope)
-                for outer in facts.loops_around(facts.loops[index].context):
-                    self.loops.setdefault((scope, outer), LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH))
-                if scope not in holders:
-                    holders.add(scope)
-                    waiting.append(scope)
-        while waiting:
-            callee = waiting.pop()
-            for edge in self.graph.incoming.get(callee, ()):
-                if edge.confidence != Confidence.HIGH:
-                    continue
-                facts = self._facts(edge.caller)
-                for outer in facts.loops_around(edge.context):
-                    self.loops.setdefault((edge.caller, outer), LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH))
-                if edge.caller not in holders:
-                    holders.add(edge.caller)
-                    waiting.append(edge.caller)
 
     # Functions.
 
