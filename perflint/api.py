@@ -9,10 +9,10 @@ from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, LoopFacts
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
 from perflint.kinds.kind import Device, Kind, Place, Tag
 from perflint.program.callgraph import Edge
+from perflint.program.epochs import LoopHeat
 from perflint.program.heat import is_test
 from perflint.program.program import Program
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
-from perflint.program.roots import LoopHeat
 from perflint.pytorch import (
     arrays,
     attention,

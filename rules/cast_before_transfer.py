@@ -46,8 +46,9 @@ class CastBeforeTransfer(Rule):
 
     When to leave it
     Casts that make the value smaller (float64 to float32, anything to half): those belong before the copy. Where the
-    value has the wider type already the cast does nothing, and nothing is lost. perflint is silent where it cannot see
-    that a `.float()` widens, and for values that are cast for work on the host.
+    value has the wider type already the cast does nothing, and nothing is lost: integers are int64 unless something
+    says otherwise. perflint is silent where it cannot see that a `.float()` or `.long()` widens, for numbers that are
+    gathered one by one, and for values that are cast for work on the host.
 
     Fix safety
     Unsafe: the values are the same bits (widening is exact), but if the value has a wider type than it seems, more
@@ -116,11 +117,13 @@ def _text(span: Span, ctx: Context) -> str:
 
 def _widens(cast: str, value: ast.expr, node: ast.Call, ctx: Context) -> Confidence | None:
     """How sure it is that a cast makes the value larger, None where it may as well make it smaller."""
+    if any(isinstance(part, (ast.ListComp, ast.GeneratorExp)) for part in ast.walk(value)):
+        return None  # gathered number by number in Python: few, and the gathering is what costs
     if any(_NARROW.search(ctx.text(origin)) for origin in ctx.inference.origins(value)):
         return Confidence.HIGH
     if _is_scaled(node, ctx):
         return Confidence.HIGH
-    if cast in _WIDEST:
+    if cast == "double":
         return Confidence.MEDIUM
     name = ctx.text(value).rpartition(".")[2]
     return Confidence.MEDIUM if _PIXELS.search(name) and not _comes_from_numpy(value, ctx) else None

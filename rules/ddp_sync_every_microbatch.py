@@ -32,6 +32,8 @@ _HANDLED = re.compile(
     r"no_sync|no_backward_sync|require_backward_grad_sync|requires_gradient_sync|sync_gradients|"
     r"accelerator|Accelerator|deepspeed|fabric|Fabric|LightningModule|delay_allreduce|accumulate_grads$"
 )
+#: Where a file can shard the model as well, nobody sees which of the two is trained.
+_SHARDED = ("FullyShardedDataParallel", "FSDP", "fully_shard")
 _WITHOUT_SYNC = re.compile(r"no_sync|no_backward_sync")
 
 
@@ -57,7 +59,8 @@ class DdpSyncEveryMicrobatch(Rule):
     When to leave it
     Where a framework accumulates (accelerate, Fabric, Lightning, DeepSpeed), where
     `require_backward_grad_sync` is set by hand before the forward, with FSDP, whose `no_sync` keeps whole gradients in
-    memory, and without DDP: perflint is silent there. Synchronised batch norm still communicates in every forward.
+    memory, and without DDP: perflint is silent there. So it is where the forward runs `model.module`, past the wrapper:
+    nothing is reduced then, which is a bug of its own. Synchronised batch norm still communicates in every forward.
 
     Fix safety
     There is no automatic fix: which micro-batch is the last has to be known before its forward.
@@ -194,7 +197,7 @@ def _is_handled(node: ast.Call, ctx: Context) -> bool:
 def _wrapped(ctx: Context) -> Confidence | None:
     """How sure it is that what this file trains is put under DDP: in the file itself, or by one that it calls."""
     program = ctx.program
-    if not program.mentions(_DDP_NAMES):
+    if not program.mentions(_DDP_NAMES) or ctx.mentions(*_SHARDED) or _is_passed_by(ctx):
         return None
     if _wraps(program, ctx.path):
         return Confidence.HIGH
@@ -204,6 +207,29 @@ def _wrapped(ctx: Context) -> Confidence | None:
         for edge in program.graph.outgoing.get(Scope(ctx.path, name), ())
     }
     return Confidence.MEDIUM if any(_wraps(program, path) for path in sorted(called)) else None
+
+
+def _is_passed_by(ctx: Context) -> bool:
+    """Whether a step of this file runs the module inside of the wrapper: DDP sees no forward then, and its backward
+    reduces nothing.
+    """
+    inner: set[str] = set()
+    for part in ast.walk(ctx.tree.module):
+        if isinstance(part, ast.Assign) and any(_is_inside(item) for item in ast.walk(part.value)):
+            inner |= {item.id for item in part.targets if isinstance(item, ast.Name)}
+    return any(
+        isinstance(part, ast.Call)
+        and (_is_inside(part.func) or (isinstance(part.func, ast.Name) and part.func.id in inner))
+        and ctx.heat(part) >= Heat.STEP
+        and not ctx.grad_off(part)
+        for part in ast.walk(ctx.tree.module)
+    )
+
+
+def _is_inside(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Attribute) and node.attr == "module" and isinstance(node.value, (ast.Name, ast.Attribute))
+    )
 
 
 def _wraps(program: Program, path: str) -> bool:

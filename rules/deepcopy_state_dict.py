@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -27,6 +28,13 @@ _SAVERS = ("torch.save", "safetensors.torch.save_file", "torch.distributed.check
 _IN_PLACE = frozenset("copy_ add_ sub_ mul_ div_ zero_ fill_ lerp_ addcmul_ addcdiv_ normal_ uniform_ clamp_".split())
 
 
+#: Names of what is trained or run; an optimizer keeps the tensors of a dict that it loads.
+_MODEL = re.compile(
+    r"(?:^|[._])(?:model|net|network|module|backbone|encoder|decoder|actor|critic|policy|student|teacher|generator|"
+    r"discriminator|hypernet\w*)s?(?:_\w+)?$"
+)
+
+
 class DeepcopyStateDict(Rule):
     """A deep copy of a state dict copies every tensor, even where the copy is read once and thrown away.
 
@@ -45,7 +53,8 @@ class DeepcopyStateDict(Rule):
 
     When to leave it
     An optimizer's state dict: its `load_state_dict` keeps the tensors it is given, so a snapshot needs the deep copy.
-    A deep copy of a model as such. Both are silent. A clone loses what a deep copy keeps: ties between weights,
+    A deep copy of a model as such. A snapshot that is taken once an epoch or more rarely, which has to be a copy. All
+    are silent. A clone loses what a deep copy keeps: ties between weights,
     `_metadata`, and entries that are no tensors, which is why no fix turns one into the other.
 
     Fix safety
@@ -66,7 +75,7 @@ class DeepcopyStateDict(Rule):
         consumer = _consumer(node, ctx)
         name = _bound_name(node, ctx) if consumer is None else None
         rebound = name is not None and _only_rebinds_entries(name, node, ctx)
-        often = ctx.heat(node) >= Heat.EPOCH or bool(ctx.loops(node))
+        often = ctx.heat(node) >= Heat.STEP
         if not (consumer is not None or rebound or often) or not _is_state_dict(copied, ctx):
             return
         if consumer is not None:
@@ -80,7 +89,7 @@ class DeepcopyStateDict(Rule):
                 f"`{ctx.text(node)}` copies every tensor of the model, one by one, to where the model is.",
                 advice="If it is a snapshot, copy to the host or into buffers that are kept and reused with `copy_`; "
                 "if it is only read before the next optimizer step, use the dict itself.",
-                impact=Impact.HIGH if ctx.heat(node) >= Heat.STEP else Impact.LOW,
+                impact=Impact.HIGH,
             )
 
     def _consumed(self, node: ast.Call, copied: ast.expr, consumer: ast.Call, ctx: Context) -> Finding:
@@ -121,6 +130,8 @@ def _is_state_dict(node: ast.expr, ctx: Context) -> bool:
     kind = ctx.kind(node)
     if kind.tag is Tag.STATE_DICT:
         return True
+    if not kind.known and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
+        return node.func.attr == "state_dict" and _MODEL.search(ctx.text(node.func.value)) is not None
     if kind.tag is Tag.MAPPING and kind.element is not None and kind.element.tag is Tag.TENSOR:
         return "state_dict" in ctx.text(node) or ctx.text(node) in ("sd", "state")
     return False

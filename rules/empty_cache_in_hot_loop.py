@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name
 
-from ._memory import is_load_shedding
+from ._memory import gives_up_the_step, is_load_shedding, measures_memory
 from ._rarely import is_between_phases
 from ._waits import beside_generation
 
@@ -30,8 +30,9 @@ class EmptyCacheInHotLoop(Rule):
 
     When to leave it
     In an out-of-memory handler, under an every-N guard or a memory threshold, between phases, after deleting a model,
-    where an inference engine shares the device, in steps that generate text, or under a switch that gives up speed for
-    memory (results offloaded to the host): perflint is silent where it can see that.
+    where an inference engine shares the device, in steps that generate text, under a switch that gives up speed for
+    memory (results offloaded to the host), where a batch is given up, or before the peak is measured: perflint is
+    silent where it can see that.
 
     Fix safety
     Unsafe: a step that only just fits may run out of memory without it. Results stay the same bits.
@@ -48,6 +49,8 @@ class EmptyCacheInHotLoop(Rule):
         if not ctx.is_call_of(node, *_TARGETS) or is_load_shedding(node, ctx) or _stands_beside_cuda(node, ctx):
             return
         if beside_generation(node, ctx) or is_between_phases(node, ctx):
+            return
+        if measures_memory(node, ctx) or gives_up_the_step(node, ctx):
             return
         statement = ctx.tree.statement_of(node)
         fix = None

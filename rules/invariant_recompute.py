@@ -5,7 +5,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Heat, Impact, Loops, Rule, Scope, Tag, is_test, tensors
+from perflint.api import (
+    INSTANCE,
+    Confidence,
+    Context,
+    Finding,
+    Heat,
+    Impact,
+    Loops,
+    Rule,
+    Scope,
+    Tag,
+    callee_name,
+    is_constant,
+    is_test,
+    last_name,
+    tensors,
+)
 
 from ._forwards import CHANGES, DRAWS, arguments, is_forward
 from ._loops import is_forever, is_timing, names_in, starts_afresh, trains_inside
@@ -24,6 +40,8 @@ _MODELS = (
     "reference_model",
 )
 _MAKERS = ("meshgrid", "linspace", "arange", "outer", "logspace", "tril_indices", "triu_indices")
+#: What a forward does that only gives a parameter another shape.
+_SHAPING = tensors.VIEW_METHODS | tensors.CAST_METHODS | {"repeat", "size", "to", "clone"}
 
 
 class InvariantRecompute(Rule):
@@ -55,12 +73,15 @@ class InvariantRecompute(Rule):
         assert isinstance(node, (ast.For, ast.AsyncFor, ast.While))
         if is_test(ctx.path) or is_forever(node) or is_timing(node) or starts_afresh(node):
             return
+        if _only_repeats(node):
+            return
         # Most calls depend on what the loop sets, which costs less to see than what they call.
         calls = [
             call
             for call in _calls(node, ctx)
             if _is_unchanging(call, node, ctx) and not _is_cheap(call, ctx) and not _is_for_one_turn(call, node, ctx)
         ]
+        calls = [call for call in calls if not _draws_anew(call, node, ctx) and not _hands_on_a_parameter(call, ctx)]
         if not calls or trains_inside(node, ctx):
             return
         for call in calls:
@@ -84,6 +105,48 @@ def _calls(loop: ast.For | ast.AsyncFor | ast.While, ctx: Context) -> Iterator[a
                 parent = ctx.tree.parent(part)
                 if not isinstance(parent, (ast.Expr, ast.Return)) and not _is_thrown_away(parent):
                     yield part
+
+
+def _only_repeats(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """`for _ in range(3): y = run(x)`: done again for its own sake, to warm up or to be timed by hand."""
+    if isinstance(loop, ast.While) or len(loop.body) != 1:
+        return False
+    statement, turns = loop.body[0], loop.iter
+    return (
+        isinstance(turns, ast.Call)
+        and callee_name(turns) == "range"
+        and all(isinstance(item, ast.Constant) for item in turns.args)
+        and isinstance(statement, ast.Assign)
+        and all(isinstance(target, (ast.Name, ast.Tuple)) for target in statement.targets)
+    )
+
+
+def _draws_anew(call: ast.Call, loop: ast.AST, ctx: Context) -> bool:
+    """Whether the model was last switched to training before the loop: dropout draws anew in each forward."""
+    names = {name for item in [call.func, *arguments(call)] for name in names_in(item)}
+    function = ctx.tree.function_of(loop) or ctx.tree.module
+    switches = [
+        part
+        for part in ast.walk(function)
+        if isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in ("train", "eval")
+        and isinstance(part.func.value, ast.Name)
+        and part.func.value.id in names
+        and part.lineno < getattr(loop, "lineno", 0)
+    ]
+    last = max(switches, key=lambda part: part.lineno, default=None)
+    return last is not None and callee_name(last) == "train" and not any(is_constant(arg, False) for arg in last.args)  # noqa: FBT003
+
+
+def _hands_on_a_parameter(call: ast.Call, ctx: Context) -> bool:
+    """Whether the forward that is called only gives a parameter another shape: there is nothing to save."""
+    for ref in ctx.refs(call.func) if isinstance(call.func, (ast.Name, ast.Attribute)) else ():
+        if ref.kind != INSTANCE or ref.path not in ctx.program.summaries:
+            return False
+        facts = ctx.program.summaries[ref.path].functions.get(f"{ref.name}.forward")
+        return facts is not None and all(last_name(item.func) in _SHAPING for item in facts.calls)
+    return False
 
 
 def _is_for_one_turn(call: ast.Call, loop: ast.For | ast.AsyncFor | ast.While, ctx: Context) -> bool:

@@ -56,6 +56,8 @@ class ModuleSwitchInStep(Rule):
             return
         if _is_new(module, node, statement, ctx) or _comes_and_goes(module, ctx) or _is_where_needed(node, ctx):
             return
+        if _is_moved_around(module, node, ctx):
+            return
         yield self.finding(
             node,
             ctx,
@@ -124,6 +126,22 @@ def _comes_and_goes(module: ast.expr, ctx: Context) -> bool:
         if part.func.attr == "cpu" or any(_is_host(item, ctx) for item in part.args):
             return True
     return False
+
+
+def _is_moved_around(module: ast.expr, node: ast.Call, ctx: Context) -> bool:
+    """Whether the function moves it to several places: `vae.to(device)`, and `vae.to(before)` when it is done."""
+    function = ctx.tree.function_of(node)
+    last = ctx.text(module).rpartition(".")[2]
+    places = {
+        ctx.text(part.args[0]) if part.args else ""
+        for part in ast.walk(function or ctx.tree.module)
+        if isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in ("to", "cuda")
+        and _ends_in(part.func.value, last)
+        and _goes_to_device(part, ctx)
+    }
+    return len(places) > 1
 
 
 def _is_where_needed(node: ast.Call, ctx: Context) -> bool:

@@ -38,6 +38,8 @@ _HARMLESS = frozenset(
 )
 #: Layers of one or two parameters.
 _LAYERS = frozenset(f"torch.nn.{name}" for name in "Linear Conv1d Conv2d Conv3d Embedding LayerNorm Bilinear".split())
+#: Attributes that hold the last layer or two of a network.
+_LAST_LAYERS = re.compile(r"(?:classifier|head|fc|last_layer|output_layer|out_proj)$")
 #: Methods by which classes of moving averages mix two values.
 _MIXERS = frozenset("update_average".split())
 #: Tensors that are spread over processes, which `torch._foreach_*` does not take everywhere.
@@ -137,7 +139,9 @@ def _is_state(node: ast.expr) -> bool:
 
 
 def _is_small(node: ast.expr, ctx: Context) -> bool:
-    """Whether the walk is over the two parameters of a single layer."""
+    """Whether the walk is over the two parameters of a single layer, or those of the last layers only."""
+    if any(_is_few(part, ctx) for part in ast.walk(node)):
+        return True
     return any(
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
@@ -145,6 +149,22 @@ def _is_small(node: ast.expr, ctx: Context) -> bool:
         and ctx.kind(part.func.value).qualified in _LAYERS
         for part in ast.walk(node)
     )
+
+
+def _is_few(node: ast.AST, ctx: Context) -> bool:
+    """`model.classifier.parameters()`, `params[-2:]`, and names that were set to these."""
+    if isinstance(node, ast.Call) and callee_name(node) in _WALKS and isinstance(node.func, ast.Attribute):
+        owner = node.func.value
+        return isinstance(owner, ast.Attribute) and _LAST_LAYERS.match(owner.attr) is not None
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        return isinstance(node.slice.lower, ast.UnaryOp) and node.slice.upper is None
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        made = ctx.inference.flow.definitions(node)
+        value = made[0].value if len(made) == 1 and not made[0].path else None
+        if isinstance(value, ast.Call) and callee_name(value) in _WRAPPERS and value.args:
+            value = value.args[0]
+        return isinstance(value, (ast.Call, ast.Subscript)) and _is_few(value, ctx)
+    return False
 
 
 def _has_another_way(node: ast.For, ctx: Context) -> bool:

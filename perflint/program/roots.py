@@ -61,6 +61,8 @@ _IGNITE_ENGINES = {name.rpartition(".")[2] for name in frameworks.IGNITE_ENGINES
 _PEEKS = re.compile(
     r"plot|show|visuali[sz]|preview|sample|infer|init|test|debug|first|peek|example|calibrat|profile|warm_?up|check|log"
 )
+#: A search for what fits, by halves.
+_BISECTS = re.compile(r"while \w*(?:low|lo|left|min)\w* <=? \w*(?:high|hi|right|max)\w*$", re.IGNORECASE)
 #: Names of iterators over anything.
 _BARE = frozenset({"it", "iterator"})
 _HANDLE = re.compile(r"handle|hook", re.IGNORECASE)
@@ -227,7 +229,7 @@ class RootFinder:
             heat = Heat.MICROBATCH if index in accumulates or (part_of_step and index not in steps) else Heat.STEP
             confidence = Confidence.HIGH
             return LoopHeat(heat, "train" if trains else "batches", confidence)
-        if trains and is_literal(loop.iterable):
+        if trains and (is_literal(loop.iterable) or _BISECTS.match(loop.text)):
             return LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
         if trains:
             self._steps.add((scope, index))
