@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from perflint.api import CallFacts, Context, Heat, Program, Scope, is_test
+from perflint.api import CallFacts, Context, Heat, Program, Scope, is_test, precision
 
 from ._loops import names_in
 
@@ -42,9 +42,16 @@ def is_about_agents(node: ast.AST, ctx: Context) -> bool:
     header = (
         node.iter if isinstance(node, (ast.For, ast.AsyncFor)) else node.test if isinstance(node, ast.While) else node
     )
-    around = ctx.tree.function_of(node)
-    names = [*names_in(header), *(names_in(around) if around is not None else ())]
+    around = ctx.tree.function_of(node) or node  # of a script without functions, the loop
+    names = [*names_in(header), *names_in(around)]
     return any(name in _EXPERIENCE for name in names)
+
+
+def shares_on_the_host(ctx: Context) -> bool:
+    """Whether the file, or one beside it, shares a model among processes on the host."""
+    folder = ctx.path.rpartition("/")[0]
+    beside = [path for path in ctx.program.summaries if path.rpartition("/")[0] == folder]
+    return ctx.program.mentions(precision.ON_THE_HOST, beside)
 
 
 def trains_one_layer(node: ast.AST, ctx: Context) -> bool:

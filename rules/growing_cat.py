@@ -154,11 +154,13 @@ def _goes_over_a_handful(loop: ast.stmt) -> bool:
         first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
         if isinstance(first, ast.Name) and _KEYS.match(first.id):
             return True  # things by their kinds
+    # Keywords are about how progress is shown: `trange(longest, disable=rank > 0)`.
+    shown = {id(part) for item in ast.walk(loop.iter) if isinstance(item, ast.keyword) for part in ast.walk(item)}
     return any(
         _HANDFUL.search(part.id if isinstance(part, ast.Name) else part.attr)
         for header in (loop.target, loop.iter)
         for part in ast.walk(header)
-        if isinstance(part, (ast.Name, ast.Attribute))
+        if isinstance(part, (ast.Name, ast.Attribute)) and id(part) not in shown
     )
 
 

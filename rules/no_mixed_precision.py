@@ -7,9 +7,14 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Does, Finding, Impact, Loops, Rule, Tier, frameworks, precision
 
-from ._training import BACKWARD, identifiers_near, is_about_agents, is_training_loop, trains_one_layer
-
-_SILENT = precision.NEEDS_DIGITS | precision.ON_THE_HOST
+from ._training import (
+    BACKWARD,
+    identifiers_near,
+    is_about_agents,
+    is_training_loop,
+    shares_on_the_host,
+    trains_one_layer,
+)
 
 
 class NoMixedPrecision(Rule):
@@ -45,10 +50,10 @@ class NoMixedPrecision(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if not is_training_loop(node, ctx) or _is_managed(node, ctx) or is_about_agents(node, ctx):
             return
-        if trains_one_layer(node, ctx):
+        if trains_one_layer(node, ctx) or shares_on_the_host(ctx):
             return
         names = set(identifiers_near(node, ctx)) if ctx.mentions("torch") else set()
-        if not names & precision.ACCELERATORS or names & _SILENT or _speaks_of_precision(names):
+        if not names & precision.ACCELERATORS or names & precision.NEEDS_DIGITS or _speaks_of_precision(names):
             return
         yield self.finding(
             node,

@@ -30,7 +30,9 @@ _TARGETS = tuple(f"{module}.{name}" for module in ("re", "regex") for name in _F
 #: What a loop over a state dict, or over named parameters, calls its turns.
 _NAMES = re.compile(r"^(?:k|n)\d*$|key|name|param|weight|module|layer", re.IGNORECASE)
 #: What holds every name of a model.
-_ALL = re.compile(r"dict|keys|items|named_|param|weight|modules|model|checkpoint|ckpt|state", re.IGNORECASE)
+_ALL = re.compile(
+    r"dict|keys|items|named_|param|weight|modules|checkpoint|ckpt|(?:^|_)states?(?:_|$)|^sd$", re.IGNORECASE
+)
 #: Annotations of whole numbers, one or some of them.
 _NUMBERS = re.compile(
     r"(?=.*\bint\b)(?:typing\.)?(?:(?:int|bool|None|list|List|tuple|Tuple|Sequence|Iterable|Optional|Union)\b|[\[\]|,.\s])+"
@@ -253,9 +255,19 @@ def _assigned_in_loop(name: str, node: ast.AST, ctx: Context) -> ast.expr | None
 
 
 def _changes(names: set[str], loop: ast.AST) -> bool:
-    """Whether one of the names is bound in the loop."""
+    """Whether one of the names is bound in the loop, to more than the same constant each time."""
+    constants = {
+        id(target)
+        for part in ast.walk(loop)
+        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Constant)
+        for target in part.targets
+    }
     return any(
-        isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id in names for part in ast.walk(loop)
+        isinstance(part, ast.Name)
+        and isinstance(part.ctx, ast.Store)
+        and part.id in names
+        and id(part) not in constants
+        for part in ast.walk(loop)
     )
 
 

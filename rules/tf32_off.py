@@ -22,13 +22,13 @@ from perflint.api import (
     precision,
 )
 
-from ._training import identifiers_near, is_about_agents, is_training_loop, trains_one_layer
+from ._training import identifiers_near, is_about_agents, is_training_loop, shares_on_the_host, trains_one_layer
 
 _CONVOLVES = re.compile(
     r"^(?:Lazy)?Conv(?:Transpose)?[123]d$|^conv(?:_transpose)?[123]d$|resnet|resnext|vgg|densenet|inception|unet$",
     re.IGNORECASE,
 )
-_SILENT = precision.NEEDS_DIGITS | precision.TENSOR_CORES | precision.POLICIES | precision.ON_THE_HOST
+_SILENT = precision.NEEDS_DIGITS | precision.TENSOR_CORES | precision.POLICIES
 
 
 class Tf32Off(Rule):
@@ -74,7 +74,12 @@ class Tf32Off(Rule):
             return
         # A function of the project's own by that name says nothing of what it makes.
         names -= {facts.name for facts in ctx.summary.functions.values()} & precision.PRODUCTS
-        if not _multiplies(names) or is_about_agents(node, ctx) or trains_one_layer(node, ctx):
+        if (
+            not _multiplies(names)
+            or is_about_agents(node, ctx)
+            or trains_one_layer(node, ctx)
+            or shares_on_the_host(ctx)
+        ):
             return
         if _is_narrow(ctx) or _first(ctx) is not node:
             return

@@ -30,7 +30,7 @@ TENSOR_CORES = words("set_float32_matmul_precision allow_tf32 fp32_precision tf3
 #: Policies by which whole models are made narrower.
 POLICIES = words("MixedPrecision MixedPrecisionPolicy")
 #: What programs name whose models lie on the host, for all processes or on a server of parameters.
-ON_THE_HOST = words("share_memory share_memory_ DistributedOptimizer RemoteModule")
+ON_THE_HOST = words("share_memory share_memory_ RemoteModule")
 #: Products that nets of convolutions have too, at their end and beside them.
 HEADS = words("Linear LazyLinear Bilinear mm addmm matmul bmm einsum baddbmm")
 #: What else multiplies matrices, as a class or a function; nets without it are of convolutions, which use tensor cores.
