@@ -59,7 +59,43 @@ def leaves(test: ast.expr) -> Iterator[ast.expr]:
 
 
 def is_asked(leaf: ast.expr, ctx: Context) -> bool:
-    return certainty_asked(leaf, ctx) is not None and not is_exceptional(leaf, ctx) and not _was_asked(leaf, ctx)
+    if certainty_asked(leaf, ctx) is None or is_exceptional(leaf, ctx) or _was_asked(leaf, ctx):
+        return False
+    return not any(_is_of_list(side, ctx) for side in _sides(leaf))
+
+
+def _is_of_list(side: ast.expr, ctx: Context) -> bool:
+    """Whether a value is one of those that a mapping holds under a key under which this file puts a list of numbers or
+    texts, whatever the mapping's annotation says: `dict[str, Tensor]` is written for what the model takes.
+    """
+    if not isinstance(side, ast.Name):
+        return False
+    for outer in ctx.tree.ancestors(side):
+        if isinstance(outer, (ast.For, ast.comprehension)):
+            names = {part.id for part in ast.walk(outer.target) if isinstance(part, ast.Name)}
+            if side.id in names:
+                keys = {
+                    part.slice.value
+                    for part in ast.walk(outer.iter)
+                    if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant)
+                }
+                return any(isinstance(key, str) and _holds_list(key, ctx) for key in keys)
+    return False
+
+
+def _holds_list(key: str, ctx: Context) -> bool:
+    for node in ast.walk(ctx.tree.module):
+        if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
+            if isinstance(target.slice, ast.Constant) and target.slice.value == key and _is_list(node.value, ctx):
+                return True
+    return False
+
+
+def _is_list(value: ast.expr, ctx: Context) -> bool:
+    kind = ctx.kind(value)
+    return kind.tag is Tag.SEQUENCE and (
+        kind.element is None or kind.element.tag in (Tag.NUMBER, Tag.STRING, Tag.NEVER)
+    )
 
 
 def _was_asked(leaf: ast.expr, ctx: Context) -> bool:

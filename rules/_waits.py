@@ -29,7 +29,9 @@ _ACCELERATOR_WORDS = frozenset(
 )
 _OUTPUT = re.compile(r"plot|visuali[sz]|draw|save|export|write|render", re.IGNORECASE)
 #: Functions that make pictures and files, or are the variant for the host.
-_FOR_PEOPLE = re.compile(r"plot|visuali[sz]|draw|render|_cpu$", re.IGNORECASE)
+_FOR_PEOPLE = re.compile(r"plot|visuali[sz]|draw|render|colou?r_?map|_cpu$", re.IGNORECASE)
+#: What is run once, before training, to choose how to train.
+_TRIES_OUT = re.compile(r"lr_?finder|find_(?:best_|optimal_)?lr|lr_range_test", re.IGNORECASE)
 #: Methods of a tensor that give a tensor on the same device.
 _KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squeeze".split())
 _BACKWARD = ("backward", "manual_backward")
@@ -42,7 +44,8 @@ _SERVER = re.compile(r"(?:^|_)(?:client|server|requests|httpx|openai)$")
 _STEP_ROLES = ("train", "batches", "texts", "eval", "decode")
 #: Names of what is on the host as a rule: arrays, lengths (which packing wants there), what tokenizers give.
 _HOST_NAME = re.compile(
-    r"^(np|numpy|pd|math|jnp|random|counts?)$|len(gth)?s?(_|$)|tokeniz|processor|numpy|_np|cpu|host", re.IGNORECASE
+    r"^(np|numpy|pd|math|jnp|random|counts?)$|len(gth)?s?(_|$)|tokeniz|processor|numpy|_np|cpu|host|dataset",
+    re.IGNORECASE,
 )
 #: How far a loss is followed from what is back-propagated.
 _LINKS = 3
@@ -110,7 +113,10 @@ def _is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context) -> bool:
         return False
     if not (in_forward(value, ctx) or (ctx.role(value) in _STEP_ROLES and _means_accelerator(value, ctx))):
         return False
-    names = [getattr(part, "id", "") or getattr(part, "attr", "") for part in walk(value)]
+    sources = [origin for part in walk(value) if isinstance(part, ast.Name) for origin in ctx.inference.origins(part)]
+    names = [
+        getattr(part, "id", "") or getattr(part, "attr", "") for source in (value, *sources) for part in walk(source)
+    ]
     if not uses_accelerator(ctx) or any(_HOST_NAME.search(name) for name in names):
         return False
     if any("loss" in name.lower() for name in names):
@@ -312,9 +318,25 @@ def _is_kept_from(test: ast.BoolOp, value: ast.AST) -> bool:
 def works_on_host(node: ast.AST, ctx: Context) -> bool:
     """Whether `node` belongs to code whose tensors are on the host, or have to go there: the data side, pictures."""
     function = ctx.tree.function_of(node)
-    if function is not None and _FOR_PEOPLE.search(function.name):
+    if function is not None and (_FOR_PEOPLE.search(function.name) or _TRIES_OUT.search(function.name)):
+        return True
+    around = ctx.tree.class_of(node)
+    file = ctx.path.rpartition("/")[2]
+    if _TRIES_OUT.search(around.name if around is not None else file) or is_only_inference(node, ctx):
         return True
     return ctx.role(node) == "data" and not in_forward(node, ctx)
+
+
+def is_only_inference(node: ast.AST, ctx: Context) -> bool:
+    """Whether nothing but its being a module's forward makes this hot, and that forward switches gradients off: it
+    makes results for people, and no loop is known that waits for them.
+    """
+    if ctx.role(node) != "forward" or not ctx.grad_off(node):
+        return False
+    function = ctx.tree.function_of(node)
+    while function is not None and function.name != "forward":
+        function = ctx.tree.function_of(ctx.tree.parent(function) or function)
+    return function is not None and any("no_grad" in ctx.text(item) for item in function.decorator_list)
 
 
 def beside_generation(node: ast.AST, ctx: Context) -> bool:

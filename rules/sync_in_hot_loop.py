@@ -12,9 +12,20 @@ from ._forwards import is_forward
 from ._gradients import is_model_call
 from ._guarded import used_under_guard
 from ._memory import is_load_shedding
+from ._outcomes import goes_to_replay, is_choice, is_finished_text
 from ._printing import formatter_around
+from ._repeated import read_after, read_before
 from ._transfers import goes_back
-from ._waits import READ_NAMES, Read, device_read, in_forward, is_exceptional, region_of, works_on_host
+from ._waits import (
+    READ_NAMES,
+    Read,
+    beside_generation,
+    device_read,
+    in_forward,
+    is_exceptional,
+    region_of,
+    works_on_host,
+)
 
 #: Functions that make texts, and what limits how many tokens they make.
 _DECODES = re.compile(r"generat|decode|translat|sample|beam|search")
@@ -40,10 +51,10 @@ class SyncInHotLoop(Rule):
 
     When to leave it
     Tensors on the CPU, numpy scalars and Python numbers (0.3 us), reads under an every-N guard, once per epoch or in
-    an error path: perflint is silent there, and about values that are moved to the host because the program hands them
-    on (an action for an environment, the outputs of an inference loop, rows for a server), and about the results of an
-    evaluation that are read after its loop over batches. A value the algorithm needs on the host, such
-    as a stopping test, has to be read: then read it once.
+    an error path: perflint is silent there, and about a value that was read just before with nothing queued since,
+    values that are moved to the host because the program hands them on (an action for an environment, the outputs of an
+    inference loop, rows for a server), and the results of an evaluation that are read after its loop over batches. A
+    value the algorithm needs on the host, such as a stopping test, has to be read: then read it once.
 
     Fix safety
     Unsafe: sums are then kept in the tensor's precision instead of Python's float64, and the name holds a tensor until
@@ -63,13 +74,22 @@ class SyncInHotLoop(Rule):
             return
         if formatter_around(node, ctx) is not None or used_under_guard(node, ctx) is not None:
             return  # tensor-formatting and unused-metric-work say it better
+        if read_before(node, read.value, ctx):
+            return
         others = _other_reads(node, ctx)
-        if (read.copies and _hands_on(node, others, ctx)) or goes_back(node, ctx):
+        if (read.copies and (_hands_on(node, others, ctx) or goes_to_replay(node, ctx))) or goes_back(node, ctx):
             return
         if (
             _is_around_decoding(node, ctx)
             or _sums_up_evaluation(node, ctx)
             or _is_for_export(node, ctx)
+            or is_choice(read.value, ctx)
+            or is_finished_text(node, ctx)
+            or (
+                ctx.role(node) in ("texts", "eval", "batches")
+                and not in_forward(node, ctx)
+                and beside_generation(node, ctx)
+            )
             or (read.copies and is_load_shedding(node, ctx))
         ):
             return
@@ -123,7 +143,8 @@ def _other_reads(node: ast.Call, ctx: Context) -> list[ast.Call]:
         and part is not node
         and callee_name(part) in READ_NAMES
         and ctx.heat(part) >= Heat.STEP
-        and device_read(part, ctx) is not None
+        and (read := device_read(part, ctx)) is not None
+        and not read_before(part, read.value, ctx)
     ]
 
 
@@ -251,7 +272,7 @@ def _fix(node: ast.Call, ctx: Context) -> Fix | None:
     target, loop = statement.target, loops[0]
     if not isinstance(target, ast.Name) or ctx.body_heat(loop) < Heat.STEP or ctx.heat(loop) >= Heat.STEP:
         return None
-    if _is_used(target.id, statement, loop):
+    if _is_used(target.id, statement, loop) or read_after(node, node.func.value, loop, ctx):
         return None
     value = ctx.text(node.func.value)
     kept = value if value.endswith(".detach()") or ctx.grad_off(node) else f"{value}.detach()"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Heat, Impact, Nodes, Rule
+from perflint.api import Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name
 
 from ._asking import COMPREHENSIONS, certainty_asked, is_asked, is_tested, leaves, read_by_helper, tests
+from ._repeated import read_before
 from ._waits import in_forward, works_on_host
 
 
@@ -26,9 +27,9 @@ class TensorInCondition(Rule):
 
     When to leave it
     Tests of shapes, sizes, dtypes, `is None`, lengths, Python numbers and flags, tensors on the CPU, checks under an
-    every-N guard, values that the test before has asked for: perflint is silent there. A loop that must stop when the
-    device says so has to ask; it can ask every few turns. Under `torch.compile` an `assert` becomes an asynchronous
-    check; an `if` cuts the graph.
+    every-N guard, values that the test before has asked for or that were read just before: perflint is silent there.
+    A loop that must stop when the device says so has to ask; it can ask every few turns. Under `torch.compile` an
+    `assert` becomes an asynchronous check; an `if` cuts the graph.
 
     Fix safety
     There is no automatic fix: skipping work for an empty mask and computing with it can differ where values are not
@@ -44,7 +45,9 @@ class TensorInCondition(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if isinstance(node, ast.BoolOp) and is_tested(node, ctx):
             return
-        asked = [leaf for test in tests(node) for leaf in leaves(test) if is_asked(leaf, ctx)]
+        asked = [
+            leaf for test in tests(node) for leaf in leaves(test) if is_asked(leaf, ctx) and not _was_read(leaf, ctx)
+        ]
         if not asked or works_on_host(asked[0], ctx):
             return
         yield self.finding(
@@ -55,6 +58,19 @@ class TensorInCondition(Rule):
             confidence=min(self.confidence, *(certainty_asked(leaf, ctx) or Confidence.LOW for leaf in asked)),
             impact=Impact.HIGH if in_forward(asked[0], ctx) else None,
         )
+
+
+#: Tests of a value for what is wrong with it.
+_SOUNDNESS = frozenset({"isnan", "isinf", "isfinite"})
+
+
+def _was_read(leaf: ast.expr, ctx: Context) -> bool:
+    """`print(loss.item())` and then `if loss < 0.05`: the host has just waited for the loss."""
+    sides = [leaf.left, *leaf.comparators] if isinstance(leaf, ast.Compare) else [leaf]
+    values = [side for side in sides if ctx.kind(side).is_tensor]
+    if isinstance(leaf, ast.Call) and callee_name(leaf) in _SOUNDNESS:
+        values = leaf.args[:1] or ([leaf.func.value] if isinstance(leaf.func, ast.Attribute) else [])
+    return bool(values) and all(read_before(leaf, value, ctx) for value in values)
 
 
 def _message(node: ast.AST, asked: list[ast.expr], ctx: Context) -> str:

@@ -167,6 +167,21 @@ class Parameters:
             kind = kind.but(device=Device.MAYBE)
         return kind.at_most(Confidence.MEDIUM)
 
+    def _leaves_out(self, edge: Edge, function: FunctionNode, name: str) -> bool:
+        """Whether a call certainly does not give a parameter."""
+        if edge.callback or edge.index < 0:
+            return False
+        facts = self.inference.program.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
+        names = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
+        place = names.index(name) if name in names else len(names)
+        return len(facts.args) <= place and not any(key in ("", name) for key, _ in facts.keywords)
+
+    def _never_given(self, function: FunctionNode, name: str) -> Kind:
+        """A device that no caller says is the one that stands there: `def noise(shape, device="cpu")`."""
+        value = default_of(function, name)
+        kind = self.inference.eval(value, None) if isinstance(value, ast.Constant) and name == "device" else UNKNOWN
+        return kind.at_most(Confidence.MEDIUM) if kind.device is not None else UNKNOWN
+
     # Uses.
 
     def _used_as_tensor(self, definition: Definition, *, in_forward: bool) -> bool:
@@ -228,6 +243,8 @@ class Parameters:
         shown = function.name == "forward" and [_shown(edge, inference.path) for edge in edges]
         kinds = [self._argument(edge, function, name) for edge in edges[:_MOST_CALLERS]]
         given = [kind for kind in kinds if kind is not None]
+        if edges and not given and all(self._leaves_out(edge, function, name) for edge in edges):
+            return self._never_given(function, name)
         if shown and all(shown):
             given = [kind.but(place=Place.UNKNOWN, device=None) for kind in given]
         known = [kind for kind in given if kind.known]

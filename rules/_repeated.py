@@ -1,0 +1,166 @@
+"""Reads that find the device already waited for: the same value was read just before, and nothing was queued since."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.api import Context, Tag, callee_name, walk
+
+from ._forwards import is_forward
+from ._gradients import is_model_call
+from ._waits import READ_NAMES, device_read
+
+#: What of a read leaves the value the same: `loss.detach().cpu()` holds what `loss` does.
+_SAME = frozenset({"detach", "cpu", "float", "double", "clone", "squeeze", "data"})
+#: Methods that queue a great deal, whoever's they are.
+_QUEUES = ("backward", "step", "manual_backward", "backward_step", "optimizer_step", "zero_grad")
+#: Reads of what changes by itself: a scaler's scale.
+_CHANGING = ("get_scale", "state_dict")
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+
+
+def read_before(node: ast.expr, value: ast.expr, ctx: Context) -> bool:
+    """Whether the value that `node` reads was read before on every way that leads here, with nothing queued between:
+    `total += loss.item()`, and `log(loss.item())` after it. The device is done then, and the read costs little.
+    """
+    base = _base(value)
+    if not isinstance(base, (ast.Name, ast.Attribute, ast.Subscript)):
+        return False
+    if isinstance(node, ast.Call) and (len(node.args) > 1 or callee_name(node) in _CHANGING):
+        return False
+    around = ctx.tree.function_of(node) or ctx.tree.module
+    text = ctx.text(base)
+    position = (node.lineno, node.col_offset)
+    earlier = [
+        part
+        for part in ctx.walk(around)
+        if isinstance(part, ast.Call)
+        and part is not node
+        and (part.lineno, part.col_offset) < position
+        and callee_name(part) in READ_NAMES
+        and ctx.tree.function_of(part) is ctx.tree.function_of(node)
+        and _reads(part, text, base, ctx)
+    ]
+    return any(_always_before(part, node, ctx) and not _queued_between(part, node, ctx) for part in earlier)
+
+
+def read_after(node: ast.Call, value: ast.expr, loop: ast.AST, ctx: Context) -> bool:
+    """Whether the loop reads the value that `node` reads again later: the wait is there then, if `node` goes."""
+    text = ctx.text(_base(value))
+    return any(
+        isinstance(part, ast.Call)
+        and (part.lineno, part.col_offset) > (node.lineno, node.col_offset)
+        and callee_name(part) in READ_NAMES
+        and _given_text(part, ctx) == text
+        for part in ctx.walk(loop)
+    )
+
+
+def _given_text(call: ast.Call, ctx: Context) -> str:
+    given = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0] if call.args else None
+    return ctx.text(_base(given)) if given is not None else ""
+
+
+def _base(value: ast.expr) -> ast.expr:
+    while True:
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not value.args:
+            if value.func.attr not in _SAME:
+                return value
+            value = value.func.value
+        elif isinstance(value, ast.Attribute) and value.attr in _SAME:
+            value = value.value
+        else:
+            return value
+
+
+def _reads(call: ast.Call, text: str, base: ast.expr, ctx: Context) -> bool:
+    """Whether `call` reads what is called `text`, and that means the same there as for `base`."""
+    given = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0] if call.args else None
+    if given is None or len(call.args) > 1:
+        return False
+    given = _base(given)
+    if isinstance(given, ast.Compare):
+        given = _base(given.left)  # `bool(loss == 0)`
+    if ctx.text(given) != text or device_read(call, ctx) is None:
+        return False
+    names = [part for part in walk(base) if isinstance(part, ast.Name)]
+    others = [part for part in walk(given) if isinstance(part, ast.Name)]
+    definitions = ctx.inference.flow.definitions
+    if any(list(definitions(one)) != list(definitions(other)) for one, other in zip(names, others)):
+        return False
+    return isinstance(base, ast.Name) or not _is_stored_between(text, call, base, ctx)
+
+
+def _is_stored_between(text: str, first: ast.AST, last: ast.AST, ctx: Context) -> bool:
+    return any(
+        isinstance(part, (ast.Attribute, ast.Subscript))
+        and isinstance(part.ctx, ast.Store)
+        and ctx.text(part) == text
+        and first.lineno <= part.lineno <= last.lineno  # type: ignore[attr-defined]
+        for part in ctx.walk(ctx.tree.function_of(first) or ctx.tree.module)
+    )
+
+
+def _always_before(first: ast.AST, last: ast.AST, ctx: Context) -> bool:
+    """Whether `first`, which stands before `last`, has always run when `last` does."""
+    around = {id(last): last}
+    child = last
+    inner: dict[int, ast.AST] = {}
+    for outer in ctx.tree.ancestors(last):
+        around[id(outer)] = outer
+        inner[id(outer)] = child
+        child = outer
+    child = first
+    for outer in ctx.tree.ancestors(first):
+        if id(outer) in around:
+            return _comes_first(outer, child, inner.get(id(outer)))
+        if _may_skip(outer, child):
+            return False
+        child = outer
+    return False
+
+
+def _may_skip(outer: ast.AST, child: ast.AST) -> bool:
+    """Whether `outer` may run without its part `child`."""
+    if isinstance(outer, (ast.If, ast.While, ast.IfExp)):
+        return child is not outer.test
+    if isinstance(outer, (ast.For, ast.AsyncFor)):
+        return child is not outer.iter
+    if isinstance(outer, ast.BoolOp):
+        return child is not outer.values[0]
+    skips = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Try, ast.ExceptHandler, ast.Assert)
+    return isinstance(outer, (*skips, *_COMPREHENSIONS))
+
+
+def _comes_first(outer: ast.AST, first: ast.AST, last: ast.AST | None) -> bool:
+    """Whether two parts of `outer` belong to the same way through it: no two branches."""
+    if last is None:
+        return False
+    if isinstance(outer, ast.If):
+        return first is outer.test or (first in outer.body) == (last in outer.body)
+    if isinstance(outer, ast.IfExp):
+        return first is outer.test
+    if isinstance(outer, ast.Try):
+        return first in outer.body and last in outer.body
+    return not isinstance(outer, _COMPREHENSIONS) or isinstance(first, ast.expr)
+
+
+def _queued_between(first: ast.AST, last: ast.AST, ctx: Context) -> bool:
+    """Whether what runs between two reads gives the device work worth waiting for. Sums of numbers are none."""
+    loops = [loop for loop in ctx.loops(last) if loop not in ctx.loops(first)]
+    region = ctx.tree.function_of(last) or ctx.tree.module
+    begin, end = (first.lineno, first.col_offset), (last.lineno, last.col_offset)  # type: ignore[attr-defined]
+    between = (
+        part for part in ctx.walk(region) if isinstance(part, ast.Call) and begin < (part.lineno, part.col_offset) < end
+    )
+    turns = (part for loop in loops for part in ctx.walk(loop) if isinstance(part, ast.Call))
+    return any(_queues(part, ctx) for calls in (between, turns) for part in calls)
+
+
+def _queues(call: ast.Call, ctx: Context) -> bool:
+    if callee_name(call) in _QUEUES or is_forward(call, ctx) or is_model_call(call, ctx):
+        return True
+    if ctx.project_target(call.func) is None:
+        return False
+    kind = ctx.kind(call)
+    return kind.tag in (Tag.TENSOR, Tag.OUTPUT, Tag.SEQUENCE, Tag.UNKNOWN)
