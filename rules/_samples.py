@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
-from perflint.api import Context, argument, is_constant, walk
+from perflint.api import Context, argument, is_constant, last_name, walk
 
 from ._forwards import arguments
 
@@ -15,6 +16,10 @@ _MOVES = frozenset(
     "pin_memory items".split()
 )
 _DEEP = 5
+_FEW = 10
+_WRAPPERS = ("enumerate", "tqdm", "zip", "list", "sorted", "reversed")
+_SHOWN = frozenset({"desc", "description", "total", "unit", "leave", "disable", "ncols", "postfix"})
+_SEVERAL = re.compile(r"texts$|prompts$|sentences$|batch")
 
 Turning = ast.For | ast.comprehension
 
@@ -37,7 +42,11 @@ def takers(value: ast.expr, ctx: Context, depth: int = _DEEP) -> Iterator[ast.Ca
             if not isinstance(child, ast.Attribute) or child.attr not in _MOVES:
                 return
             child = outer
-        elif isinstance(outer, (ast.Starred, ast.keyword)):
+        elif isinstance(outer, (ast.Starred, ast.keyword, ast.DictComp)):
+            child = outer
+        elif isinstance(outer, ast.comprehension):
+            if child is not outer.iter or not moves_values(ctx.tree.parent(outer)):
+                return
             child = outer
         elif isinstance(outer, (ast.List, ast.Tuple)):
             # One sample's pieces, put together along its own length.
@@ -52,6 +61,57 @@ def takers(value: ast.expr, ctx: Context, depth: int = _DEEP) -> Iterator[ast.Ca
             return
         else:
             return
+
+
+def moves_values(node: ast.AST | None) -> bool:
+    """Whether a value is `{k: v.to(device) for k, v in inputs.items()}`: the same inputs, somewhere else."""
+    if not isinstance(node, ast.DictComp) or len(node.generators) != 1 or node.generators[0].ifs:
+        return False
+    target, value = node.generators[0].target, node.value
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
+        value = value.func.value
+    return (
+        isinstance(target, ast.Tuple)
+        and isinstance(target.elts[-1], ast.Name)
+        and isinstance(value, ast.Name)
+        and value.id == target.elts[-1].id
+    )
+
+
+def handed_out(rows: ast.expr, ctx: Context) -> str:
+    """What a loop goes through, without what its progress bar shows: `tqdm(rows, desc="by model")`."""
+    if isinstance(rows, ast.Call) and any(item.arg in _SHOWN for item in rows.keywords):
+        kept = [item.value for item in rows.keywords if item.arg not in _SHOWN]
+        return " ".join([ctx.text(rows.func), *(handed_out(item, ctx) for item in [*rows.args, *kept])])
+    if isinstance(rows, ast.Call) and isinstance(rows.func, ast.Name) and rows.func.id in _WRAPPERS:
+        return " ".join([rows.func.id, *(handed_out(item, ctx) for item in rows.args)])
+    return ctx.text(rows)
+
+
+def turns_rarely(turning: Turning, ctx: Context) -> bool:
+    """Whether the loop runs over a handful that is written out."""
+    rows = turning.iter
+    while isinstance(rows, ast.Call) and isinstance(rows.func, ast.Name) and rows.args:
+        if rows.func.id == "range":
+            stop = rows.args[min(1, len(rows.args) - 1)]
+            return isinstance(stop, ast.Constant) and isinstance(stop.value, int) and stop.value < _FEW
+        if rows.func.id not in _WRAPPERS:
+            return False
+        rows = rows.args[0]
+    found = ctx.inference.origins(rows) if isinstance(rows, ast.Name) else [rows]
+    return all(
+        isinstance(item, (ast.List, ast.Tuple, ast.Set)) and item.elts and len(item.elts) < _FEW for item in found
+    )
+
+
+def is_several_texts(text: ast.expr, ctx: Context) -> bool:
+    """Whether what is tokenized is a list of texts."""
+    for item in ctx.inference.origins(text) if isinstance(text, ast.Name) else [text]:
+        if isinstance(item, (ast.ListComp, ast.Tuple)) or (isinstance(item, ast.List) and len(item.elts) != 1):
+            return True
+        if isinstance(item, ast.Subscript) and isinstance(item.slice, ast.Slice):
+            return True
+    return isinstance(text, (ast.Name, ast.Attribute)) and bool(_SEVERAL.search(last_name(text)))
 
 
 def _lengthens(call: ast.Call) -> bool:

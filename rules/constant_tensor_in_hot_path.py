@@ -158,14 +158,16 @@ def _is_fallback(node: ast.AST, ctx: Context) -> bool:
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return False
-        if isinstance(outer, (ast.If, ast.IfExp)) and child is not outer.test and _asks_for_data(outer.test):
+        if isinstance(outer, (ast.If, ast.IfExp)) and child is not outer.test and _asks_for_data(outer.test, ctx):
             return True
         child = outer
     return False
 
 
-def _asks_for_data(test: ast.expr) -> bool:
+def _asks_for_data(test: ast.expr, ctx: Context) -> bool:
     for part in ast.walk(test):
+        if isinstance(part, ast.Name) and any(_is_size(origin) for origin in ctx.inference.origins(part)):
+            return True
         if isinstance(part, ast.Call) and callee_name(part) in _ASKS:
             return True
         if isinstance(part, ast.Attribute) and part.attr == "shape":
@@ -173,6 +175,15 @@ def _asks_for_data(test: ast.expr) -> bool:
         if isinstance(part, ast.Name) and _COUNTS.search(part.id):
             return True
     return False
+
+
+def _is_size(node: ast.expr) -> bool:
+    """`x.shape[0]`, `x.size(0)` and `len(x)`."""
+    if isinstance(node, ast.Subscript):
+        return _is_size(node.value)
+    if isinstance(node, ast.Call):
+        return callee_name(node) in ("len", "size", "numel")
+    return isinstance(node, ast.Attribute) and node.attr == "shape"
 
 
 def _is_only_read(node: ast.expr, ctx: Context, *, kept: bool = False, depth: int = _DEPTH) -> bool:

@@ -205,6 +205,8 @@ def _wrapped(ctx: Context) -> Confidence | None:
         edge.callee.path
         for name in ctx.summary.functions
         for edge in program.graph.outgoing.get(Scope(ctx.path, name), ())
+        # A method found by its name alone may be anybody's.
+        if edge.confidence is Confidence.HIGH
     }
     return Confidence.MEDIUM if any(_wraps(program, path) for path in sorted(called)) else None
 

@@ -28,7 +28,17 @@ from perflint.api import (
 from ._forwards import FORWARD_METHODS
 from ._gradients import is_model_call, last_name
 from ._loops import names_in
-from ._samples import Turning, bound_by, feeds_itself, needed, takers, turning_loops
+from ._samples import (
+    Turning,
+    bound_by,
+    feeds_itself,
+    handed_out,
+    is_several_texts,
+    needed,
+    takers,
+    turning_loops,
+    turns_rarely,
+)
 
 _TOKENIZER_NAME = re.compile(r"(?:^|_)(?:tokenizer|processor|tok)$")
 _TOKENIZERS = ("tokenizer", "processor", "tok", "encode", "encode_plus", "to_tokens")
@@ -261,7 +271,7 @@ def _is_apart(turning: Turning, region: ast.AST, call: ast.Call, ctx: Context) -
     """Whether the samples are there before the loop, and the model stays the same in it."""
     if feeds_itself(call, region):
         return False
-    if _turns_rarely(turning, ctx) or _comes_in_parts(turning, ctx):
+    if turns_rarely(turning, ctx) or _comes_in_parts(turning, ctx):
         return False
     if any(_CHANGES.search(name) for name in names_in(region)) or _changes_model(region, call):
         return False
@@ -323,40 +333,12 @@ def _comes_in_parts(turning: Turning, ctx: Context) -> bool:
         rows = rows.args[0] if rows.args else rows
     if isinstance(rows, (ast.Name, ast.Attribute)) and last_name(rows) in ("batch", "minibatch", "batch_samples"):
         return bool(_BATCHES.search(target))
-    return bool(_BATCHES.search(target) or _BATCHES.search(ctx.text(turning.iter)))
-
-
-def _turns_rarely(turning: Turning, ctx: Context) -> bool:
-    """Whether the loop runs over a handful that is written out."""
-    rows = turning.iter
-    while isinstance(rows, ast.Call) and isinstance(rows.func, ast.Name) and rows.args:
-        if rows.func.id == "range":
-            stop = rows.args[min(1, len(rows.args) - 1)]
-            return isinstance(stop, ast.Constant) and isinstance(stop.value, int) and stop.value < _FEW
-        if rows.func.id not in _WRAPPERS:
-            return False
-        rows = rows.args[0]
-    found = ctx.inference.origins(rows) if isinstance(rows, ast.Name) else [rows]
-    return all(
-        isinstance(item, (ast.List, ast.Tuple, ast.Set)) and item.elts and len(item.elts) < _FEW for item in found
-    )
+    return bool(_BATCHES.search(target) or _BATCHES.search(handed_out(turning.iter, ctx)))
 
 
 def _is_several(made: ast.expr, ctx: Context) -> bool:
     """Whether what is tokenized is a list of texts."""
-    if _what(made) == "sample" or not isinstance(made, ast.Call):
-        return False
-    text = made.args[0]
-    for item in ctx.inference.origins(text) if isinstance(text, ast.Name) else [text]:
-        if isinstance(item, (ast.ListComp, ast.Tuple)) or (isinstance(item, ast.List) and len(item.elts) != 1):
-            return True
-        if isinstance(item, ast.Subscript) and isinstance(item.slice, ast.Slice):
-            return True
-    return bool(
-        re.search(
-            r"texts$|prompts$|sentences$|batch", last_name(text) if isinstance(text, (ast.Name, ast.Attribute)) else ""
-        )
-    )
+    return _what(made) != "sample" and isinstance(made, ast.Call) and is_several_texts(made.args[0], ctx)
 
 
 def _calling_loop(made: ast.expr, call: ast.Call, ctx: Context) -> Edge | None:

@@ -10,6 +10,7 @@ from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tag,
 
 from ._gradients import last_name
 from ._loops import is_timing, names_in
+from ._samples import bound_by, feeds_itself, handed_out, is_several_texts, moves_values, needed, turns_rarely
 
 _MODEL_NAME = re.compile(r"(?:^|_)(?:model|llm|lm|generator|policy|student|teacher)$")
 _TOKENIZER_NAME = re.compile(r"(?:^|_)(?:tokenizer|processor|tok)$")
@@ -49,12 +50,12 @@ class PerSampleGenerate(Rule):
             return
         loop = next((item for item in ctx.loops(node) if isinstance(item, ast.For)), None)
         function = ctx.tree.function_of(node)
-        if loop is None or _BATCHES.search(ctx.text(loop.iter)) or _BATCHES.search(ctx.text(loop.target)):
+        if loop is None or _BATCHES.search(handed_out(loop.iter, ctx)) or _BATCHES.search(ctx.text(loop.target)):
             return
         if (function is not None and is_timing(function)) or _carries_over(loop, node, ctx):
             return
         text = _text_of(node, loop, ctx)
-        if text is None:
+        if text is None or feeds_itself(node, loop):
             return
         yield self.finding(
             node,
@@ -76,7 +77,9 @@ def _text_of(node: ast.Call, loop: ast.For, ctx: Context) -> ast.Call | None:
     given = [*node.args, *(item.value for item in node.keywords if item.arg in (None, "input_ids", "inputs"))]
     for value in given:
         for made in _origins(value, ctx):
-            if _is_tokenizer(made) and made.args and _is_one_text(made.args[0], loop):
+            if not _is_tokenizer(made) or not made.args:
+                continue
+            if _is_one_text(made.args[0], loop) or _is_text_of_turn(made, loop, ctx):
                 return made
     return None
 
@@ -94,6 +97,9 @@ def _origins(value: ast.expr, ctx: Context) -> Iterator[ast.Call]:
                 continue
             yield value
             return
+        elif isinstance(value, ast.DictComp) and moves_values(value):
+            moved = value.generators[0].iter
+            value = moved.func if isinstance(moved, ast.Call) else moved
         elif isinstance(value, ast.Name):
             found = ctx.inference.origins(value)
             if len(found) != 1 or found[0] is value:
@@ -121,6 +127,23 @@ def _is_one_text(value: ast.expr, loop: ast.For) -> bool:
     if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
         return False
     return bool(set(names_in(value)) & set(names_in(loop.target)))
+
+
+def _is_text_of_turn(made: ast.Call, loop: ast.For, ctx: Context) -> bool:
+    """Whether one text is written in the loop from what the turn hands out: `prompt = template.format(row["text"])`."""
+    if _steps(loop.iter) or turns_rarely(loop, ctx) or is_several_texts(made.args[0], ctx):
+        return False
+    if not bound_by(loop) & needed(made.args[0], loop)[0]:
+        return False
+    # Several texts have several lengths, and make a tensor only when they are padded.
+    return ctx.kind(made.args[0]).tag is Tag.STRING or not any(item.arg == "padding" for item in made.keywords)
+
+
+def _steps(rows: ast.expr) -> bool:
+    """`range(0, len(texts), size)`, whose turns are batches."""
+    return any(
+        isinstance(part, ast.Call) and last_name(part.func) == "range" and len(part.args) > 2 for part in ast.walk(rows)
+    )
 
 
 def _carries_over(loop: ast.For, node: ast.Call, ctx: Context) -> bool:

@@ -17,12 +17,13 @@ HEADER_LENGTH = 90
 class Growing:
     """A function being surveyed: facts that grow until `finish`.
 
-    `tests` are local names that hold a guard's test, `asked` the calls of `isinstance`.
+    `tests` are local names that hold a guard's test, `unset` those that were given False or None, `asked` the calls of
+    `isinstance`.
     """
 
     __slots__ = (
         "annotations", "asked", "binds", "calls", "contexts", "facts", "is_generator", "loops", "reads", "returns",
-        "tests", "unclear", "yields",
+        "tests", "unclear", "unset", "yields",
     )  # fmt: skip
 
     def __init__(self, facts: FunctionFacts) -> None:
@@ -39,6 +40,7 @@ class Growing:
         self.yields: list[tuple[Value, int]] = []
         self.is_generator = False
         self.tests: guards.Tests = {}
+        self.unset: set[str] = set()
 
     def push(self, parent: int, kind: str, detail: int | str, first: ast.AST, last: ast.AST) -> int:
         self.contexts.append(

@@ -29,6 +29,8 @@ from perflint.facts.summary import (
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 #: A value that says nothing of what it is.
 _ANYTHING: Value = ("const", "object", None)
+#: The tests of a name that only a handler sets to None.
+_TAKEN_AWAY: tuple[str | None, str | None] = (None, guards.RARE)
 _GRAD_CONTEXTS = {False: "no_grad", True: "grad"}
 
 
@@ -355,7 +357,9 @@ class _Surveyor(Expressions):
         return False
 
     def keep_test(self, name: str, value: ast.expr) -> None:
-        """`log_now = step % 10 == 0`: a later `if log_now` is the guard that its test is."""
+        """`log_now = step % 10 == 0`: a later `if log_now` is the guard that its test is. So is that of a flag which
+        only an error sets (`skip = True` under `if not finite`), or takes away (`states = None` in a handler).
+        """
         tests = self.scope.tests
         if tests:
             for known in [known for known in tests if known.startswith(f"{name} == ")]:
@@ -381,7 +385,27 @@ class _Surveyor(Expressions):
         elif guards.is_looked_up(value):
             tests[name] = None, guards.LAZY
             return
+        if not isinstance(value, ast.Constant):
+            if tests.get(name) == _TAKEN_AWAY:
+                return
+        elif not value.value:
+            if value.value is None and name in self.scope.unset and self.in_rare(self.context):
+                tests[name] = _TAKEN_AWAY
+                return
+            self.scope.unset.add(name)
+        elif value.value is True and name in self.scope.unset and self.in_rare(self.context):
+            tests[name] = guards.RARE, None
+            return
         tests.pop(name, None)
+
+    def in_rare(self, context: int) -> bool:
+        """Whether a context runs only when something went wrong."""
+        while context >= 0:
+            item = self.scope.contexts[context]
+            if item.kind == "guard" and item.detail == guards.RARE:
+                return True
+            context = item.parent
+        return False
 
     def annotated(self, node: ast.AnnAssign) -> str | None:
         self.value(node.annotation, 0)

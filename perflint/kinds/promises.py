@@ -110,6 +110,10 @@ def kept(found: Kind, promised: Kind) -> Kind:
     """
     if found.tag is Tag.NEVER or not promised.known:
         return found
+    if found.tag is promised.tag and found.tag in (Tag.SEQUENCE, Tag.MAPPING) and found.element is None:
+        # `rows: list[Row] = []`: what will be in it. Of tensors only what is put there says where they are.
+        holds = promised.element
+        return found if found.items or holds is None or holds.holds_tensors else promised
     if promised.holds_tensors and (not found.known or found.tag in (Tag.BATCH, Tag.OUTPUT)):
         how = found.how or promised.how
         return promised.but(place=found.place, device=found.device, pinned=found.pinned, how=how)
