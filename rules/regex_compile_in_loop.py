@@ -31,7 +31,7 @@ _TARGETS = tuple(f"{module}.{name}" for module in ("re", "regex") for name in _F
 _NAMES = re.compile(r"^(?:k|n)\d*$|key|name|param|weight|module|layer", re.IGNORECASE)
 #: What holds every name of a model.
 _ALL = re.compile(
-    r"dict|keys|items|named_|param|weight|modules|checkpoint|ckpt|(?:^|_)states?(?:_|$)|^sd$", re.IGNORECASE
+    r"dict|keys|items|named_|param|weight|layer|modules|checkpoint|ckpt|(?:^|_)states?(?:_|$)|^sd$", re.IGNORECASE
 )
 #: Annotations of whole numbers, one or some of them.
 _NUMBERS = re.compile(
