@@ -16,6 +16,10 @@ _OPTION = re.compile(r"^--?(?:per[-_]device[-_])?(?:train(?:ing)?[-_])?(?:micro[
 _SHAPES = re.compile(
     r"graph|bucket|variable|ragged|volume|scene|episode|rollout|chunk|shard|packed|batch", re.IGNORECASE
 )
+#: Scripts that evaluate, whatever their loaders are called, on samples of all sizes.
+_EVALUATES = re.compile(r"(?:^|/)(?:eval|infer|extract|predict|demo)\w*\.(?:py|ipynb)$")
+#: Libraries whose samples are whole graphs.
+_GRAPHS = ("dgl", "torch_geometric")
 
 
 class BatchSizeOne(Rule):
@@ -47,6 +51,8 @@ class BatchSizeOne(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         if is_test(ctx.path) or not ctx.program.has_training:
+            return
+        if _EVALUATES.search(ctx.path) or ctx.mentions(*_GRAPHS):
             return
         message = _of_option(node, ctx) if _is_option(node) else _of_loader(node, ctx)
         if message:

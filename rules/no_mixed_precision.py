@@ -74,5 +74,7 @@ def _is_managed(node: ast.AST, ctx: Context) -> bool:
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, ast.ClassDef):
             bases = [ctx.target(base) or ctx.text(base) for base in outer.bases]
+            if any(base.endswith("Pipeline") for base in bases):
+                return True  # who loads it says of what type it is
             return Does.AUTOCASTS in frameworks.does_for(bases)
     return False

@@ -28,7 +28,7 @@ _CONVOLVES = re.compile(
     r"^(?:Lazy)?Conv(?:Transpose)?[123]d$|^conv(?:_transpose)?[123]d$|resnet|resnext|vgg|densenet|inception|unet$",
     re.IGNORECASE,
 )
-_SILENT = precision.NEEDS_DIGITS | precision.TENSOR_CORES | precision.POLICIES
+_SILENT = precision.NEEDS_DIGITS | precision.TENSOR_CORES | precision.POLICIES | {"half"}
 
 
 class Tf32Off(Rule):
@@ -70,7 +70,9 @@ class Tf32Off(Rule):
         ):
             return
         names = set(identifiers_near(node, ctx))
-        if not names & precision.ACCELERATORS or names & _SILENT or any("mixed_precision" in name for name in names):
+        if not names & precision.ACCELERATORS or names & _SILENT:
+            return
+        if any(word in name.lower() for name in names for word in ("mixed_precision", "autocast")):
             return
         # A function of the project's own by that name says nothing of what it makes.
         names -= {facts.name for facts in ctx.summary.functions.values()} & precision.PRODUCTS
