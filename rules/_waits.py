@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from perflint.api import Confidence, Context, Heat, Kind, Place, Tag, callee_name, guards, keyword, tensors, walk
 
+from ._gradients import is_model_call
 from ._transfers import only_converts
 
 #: Methods that copy values to the host, and the functions that read those of their arguments.
@@ -32,6 +33,7 @@ _OUTPUT = re.compile(r"plot|visuali[sz]|draw|save|export|write|render", re.IGNOR
 _FOR_PEOPLE = re.compile(r"plot|visuali[sz]|draw|render|colou?r_?map|_cpu$", re.IGNORECASE)
 #: What is run once, before training, to choose how to train.
 _TRIES_OUT = re.compile(r"lr_?finder|find_(?:best_|optimal_)?lr|lr_range_test", re.IGNORECASE)
+_WORKS_ON_RESULTS = re.compile(r"post_?process", re.IGNORECASE)
 #: Methods of a tensor that give a tensor on the same device.
 _KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squeeze".split())
 _BACKWARD = ("backward", "manual_backward")
@@ -44,8 +46,7 @@ _SERVER = re.compile(r"(?:^|_)(?:client|server|requests|httpx|openai)$")
 _STEP_ROLES = ("train", "batches", "texts", "eval", "decode")
 #: Names of what is on the host as a rule: arrays, lengths (which packing wants there), what tokenizers give.
 _HOST_NAME = re.compile(
-    r"^(np|numpy|pd|math|jnp|random|counts?)$|len(gth)?s?(_|$)|tokeniz|processor|numpy|_np|cpu|host|dataset",
-    re.IGNORECASE,
+    r"^(np|numpy|pd|math|jnp|random|counts?)$|len(gth)?s?(_|$)|tokeniz|processor|numpy|_np|cpu|host", re.IGNORECASE
 )
 #: How far a loss is followed from what is back-propagated.
 _LINKS = 3
@@ -113,16 +114,25 @@ def _is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context) -> bool:
         return False
     if not (in_forward(value, ctx) or (ctx.role(value) in _STEP_ROLES and _means_accelerator(value, ctx))):
         return False
-    sources = [origin for part in walk(value) if isinstance(part, ast.Name) for origin in ctx.inference.origins(part)]
-    names = [
-        getattr(part, "id", "") or getattr(part, "attr", "") for source in (value, *sources) for part in walk(source)
-    ]
+    names = [getattr(part, "id", "") or getattr(part, "attr", "") for part in walk(value)]
+    if any(_is_of_dataset(part, ctx) for part in walk(value) if isinstance(part, ast.Name)):
+        return False
     if not uses_accelerator(ctx) or any(_HOST_NAME.search(name) for name in names):
         return False
     if any("loss" in name.lower() for name in names):
         return True  # arrays beside it are the labels' and the metrics'
     around = ctx.tree.function_of(value)
     return around is None or not any(isinstance(part, ast.Name) and part.id in ARRAYS for part in walk(around))
+
+
+def _is_of_dataset(name: ast.Name, ctx: Context) -> bool:
+    """`camera = self.train_dataset.cameras[0]`: what a dataset holds is on the host."""
+    return any(
+        isinstance(part, (ast.Name, ast.Attribute))
+        and "dataset" in (getattr(part, "attr", "") or getattr(part, "id", ""))
+        for origin in ctx.inference.origins(name)
+        for part in walk(origin)
+    )
 
 
 def _means_accelerator(node: ast.AST, ctx: Context) -> bool:
@@ -328,15 +338,21 @@ def works_on_host(node: ast.AST, ctx: Context) -> bool:
 
 
 def is_only_inference(node: ast.AST, ctx: Context) -> bool:
-    """Whether nothing but its being a module's forward makes this hot, and that forward switches gradients off: it
-    makes results for people, and no loop is known that waits for them.
+    """Whether nothing but its being a module's forward makes this hot, and that forward switches gradients off around
+    a whole model, or works on what one gave: it makes results for people, and no loop is known that waits for them.
+    Tables of positions are made without gradients as well, on every step.
     """
     if ctx.role(node) != "forward" or not ctx.grad_off(node):
         return False
     function = ctx.tree.function_of(node)
     while function is not None and function.name != "forward":
         function = ctx.tree.function_of(ctx.tree.parent(function) or function)
-    return function is not None and any("no_grad" in ctx.text(item) for item in function.decorator_list)
+    if function is None or not any("no_grad" in ctx.text(item) for item in function.decorator_list):
+        return False
+    around = ctx.tree.class_of(function)
+    if around is not None and _WORKS_ON_RESULTS.search(around.name):
+        return True
+    return any(isinstance(part, ast.Call) and is_model_call(part, ctx) for part in ctx.walk(function))
 
 
 def beside_generation(node: ast.AST, ctx: Context) -> bool:
