@@ -33,6 +33,15 @@ _OUTPUT = re.compile(r"plot|visuali[sz]|draw|save|export|write|render", re.IGNOR
 _FOR_PEOPLE = re.compile(r"plot|visuali[sz]|draw|render|colou?r_?map|_cpu$", re.IGNORECASE)
 #: What is run once, before training, to choose how to train.
 _TRIES_OUT = re.compile(r"lr_?finder|find_(?:best_|optimal_)?lr|lr_range_test", re.IGNORECASE)
+#: Classes and folders of what writes files, and of what makes a model ready to leave the program.
+_WRITES = re.compile(r"(?:Saver|Writer|Exporter|Dumper)$")
+_LEAVES = re.compile(r"(?:^|/)(?:export|onnx|deploy|deployment)(?:er|ing)?(?:/|_|\.py$)", re.IGNORECASE)
+#: Calls on the way to a file: they run every so often, however the program says it.
+_KEEPS_FILES = re.compile(r"(?:^|[._])(?:save|saver|export)(?:_|$)|(?:preprocess|sharded|load)_\w*state_dict")
+#: What makes a kernel of the source of a function: nothing of it is Python when it runs.
+_KERNEL = re.compile(
+    r"prim_func|\b(?:triton|tilelang|numba|cute|taichi|ti|wp|nki)\.(?:\w+\.)*\w*(?:jit|kernel|func|macro)"
+)
 _WORKS_ON_RESULTS = re.compile(r"post_?process", re.IGNORECASE)
 #: Methods of a tensor that give a tensor on the same device.
 _KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squeeze".split())
@@ -330,11 +339,32 @@ def works_on_host(node: ast.AST, ctx: Context) -> bool:
     function = ctx.tree.function_of(node)
     if function is not None and (_FOR_PEOPLE.search(function.name) or _TRIES_OUT.search(function.name)):
         return True
+    if _is_kernel_source(node, ctx) or _is_kept_in_file(node, ctx):
+        return True
     around = ctx.tree.class_of(node)
     file = ctx.path.rpartition("/")[2]
     if _TRIES_OUT.search(around.name if around is not None else file) or is_only_inference(node, ctx):
         return True
     return ctx.role(node) == "data" and not in_forward(node, ctx)
+
+
+def _is_kernel_source(node: ast.AST, ctx: Context) -> bool:
+    """Whether a compiler of another language reads the function around `node`."""
+    return any(
+        _KERNEL.search(ctx.text(item))
+        for outer in ctx.tree.ancestors(node)
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for item in outer.decorator_list
+    )
+
+
+def _is_kept_in_file(node: ast.AST, ctx: Context) -> bool:
+    """Whether `node` belongs to what writes a checkpoint or makes a model ready to be exported."""
+    around = ctx.tree.class_of(node)
+    if _LEAVES.search(ctx.path) or (around is not None and _WRITES.search(around.name)):
+        return True
+    _, route, _ = ctx.heat_and_route(node)
+    return any(_KEEPS_FILES.search(hop.text.rpartition(".")[2]) for hop in route[1:] if " " not in hop.text)
 
 
 def is_only_inference(node: ast.AST, ctx: Context) -> bool:
