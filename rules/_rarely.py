@@ -16,12 +16,13 @@ _RARELY = re.compile(
 )
 _NAME = re.compile(r"[\w.]+")
 #: Scripts that run once for each checkpoint that is converted.
-_CONVERTS = re.compile(r"(?:^|/)(?:convert|export)_\w+\.py$")
+_CONVERTS = re.compile(r"(?:^|/)(?:convert|export|saver)_\w+\.py$")
 
 
 #: Between the phases of a program: memory is handed over, graphs are captured, weights go to another engine.
 _BETWEEN = re.compile(
-    r"(?:^|_)(?:offload|onload|suspend|sleep|wake|swap|refit|reshard|capture|cuda_?graphs?|release|tear_?down|shut_?down|rerun)(?:_|$)",
+    r"(?:^|_)(?:offload|onload|suspend|sleep|wake|swap|refit|reshard|capture|cuda_?graphs?|release|tear_?down|shut_?down|rerun|"
+    r"(?:prefetch|push|send|transfer)_(?:\w+_)?weights)(?:_|$)",
     re.IGNORECASE,
 )
 
@@ -41,12 +42,26 @@ def is_between_phases(node: ast.AST, ctx: Context) -> bool:
     if runs_rarely(node, ctx) or any(_BETWEEN.search(name) for name in _on_the_way(node, ctx)):
         return True
     loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
-    return _swaps_weights(loops[0] if loops else ctx.tree.function_of(node), node)
+    place = loops[0] if loops else ctx.tree.function_of(node)
+    return place is not None and (_swaps_weights(place, node) or _has_sampled(place, node, ctx))
 
 
-def _swaps_weights(place: ast.AST | None, node: ast.AST) -> bool:
+def _has_sampled(place: ast.AST, node: ast.AST, ctx: Context) -> bool:
+    """Whether a whole loop of decoding, or of taking noise away, has ended before `node`: one sample of many steps."""
+    found = ctx.program.roots.loops
+    for loop in ast.walk(place):
+        if isinstance(loop, (ast.For, ast.While)) and loop is not place and (loop.end_lineno or 0) < node.lineno:  # type: ignore[attr-defined]
+            scope = ctx.scope(loop)
+            for index, facts in enumerate(ctx.summary.functions[scope.function].loops):
+                root = found.get((scope, index))
+                if root is not None and root.role == "decode" and facts.line == loop.lineno:
+                    return True
+    return False
+
+
+def _swaps_weights(place: ast.AST, node: ast.AST) -> bool:
     """Whether other weights are loaded into a model before `node`: what held the former ones is to be freed."""
-    return place is not None and any(
+    return any(
         isinstance(part, ast.Call) and callee_name(part) == "load_state_dict" and part.lineno < node.lineno  # type: ignore[attr-defined]
         for part in ast.walk(place)
     )

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, callee_name, distributed
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, callee_name, distributed, is_constant
 
 from ._rarely import is_between_phases
 from ._waits import beside_generation, is_exceptional
@@ -110,6 +110,8 @@ def _has_reason(node: ast.Call, ctx: Context) -> bool:
                 return True
         elif isinstance(part, ast.keyword) and part.arg == "non_blocking" and _copies_to_host(part, ctx):
             return True
+        elif isinstance(part, ast.keyword) and part.arg == "async_op" and is_constant(part.value, True):  # noqa: FBT003
+            return True  # collectives whose end it waits for
     return False
 
 

@@ -72,7 +72,7 @@ class GrowingCat(Rule):
         if grown is None:
             return
         loop = _growing_loop(grown, ctx)
-        if loop is None or _goes_over_a_handful(loop) or _is_trifling(node, ctx):
+        if loop is None or _goes_over_a_handful(loop) or _fills_up(grown, loop, ctx) or _is_trifling(node, ctx):
             return
         reads = _reads(grown, loop, ctx)
         if reads is None:
@@ -164,11 +164,26 @@ def _goes_over_a_handful(loop: ast.stmt) -> bool:
     )
 
 
+def _fills_up(grown: _Grown, loop: ast.stmt, ctx: Context) -> bool:
+    """Whether each turn adds the same name again: a rest that is filled up, for which there is `expand`."""
+    return all(isinstance(part, ast.Name) and ctx.inference.flow.is_invariant(part, loop) for part in grown.added)
+
+
 def _is_trifling(node: ast.AST, ctx: Context) -> bool:
     """Whether nobody waits for the copies: in tests, where a model is converted, and in scripts without torch."""
-    if is_test(ctx.path) or runs_rarely(node, ctx):
+    if is_test(ctx.path) or runs_rarely(node, ctx) or _is_now_and_then(node, ctx):
         return True
     return ctx.heat(node) < Heat.STEP and not ctx.mentions("torch")
+
+
+def _is_now_and_then(node: ast.AST, ctx: Context) -> bool:
+    """Whether a guard lets few turns of the loop by: `if step % 100 == 0`."""
+    contexts, index = ctx.facts(node).contexts, ctx.context(node)
+    while index >= 0 and contexts[index].kind != "loop":
+        if contexts[index].kind == "guard" and contexts[index].detail in ("periodic", "first", "rare"):
+            return True
+        index = contexts[index].parent
+    return False
 
 
 def _is_first_turn(target: ast.Name, grown: _Grown, ctx: Context) -> bool:
