@@ -21,36 +21,47 @@ class Suspects:
 
     def __init__(self, program: Program, rules: Sequence[Rule]) -> None:
         self._program = program
-        self._rules = [(rule, _triggers(rule)) for rule in rules]
-        #: The rules that may find something in a function whatever it calls, and those that need one of its words.
+        self._rules = rules
+        #: The rules that may find something in a statement whatever is named there, and those that need one of its
+        #: words.
+        self._everywhere = frozenset(rule for rule in rules if _triggers(rule) is None)
+        self._triggered = _triggered(rules)
+        #: The same in a function, where what is listened to tells more.
         self._free: dict[tuple[bool, Heat], frozenset[Rule]] = {}
         self._by_word = _by_word(rules)
-        self._words = self._by_word.keys()
+        #: All words that any of this asks for.
+        self._vocabulary = frozenset(self._triggered).union(self._by_word, *(rule.needs for rule in rules))
+        self._found: dict[tuple[frozenset[str], Heat], frozenset[Rule]] = {}
         self._summary = Summary()
         #: How hot the functions of the file at hand are that stand in no other, with those in them; and which of them
         #: have loops.
         self._peaks: dict[Scope, Heat] = {}
         self._looping: set[Scope] = set()
         #: By first line of its top-level statements: what is named and whether there are loops outside of functions.
-        self._words_outside: dict[int, str] = {}
+        self._words_outside: dict[int, set[str]] = {}
         self._looping_lines: set[int] = set()
+        #: What is named in those functions.
+        self._words_inside: dict[str, frozenset[str]] = {}
 
     def statements(self, path: str) -> dict[int, frozenset[Rule]]:
         """By first line of each top-level statement of a file, the rules that may find something in it."""
         self._summary = self._program.summaries[path]
         found: dict[int, frozenset[Rule]] = {}
         peaks = self._note_functions(path)
-        for line, words in self._summary.words_by_statement().items():
-            peak = peaks.get(line, Heat.ONCE)
-            rules = frozenset(
-                rule
-                for rule, triggers in self._rules
-                if rule.at_least <= peak
-                and (triggers is None or not triggers.isdisjoint(words))
-                and (not rule.needs or not rule.needs.isdisjoint(words))
-            )
+        for line, words in self._note_words().items():
+            rules = self._in_statement(frozenset(words), peaks.get(line, Heat.ONCE))
             if rules:
                 found[line] = rules
+        return found
+
+    def _in_statement(self, words: frozenset[str], peak: Heat) -> frozenset[Rule]:
+        found = self._found.get((words, peak))
+        if found is None:
+            found = self._found[words, peak] = frozenset(
+                rule
+                for rule in self._everywhere.union(*(self._triggered.get(word, ()) for word in words))
+                if rule.at_least <= peak and (not rule.needs or not rule.needs.isdisjoint(words))
+            )
         return found
 
     def outside(self, rules: frozenset[Rule], line: int) -> frozenset[Rule]:
@@ -58,7 +69,7 @@ class Suspects:
         functions in it.
         """
         loops = line in self._looping_lines
-        return self._kept(rules, self._words_outside.get(line, ""), Heat.STEP if loops else Heat.ONCE, loops=loops)
+        return self._kept(rules, self._words_outside.get(line, ()), Heat.STEP if loops else Heat.ONCE, loops=loops)
 
     def inside(self, rules: frozenset[Rule], function: Scope) -> frozenset[Rule]:
         """Of the rules that may find something in a top-level statement, those that may in one function of it.
@@ -68,21 +79,22 @@ class Suspects:
         facts = self._summary.functions[function.function]
         if facts.qualname == MODULE:
             return rules
-        return self._kept(rules, facts.identifiers, self._peaks[function], loops=function in self._looping)
+        words = self._words_inside.get(function.function, ())
+        return self._kept(rules, words, self._peaks[function], loops=function in self._looping)
 
-    def _kept(self, rules: frozenset[Rule], identifiers: str, peak: Heat, *, loops: bool) -> frozenset[Rule]:
+    def _kept(self, rules: frozenset[Rule], words: Iterable[str], peak: Heat, *, loops: bool) -> frozenset[Rule]:
         free = self._free.get((loops, peak))
         if free is None:
             free = self._free[loops, peak] = frozenset(
                 rule
-                for rule, _ in self._rules
+                for rule in self._rules
                 if rule.at_least <= peak
                 and any(_looks(one, peak, loops=loops) and not _calls(one) for one in rule.listens)
             )
         named = {
             rule
-            for word in self._words & set(identifiers.split())
-            for rule, listen in self._by_word[word]
+            for word in words
+            for rule, listen in self._by_word.get(word, ())
             if rule.at_least <= peak and _looks(listen, peak, loops=loops)
         }
         return rules & (free | named) if named else rules & free
@@ -91,10 +103,7 @@ class Suspects:
         """The hottest any line of each top-level statement is. Notes how hot its functions are, and which loop."""
         peaks: dict[int, Heat] = {}
         summary, program = self._summary, self._program
-        self._peaks, self._looping, self._looping_lines, self._words_outside = {}, set(), set(), {}
-        for statement in summary.statements:
-            before = self._words_outside.get(statement.line, "")
-            self._words_outside[statement.line] = f"{before} {statement.identifiers}"
+        self._peaks, self._looping, self._looping_lines = {}, set(), set()
         for qualname, facts in summary.functions.items():
             scope = Scope(path, qualname)
             if qualname == MODULE:
@@ -109,6 +118,22 @@ class Suspects:
             if any(loop.kind != "comprehension" for loop in facts.loops):
                 self._looping.add(outermost)
         return peaks
+
+    def _note_words(self) -> dict[int, set[str]]:
+        """By first line of each top-level statement, what rules ask for that is named in it. Notes the same of what
+        stands outside of its functions, and of each of these.
+        """
+        summary, vocabulary = self._summary, self._vocabulary
+        self._words_outside, self._words_inside = {}, {}
+        for statement in summary.statements:
+            words = vocabulary.intersection(statement.identifiers.split())
+            self._words_outside.setdefault(statement.line, set()).update(words)
+        found = {line: set(words) for line, words in self._words_outside.items()}
+        for qualname, facts in summary.functions.items():
+            if facts.identifiers:
+                inside = self._words_inside[qualname] = vocabulary.intersection(facts.identifiers.split())
+                found[summary.statement_at(facts.line)].update(inside)
+        return found
 
 
 def _calls(listen: Listen) -> bool:
@@ -140,6 +165,14 @@ def _triggers(rule: Rule) -> frozenset[str] | None:
     if not all(listen.names for listen in rule.listens):
         return None
     return frozenset().union(*(listen.names for listen in rule.listens))
+
+
+def _triggered(rules: Iterable[Rule]) -> dict[str, set[Rule]]:
+    found: dict[str, set[Rule]] = {}
+    for rule in rules:
+        for word in _triggers(rule) or ():
+            found.setdefault(word, set()).add(rule)
+    return found
 
 
 def _outermost(summary: Summary, qualname: str) -> str:

@@ -180,11 +180,7 @@ def _starts_before(name: str, node: ast.AST, loop: ast.stmt, ctx: Context) -> bo
 
 def _named(name: str, how: type[ast.expr_context], region: ast.AST, ctx: Context) -> list[ast.Name]:
     """The loads or stores of a name in a region."""
-    return [
-        part
-        for part in ctx.tree.walk(region)
-        if part.__class__ is ast.Name and part.id == name and isinstance(part.ctx, how)
-    ]
+    return [part for part in ctx.tree.names(region).get(name, ()) if isinstance(part.ctx, how)]
 
 
 def _function(node: ast.AST, ctx: Context) -> ast.AST:

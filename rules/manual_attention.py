@@ -49,10 +49,10 @@ class ManualAttention(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path) or (ctx.torch_version or _SINCE) < _SINCE or has_fused_way(node, ctx):
+        if is_test(ctx.path) or (ctx.torch_version or _SINCE) < _SINCE or ctx.mentions(*attention.DISPATCHERS):
             return
         found = written_out(node, ctx)
-        if found is None or _is_learned(found.query, ctx):
+        if found is None or _is_learned(found.query, ctx) or has_fused_way(node, ctx):
             return
         yield self.finding(
             node,

@@ -38,6 +38,7 @@ class Tree:
         self._nodes: dict[int, list[ast.AST]] = {}
         self._places: dict[int, tuple[list[ast.AST], int, int]] = {}
         self._unlinked: dict[int, FunctionNode] = {}
+        self._names: dict[int, dict[str, list[ast.Name]]] = {}
 
     def link(self, statement: ast.stmt) -> list[ast.AST]:
         """Give every node below a top-level `statement` its parent; all of them, outer before inner."""
@@ -99,6 +100,16 @@ class Tree:
             places[key] = (nodes, index, end)
             # What is met first, from the back, is the last below its parent.
             ends.setdefault(id(parents[key]), end)
+
+    def names(self, region: ast.AST) -> dict[str, list[ast.Name]]:
+        """The plain names in a region, a function or the module, in the order of the source."""
+        found = self._names.get(id(region))
+        if found is None:
+            found = self._names[id(region)] = {}
+            for part in self.walk(region):
+                if part.__class__ is ast.Name:
+                    found.setdefault(part.id, []).append(part)
+        return found
 
     def link_all(self) -> None:
         for statement in self.module.body:
