@@ -202,10 +202,10 @@ def kind_on_device(kind: Kind, node: ast.expr, ctx: Context) -> Confidence | Non
 
 
 def _is_trained_on(node: ast.expr, ctx: Context) -> bool:
-    """Whether what torch computes of values that nothing is known of belongs to a step of training: on the device,
-    unless a name in it speaks for the host.
+    """Whether what torch computes of values that nothing is known of belongs to a step of training, or to the reading
+    of a text: on the device, unless a name in it speaks for the host.
     """
-    if ctx.role(node) != "train" or not uses_accelerator(ctx):
+    if ctx.role(node) not in ("train", "texts") or not uses_accelerator(ctx):
         return False
     exprs = (node, *ctx.inference.origins(node))
     names = (getattr(part, "id", "") or getattr(part, "attr", "") for expr in exprs for part in walk(expr))
@@ -213,7 +213,7 @@ def _is_trained_on(node: ast.expr, ctx: Context) -> bool:
 
 
 def _is_handed(node: ast.expr, ctx: Context) -> bool:
-    if ctx.role(node) not in ("train", "batches") and not in_forward(node, ctx):
+    if ctx.role(node) not in ("train", "batches", "texts") and not in_forward(node, ctx):
         return False
     _, route, _ = ctx.heat_and_route(node)
     # Pictures and files are made from what was copied to the host.

@@ -12,6 +12,7 @@ from perflint.api import (
     Finding,
     Heat,
     Impact,
+    Place,
     Rule,
     Tag,
     has_unpacking,
@@ -62,7 +63,11 @@ class DeviceWorkInDataset(Rule):
         if aligns(node, ctx) or _is_asked_for(node, ctx) or isinstance(ctx.tree.parent(node), ast.Expr):
             return  # what is moved and not taken is a module: a tensor would stay where it is
         moved = ctx.kind(node.func.value)
-        if moved.tag not in _TENSORS or moved.on_accelerator or not ctx.kind(node).on_accelerator:
+        if moved.tag not in _TENSORS or not ctx.kind(node).on_accelerator:
+            return
+        # What is made beside a sample, on whatever device that is on, is on the host like the sample.
+        beside = moved.place is Place.TARGET and moved.how.startswith("made by") and ctx.kind(node).on_cuda
+        if moved.on_accelerator and not beside:
             return
         yield self.finding(
             node,

@@ -6,7 +6,20 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Context, Finding, Fix, Functions, Heat, Impact, Rule, Tag, is_test
+from perflint.api import (
+    Applicability,
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Fix,
+    Functions,
+    Heat,
+    Impact,
+    Rule,
+    Tag,
+    is_test,
+)
 
 from ._evaluating import evaluating_forwards
 from ._gradients import asks_for_gradients, is_loss_function, is_model_call, last_name
@@ -23,6 +36,11 @@ _READERS = frozenset(
 )
 #: Names that only code has which walks a graph back where none may be recorded around it.
 _ASKING = frozenset({"enable_grad", "jacrev", "jacfwd", "jacobian", "hessian", "vjp", "jvp", "hvp"})
+#: Words that a program has which walks a graph back somewhere, itself or through a framework.
+_WALKS = _ASKING | frozenset(
+    "backward manual_backward autograd grad functional_call requires_grad_ set_grad_enabled Trainer LightningModule "
+    "Fabric Accelerator Optimizer optim SFTTrainer Seq2SeqTrainer".split()
+)
 _FILLERS = frozenset({"append", "extend", "insert", "update", "setdefault", "add"})
 #: Methods whose results have no graph: indices, integers, truth values.
 _WITHOUT_GRAPH = frozenset(
@@ -48,7 +66,8 @@ class GradInEvaluation(Rule):
     Where the evaluation needs gradients itself: adversarial examples, saliency, guidance, fitting at test time.
     perflint is silent where the function names anything of that kind, where every known caller switches gradients
     off, and in the hooks of frameworks that do. In a function that trains it looks at loops behind `model.eval()`, and
-    at those behind the training, which run the same model and whose results no `backward` walks through.
+    at those behind the training, which run the same model and whose results no `backward` walks through; in a program
+    that never walks a graph back, at all that runs a model on text after text.
 
     Fix safety
     Safe where the model surely is a module, the function changes no attribute, returns numbers only, gives no
@@ -59,9 +78,12 @@ class GradInEvaluation(Rule):
 
     code, name = "TPL308", "grad-in-evaluation"
     impact = Impact.HIGH
-    listens = (Functions("eval", "backward"),)
+    listens = (Functions("eval", "backward"), Calls("run_with_cache", "model", "forward"))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if isinstance(node, ast.Call):
+            yield from self._without_training(node, ctx)
+            return
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         if is_test(ctx.path) or _HOOK.search(node.name):
             return
@@ -69,6 +91,21 @@ class GradInEvaluation(Rule):
             yield from self._function(node, ctx)
         else:
             yield from self._loops(node, ctx)
+
+    def _without_training(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
+        """Forwards on text after text in a program that has no backward at all."""
+        if is_test(ctx.path) or ctx.role(node) != "texts" or ctx.heat(node) < Heat.STEP or ctx.grad_off(node):
+            return
+        if ctx.program.mentions(_WALKS) or not is_model_call(node, ctx) or not _is_first(node, ctx):
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node.func)}` {ctx.heat(node).phrase} and records a graph each time, though nothing in this "
+            "program walks one back.",
+            advice="Put `with torch.no_grad():` around what runs the model and reads its result.",
+            confidence=Confidence.MEDIUM,
+        )
 
     def _loops(self, node: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> Iterator[Finding]:
         """Loops that evaluate in a function that trains."""
@@ -95,6 +132,17 @@ class GradInEvaluation(Rule):
             advice=f"Put `@torch.no_grad()` on `{node.name}`.",
             fix=_switch_off(node, forward, parts, ctx),
         )
+
+
+def _is_first(node: ast.Call, ctx: Context) -> bool:
+    """Whether no forward stands before this one in its function: one `with` serves all."""
+    function = ctx.tree.function_of(node) or ctx.tree.module
+    forwards = (
+        (part.lineno, part.col_offset)
+        for part in ctx.walk(function)
+        if isinstance(part, ast.Call) and is_model_call(part, ctx) and not ctx.grad_off(part)
+    )
+    return (node.lineno, node.col_offset) == min(forwards, default=(0, 0))
 
 
 def _evaluated(part: ast.AST) -> str:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tag, is_test
+from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tag, is_test, keyword
 
 from ._gradients import last_name
 from ._loops import is_timing, names_in
@@ -80,6 +80,16 @@ def _text_of(node: ast.Call, loop: ast.For, ctx: Context) -> ast.Call | None:
             if not _is_tokenizer(made) or not made.args:
                 continue
             if _is_one_text(made.args[0], loop) or _is_text_of_turn(made, loop, ctx):
+                return made
+    embedded = keyword(node, "inputs_embeds")
+    return None if embedded is None else _text_behind(embedded, loop, ctx)
+
+
+def _text_behind(embedded: ast.expr, loop: ast.For, ctx: Context) -> ast.Call | None:
+    """The tokenizer's call whose one text the embeddings of this turn are made from."""
+    for part in needed(embedded, loop)[1]:
+        for made in ast.walk(part):
+            if isinstance(made, ast.Call) and _is_tokenizer(made) and made.args and _is_text_of_turn(made, loop, ctx):
                 return made
     return None
 

@@ -81,7 +81,8 @@ class RegexCompileInLoop(Rule):
             return
         hot = ctx.heat(node) >= Heat.STEP and not runs_rarely(node, ctx)
         if isinstance(pattern, ast.Constant):
-            if hot:
+            # Beside a language model that reads a text, looking a pattern up is nothing.
+            if hot and ctx.role(node) != "texts":
                 yield self._literal(node, function, ctx)
             return
         if not hot and (is_test(ctx.path) or not ctx.mentions("torch")):

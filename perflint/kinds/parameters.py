@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from perflint.facts import guards
 from perflint.facts.notation import last_name
 from perflint.facts.summary import MODULE, Value
 from perflint.finding import Confidence
@@ -240,6 +241,8 @@ class Parameters:
         if not edges or len(edges) > 4 * _MOST_CALLERS:
             return UNKNOWN
         edges = [edge for edge in edges if self._calls_itself(edge, function)]
+        # What is tried where all else failed, on the host say, is not what the function is for.
+        edges = [edge for edge in edges if not self._is_last_resort(edge)] or edges
         shown = function.name == "forward" and [_shown(edge, inference.path) for edge in edges]
         kinds = [self._argument(edge, function, name) for edge in edges[:_MOST_CALLERS]]
         given = [kind for kind in kinds if kind is not None]
@@ -262,8 +265,21 @@ class Parameters:
             # The same parameter given a number here and something unknown there may be anything.
             if found.tag in _WEAK:
                 return UNKNOWN
-            found = found.but(place=Place.UNKNOWN, device=None, items=())
+            # On the device by what is known: as a tensor of which nothing is known but that it is one.
+            how = "used as a tensor" if found.is_tensor and found.on_accelerator else found.how
+            found = found.but(place=Place.UNKNOWN, device=None, items=(), how=how)
         return found.but(fresh=False).at_most(Confidence.MEDIUM)
+
+    def _is_last_resort(self, edge: Edge) -> bool:
+        """Whether a call stands where something went wrong."""
+        contexts = self.inference.program.summaries[edge.caller.path].functions[edge.caller.function].contexts
+        context = edge.context
+        while context >= 0:
+            item = contexts[context]
+            if item.kind == "guard" and item.detail == guards.RARE:
+                return True
+            context = item.parent
+        return False
 
     def _calls_itself(self, edge: Edge, function: FunctionNode) -> bool:
         """Whether an edge is a call of the function, not one that hands it to a library as a callback."""

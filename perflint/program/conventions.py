@@ -54,8 +54,8 @@ SAMPLING = frozenset({"multinomial", "argmax", "cat", "topk", "sample", "gumbel_
 #: Calls that make what a training run begins with.
 _MAKERS = frozenset("from_pretrained from_config Adam AdamW SGD RMSprop Adagrad Adadelta configure_optimizers".split())
 #: What turns a text into tokens, and what runs on them: both on each turn make a loop over texts a loop of steps.
-TOKENIZERS = frozenset("tokenizer processor encode_plus batch_encode_plus".split())
-RUNNERS = frozenset("model net network lm generate".split())
+TOKENIZERS = frozenset("tokenizer processor encode_plus batch_encode_plus to_tokens".split())
+RUNNERS = frozenset("model net network lm generate run_with_cache".split())
 #: Last names of all calls that may say what a loop is for.
 TELLING = SAMPLING | TOKENIZERS | RUNNERS
 TELLING |= frozenset("backward manual_backward step optimizer_step step_optimizer next __next__".split())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from perflint.facts import guards
@@ -68,6 +69,20 @@ _BARE = frozenset({"it", "iterator"})
 _HANDLE = re.compile(r"handle|hook", re.IGNORECASE)
 
 
+def _outside_loops(facts: FunctionFacts, context: int) -> bool:
+    return facts.innermost_loop(context) is None
+
+
+def _in_small_loops(facts: FunctionFacts, context: int) -> bool:
+    """Whether the loops around a context are comprehensions, or go over a handful that is written out."""
+    loops = (facts.loops[index] for index in facts.loops_around(context))
+    return all(loop.kind == "comprehension" or is_literal(loop.iterable) for loop in loops)
+
+
+def _is_called(names: frozenset[str], call: CallFacts, _: Scope) -> bool:
+    return callee(call.func)[0] in names
+
+
 class RootFinder:
     """Finds the hot loops and hot functions of a linked program."""
 
@@ -75,6 +90,7 @@ class RootFinder:
         self.resolver = resolver
         self.graph = graph
         self._taking: set[Scope] = set()
+        self._reading: set[Scope] = set()
         self._calls: dict[Scope, list[CallFacts]] = {}
         self._runs: set[tuple[Scope, int]] = set()
         self._steps: set[tuple[Scope, int]] = set()
@@ -85,6 +101,7 @@ class RootFinder:
         """Fill `loops` and `functions`."""
         training = self._training_functions()
         self._taking = self._batch_taking_functions()
+        self._reading = self._text_reading_functions()
         for path, summary in self.resolver.summaries.items():
             for qualname, facts in summary.functions.items():
                 self._framework_function(Scope(path, qualname), facts)
@@ -106,20 +123,32 @@ class RootFinder:
             lambda call, scope: self._advances(call, scope) and not is_look_at_one(call), lambda *_: False
         )
 
+    def _text_reading_functions(self) -> set[Scope]:
+        """Functions that turn texts into tokens and run a model on them, once for each time they are called."""
+        tokenizing, running = (
+            self._holding(partial(_is_called, names), lambda facts, _: is_whole_run(facts), inside=_in_small_loops)
+            for names in (TOKENIZERS, RUNNERS)
+        )
+        return tokenizing & running
+
     def _holding(
-        self, wanted: Callable[[CallFacts, Scope], bool], stops: Callable[[FunctionFacts, Scope], bool]
+        self,
+        wanted: Callable[[CallFacts, Scope], bool],
+        stops: Callable[[FunctionFacts, Scope], bool],
+        inside: Callable[[FunctionFacts, int], bool] | None = None,
     ) -> set[Scope]:
         """Functions that make a wanted call outside their loops, themselves or through what they surely call.
 
-        What `stops` is neither found nor followed to its callers.
+        What `stops` is neither found nor followed to its callers. `inside` says which loops do not count.
         """
+        inside = inside or _outside_loops
         found: set[Scope] = set()
         waiting: list[Scope] = []
         for path, summary in self.resolver.summaries.items():
             for qualname, facts in summary.functions.items():
                 scope = Scope(path, qualname)
                 for call in self._telling(scope, facts):
-                    if facts.innermost_loop(call.context) is None and wanted(call, scope):
+                    if inside(facts, call.context) and wanted(call, scope):
                         if not stops(facts, scope):
                             found.add(scope)
                             waiting.append(scope)
@@ -132,7 +161,7 @@ class RootFinder:
                 if (
                     edge.caller not in found
                     and edge.confidence == Confidence.HIGH
-                    and facts.innermost_loop(edge.context) is None
+                    and inside(facts, edge.context)
                     and not stops(facts, edge.caller)
                 ):
                     found.add(edge.caller)
@@ -195,13 +224,15 @@ class RootFinder:
                 samples.add(inner)
             elif is_denoising(call):
                 denoises.add(inner)
-        for edge in self.graph.outgoing.get(scope, ()):
-            inner = facts.innermost_loop(edge.context)
-            if inner is not None and edge.confidence == Confidence.HIGH:
-                if edge.callee in training:
-                    steps.add(inner)
-                if edge.callee in self._taking:
-                    advances.add(inner)
+        for inner, called in self._called_in_loops(scope, facts):
+            if called in training:
+                steps.add(inner)
+            if called in self._taking:
+                advances.add(inner)
+            # What a notebook shows of its own helpers goes over a handful of texts.
+            if called in self._reading and not scope.path.endswith(".ipynb"):
+                tokenizes.add(inner)
+                runs.add(inner)
         for index, loop in enumerate(facts.loops):
             found = self._loop_heat(scope, facts, index, loop, backward, steps, advances, samples, accumulates)
             if found is None and index in denoises:
@@ -210,6 +241,13 @@ class RootFinder:
                 found = LoopHeat(Heat.STEP, "texts", Confidence.MEDIUM)
             if found is not None:
                 self.loops[scope, index] = found
+
+    def _called_in_loops(self, scope: Scope, facts: FunctionFacts) -> Iterator[tuple[int, Scope]]:
+        """The functions that the loops of a function surely call, each with the innermost loop around the call."""
+        for edge in self.graph.outgoing.get(scope, ()):
+            inner = facts.innermost_loop(edge.context)
+            if inner is not None and edge.confidence == Confidence.HIGH:
+                yield inner, edge.callee
 
     def _loop_heat(
         self, scope: Scope, facts: FunctionFacts, index: int, loop: LoopFacts,
