@@ -125,6 +125,8 @@ def _widens(cast: str, value: ast.expr, node: ast.Call, ctx: Context) -> Confide
         return Confidence.HIGH
     if cast == "double":
         return Confidence.MEDIUM
+    if cast == "float" and ctx.program.mentions({"ToTensor", "ToImageTensor", "img_as_float"}):
+        return None  # pictures are float32 from then on
     name = ctx.text(value).rpartition(".")[2]
     return Confidence.MEDIUM if _PIXELS.search(name) and not _comes_from_numpy(value, ctx) else None
 

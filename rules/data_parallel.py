@@ -6,7 +6,19 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Scope, argument, distributed, is_test
+from perflint.api import (
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Impact,
+    Rule,
+    Scope,
+    argument,
+    callee_name,
+    distributed,
+    is_test,
+)
 
 _WITHOUT_TRAINING = re.compile(r"eval|infer|predict|valid|test|demo|export|deploy|generate|extract", re.IGNORECASE)
 #: Who offers the wrapper by name leaves the choice to whoever asks for it.
@@ -44,7 +56,12 @@ class DataParallel(Rule):
         assert isinstance(node, ast.Call)
         if not ctx.is_call_of(node, *distributed.DATA_PARALLEL) or is_test(ctx.path) or not node.args + node.keywords:
             return
-        if _has_one_device(node) or _is_offered(node, ctx) or _is_under_false(node, ctx):
+        if (
+            _is_without_device(node, ctx)
+            or _has_one_device(node)
+            or _is_offered(node, ctx)
+            or _is_under_false(node, ctx)
+        ):
             return
         certainty = _trains(node, ctx)
         if certainty is None:
@@ -66,6 +83,17 @@ def _has_one_device(node: ast.Call) -> bool:
     """`device_ids=[0]`: then the wrapper calls the module as it is."""
     devices = argument(node, 1, "device_ids")
     return isinstance(devices, (ast.List, ast.Tuple)) and len(devices.elts) == 1
+
+
+def _is_without_device(node: ast.Call, ctx: Context) -> bool:
+    """Whether it stands where `torch.cuda.is_available()` is false: the wrapper calls the module as it is."""
+    child: ast.AST = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, ast.If) and child in outer.orelse:
+            if isinstance(outer.test, ast.Call) and callee_name(outer.test) == "is_available":
+                return True
+        child = outer
+    return False
 
 
 def _is_offered(node: ast.Call, ctx: Context) -> bool:

@@ -21,7 +21,7 @@ from perflint.api import (
     keyword,
 )
 
-from ._loops import names_in
+from ._loops import is_trial_run, names_in
 
 _WALKS = frozenset("parameters named_parameters buffers named_buffers".split())
 #: Functions around a walk that leave it one.
@@ -92,6 +92,8 @@ class PerParameterUpdate(Rule):
         if not isinstance(node, ast.For) or is_test(ctx.path) or not _is_walk(node.iter):
             return
         if ctx.heat(node.body[0]) < Heat.STEP or _has_another_way(node, ctx) or _is_small(node.iter, ctx):
+            return
+        if is_trial_run(node, ctx):
             return
         updates = _updates(node)
         if not updates or not _is_alike(node):

@@ -16,6 +16,7 @@ from perflint.api import (
     Impact,
     Rule,
     Tag,
+    Tier,
     has_unpacking,
     is_test,
 )
@@ -40,7 +41,8 @@ class RowByRowDecode(Rule):
     Why it is slow
     Each row pays for a call of its own, and rows that live on a GPU are fetched one at a time, each with a wait for
     the device. How much `batch_decode` saves depends on the tokenizer: some decode the batch in parallel, others loop
-    over the rows themselves, so this is a small finding.
+    over the rows themselves. Beside the generation that made the rows it is little, so this rule runs only when asked
+    for.
 
     What to write instead
     `tokenizer.batch_decode(ids, skip_special_tokens=True)`, with ids that were moved to the CPU once.
@@ -55,6 +57,7 @@ class RowByRowDecode(Rule):
     """
 
     code, name = "TPL609", "row-by-row-decode"
+    tier = Tier.EXTRA
     impact = Impact.LOW
     listens = (Calls("decode"),)
 

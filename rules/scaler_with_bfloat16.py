@@ -24,6 +24,8 @@ from perflint.api import (
     precision,
 )
 
+from ._loops import is_trial_run
+
 _CHOICE = re.compile(rf"(?:{'|'.join(sorted(precision.CHOICES))})", re.IGNORECASE)
 _WIDE = re.compile(r"bf16|bfloat16", re.IGNORECASE)
 _NARROW = re.compile(r"(?<!b)fp16|(?<!b)float16|(?<!b)16|half", re.IGNORECASE)
@@ -60,7 +62,7 @@ class ScalerWithBfloat16(Rule):
         enabled = keyword(node, "enabled")
         if is_test(ctx.path) or not (enabled is None or is_constant(enabled, True)):  # noqa: FBT003 - the literal
             return
-        if is_constant(argument(node, 0, "device"), "cpu"):
+        if is_constant(argument(node, 0, "device"), "cpu") or is_trial_run(node, ctx):
             return
         branch = _branch(node, ctx)
         if branch is False:

@@ -12,6 +12,7 @@ from perflint.api import (
     Context,
     Finding,
     Fix,
+    Heat,
     Impact,
     Rule,
     Tag,
@@ -53,7 +54,8 @@ class TensorFromListOfArrays(Rule):
     `torch.tensor(np.array(xs))`, which copies once more, or `torch.from_numpy(np.stack(xs))`.
 
     When to leave it
-    Lists of numbers (also numpy scalars), and lists of tensors, which are for `torch.stack`: perflint is silent there.
+    Lists of numbers (also numpy scalars), lists of tensors, which are for `torch.stack`, and a few arrays once, made of
+    what is written out in the file: perflint is silent there.
 
     Fix safety
     Safe for a list that is written out with arrays of one visible dtype: same bits, no memory shared. Otherwise
@@ -71,7 +73,7 @@ class TensorFromListOfArrays(Rule):
             return
         data = node.args[0]
         sure = _holds_arrays(data, ctx)
-        if sure is None:
+        if sure is None or _is_little(data, node, ctx):
             return
         numpy, imports = ctx.edit.ensure_import("numpy", at=node)
         reason = "" if _is_uniform(data, ctx) else "arrays of different types, or an empty list, give another dtype"
@@ -104,6 +106,27 @@ def _holds_arrays(data: ast.expr, ctx: Context) -> Confidence | None:
         sure = [_holds_arrays(item, ctx) for item in origins if not isinstance(item, ast.Name)]
         return Confidence.HIGH if len(origins) == 1 and sure == [Confidence.HIGH] else None
     return Confidence.HIGH if appended and all(_is_array(item, ctx) for item in appended) else None
+
+
+def _is_little(data: ast.expr, node: ast.Call, ctx: Context) -> bool:
+    """Whether it is done once, for arrays that are written out or made of what is written out in the file."""
+    if ctx.heat(node) > Heat.ONCE or ctx.loops(node):
+        return False
+    if isinstance(data, ast.Name):
+        origins = [item for item in ctx.inference.origins(data) if item is not data]
+        return bool(origins) and all(_is_little(item, node, ctx) for item in origins if not isinstance(item, ast.Name))
+    if isinstance(data, (ast.ListComp, ast.GeneratorExp)):
+        source = data.generators[0].iter
+        made = ctx.inference.origins(source) if isinstance(source, ast.Name) else [source]
+        return all(isinstance(item, (ast.List, ast.Tuple)) and bool(item.elts) for item in made)
+    return (
+        isinstance(data, (ast.List, ast.Tuple))
+        and bool(data.elts)
+        and all(
+            isinstance(item, ast.Call) and item.args and isinstance(item.args[0], (ast.List, ast.ListComp))
+            for item in data.elts
+        )
+    )
 
 
 def _appended(data: ast.Name, ctx: Context) -> list[ast.expr] | None:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Write docs/precision.md: how many of perflint's findings in real code were judged by hand, and how many are right.
 
-usage: python tests/judgements/precision.py [--record FOLDER...]
+usage: python tests/judgements/precision.py [--record FOLDER... [--rules TPL603,TPL605]]
 
 The judgements are the *.jsonl files beside this script. `--record` runs perflint over every unpacked tree
 `name-version` in the folders (timm-1.0.31 for a release, examples-77f55b91 for a repository at a commit) and notes in
-standing.json how much each rule finds there, and which judged findings are gone. Without it only the page is written
-anew, from the judgements and that file.
+standing.json how much each rule finds there, and which judged findings are gone; with `--rules` only these are looked
+at, and what is noted of the others stays. Without it only the page is written anew, from the judgements and that file.
 """
 
 from __future__ import annotations
@@ -38,9 +38,13 @@ _SHARE = 0.9
 _COMMIT = re.compile(r"[0-9a-f]{8,}")
 
 
-class Noted(TypedDict):
+class _Partly(TypedDict, total=False):
+    rules: list[str]
+
+
+class Noted(_Partly):
     """What a run over one tree gave: how often each rule fires, and the places judged until then where it does, or no
-    longer does."""
+    longer does. `rules` are those that were run, where it was not all."""
 
     findings: dict[str, int]
     there: list[tuple[str, str, int]]
@@ -92,26 +96,48 @@ def standing() -> dict[str, Noted]:
     return json.loads(STANDING.read_text(encoding="utf-8")) if STANDING.exists() else {}
 
 
-def record(folders: Iterable[Path]) -> None:
+def record(folders: Iterable[Path], rules: str | None) -> None:
     """Run perflint over the trees that have judgements, and all packages."""
     noted, rows = standing(), judgements()
+    only = rules.split(",") if rules else None
     for tree in (item for folder in folders for item in sorted(folder.iterdir()) if item.is_dir()):
         package, _, version = tree.name.rpartition("-")
         name = tree_of(package, version)
-        mine = [row for row in rows if row.tree == name]
+        mine = [row for row in rows if row.tree == name and (only is None or row.rule in only)]
         if not mine and name.rpartition("-")[0] not in PACKAGES:
             continue
-        places = findings(tree, None)
+        places = findings(tree, rules)
         there = {(place.rule, place.path, place.line) for place in places}
         judged = {(row.rule, row.path, row.line) for row in mine}
-        counts = Counter(place.rule for place in places)
-        noted[name] = {
-            "findings": dict(sorted(counts.items())),
-            "there": sorted(judged & there),
-            "gone": sorted(judged - there),
-        }
+        noted[name] = merged(noted.get(name), only, Counter(place.rule for place in places), judged, there)
         STANDING.write_text(_lines(noted), encoding="utf-8")
         print(name, len(places), flush=True)
+
+
+def merged(
+    before: Noted | None,
+    only: list[str] | None,
+    counts: Counter[str],
+    judged: set[tuple[str, str, int]],
+    there: set[tuple[str, str, int]],
+) -> Noted:
+    """What is noted of one tree after a run of all rules, or of `only` some: of the others what was noted before."""
+    kept = before if only is not None and before is not None else {"findings": {}, "there": [], "gone": []}
+    mine = only or []
+    noted: Noted = {
+        "findings": dict(
+            sorted({rule: n for rule, n in kept["findings"].items() if rule not in mine}.items() | counts.items())
+        ),
+        "there": sorted(
+            {(rule, path, line) for rule, path, line in kept["there"] if rule not in mine} | (judged & there)
+        ),
+        "gone": sorted(
+            {(rule, path, line) for rule, path, line in kept["gone"] if rule not in mine} | (judged - there)
+        ),
+    }
+    if only is not None and (before is None or "rules" in before):
+        noted["rules"] = sorted({*only, *(before["rules"] if before is not None else [])})
+    return noted
 
 
 def _lines(noted: dict[str, Noted]) -> str:
@@ -185,6 +211,10 @@ def _page(record: Record, rules: tuple[type[Rule], ...]) -> Iterator[str]:
         yield ""
         yield f"{len(record.elsewhere)} more were judged where perflint was not run again since; they do not count."
     yield ""
+    partly = [tree for tree, item in record.noted.items() if "rules" in item]
+    if partly:
+        yield f"Of {len(partly)} repositories only the findings of rules that have few were looked for."
+        yield ""
     yield from _under(record, rules)
     yield "## By rule"
     yield ""
@@ -257,8 +287,9 @@ def _percent(part: int, whole: int) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", nargs="+", type=Path, metavar="FOLDER", default=[])
+    parser.add_argument("--rules", metavar="CODES")
     options = parser.parse_args()
-    record(options.record)
+    record(options.record, options.rules)
     PAGE.write_text(markdown(judgements(), standing()), encoding="utf-8")
     return 0
 

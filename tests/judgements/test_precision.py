@@ -1,5 +1,6 @@
 """docs/precision.md says what the judgements say."""
 
+from collections import Counter
 from pathlib import Path
 
 import precision
@@ -37,3 +38,19 @@ def test_share_counts_what_stands() -> None:
 def test_trees_have_one_name() -> None:
     assert precision.tree_of("pytorch/examples", "77f55b9121ab") == precision.tree_of("examples", "77f55b91")
     assert precision.tree_of("open_clip_torch", "3.3.0") == "open-clip-torch-3.3.0"
+
+
+def test_a_run_of_some_rules_keeps_what_is_noted_of_others() -> None:
+    before: precision.Noted = {
+        "findings": {"TPL101": 5, "TPL603": 2},
+        "there": [("TPL101", "a.py", 1), ("TPL603", "a.py", 2)],
+        "gone": [],
+    }
+    judged = {("TPL603", "a.py", 2), ("TPL603", "b.py", 7)}
+    noted = precision.merged(before, ["TPL603"], Counter(TPL603=1), judged, {("TPL603", "b.py", 7)})
+    assert noted == {
+        "findings": {"TPL101": 5, "TPL603": 1},
+        "there": [("TPL101", "a.py", 1), ("TPL603", "b.py", 7)],
+        "gone": [("TPL603", "a.py", 2)],
+    }
+    assert precision.merged(None, ["TPL603"], Counter(), set(), set())["rules"] == ["TPL603"]
