@@ -21,12 +21,8 @@ _CONVERTS = re.compile(r"(?:^|/)(?:convert|export|saver)_\w+\.py$")
 
 #: Between the phases of a program: memory is handed over, graphs are captured, weights go to another engine.
 _BETWEEN = re.compile(
-<<<<<<< HEAD
-    r"(?:^|_)(?:offload|onload|suspend|sleep|wake|swap|refit|reshard|capture|cuda_?graphs?|release|tear_?down|shut_?down|rerun|"
-    r"(?:prefetch|push|send|transfer)_(?:\w+_)?weights)(?:_|$)",
-=======
-    r"(?:^|_)(?:offload|onload|suspend|sleep|wake|swap|refit|reshard|capture|cuda_?graphs?|release(?!_(?:memory|cache|gpu|cuda|vram))|tear_?down|shut_?down|rerun)(?:_|$)",
->>>>>>> 4749b81 (Take a function that releases memory on every step for what it is, not for the border of a phase; pages)
+    r"(?:^|_)(?:offload|onload|suspend|sleep|wake|swap|refit|reshard|capture|cuda_?graphs?|tear_?down|shut_?down|rerun|"
+    r"release(?!_(?:memory|cache|gpu|cuda|vram))|(?:prefetch|push|send|transfer)_(?:\w+_)?weights)(?:_|$)",
     re.IGNORECASE,
 )
 
