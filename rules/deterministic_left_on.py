@@ -40,9 +40,9 @@ class DeterministicLeftOn(Rule):
     convolutions with inputs of one size, `torch.backends.cudnn.benchmark = True` lets cuDNN choose.
 
     When to leave it
-    Functions that seed, and options for reproducible runs: perflint is silent there, in tests, and where the switch is
-    put back. It does not object to `cudnn.benchmark = False`: that is the default and costs nothing against it, and
-    right for inputs of many sizes.
+    Functions that seed, and options for reproducible runs: perflint is silent there, in tests, and where the switch
+    is put back, and about cuDNN's switch where a script works with a language model. It does not object to
+    `cudnn.benchmark = False`: that is the default and costs nothing against it, and right for inputs of many sizes.
 
     Fix safety
     There is no automatic fix: runs stop being repeatable.
@@ -60,6 +60,8 @@ class DeterministicLeftOn(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if is_test(ctx.path) or is_conversion(ctx) or not _switches_on(node, ctx) or _is_put_back(node, ctx):
             return
+        if isinstance(node, ast.Assign) and _is_about_text(ctx):
+            return
         by_default = _holds_by_default(node, ctx)
         if not by_default and (_is_conditional(node, ctx) or _is_for_reproducing(node, ctx)):
             return
@@ -70,6 +72,13 @@ class DeterministicLeftOn(Rule):
             + (", by default and whether or not it is to be repeated." if by_default else "."),
             advice="Switch it on by an option for reproducible runs, which is off by default.",
         )
+
+
+def _is_about_text(ctx: Context) -> bool:
+    """Whether the file works with a language model and names no convolution: then cuDNN has nothing to choose."""
+    return ctx.mentions("AutoTokenizer", "AutoModelForCausalLM", "AutoModelForSeq2SeqLM") and not ctx.mentions(
+        "Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d"
+    )
 
 
 def _switches_on(node: ast.AST, ctx: Context) -> bool:
