@@ -60,7 +60,8 @@ class GraphKeptByAccumulator(Rule):
         walked_back = _is_walked_back(kept.value, loop, ctx)
         if not walked_back and (_goes_back(loop) or not _has_graph(kept.value, loop, ctx)):
             return
-        if _switches_gradients(node, ctx):
+        # What was walked back had a graph, whatever is switched elsewhere.
+        if not walked_back and _switches_gradients(node, ctx):
             return
         value = ctx.text(kept.value)
         reason = ""
@@ -222,7 +223,7 @@ def _is_rebound_behind(use: ast.Name, loop: ast.stmt, ctx: Context) -> bool:
 def _reads_number(use: ast.expr, ctx: Context) -> bool:
     child: ast.AST = use
     for outer in ctx.tree.ancestors(use):
-        if isinstance(outer, (ast.FormattedValue, ast.Compare)):
+        if isinstance(outer, (ast.FormattedValue, ast.Compare)) or _template(outer, child) is not None:
             return True
         if isinstance(outer, ast.Attribute):
             if outer.attr == "data":
@@ -241,12 +242,23 @@ def _reads_number(use: ast.expr, ctx: Context) -> bool:
     return False
 
 
+def _template(node: ast.AST, child: ast.AST) -> str | None:
+    """The text of `"mean loss: %f" % value` around the value."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and child is node.right:
+        if isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
+            return node.left.value
+    return None
+
+
 def _becomes_text(use: ast.expr, ctx: Context) -> bool:
     """Whether a tensor made of what is kept is shown by `str`, which names its graph; a format shows the number."""
     child: ast.AST = use
     for outer in ctx.tree.ancestors(use):
         if isinstance(outer, ast.FormattedValue):
             return outer.format_spec is None
+        template = _template(outer, child)
+        if template is not None:
+            return re.search(r"%[^a-z%]*[sra]", template) is not None
         if isinstance(outer, ast.Call):
             name = callee_name(outer)
             if child is not outer.func and (name in ("print", "str", "repr") or _LOGGERS.search(name)):

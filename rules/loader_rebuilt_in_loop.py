@@ -11,6 +11,8 @@ from ._loaders import is_plain_loader, option
 from ._loops import is_timing, starts_afresh
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+#: Inputs and targets.
+_PAIR = 2
 
 
 class LoaderRebuiltInLoop(Rule):
@@ -53,7 +55,7 @@ class LoaderRebuiltInLoop(Rule):
         source = _begun(node)
         if source is None:
             return
-        confidence = _loader_confidence(source, ctx)
+        confidence = _loader_confidence(source, ctx) or _confidence_by_use(node, source, ctx)
         loop = _loop_around(node, ctx)
         if confidence is None or not _runs_often(node, source, loop, ctx):
             return
@@ -111,6 +113,28 @@ def _loader_confidence(source: ast.expr, ctx: Context) -> Confidence | None:
     if kind.known or not isinstance(source, (ast.Name, ast.Attribute)) or ctx.refs(source):
         return None
     return Confidence.MEDIUM if ctx.program.looks_like_loader(ctx.text(source)) else None
+
+
+def _confidence_by_use(node: ast.Call, source: ast.expr, ctx: Context) -> Confidence | None:
+    """How sure it is that something unknown is a loader because parts of what it gives are moved to a device."""
+    statement = ctx.tree.statement_of(node)
+    if ctx.kind(source).known or not isinstance(statement, ast.Assign) or statement.value is not node:
+        return None
+    target = statement.targets[0]
+    parts = [item.id for item in getattr(target, "elts", []) if isinstance(item, ast.Name)]
+    function = ctx.tree.function_of(node)
+    if len(parts) < _PAIR or function is None:
+        return None
+    moved = {
+        part.func.value.id
+        for part in ast.walk(function)
+        if isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in ("to", "cuda")
+        and isinstance(part.func.value, ast.Name)
+        and part.lineno >= statement.lineno
+    }
+    return Confidence.MEDIUM if moved.issuperset(parts) else None
 
 
 def _loop_around(node: ast.AST, ctx: Context) -> ast.For | ast.AsyncFor | ast.While | None:
