@@ -175,3 +175,41 @@ def test_heat_is_explained_by_cell_and_line(capsys: pytest.CaptureFixture[str]) 
     assert "run.ipynb:cell 3:2  for batch in loader" in printed
     for place in ("run.ipynb:3", "run.ipynb:1:1", "run.ipynb:9:1"):
         assert app.run(["check", "--explain-heat", place]) == 2
+
+
+SCANS = """\
+from PIL import Image
+from torch.utils.data import Dataset
+
+
+class Scans(Dataset):
+    def __init__(self, files):
+        self.files = files
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        return Image.open(self.files[index])
+"""
+TRAINING = """\
+from torch.utils.data import DataLoader
+
+
+def train(model, files, optimizer):
+    for scan in DataLoader(Scans(files), batch_size=8):
+        model(scan).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("of_notebook", [True, False])
+def test_workers_are_asked_for_where_they_find_the_data_set(
+    project: Path, capsys: pytest.CaptureFixture[str], *, of_notebook: bool
+) -> None:
+    """A worker that is spawned imports the class of the data set, which it cannot from a notebook."""
+    (project / "scans.py").write_text(SCANS)
+    first = SCANS if of_notebook else "from scans import Scans\n"
+    (project / "run.ipynb").write_text(notebook([("code", [first]), ("code", [TRAINING])]))
+    codes = [one["code"] for one in found(capsys, "--select", "TPL103", "run.ipynb")]
+    assert codes == ([] if of_notebook else ["TPL103"])
