@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from perflint.api import Context, Definition, argument, attention, callee_name, is_constant, walk
+from perflint.api import Context, Definition, argument, attention, callee_name, is_constant, last_name, walk
 
 _DEPTH = 14
 _SQRT = re.compile(r"sqrt\(|\*\*\s*\(?-?\s*(?:0?\.5|1\s*/\s*2)")
@@ -214,7 +214,7 @@ def is_scale(node: ast.expr, ctx: Context, depth: int = 3) -> bool:
     """Whether a factor is the usual scale of attention: a root, or something named for it that is not learnt."""
     if _SQRT.search(ctx.text(node)):
         return True
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    name = last_name(node)
     if isinstance(node, ast.Attribute):
         given = list(_attribute_values(name, ctx))
         if any("Parameter" in ctx.text(value) or "Embedding" in ctx.text(value) for value in given):

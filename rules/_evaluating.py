@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from perflint.api import Context, callee_name
 
-from ._gradients import asks_for_gradients, is_model_call, last_name
+from ._gradients import asks_for_gradients, is_model_call, name_of_whole
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _BACKWARD = frozenset({"backward", "manual_backward"})
@@ -37,7 +37,7 @@ def evaluating_forwards(function: _Function, ctx: Context) -> Iterator[ast.Call]
 def _run_in_training(backwards: list[ast.Call], ctx: Context) -> set[str]:
     """Names of the models that run in the innermost loops that walk back."""
     return {
-        last_name(part.func)
+        name_of_whole(part.func)
         for call in backwards
         for loop in ctx.loops(call)[:1]
         for part in ast.walk(loop)
@@ -85,7 +85,7 @@ def _is_walked_back(loop: ast.AST, call: ast.Call, ctx: Context) -> bool:
     """Whether a backward may walk through what the loop binds or collects."""
     bound = {id(part) for part in ast.walk(loop)}
     filled = {
-        last_name(part.func.value)
+        name_of_whole(part.func.value)
         for part in ast.walk(loop)
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in ("append", "add_")
     } | {
@@ -106,7 +106,7 @@ def _first_forward(loop: ast.AST, trained: set[str], ctx: Context) -> Iterator[a
         for part in ast.walk(loop)
         if isinstance(part, ast.Call)
         and is_model_call(part, ctx)
-        and last_name(part.func) in trained
+        and name_of_whole(part.func) in trained
         and not ctx.grad_off(part)
     ]
     if forwards:

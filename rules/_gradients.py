@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.api import Context, callee_name
+from perflint.api import Context, callee_name, last_name
 
 from ._forwards import is_forward
 
@@ -35,7 +35,7 @@ def is_model_call(node: ast.AST, ctx: Context) -> bool:
         return False
     name = callee_name(node)
     if name == "forward" and isinstance(node.func, ast.Attribute):
-        name = last_name(node.func.value)  # `model.forward(x)`
+        name = name_of_whole(node.func.value)  # `model.forward(x)`
         if ctx.kind(node.func.value).known:
             return False
     return bool(node.args or node.keywords) and bool(_MODEL_NAME.search(name))
@@ -43,15 +43,16 @@ def is_model_call(node: ast.AST, ctx: Context) -> bool:
 
 def is_loss_function(func: ast.expr, ctx: Context) -> bool:
     """Whether what is called gives a loss: a criterion, by its class or by its name."""
-    if re.search(r"criterion|loss|objective", last_name(func), re.IGNORECASE):
+    if re.search(r"criterion|loss|objective", name_of_whole(func), re.IGNORECASE):
         return True
     return (ctx.kind(func).qualified or "").rpartition(".")[2].endswith("Loss")
 
 
-def last_name(node: ast.expr) -> str:
-    if isinstance(node, ast.Subscript):
-        return last_name(node.value)
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+def name_of_whole(node: ast.expr) -> str:
+    """`losses` for `self.losses[0]` as for `self.losses`; empty for what is neither named nor an item of it."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return last_name(node)
 
 
 def asks_for_gradients(region: ast.AST) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.api import Context, callee_name
+from perflint.api import Context, callee_name, last_name
 
 from ._loops import names_in
 
@@ -64,7 +64,7 @@ def is_load_shedding(node: ast.AST, ctx: Context) -> bool:
             continue
         if isinstance(outer, ast.If):
             for part in ast.walk(outer.test):
-                name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""
+                name = last_name(part)
                 if name in _PRESSURE or _SAVING.search(name) or ("memory" in name and "pin" not in name):
                     return True
     return False

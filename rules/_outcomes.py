@@ -7,7 +7,7 @@ import re
 
 from perflint.api import Context, callee_name
 
-from ._gradients import last_name
+from ._gradients import name_of_whole
 
 #: Functions that choose what an agent does next.
 _CHOOSES = re.compile(r"(?:^|_)(?:act|actions?|predict|choose|select|policy|explore|exploit)(?:_|$)")
@@ -78,7 +78,7 @@ def goes_to_replay(node: ast.Call, ctx: Context) -> bool:
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.lineno > node.lineno
-        and bool(_KEEPERS.search(last_name(part.func.value)))
+        and bool(_KEEPERS.search(name_of_whole(part.func.value)))
         and any(isinstance(item, ast.Name) and item.id in names for item in part.args)
         for part in ctx.walk(function)
     )

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Context, Heat, callee_name, is_constant
+from perflint.api import Context, Heat, callee_name, is_constant, last_name
 
 #: Functions that nobody calls on every step, whatever leads to them: checkpoints, exports, set-up.
 _RARELY = re.compile(
@@ -17,14 +17,16 @@ _RARELY = re.compile(
 _NAME = re.compile(r"[\w.]+")
 #: Scripts that run once for each checkpoint that is converted.
 _CONVERTS = re.compile(r"(?:^|/)(?:convert|export|saver)_\w+\.py$")
-
-
 #: Between the phases of a program: memory is handed over, graphs are captured, weights go to another engine.
 _BETWEEN = re.compile(
     r"(?:^|_)(?:offload|onload|suspend|sleep|wake|swap|refit|reshard|capture|cuda_?graphs?|tear_?down|shut_?down|rerun|"
     r"release(?!_(?:memory|cache|gpu|cuda|vram))|(?:prefetch|push|send|transfer)_(?:\w+_)?weights)(?:_|$)",
     re.IGNORECASE,
 )
+#: What says how many of something there are.
+_COUNTS = re.compile(r"(?:len|numel|size)$|(?:n|num|count|number_of)_")
+#: Steps of a loop that are too few to train anything.
+_FEW = 20
 
 
 def is_conversion(ctx: Context) -> bool:
@@ -77,11 +79,6 @@ def _on_the_way(node: ast.AST, ctx: Context) -> Iterator[str]:
         name = _NAME.match(hop.text)
         if name is not None:
             yield name.group().rpartition(".")[2]
-
-
-_COUNTS = re.compile(r"(?:len|numel|size)$|(?:n|num|count|number_of)_")
-#: Steps of a loop that are too few to train anything.
-_FEW = 20
 
 
 def is_tried_out(node: ast.AST, ctx: Context) -> bool:
@@ -174,23 +171,17 @@ def is_empty_case(node: ast.AST, ctx: Context) -> bool:
 
 
 def _compares_count(test: ast.expr, operators: type[ast.cmpop] | tuple[type[ast.cmpop], ...]) -> bool:
+    """Whether a test holds a count against 0 by one of `operators`."""
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], operators):
         return False
     return is_constant(test.comparators[0], 0) and _is_count(test.left)
 
 
 def _is_count(value: ast.expr) -> bool:
+    """`len(x)`, `x.numel()`, `x.shape[0]`, `num_boxes`."""
     if isinstance(value, ast.Subscript):
         return isinstance(value.value, ast.Attribute) and value.value.attr == "shape"
-    name = (
-        callee_name(value)
-        if isinstance(value, ast.Call)
-        else value.id
-        if isinstance(value, ast.Name)
-        else value.attr
-        if isinstance(value, ast.Attribute)
-        else ""
-    )
+    name = callee_name(value) if isinstance(value, ast.Call) else last_name(value)
     return _COUNTS.match(name) is not None
 
 
@@ -208,6 +199,7 @@ def _missing_around(node: ast.AST, ctx: Context) -> Iterator[str]:
 
 
 def _none_in(test: ast.expr, *, truth: bool) -> Iterator[str]:
+    """The name that is None where a test comes out as `truth`."""
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, truth = test.operand, not truth
     if isinstance(test, ast.Call) and callee_name(test) == "exists" and len(test.args) == 1 and not truth:

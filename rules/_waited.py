@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import FUNCTION, Context, Tag, callee_name, guards
+from perflint.api import FUNCTION, Context, Tag, callee_name, guards, last_name
 
 from ._printing import is_formatter, printed_in
 from ._waits import device_read, is_on_device
@@ -144,8 +144,7 @@ def _is_flag(test: ast.expr) -> bool:
         return any(_is_flag(item) for item in test.values)
     if isinstance(test, ast.Compare):
         test = test.left
-    name = test.id if isinstance(test, ast.Name) else test.attr if isinstance(test, ast.Attribute) else ""
-    return bool(_ASKED.search(name))
+    return bool(_ASKED.search(last_name(test)))
 
 
 def _depends_on_device(test: ast.expr, ctx: Context) -> bool:

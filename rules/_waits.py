@@ -7,7 +7,20 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from perflint.api import Confidence, Context, Heat, Kind, Place, Tag, callee_name, guards, keyword, tensors, walk
+from perflint.api import (
+    Confidence,
+    Context,
+    Heat,
+    Kind,
+    Place,
+    Tag,
+    callee_name,
+    guards,
+    keyword,
+    last_name,
+    tensors,
+    walk,
+)
 
 from ._gradients import is_model_call
 from ._transfers import only_converts
@@ -402,9 +415,7 @@ def beside_generation(node: ast.AST, ctx: Context) -> bool:
 def _generates(call: ast.Call) -> bool:
     if _GENERATES.search(callee_name(call)):
         return True
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    owned = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
-    return bool(_SERVER.search(owned))
+    return isinstance(call.func, ast.Attribute) and bool(_SERVER.search(last_name(call.func.value)))
 
 
 def region_of(node: ast.AST, ctx: Context) -> ast.AST:

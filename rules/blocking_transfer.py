@@ -24,6 +24,7 @@ from perflint.api import (
     has_unpacking,
     is_constant,
     keyword,
+    last_name,
     tensors,
 )
 
@@ -186,8 +187,7 @@ def _are_texts_as_a_convenience(call: ast.Call, ctx: Context) -> bool:
 
 
 def _is_tokenizer(func: ast.expr, ctx: Context) -> bool:
-    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-    return ctx.kind(func).tag is Tag.TOKENIZER or name.endswith("tokenizer")
+    return ctx.kind(func).tag is Tag.TOKENIZER or last_name(func).endswith("tokenizer")
 
 
 def _was_put_off(call: ast.Call, ctx: Context) -> bool:

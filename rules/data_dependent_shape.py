@@ -20,6 +20,7 @@ from perflint.api import (
     callee_name,
     is_constant,
     keyword,
+    last_name,
     tensors,
 )
 
@@ -278,5 +279,4 @@ def _is_boolean(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
 
 
 def _is_called_mask(node: ast.expr) -> bool:
-    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-    return bool(_MASK.search(name))
+    return bool(_MASK.search(last_name(node)))

@@ -6,7 +6,19 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, argument, is_constant, is_test, keyword
+from perflint.api import (
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Impact,
+    Rule,
+    argument,
+    is_constant,
+    is_test,
+    keyword,
+    last_name,
+)
 
 from ._gradients import asks_for_gradients, is_model_call
 from ._loops import names_in
@@ -126,7 +138,7 @@ def _turns_rarely(loop: ast.stmt) -> bool:
 
 def _names_a_cache(loop: ast.stmt) -> bool:
     for part in ast.walk(loop):
-        name = part.id if isinstance(part, ast.Name) else part.attr if isinstance(part, ast.Attribute) else ""
+        name = last_name(part)
         if isinstance(part, ast.keyword):
             name = "" if part.arg == "use_cache" and is_constant(part.value, value=False) else part.arg or "past"
         if name != "empty_cache" and _CACHES.search(name):

@@ -22,7 +22,7 @@ from perflint.api import (
 )
 
 from ._evaluating import evaluating_forwards
-from ._gradients import asks_for_gradients, is_loss_function, is_model_call, last_name
+from ._gradients import asks_for_gradients, is_loss_function, is_model_call, name_of_whole
 
 _EVALUATION = re.compile(
     r"^_?(?:test|eval|evaluate|evaluation|validate|validation|valid|val|run_eval)(?:_|$)|_(?:test|eval|evaluate|validate)$"
@@ -149,7 +149,7 @@ def _evaluated(part: ast.AST) -> str:
     """The last name of `model` for `model.eval()` and `model.train(False)`."""
     if not isinstance(part, ast.Call) or not isinstance(part.func, ast.Attribute) or part.args or part.keywords:
         return ""
-    return last_name(part.func.value) if part.func.attr == "eval" else ""
+    return name_of_whole(part.func.value) if part.func.attr == "eval" else ""
 
 
 def _forward_with_gradients(parts: list[ast.AST], evaluated: set[str], ctx: Context) -> ast.Call | None:
@@ -168,9 +168,9 @@ def _forward_with_gradients(parts: list[ast.AST], evaluated: set[str], ctx: Cont
 
 def _model_name(call: ast.Call) -> str:
     """`model` for `model(x)`, `model.encode(x)` and `self.model(x)`."""
-    name = last_name(call.func)
+    name = name_of_whole(call.func)
     if isinstance(call.func, ast.Attribute) and name in ("forward", "encode", "encode_image", "encode_text"):
-        return last_name(call.func.value)
+        return name_of_whole(call.func.value)
     return name
 
 
@@ -213,7 +213,7 @@ def _shown(parts: list[ast.AST], made: set[str], ctx: Context) -> ast.expr | Non
     for part in parts:
         shown: list[ast.expr] = []
         if isinstance(part, ast.Call) and isinstance(part.func, (ast.Name, ast.Attribute)):
-            if last_name(part.func) in ("print", "str", "repr", "format"):
+            if name_of_whole(part.func) in ("print", "str", "repr", "format"):
                 shown = [*part.args, *(keyword.value for keyword in part.keywords)]
         elif isinstance(part, ast.FormattedValue) and part.format_spec is None:
             shown = [part.value]
@@ -340,7 +340,7 @@ def _only_reads(call: ast.Call, made: set[str], own: set[str], ctx: Context) -> 
         return target != "torch.save"
     if isinstance(func, ast.Name) and func.id in _READERS:
         return True
-    if is_model_call(call, ctx) or (is_loss_function(func, ctx) and not _KEEPS.search(last_name(func))):
+    if is_model_call(call, ctx) or (is_loss_function(func, ctx) and not _KEEPS.search(name_of_whole(func))):
         return True
     if (ctx.kind(func).qualified or "").startswith("torch.nn."):
         return True

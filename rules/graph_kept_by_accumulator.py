@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Impact, Nodes, Rule, callee_name, walk
 
-from ._gradients import is_loss_function, is_model_call, last_name
+from ._gradients import is_loss_function, is_model_call, name_of_whole
 
 #: What takes a tensor and gives a value that nothing flows back through.
 _READERS = frozenset("item tolist numpy detach detach_ float int format print isnan isinf isfinite len".split())
@@ -281,4 +281,4 @@ def _has_spec(call: ast.Call) -> bool:
 def _names(region: ast.AST) -> Iterator[str]:
     for part in walk(region):
         if isinstance(part, (ast.Name, ast.Attribute)):
-            yield last_name(part)
+            yield name_of_whole(part)

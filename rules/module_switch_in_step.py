@@ -19,6 +19,7 @@ from perflint.api import (
     callee_name,
     is_constant,
     is_test,
+    last_name,
 )
 
 
@@ -155,7 +156,7 @@ def _is_where_needed(node: ast.Call, ctx: Context) -> bool:
 
 
 def _ends_in(node: ast.expr, name: str) -> bool:
-    return (node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else "") == name
+    return last_name(node) == name
 
 
 def _is_host(node: ast.expr, ctx: Context) -> bool:

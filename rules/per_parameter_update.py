@@ -19,6 +19,7 @@ from perflint.api import (
     callee_name,
     is_test,
     keyword,
+    last_name,
 )
 
 from ._loops import is_trial_run, names_in
@@ -136,8 +137,7 @@ def _is_walk(node: ast.expr) -> bool:
 def _is_state(node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         return callee_name(node) == "state_dict"
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    return re.search(r"(?:^|_)(?:shadow|ema)(?:_|$)|state_dict$", name) is not None
+    return re.search(r"(?:^|_)(?:shadow|ema)(?:_|$)|state_dict$", last_name(node)) is not None
 
 
 def _is_small(node: ast.expr, ctx: Context) -> bool:

@@ -26,7 +26,7 @@ from perflint.api import (
 )
 
 from ._forwards import FORWARD_METHODS
-from ._gradients import is_model_call, last_name
+from ._gradients import is_model_call, name_of_whole
 from ._loops import names_in
 from ._samples import (
     Turning,
@@ -165,7 +165,9 @@ def _is_unsqueeze(node: ast.Call) -> bool:
     if isinstance(made, ast.Subscript) and isinstance(made.slice, ast.Slice):
         return False  # A part of a sequence, such as all that stands before a position: TPL608.
     # A tensor of a Python list is as long as that sample is.
-    return is_constant(dim, 0) and not (isinstance(made, ast.Call) and last_name(made.func) in ("tensor", "as_tensor"))
+    return is_constant(dim, 0) and not (
+        isinstance(made, ast.Call) and name_of_whole(made.func) in ("tensor", "as_tensor")
+    )
 
 
 def _is_tokenizer(node: ast.Call) -> bool:
@@ -177,7 +179,7 @@ def _is_tokenizer(node: ast.Call) -> bool:
         func = func.value
     if not node.args or not any(item.arg == "return_tensors" for item in node.keywords):
         return False
-    return isinstance(func, (ast.Name, ast.Attribute)) and bool(_TOKENIZER_NAME.search(last_name(func).lower()))
+    return isinstance(func, (ast.Name, ast.Attribute)) and bool(_TOKENIZER_NAME.search(name_of_whole(func).lower()))
 
 
 def _rows(loop: ast.For, ctx: Context) -> Iterator[ast.Subscript]:
@@ -220,8 +222,8 @@ def _is_model(call: ast.Call, ctx: Context, *, sure: bool) -> bool:
 
 def callee_is_cheap(call: ast.Call) -> bool:
     """Whether what is called only changes an image, or looks a row up."""
-    return bool(_CHEAP.search(last_name(call.func))) or (
-        isinstance(call.func, ast.Attribute) and bool(_CHEAP.search(last_name(call.func.value)))
+    return bool(_CHEAP.search(name_of_whole(call.func))) or (
+        isinstance(call.func, ast.Attribute) and bool(_CHEAP.search(name_of_whole(call.func.value)))
     )
 
 
@@ -331,7 +333,7 @@ def _comes_in_parts(turning: Turning, ctx: Context) -> bool:
     target, rows = ctx.text(turning.target), turning.iter
     if isinstance(rows, ast.Call) and isinstance(rows.func, ast.Name) and rows.func.id in ("enumerate", "tqdm"):
         rows = rows.args[0] if rows.args else rows
-    if isinstance(rows, (ast.Name, ast.Attribute)) and last_name(rows) in ("batch", "minibatch", "batch_samples"):
+    if isinstance(rows, (ast.Name, ast.Attribute)) and name_of_whole(rows) in ("batch", "minibatch", "batch_samples"):
         return bool(_BATCHES.search(target))
     return bool(_BATCHES.search(target) or _BATCHES.search(handed_out(turning.iter, ctx)))
 

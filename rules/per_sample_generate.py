@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tag, is_test, keyword
 
-from ._gradients import last_name
+from ._gradients import name_of_whole
 from ._loops import is_timing, names_in
 from ._samples import bound_by, feeds_itself, handed_out, is_several_texts, moves_values, needed, turns_rarely
 
@@ -69,7 +69,7 @@ class PerSampleGenerate(Rule):
 
 def _is_model(receiver: ast.expr, ctx: Context) -> bool:
     kind = ctx.kind(receiver)
-    return kind.tag is Tag.MODULE or (not kind.known and bool(_MODEL_NAME.search(last_name(receiver).lower())))
+    return kind.tag is Tag.MODULE or (not kind.known and bool(_MODEL_NAME.search(name_of_whole(receiver).lower())))
 
 
 def _text_of(node: ast.Call, loop: ast.For, ctx: Context) -> ast.Call | None:
@@ -125,7 +125,7 @@ def _is_tokenizer(call: ast.Call) -> bool:
         func = func.value
     if not any(item.arg == "return_tensors" for item in call.keywords):
         return False
-    return isinstance(func, (ast.Name, ast.Attribute)) and bool(_TOKENIZER_NAME.search(last_name(func).lower()))
+    return isinstance(func, (ast.Name, ast.Attribute)) and bool(_TOKENIZER_NAME.search(name_of_whole(func).lower()))
 
 
 def _is_one_text(value: ast.expr, loop: ast.For) -> bool:
@@ -152,7 +152,8 @@ def _is_text_of_turn(made: ast.Call, loop: ast.For, ctx: Context) -> bool:
 def _steps(rows: ast.expr) -> bool:
     """`range(0, len(texts), size)`, whose turns are batches."""
     return any(
-        isinstance(part, ast.Call) and last_name(part.func) == "range" and len(part.args) > 2 for part in ast.walk(rows)
+        isinstance(part, ast.Call) and name_of_whole(part.func) == "range" and len(part.args) > 2
+        for part in ast.walk(rows)
     )
 
 

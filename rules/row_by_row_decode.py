@@ -21,7 +21,7 @@ from perflint.api import (
     is_test,
 )
 
-from ._gradients import last_name
+from ._gradients import name_of_whole
 from ._loops import names_in
 
 _TOKENIZER = re.compile(r"tokenizer$|^tok$|processor$", re.IGNORECASE)
@@ -92,7 +92,7 @@ def _is_tokenizer(node: ast.Call, ctx: Context) -> bool:
         return False
     if ctx.kind(node.func.value).tag is Tag.TOKENIZER:
         return True
-    if ctx.project_target(node.func) is not None or not _TOKENIZER.search(last_name(node.func.value)):
+    if ctx.project_target(node.func) is not None or not _TOKENIZER.search(name_of_whole(node.func.value)):
         return False
     return bool(_TRANSFORMERS.search(ctx.source.text))
 

@@ -23,7 +23,7 @@ from perflint.api import (
 )
 
 from ._forwards import FORWARD_METHODS
-from ._gradients import is_model_call, last_name
+from ._gradients import is_model_call, name_of_whole
 from ._loops import names_in
 
 #: End a graph: what comes out has no gradient.
@@ -130,7 +130,7 @@ def _has_no_graph(node: ast.Call, ctx: Context) -> bool:
     if ctx.mentions("register_forward_hook", "register_module_forward_hook", "inference_mode", "set_grad_enabled"):
         return True
     around, function = ctx.tree.class_of(node), ctx.tree.function_of(node)
-    if around is not None and any(last_name(base) == "Function" for base in around.bases):
+    if around is not None and any(name_of_whole(base) == "Function" for base in around.bases):
         return True  # `torch.autograd.Function` runs with gradients off
     if _switches_process(ctx):
         return True
@@ -163,8 +163,8 @@ def _draws(node: ast.Call, ctx: Context) -> bool:
 def _model(node: ast.Call) -> str:
     """`teacher` for `teacher(x)`, `self.teacher(x)` and `teacher.encode(x)`."""
     if isinstance(node.func, ast.Attribute) and node.func.attr in FORWARD_METHODS:
-        return last_name(node.func.value)
-    return last_name(node.func)
+        return name_of_whole(node.func.value)
+    return name_of_whole(node.func)
 
 
 def _switches_itself(node: ast.Call, ctx: Context) -> bool:

@@ -113,7 +113,7 @@ def path_of(node: ast.AST) -> str | None:
     return ".".join(parts)
 
 
-def last_name(node: ast.expr) -> str:
+def last_name(node: ast.AST) -> str:
     """`c` for `a.b.c`, empty for anything but names and attributes."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 

@@ -20,11 +20,22 @@ _NO_LOADER = re.compile(
     r"(?:module|class|template|plugin|image|img|file|config|model|weight|yaml|checkpoint|lazy)_?loaders?$|loader_(?:names?|types?|cls|kwargs|args)",
     re.IGNORECASE,
 )
+#: Names that leave no doubt, unlike `loader` or `dl`.
+_PLAINLY_LOADER = re.compile(r"data_?loader|train_?loader|val\w*_?loader|test_?loader", re.IGNORECASE)
 #: Several loaders: one of them is what an index gives.
 LOADERS_NAME = re.compile(r"loaders$|dls$", re.IGNORECASE)
 ITERATOR_NAME = re.compile(
     r"(?:data|loader|train|batch|val|eval|dl)\w*_?iter(?:ator)?$|^(?:it|iterator|train_gen|data_gen\w*)$", re.IGNORECASE
 )
+#: Of the names above, those that say nothing of what is iterated over.
+ITERATORS_OVER_ANYTHING = frozenset({"it", "iterator"})
+#: Functions that look at a batch once.
+_LOOKS = re.compile(
+    r"plot|show|visuali[sz]|preview|sample|infer|init|test|debug|first|peek|example|calibrat|profile|warm_?up|check|log"
+)
+#: A search for what fits, by halves.
+_BISECTS = re.compile(r"while \w*(?:low|lo|left|min)\w* <=? \w*(?:high|hi|right|max)\w*$", re.IGNORECASE)
+_HANDLE = re.compile(r"handle|hook", re.IGNORECASE)
 _OPTIMIZER_NAME = re.compile(r"optim|(?:^|_|\.)opt(?:_\w+)?$|(?:^|_)(?:adam|sgd|muon|optim)\w*$", re.IGNORECASE)
 _SAMPLER_NAME = re.compile(r"scheduler|sampler|solver", re.IGNORECASE)
 EPOCH_NAME = re.compile(
@@ -65,6 +76,27 @@ def looks_like_loader(dotted: str) -> bool:
     """The field's own convention: `train_loader`, `self.val_dataloader`, `dl`."""
     last = dotted.rpartition(".")[2]
     return bool(_LOADER_NAME.search(last)) and not _NO_LOADER.search(last)
+
+
+def is_plainly_loader(dotted: str) -> bool:
+    """Whether nothing but a loader goes by such a name, of those that look like one's."""
+    return _PLAINLY_LOADER.search(dotted) is not None
+
+
+def looks_once(function: str) -> bool:
+    """Whether a function of that name takes a batch for a look at it, not for a step."""
+    return _LOOKS.search(function) is not None
+
+
+def is_bisection(header: str) -> bool:
+    """`while low <= high`: a search for the setting that fits, whose turns are configurations."""
+    return _BISECTS.match(header) is not None
+
+
+def is_removal_of_handle(call: CallFacts) -> bool:
+    """`handle.remove()`: a hook is taken off again."""
+    last, receiver = callee(call.func)
+    return last == "remove" and _HANDLE.search(receiver) is not None
 
 
 def is_backward(func: Value, args: tuple[Value, ...]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from perflint.program.conventions import (
     DECODE_LIMIT,
     EPOCH_NAME,
     ITERATOR_NAME,
+    ITERATORS_OVER_ANYTHING,
     LOADERS_NAME,
     RUNNERS,
     SAMPLING,
@@ -24,13 +24,17 @@ from perflint.program.conventions import (
     TOKENIZERS,
     callee,
     is_backward,
+    is_bisection,
     is_denoising,
     is_literal,
     is_look_at_one,
     is_optimizer_step,
+    is_plainly_loader,
     is_range,
+    is_removal_of_handle,
     is_whole_run,
     looks_like_loader,
+    looks_once,
     may_give_batches,
 )
 from perflint.program.epochs import LoopHeat, mark_epochs
@@ -58,15 +62,6 @@ _WRAPPER_POSITION = {
 }
 _HOOKS = frameworks.FORWARD_HOOKS | frameworks.BACKWARD_HOOKS | frameworks.OPTIMIZER_HOOKS
 _IGNITE_ENGINES = {name.rpartition(".")[2] for name in frameworks.IGNITE_ENGINES}
-#: Functions that look at a batch once.
-_PEEKS = re.compile(
-    r"plot|show|visuali[sz]|preview|sample|infer|init|test|debug|first|peek|example|calibrat|profile|warm_?up|check|log"
-)
-#: A search for what fits, by halves.
-_BISECTS = re.compile(r"while \w*(?:low|lo|left|min)\w* <=? \w*(?:high|hi|right|max)\w*$", re.IGNORECASE)
-#: Names of iterators over anything.
-_BARE = frozenset({"it", "iterator"})
-_HANDLE = re.compile(r"handle|hook", re.IGNORECASE)
 
 
 def _outside_loops(facts: FunctionFacts, context: int) -> bool:
@@ -267,7 +262,7 @@ class RootFinder:
             heat = Heat.MICROBATCH if index in accumulates or (part_of_step and index not in steps) else Heat.STEP
             confidence = Confidence.HIGH
             return LoopHeat(heat, "train" if trains else "batches", confidence)
-        if trains and (is_literal(loop.iterable) or _BISECTS.match(loop.text)):
+        if trains and (is_literal(loop.iterable) or is_bisection(loop.text)):
             return LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
         if trains:
             self._steps.add((scope, index))
@@ -301,11 +296,7 @@ class RootFinder:
             return None
         refs = self.resolver.refs(name, scope)
         if not refs:
-            return (
-                Confidence.HIGH
-                if re.search(r"data_?loader|train_?loader|val\w*_?loader|test_?loader", name, re.IGNORECASE)
-                else Confidence.MEDIUM
-            )
+            return Confidence.HIGH if is_plainly_loader(name) else Confidence.MEDIUM
         # Something else is known to be behind the name: a list of configurations is no loader.
         return Confidence.MEDIUM if all(ref.kind == EXTERNAL_INSTANCE for ref in refs) else None
 
@@ -427,14 +418,14 @@ class RootFinder:
         """`def forward_step(data_iterator, model): batch = next(data_iterator)`: each call takes one more batch, and is
         one step of a loop that may be a library's.
         """
-        if facts.is_generator or _PEEKS.search(facts.name):
+        if facts.is_generator or looks_once(facts.name):
             return
-        names = {param.name.lstrip("=") for param in facts.params}
+        names = {param.name.lstrip("=") for param in facts.params} - ITERATORS_OVER_ANYTHING
         for call in facts.calls:
             given = call.args[0] if call.args and call.func == "next" else None
-            if not isinstance(given, str) or given not in names or given in _BARE or not ITERATOR_NAME.search(given):
+            if not isinstance(given, str) or given not in names or not ITERATOR_NAME.search(given):
                 continue
-            if not _in_loop(facts, call.context):
+            if facts.innermost_loop(call.context) is None:
                 text = f"{facts.name} (takes the next batch of `{given}`)"
                 self.functions.setdefault(scope, FunctionRoot(Heat.STEP, "batches", text, Confidence.MEDIUM))
 
@@ -473,7 +464,7 @@ class RootFinder:
     def _removes_handle(self, scope: Scope) -> bool:
         functions = self.resolver.summaries[scope.path].functions if scope.path else {}
         calls = functions[scope.function].calls if scope.function in functions else ()
-        return any(callee(call.func)[0] == "remove" and _HANDLE.search(callee(call.func)[1]) for call in calls)
+        return any(is_removal_of_handle(call) for call in calls)
 
     def _decorated_handler(self, scope: Scope, facts: FunctionFacts) -> None:
         for decorator in facts.decorators:
@@ -523,11 +514,3 @@ def _ignite_root(event: Value) -> FunctionRoot | None:
     return FunctionRoot(
         min(heat, Heat.PERIODIC) if periodic else heat, "handler", f"handler of {event}", Confidence.HIGH
     )
-
-
-def _in_loop(facts: FunctionFacts, context: int) -> bool:
-    while context >= 0:
-        if facts.contexts[context].kind == "loop":
-            return True
-        context = facts.contexts[context].parent
-    return False
