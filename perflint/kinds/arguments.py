@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from perflint.kinds.kind import Kind
 
 Thunk = Callable[[], Kind]
-_MISSING = object()
 
 
 @dataclass(slots=True)

@@ -40,7 +40,6 @@ _JAXTYPING = frozenset(
     "Float Float16 Float32 Float64 BFloat16 Int Int8 Int16 Int32 Int64 UInt UInt8 Bool Num Real Complex Shaped Inexact "
     "Integer Key".split()
 )
-_LOADERS = frozenset({"DataLoader", "StatefulDataLoader"})
 
 
 def kind_of(annotation: str, instance_of: InstanceOf) -> Kind:

@@ -142,7 +142,7 @@ def _result(report: Report, path: str, text: str) -> Result:
 
 
 def begins_a_block(line: str) -> bool:
-    """Whether a line is one whose heat is worth asking for: the beginning of a function, class or loop."""
+    """Whether a line is one whose heat is worth asking for: the beginning of a function or loop."""
     return _BLOCK.match(line) is not None
 
 

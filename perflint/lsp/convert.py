@@ -41,10 +41,6 @@ class Units:
         text = source.lines[line - 1] if line <= len(source.lines) else ""
         return types.Position(line - 1, self.codec.client_num_units(text[: column - 1]))
 
-    def whole(self, source: SourceFile) -> types.Range:
-        last = len(source.lines)
-        return self.range(source, Span(1, 1, last, len(source.lines[-1]) + 1))
-
 
 def changed(text: str, change: Any, codec: Any) -> str:
     """`text` after a change of the client, of a part of it or of all.

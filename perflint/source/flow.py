@@ -66,25 +66,6 @@ class Flow(Reaching):
                 found.append(use)
         return found
 
-    def escapes_by(self, use: ast.expr) -> bool:
-        """Whether this one use lets the value out of the function, or gives it another name."""
-        child: ast.AST = use
-        for outer in self.tree.ancestors(use):
-            if isinstance(outer, (ast.Return, ast.Yield, ast.YieldFrom, ast.Lambda, *FUNCTIONS)):
-                return True
-            if isinstance(outer, ast.Call):
-                return child is not outer.func
-            if isinstance(outer, (ast.Attribute, ast.Subscript, ast.Compare, ast.BinOp, ast.UnaryOp, ast.JoinedStr)):
-                return isinstance(outer, ast.Subscript) and child is outer.slice
-            if isinstance(outer, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
-                return child is outer.value
-            if isinstance(outer, (ast.List, ast.Tuple, ast.Set, ast.Dict)):
-                return True
-            if isinstance(outer, ast.stmt):
-                return False
-            child = outer
-        return False
-
     # Regions.
 
     def names_written(self, region: ast.AST) -> frozenset[str]:

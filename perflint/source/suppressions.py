@@ -29,9 +29,9 @@ _SELECTOR = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 class Suppression:
     """One comment. `selectors` are codes, beginnings of codes or names; empty means every rule.
 
-    `line` and `column` (from 1) are where the comment's directive begins, `alone` whether nothing but comments
-    stands on the line. `kept` are words of its list that stay whatever becomes of `selectors`: codes of other tools,
-    and of an unused comment those that are of use. `listed` are the columns of the list, the end not counted.
+    `line` and `column` (from 1) are where the comment's directive begins. `kept` are words of its list that stay
+    whatever becomes of `selectors`: codes of other tools, and of an unused comment those that are of use. `listed` are
+    the columns of the list, the end not counted.
     """
 
     line: int
@@ -39,7 +39,6 @@ class Suppression:
     selectors: tuple[str, ...]
     reason: str = ""
     whole_file: bool = False
-    alone: bool = False
     is_noqa: bool = False
     kept: tuple[str, ...] = ()
     listed: tuple[int, int] = (0, 0)
@@ -87,7 +86,7 @@ class Suppressions:
             if alone:
                 alone_lines.add(line)
             if _MENTION.search(comment):
-                _read_comment(comment, line, column, each, malformed, alone=alone)
+                _read_comment(comment, line, column, each, malformed)
         lines: dict[int, list[Suppression]] = {}
         for one in each:
             if not one.whole_file:
@@ -160,12 +159,10 @@ def _comments(text: str) -> Iterable[tuple[int, int, str, bool]]:
             yield line, token.start - begin + 1, text[token.start : token.end], not before.strip()
 
 
-def _read_comment(
-    comment: str, line: int, column: int, each: list[Suppression], malformed: list[Malformed], *, alone: bool
-) -> None:
+def _read_comment(comment: str, line: int, column: int, each: list[Suppression], malformed: list[Malformed]) -> None:
     for match in _DIRECTIVE.finditer(comment):
         at = column + match.start()
-        fault = _read_directive(match, line, at, each, alone=alone)
+        fault = _read_directive(match, line, at, each)
         if fault:
             malformed.append(Malformed(line, at, fault))
     for match in _NOQA.finditer(comment):
@@ -176,12 +173,10 @@ def _read_comment(
             others = tuple(code for code in words if not _OUR_CODE.fullmatch(code))
             at = column + match.start()
             listed = (column + match.start("codes"), column + match.end("codes"))
-            each.append(Suppression(line, at, codes, reason, alone=alone, is_noqa=True, kept=others, listed=listed))
+            each.append(Suppression(line, at, codes, reason, is_noqa=True, kept=others, listed=listed))
 
 
-def _read_directive(
-    match: re.Match[str], line: int, column: int, each: list[Suppression], *, alone: bool
-) -> str | None:
+def _read_directive(match: re.Match[str], line: int, column: int, each: list[Suppression]) -> str | None:
     """Append what the directive says; returns what is wrong with it instead when it does not read."""
     verb = match["verb"].lower()
     if verb not in {"ignore", "ignore-file"}:
@@ -202,5 +197,5 @@ def _read_directive(
         if wrong is not None:
             return f"{wrong!r} in 'perflint: ignore[...]' is neither a code nor a name"
     whole_file = verb == "ignore-file"
-    each.append(Suppression(line, column, selectors, reason.strip(" -:"), whole_file, alone, listed=listed))
+    each.append(Suppression(line, column, selectors, reason.strip(" -:"), whole_file, listed=listed))
     return None

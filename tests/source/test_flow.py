@@ -201,34 +201,6 @@ def test_uses_after() -> None:
     assert [use.lineno for use in program.flow.uses_after(call, "x")] == [4, 6, 7]
 
 
-ESCAPES = {
-    "return x": True,
-    "yield x": True,
-    "self.x = x": True,
-    "d['x'] = x": True,
-    "g(x)": True,
-    "items.append(x)": True,
-    "y = [x]": True,
-    "y = x": True,
-    "def g():\n    return x": True,
-    "x.sum()": False,
-    "y = x + 1": False,
-    "y = x[0]": False,
-    "if x:\n    pass": False,
-    "y = f'{x}'": False,
-    "pass": False,
-}
-
-
-@pytest.mark.parametrize("statement", ESCAPES)
-def test_escapes(statement: str) -> None:
-    program = Program("def f(self, d, items):\n    x = make()\n" + textwrap.indent(statement, "    "))
-    function = program.tree.module.body[0]
-    assert isinstance(function, ast.FunctionDef)
-    (definition,) = program.flow.bindings(function).by_key["x"]
-    assert any(map(program.flow.escapes_by, program.flow.uses_of(definition))) is ESCAPES[statement]
-
-
 def test_what_a_loop_writes_and_changes() -> None:
     program = Program("""
         for i, (a, b) in r:
