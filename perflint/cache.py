@@ -111,6 +111,13 @@ class Cache:
             _remove(self.folder)
 
 
+def keep_out_of_git(folder: Path) -> None:
+    """Have git overlook a folder of ours. Raises OSError."""
+    ignore = folder / ".gitignore"
+    if not os.path.lexists(ignore):
+        ignore.write_text(_IGNORE_ALL, encoding="utf-8")
+
+
 def _open(folder: Path) -> sqlite3.Connection:
     if folder.is_symlink():
         raise OSError("it is a symbolic link")
@@ -119,9 +126,7 @@ def _open(folder: Path) -> sqlite3.Connection:
         if (folder / name).is_symlink():
             raise OSError(f"{name} is a symbolic link")
     folder.mkdir(parents=True, exist_ok=True)
-    ignore = folder / ".gitignore"
-    if not os.path.lexists(ignore):
-        ignore.write_text(_IGNORE_ALL, encoding="utf-8")
+    keep_out_of_git(folder)
     try:
         return _connect(folder)
     except sqlite3.DatabaseError as error:

@@ -147,7 +147,6 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
             rules=[rule() for rule in chosen.running],
             stdin=stdin,
             jobs=asked.jobs or settings.jobs or project.default_jobs(),
-            debug=asked.debug,
             progress=progress,
             cache=not asked.no_cache,
             everything=len(chosen.running) == len(chosen.known),

@@ -87,7 +87,6 @@ def command(
             rules=[rule() for rule in chosen.running],
             stdin=stdin,
             jobs=jobs or settings.jobs or project.default_jobs(),
-            debug=debug,
             progress=progress,
             cache=not no_cache,
             everything=len(chosen.running) == len(chosen.known),

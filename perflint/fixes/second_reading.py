@@ -12,9 +12,8 @@ def second_reading(before: str, after: str) -> str | None:
 
     A file that this parser could not read before its change (syntax newer than it knows) is no evidence either way.
     """
-    if _fault(after) is None or _fault(before) is not None:
-        return None
-    return _fault(after)
+    fault = _fault(after)
+    return None if fault is None or _fault(before) is not None else fault
 
 
 def _fault(text: str) -> str | None:

@@ -9,7 +9,7 @@ from perflint.finding import Edit
 from perflint.fixes.layout import NOWHERE, Layout, first_of
 from perflint.source.tree import FunctionNode
 
-_COMPOUND = re.compile(r"(?:if|for|while|with|try|def|class|async|match|@)\b|@")
+_COMPOUND = re.compile(r"(?:if|for|while|with|try|def|class|async|match)\b|@")
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
@@ -51,8 +51,7 @@ class Statements:
         layout = self.layout
         block = self.block_of(statement)
         start, end = self.extent(statement)
-        is_top = layout.tree.parent(statement) in {None, layout.tree.module}
-        if len(block) == 1 and not is_top and not self.is_elif(statement):
+        if len(block) == 1 and not self._is_top(statement) and not self.is_elif(statement):
             return layout.edit(start, end, "pass")
         if self.stands_alone(statement):
             return self._delete_lines(start, end)

@@ -59,12 +59,9 @@ def _table(report: Report) -> Iterator[str]:
     rows = by_rule(report)
     if not rows:
         return
-    lines = ["| findings | rule | impact | fixes |", "| ---: | :--- | :--- | :--- |"]
-    for row in rows:
-        fixes = [f"{row.safe} safe" if row.safe else "", f"{row.unsafe} unsafe" if row.unsafe else ""]
-        listed = ", ".join(fix for fix in fixes if fix)
-        lines.append(f"| {row.count} | {text(row.code)} {text(row.name)} | {row.impact.label} | {listed} |")
-    yield "\n".join(lines)
+    head = ("| findings | rule | impact | fixes |", "| ---: | :--- | :--- | :--- |")
+    lines = (f"| {row.count} | {text(row.code)} {text(row.name)} | {row.impact.label} | {row.fixes} |" for row in rows)
+    yield "\n".join((*head, *lines))
 
 
 def _errors(report: Report) -> Iterator[str]:

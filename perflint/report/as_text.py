@@ -144,13 +144,10 @@ def _table(report: Report, paint: Palette) -> list[str]:
     wide = max(len(str(row.count)) for row in rows)
     code = max(len(visible(row.code)) for row in rows)
     name = max(len(visible(row.name)) for row in rows)
-    lines = []
-    for row in rows:
-        fixes = [f"{row.safe} safe" if row.safe else "", f"{row.unsafe} unsafe" if row.unsafe else ""]
-        fixable = ", ".join(part for part in fixes if part)
-        lines.append(
-            f"{row.count:>{wide}}  {paint(OF_IMPACT[row.impact], visible(row.code).ljust(code))}  "
-            f"{visible(row.name).ljust(name)}  {paint(Tint.QUIET, f'{row.impact.label} impact')}"
-            f"{f', fixes: {fixable}' if fixable else ''}"
-        )
+    lines = [
+        f"{row.count:>{wide}}  {paint(OF_IMPACT[row.impact], visible(row.code).ljust(code))}  "
+        f"{visible(row.name).ljust(name)}  {paint(Tint.QUIET, f'{row.impact.label} impact')}"
+        f"{f', fixes: {row.fixes}' if row.fixes else ''}"
+        for row in rows
+    ]
     return ["\n".join(lines)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from perflint.finding import Applicability, Finding, Heat, Impact, Report
+from perflint.finding import Applicability, Finding, Impact, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +31,20 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class RuleCount:
-    """One rule's share. `impact` and `heat` are the highest among its findings."""
+    """One rule's share. `impact` is the highest among its findings."""
 
     code: str
     name: str
     count: int
     impact: Impact
-    heat: Heat
     safe: int
     unsafe: int
+
+    @property
+    def fixes(self) -> str:
+        """`2 safe, 1 unsafe`; empty where there are none."""
+        counted = ((self.safe, "safe"), (self.unsafe, "unsafe"))
+        return ", ".join(f"{count} {label}" for count, label in counted if count)
 
 
 def by_rule(report: Report) -> list[RuleCount]:
@@ -53,7 +58,6 @@ def by_rule(report: Report) -> list[RuleCount]:
             same[0].name,
             len(same),
             max(one.impact for one in same),
-            max(one.heat for one in same),
             with_fix(same, Applicability.SAFE),
             with_fix(same, Applicability.UNSAFE),
         )

@@ -42,7 +42,6 @@ class Options:
     rules: Sequence[Rule]
     stdin: tuple[str, bytes] | None = None
     jobs: int = 1
-    debug: bool = False
     progress: Callable[[int, int], None] | None = None
     cache: bool = True
     everything: bool = False

@@ -15,7 +15,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from perflint.cache import FOLDER
+from perflint.atomic import write_whole
+from perflint.cache import FOLDER, keep_out_of_git
 from perflint.errors import PerflintError
 from perflint.verify.results import Machine, Result, Verdict, result_from_json, to_json
 from perflint.verify.tables import harmless, pays_after, seconds, size, verdict_of
@@ -51,7 +52,7 @@ class Measured:
             parts.append(f"pays after {pays_after(result)}")
         return harmless(", ".join(parts))
 
-    def _rank(self) -> tuple[bool, str]:
+    def rank(self) -> tuple[bool, str]:
         """What has a figure goes above what has none, whatever their dates."""
         return self.result.verdict is not Verdict.NOT_MEASURABLE, self.date
 
@@ -73,7 +74,7 @@ def measured(code: str, project: Path | None = None) -> list[Measured]:
     newest: dict[tuple[str, str, str], Measured] = {}
     for one in _read_all(project):
         key = (one.device, one.result.workload, one.result.size)
-        if one.result.code == code and (key not in newest or newest[key]._rank() < one._rank()):  # noqa: SLF001
+        if one.result.code == code and (key not in newest or newest[key].rank() < one.rank()):
             newest[key] = one
     return sorted(newest.values(), key=lambda one: (one.date, one.device), reverse=True)
 
@@ -110,11 +111,9 @@ def store(folder: Path, machine: Machine, results: Iterable[Result], *, memory: 
     text = json.dumps(to_json(machine, rows, memory=memory, date=now.isoformat(timespec="seconds")), indent=1)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if folder.parent.name == FOLDER and not (folder.parent / ".gitignore").exists():
-            (folder.parent / ".gitignore").write_text("# Made by perflint; safe to delete.\n*\n", encoding="utf-8")
-        partial = file.with_suffix(".part")
-        partial.write_text(f"{text}\n", encoding="utf-8")
-        partial.replace(file)
+        if folder.parent.name == FOLDER:
+            keep_out_of_git(folder.parent)
+        write_whole(file, f"{text}\n".encode())
     except OSError as error:
         raise PerflintError(f"{folder}: measurements cannot be kept: {error.strerror or error}") from error
     return file
