@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from perflint.baseline import FILE, Baseline
-from perflint.cli import console, project
+from perflint.cli import console, fixing, project
 from perflint.cli.app import CLEAN, FAULT
 from perflint.discovery import display_path, project_root
 from perflint.report.counts import many
@@ -130,26 +131,17 @@ def _checked(
     debug: bool,
 ) -> tuple[Settings, Report, list[str]]:
     """Settings, report, and the paths that were checked."""
-    from perflint.run import Options, check
+    from perflint.run import check
 
     paths = paths or (".",)
     settings = project.settings_for(paths, config, confidence, time_limit)
     discovery, _ = project.find(paths, None, settings)
     chosen = project.choose(settings, select, ignore, extra=extra)
     with console.progress() as progress:
-        options = Options(
-            settings=settings,
-            rules=[rule() for rule in chosen.running],
-            jobs=jobs or settings.jobs or project.default_jobs(),
-            debug=debug,
-            progress=progress,
-            cache=not no_cache,
-            everything=len(chosen.running) == len(chosen.known),
-        )
-        report = check(discovery, options)
+        options = project.options_for(settings, chosen, jobs)
+        report = check(discovery, dataclasses.replace(options, progress=progress, cache=not no_cache))
     for problem in report.errors:
-        place = problem.path if problem.line is None else f"{problem.path}:{problem.line}"
-        console.complain(f"{place}: {problem.message}")
+        console.complain(fixing.described(problem))
         if debug and problem.detail:
             sys.stderr.write(f"{problem.detail}\n")
     return settings, report, [file.display for file in discovery.reported]

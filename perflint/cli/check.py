@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from perflint.report import FORMATS, render
 from perflint.settings import FailOn, Settings
 
 if TYPE_CHECKING:
+    from perflint.cli.narrowing import Narrowing
     from perflint.cluster import RayExecutor
     from perflint.discovery import Discovery
     from perflint.finding import Report
@@ -72,7 +74,7 @@ class _Asked:
             raise click.UsageError("--watch goes with files, and neither with --add-ignores nor --explain-heat")
 
     def settings(self) -> Settings:
-        named = (self.stdin_filename or "stdin.py",) if "-" in self.paths else self.paths
+        named = project.named(self.paths, self.stdin_filename)
         return project.settings_for(named, self.config, self.confidence, self.time_limit)
 
 
@@ -132,8 +134,6 @@ def _executor(asked: _Asked) -> RayExecutor | None:
 
 
 def _once(asked: _Asked, memory: Memory | None = None) -> int:
-    from perflint.run import Options, check
-
     settings = asked.settings()
     counting = settings.fail_on if asked.fail_on is None else FailOn.parse(asked.fail_on)
     shown_as = asked.output_format or settings.output_format
@@ -142,29 +142,18 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
     git_root = narrowing.git_root(discovery, settings)
     narrow = narrowing.Narrowing.of(settings, git_root, asked.baseline, asked.changed_since, off=asked.no_baseline)
     with console.progress() as progress:
-        options = Options(
-            settings=settings,
-            rules=[rule() for rule in chosen.running],
+        options = dataclasses.replace(
+            project.options_for(settings, chosen, asked.jobs),
             stdin=stdin,
-            jobs=asked.jobs or settings.jobs or project.default_jobs(),
             progress=progress,
             cache=not asked.no_cache,
-            everything=len(chosen.running) == len(chosen.known),
             memory=memory,
             executor=_executor(asked),
         )
         if asked.explain_heat is not None:
             console.write(_explain_heat(discovery, options, asked.explain_heat))
             return CLEAN
-        report = narrow(check(discovery, options))
-        made = fixing.make(discovery, options, report, narrow, unsafe=asked.unsafe) if asked.fix else fixing.NOTHING
-        if made.written:
-            report = narrow(check(discovery, options))
-        silenced = ignoring.Ignored()
-        if asked.add_ignores:
-            silenced = ignoring.add_ignores(discovery, options, report, asked.reason)
-            ignoring.report_ignored(silenced)
-            report = narrow(check(discovery, options))
+        report, made, ignored = _checked(asked, discovery, options, narrow)
     for line in made.lines():
         console.complain(line)
     text = render(
@@ -184,10 +173,29 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
         for problem in report.errors:
             if problem.detail:
                 sys.stderr.write(f"{problem.path}: {problem.message}\n{problem.detail}\n")
-    if report.errors or made.problems or silenced.problems:
+    if report.errors or made.problems or ignored.problems:
         return FAULT
     is_clean = not made.written and not any(map(counting.counts, report.findings))
     return CLEAN if is_clean or asked.exit_zero else FOUND
+
+
+def _checked(
+    asked: _Asked, discovery: Discovery, options: Options, narrow: Narrowing
+) -> tuple[Report, fixing.Made, ignoring.Ignored]:
+    """What is found once the fixes and comments that are asked for are made, and what became of these."""
+    from perflint.run import check
+
+    report = narrow(check(discovery, options))
+    made, ignored = fixing.NOTHING, ignoring.Ignored()
+    if asked.fix:
+        made = fixing.make(discovery, options, report, narrow, unsafe=asked.unsafe)
+    if made.written:
+        report = narrow(check(discovery, options))
+    if asked.add_ignores:
+        ignored = ignoring.add_ignores(discovery, options, report, asked.reason)
+        ignoring.report_ignored(ignored)
+        report = narrow(check(discovery, options))
+    return report, made, ignored
 
 
 def _measured(report: Report, discovery: Discovery) -> dict[str, list[Bar]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +17,52 @@ from perflint.finding import Applicability, Problem
 
 if TYPE_CHECKING:
     from perflint.cli.fixing import Fixing
+    from perflint.discovery import Discovery
+    from perflint.finding import Report
     from perflint.fixes.rounds import FixedFile
+    from perflint.run import Options
+    from perflint.verify.choice import LeftOut
 
 _COLORS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The command line. `workload` are the options of --verify, by field name, None where nothing is said."""
+
+    paths: tuple[str, ...]
+    workload: Mapping[str, Any]
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    confidence: str | None
+    config: Path | None
+    stdin_filename: str | None
+    baseline: Path | None
+    changed_since: str | None
+    jobs: int | None
+    time_limit: float | None
+    apply: bool
+    diff: bool
+    unsafe: bool
+    verify: bool
+    no_baseline: bool
+    extra: bool
+    color: bool | None
+    no_cache: bool
+    debug: bool
+
+    @classmethod
+    def of(cls, paths: tuple[str, ...], given: Mapping[str, Any]) -> _Asked:
+        """From all options by name. Raises UsageError for those that exclude each other."""
+        own = {field.name: given[field.name] for field in dataclasses.fields(cls) if field.name in given}
+        workload = {name: value for name, value in given.items() if name not in own}
+        if own["apply"] and own["diff"]:
+            raise click.UsageError("--apply and --diff exclude each other")
+        if not own["verify"] and any(value is not None for value in workload.values()):
+            raise click.UsageError("workloads are for --verify")
+        if own["verify"] and "-" in paths:
+            raise click.UsageError("--verify cannot measure standard input")
+        return cls(paths, workload, **own)
 
 
 @click.command("fix")
@@ -33,29 +78,7 @@ _COLORS = {"+": "green", "-": "red", "@": "cyan"}
 @verifying.workload_options
 @click.option("--color/--no-color", default=None, help="Colour, by default on a terminal only.")
 @project.run_options
-def command(
-    paths: tuple[str, ...],
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    confidence: str | None,
-    config: Path | None,
-    stdin_filename: str | None,
-    baseline: Path | None,
-    changed_since: str | None,
-    jobs: int | None,
-    time_limit: float | None,
-    *,
-    apply: bool,
-    diff: bool,
-    unsafe: bool,
-    verify: bool,
-    no_baseline: bool,
-    extra: bool,
-    color: bool | None,
-    no_cache: bool,
-    debug: bool,
-    **given: Any,
-) -> int:
+def command(paths: tuple[str, ...], **given: Any) -> int:
     """Fix PATHS (default: the working directory): show the changes as a diff, or make them with --apply.
 
     Only fixes proven to keep behaviour the same, unless --unsafe is given. The path '-' fixes standard input to
@@ -66,60 +89,65 @@ def command(
 
     Exit code 0: nothing to fix; 1: something was changed, or is left to fix; 2: the input or perflint was at fault.
     """
-    from perflint.run import Options, check
+    from perflint.run import check
 
-    if apply and diff:
-        raise click.UsageError("--apply and --diff exclude each other")
-    if not verify and any(value is not None for value in given.values()):
-        raise click.UsageError("workloads are for --verify")
-    if verify and "-" in paths:
-        raise click.UsageError("--verify cannot measure standard input")
-    paths = paths or (".",)
-    named = (stdin_filename or "stdin.py",) if "-" in paths else paths
-    settings = project.settings_for(named, config, confidence, time_limit)
-    discovery, stdin = project.find(paths, stdin_filename, settings)
-    chosen = project.choose(settings, select, ignore, extra=extra)
+    asked = _Asked.of(paths or (".",), given)
+    settings = project.settings_for(
+        project.named(asked.paths, asked.stdin_filename), asked.config, asked.confidence, asked.time_limit
+    )
+    discovery, stdin = project.find(asked.paths, asked.stdin_filename, settings)
+    chosen = project.choose(settings, asked.select, asked.ignore, extra=asked.extra)
     root = narrowing.git_root(discovery, settings)
-    narrow = narrowing.Narrowing.of(settings, root, baseline, changed_since, off=no_baseline)
+    narrow = narrowing.Narrowing.of(settings, root, asked.baseline, asked.changed_since, off=asked.no_baseline)
     with console.progress() as progress:
-        options = Options(
-            settings=settings,
-            rules=[rule() for rule in chosen.running],
-            stdin=stdin,
-            jobs=jobs or settings.jobs or project.default_jobs(),
-            progress=progress,
-            cache=not no_cache,
-            everything=len(chosen.running) == len(chosen.known),
+        options = dataclasses.replace(
+            project.options_for(settings, chosen, asked.jobs), stdin=stdin, progress=progress, cache=not asked.no_cache
         )
         report = narrow(check(discovery, options))
-    weakest = Applicability.UNSAFE if unsafe else Applicability.SAFE
-    proven = proving.prove(discovery, settings, report, weakest, given) if verify else None
-    if proven is not None:
-        result = fixing.fix_report(discovery, options, proven.report, weakest, proving.only_those_of(proven.report))
-    else:
-        result = fixing.fix_report(discovery, options, report, weakest, narrow)
-    problems = [*report.errors, *result.problems]
-    files = list(result.outcome.files)
-    nothing = "nothing to fix"
-    if stdin is not None and not diff:
-        _print_content(stdin[1], result)
-    elif apply:
-        files, failed = fixing.write(discovery, result)
-        console.write("".join(f"{fixing.named(file)}\n" for file in files))
-        problems += failed
-        nothing = "nothing was written" if failed else nothing
-    else:
-        _print_diff(result, colored=console.wants_color(color))
-    is_made = apply or (stdin is not None and not diff)
-    _comment(result, problems, debug=debug)
-    for item in proven.left_out if proven is not None else ():
+    result, left_out = _fixed(asked, discovery, options, report, narrow)
+    files, failed = _delivered(asked, discovery, result, stdin)
+    problems = [*report.errors, *result.problems, *failed]
+    _comment(result, problems, debug=asked.debug)
+    for item in left_out:
         console.complain(proving.left_out(item))
+    is_made = asked.apply or (stdin is not None and not asked.diff)
+    nothing = "nothing was written" if failed else "nothing to fix"
     console.complain(_summary(files, result.more, nothing, is_made=is_made))
     if problems:
         return FAULT
     # What standard input becomes is all made; a file that was changed has to be looked at and staged.
     is_clean = not files or (stdin is not None and is_made)
     return CLEAN if is_clean and not result.outcome.dropped else FOUND
+
+
+def _fixed(
+    asked: _Asked, discovery: Discovery, options: Options, report: Report, narrow: Callable[[Report], Report]
+) -> tuple[Fixing, tuple[LeftOut, ...]]:
+    """What fixes make of the files of `report`, which is narrowed already; and those that were measured not to pay."""
+    weakest = Applicability.UNSAFE if asked.unsafe else Applicability.SAFE
+    if not asked.verify:
+        return fixing.fix_report(discovery, options, report, weakest, narrow), ()
+    proven = proving.prove(discovery, options.settings, report, weakest, asked.workload)
+    only = proving.only_those_of(proven.report)
+    return fixing.fix_report(discovery, options, proven.report, weakest, only), proven.left_out
+
+
+def _delivered(
+    asked: _Asked, discovery: Discovery, result: Fixing, stdin: tuple[str, bytes] | None
+) -> tuple[list[FixedFile], list[Problem]]:
+    """Print what standard input becomes, write the files, or show the diff. The files that changed, or would; and what
+    went wrong with others.
+    """
+    files = list(result.outcome.files)
+    if stdin is not None and not asked.diff:
+        _print_content(stdin[1], result)
+        return files, []
+    if not asked.apply:
+        _print_diff(result, colored=console.wants_color(asked.color))
+        return files, []
+    written, failed = fixing.write(discovery, result)
+    console.write("".join(f"{fixing.named(file)}\n" for file in written))
+    return written, failed
 
 
 def _print_content(original: bytes, result: Fixing) -> None:

@@ -189,6 +189,7 @@ def named(file: FixedFile) -> str:
 
 
 def described(problem: Problem) -> str:
+    """`train.py:12: nests too deep to be read`."""
     place = problem.path if problem.line is None else f"{problem.path}:{problem.line}"
     return visible(f"{place}: {problem.message}")
 

@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from perflint.rule import Rule
+    from perflint.run import Options
 
 C = TypeVar("C", bound=Callable[..., Any])
+
+#: What standard input goes by where nobody names it.
+_STDIN = "stdin.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,23 @@ def choose(settings: Settings, select: Sequence[str], ignore: Sequence[str], *, 
     return Chosen(known, tuple(running))
 
 
+def options_for(settings: Settings, chosen: Chosen, jobs: int | None = None) -> Options:
+    """How a run of the chosen rules goes, in `jobs` processes where that is asked for; nothing shows its progress."""
+    from perflint.run import Options
+
+    return Options(
+        settings=settings,
+        rules=[rule() for rule in chosen.running],
+        jobs=jobs or settings.jobs or default_jobs(),
+        everything=len(chosen.running) == len(chosen.known),
+    )
+
+
+def named(paths: Sequence[str], stdin_filename: str | None) -> Sequence[str]:
+    """What settings hold for: `paths`, or the file that standard input stands for."""
+    return (stdin_filename or _STDIN,) if "-" in paths else paths
+
+
 def find(
     paths: Sequence[str], stdin_filename: str | None, settings: Settings
 ) -> tuple[Discovery, tuple[str, bytes] | None]:
@@ -132,7 +153,7 @@ def find(
         return discover(paths, settings), None
     if len(paths) > 1:
         raise click.UsageError("'-' (standard input) cannot be mixed with other paths")
-    name = stdin_filename or "stdin.py"
+    name = stdin_filename or _STDIN
     return discover([], settings, stdin=name), (display_path(Path(name)), sys.stdin.buffer.read())
 
 

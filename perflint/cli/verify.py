@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perflint.cli import console, project, verifying
+from perflint.cli import console, fixing, project, verifying
 from perflint.cli.app import CLEAN, FAULT, FOUND, INTERRUPTED
 from perflint.errors import PerflintError
 from perflint.finding import Applicability, Finding
@@ -273,19 +273,13 @@ def _found(
     extra: bool,
     unsafe: bool,
 ) -> _Found:
-    from perflint.run import Options, check
+    from perflint.run import check
 
     discovery, _ = project.find(paths, None, settings)
     chosen = project.choose(settings, select, ignore, extra=extra)
-    run = Options(
-        settings=settings,
-        rules=[rule() for rule in chosen.running],
-        jobs=settings.jobs or project.default_jobs(),
-        everything=len(chosen.running) == len(chosen.known),
-    )
-    report = check(discovery, run)
+    report = check(discovery, project.options_for(settings, chosen))
     for problem in report.errors:
-        console.complain(f"{problem.path}: {problem.message}")
+        console.complain(fixing.described(problem))
     weakest = Applicability.UNSAFE if unsafe else Applicability.SAFE
     findings = tuple(
         finding
