@@ -15,10 +15,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from perflint.errors import RuleError
 from perflint.finding import Confidence, Heat, Impact
 from perflint.rule import Listen, Rule, Tier
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
 
 GROUP = "perflint.rules"
 OUR_DISTRIBUTION = "torch-perflint"
@@ -189,3 +193,17 @@ def _page_faults(rule: type[Rule]) -> Iterator[str]:
     for heading, text in page.sections.items():
         if not text:
             yield f"says nothing under {heading!r}"
+
+
+def fixture_folder(rule: type[Rule]) -> Traversable | None:
+    """A rule's cases: in `perflint.fixtures` for built-in rules, in `<package>.fixtures` for others, where it has any.
+
+    The folder itself may be missing.
+    """
+    import importlib.resources
+
+    package = rule.__module__.partition(".")[0]
+    try:
+        return importlib.resources.files(f"{package}.fixtures") / f"{rule.code}-{rule.name}"
+    except (ModuleNotFoundError, TypeError):
+        return None

@@ -60,7 +60,7 @@ MAY_IMPORT = {
     "baseline": _WORDS | {"report", "atomic"},
     "schemas": _WORDS | {"report", "timelimit"},
     "changes": _WORDS | {"source"},
-    "verify": _FLOW | {"fixes", "cache"},
+    "verify": _FLOW | {"fixes", "cache", "atomic"},
     "testing": _FLOW | {"fixes"},
 }
 #: Rooms at the top: they may use everything below, and nothing below uses them.

@@ -16,6 +16,7 @@ from perflint.cli.app import CLEAN, FAULT, FOUND
 from perflint.discovery import display_path
 from perflint.errors import PerflintError
 from perflint.report import FORMATS, render
+from perflint.report.counts import many
 from perflint.settings import FailOn, Settings
 
 if TYPE_CHECKING:
@@ -221,8 +222,7 @@ def _deliver(text: str, output: Path | None, report: Report) -> None:
         return
     console.write_file(output, text)
     if report.errors:
-        many = "error" if len(report.errors) == 1 else "errors"
-        console.complain(f"{len(report.errors)} {many}, listed in {output}")
+        console.complain(f"{many(len(report.errors), 'error')}, listed in {output}")
 
 
 def _explain_heat(discovery: Discovery, options: Options, place: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import importlib.resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,9 +63,10 @@ def _examples(rule: type[Rule]) -> Iterator[str]:
 
 def shown_examples(rule: type[Rule]) -> Iterator[tuple[str, str, str]]:
     """Title, language and text: the example, and the difference each kind of fix makes to it."""
+    from perflint.registry import fixture_folder
     from perflint.testing import read_markers
 
-    folder = _folder_of(rule)
+    folder = fixture_folder(rule)
     texts = {name: _read(folder, f"example{name}.py") for name in ("", ".fixed", ".unsafe")} if folder else {}
     if not texts or texts[""] is None:
         return
@@ -76,15 +76,6 @@ def shown_examples(rule: type[Rule]) -> Iterator[tuple[str, str, str]]:
         after = texts[f".{kind}"]
         if after is not None:
             yield label, "diff", _difference(before, read_markers(after).text)
-
-
-def _folder_of(rule: type[Rule]) -> Traversable | None:
-    """The rule's fixture folder: in `perflint.fixtures` for built-in rules, in `<package>.fixtures` for others."""
-    package = rule.__module__.partition(".")[0]
-    try:
-        return importlib.resources.files(f"{package}.fixtures") / f"{rule.code}-{rule.name}"
-    except (ModuleNotFoundError, TypeError):
-        return None
 
 
 def _read(folder: Traversable, name: str) -> str | None:

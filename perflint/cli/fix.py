@@ -14,6 +14,7 @@ import click
 from perflint.cli import console, fixing, narrowing, project, proving, verifying
 from perflint.cli.app import CLEAN, FAULT, FOUND
 from perflint.finding import Applicability, Problem
+from perflint.report.counts import many
 
 if TYPE_CHECKING:
     from perflint.cli.fixing import Fixing
@@ -184,7 +185,6 @@ def _comment(result: Fixing, problems: Iterable[Problem], *, debug: bool) -> Non
 
 
 def _summary(files: Sequence[FixedFile], more: int, nothing: str, *, is_made: bool) -> str:
-    fixes = sum(len(file.taken) for file in files)
-    many = f"{fixes} fix{'es' if fixes != 1 else ''} in {len(files)} file{'s' if len(files) != 1 else ''}"
-    text = nothing if not files else f"{many} made" if is_made else f"{many}; --apply makes them"
+    counted = f"{many(sum(len(file.taken) for file in files), 'fix')} in {many(len(files), 'file')}"
+    text = nothing if not files else f"{counted} made" if is_made else f"{counted}; --apply makes them"
     return f"{text} ({more} more with --unsafe)" if more else text

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perflint.cli import console
+from perflint.cli import console, fixing
 from perflint.errors import SourceError
 from perflint.finding import Finding, Problem, Report
+from perflint.report.counts import many
 from perflint.source.read import decode_source, read_bytes
 
 if TYPE_CHECKING:
@@ -33,9 +34,7 @@ class Ignored:
     problems: tuple[Problem, ...] = ()
 
     def said(self) -> str:
-        many = "finding" if self.findings == 1 else "findings"
-        where = "file" if len(self.files) == 1 else "files"
-        return f"silenced {self.findings} {many} in {len(self.files)} {where}"
+        return f"silenced {many(self.findings, 'finding')} in {many(len(self.files), 'file')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +133,5 @@ def report_ignored(ignored: Ignored) -> None:
     for path in ignored.files:
         console.complain(f"comments added to {path}")
     for problem in ignored.problems:
-        place = problem.path if problem.line is None else f"{problem.path}:{problem.line}"
-        console.complain(f"{place}: {problem.message}")
+        console.complain(fixing.described(problem))
     console.complain(ignored.said())

@@ -12,6 +12,7 @@ import click
 from perflint.cli import console, verifying
 from perflint.errors import PerflintError
 from perflint.finding import Applicability, Finding, Report
+from perflint.report.counts import many
 from perflint.verify.options import options_from
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def prove(
     tried = [one for one in fixable if one.cell is None]
     if not tried:
         return Proven(keeping(report, ()), in_cells)
-    console.complain(f"trying {verifying.many(tried)} in a copy of the tree")
+    console.complain(f"trying {many(len(tried), 'fix')} in a copy of the tree")
     results: list[Result] = []
     where = Machine("", "", "")
     plan = Plan(options.budget, options.timeout, options.precision, seed=options.seed)

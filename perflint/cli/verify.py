@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -17,6 +17,7 @@ from perflint.cli import console, fixing, project, verifying
 from perflint.cli.app import CLEAN, FAULT, FOUND, INTERRUPTED
 from perflint.errors import PerflintError
 from perflint.finding import Applicability, Finding
+from perflint.report.counts import many
 from perflint.verify.options import VerifyOptions, options_from
 from perflint.verify.results import Machine, Result, Verdict
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from perflint.rule import Rule
     from perflint.settings import Settings
     from perflint.verify.benchmarks import Benchmark
+    from perflint.verify.fixtrials import Project
     from perflint.verify.launch import Launcher
     from perflint.verify.measuring import Plan
 
@@ -82,16 +84,12 @@ def command(
     Exit code 0: measured; 1: a fix in PATHS is slower or changes the result; 2: a workload or the input was at fault.
     """
     from perflint.verify.launch import require_extra
-    from perflint.verify.plot import write_plot
 
     settings = project.settings_for(paths or (".",), config, confidence)
     options = options_from(settings, given)
     if self_test is None and not (paths or rule or every):
         raise click.UsageError("say what to measure: --rule RULE, --all, or PATHS with --bench or --command")
-    if paths and not (options.bench or options.command):
-        raise click.UsageError("PATHS need a workload: --bench package.module:name or --command '...'")
-    if not paths and (given["bench"] or given["command"]):
-        raise click.UsageError("--bench and --command try the fixes in PATHS, which are missing")
+    _expect_workload_with_paths(paths, options, given)
     require_extra()
     if plot is not None and plot.suffix.lower() not in {".svg", ".png"}:
         raise PerflintError(f"--plot: {plot} must end in .svg or .png")
@@ -107,13 +105,7 @@ def command(
                 session.fixes(_found(paths, settings, select, ignore, options.link, extra=extra, unsafe=unsafe))
         except KeyboardInterrupt:
             interrupted = True
-    text = session.shown(output_format, color=output is None and console.wants_color(color))
-    if output is None:
-        console.write(text)
-    else:
-        console.write_file(output, text)
-    if plot is not None and session.machine is not None:
-        write_plot(plot, session.machine, session.results)
+    _deliver(session, output_format, output, plot, color=color)
     if store:
         _keep(session, store_to, settings)
     if interrupted:
@@ -122,6 +114,29 @@ def command(
     if debug:
         sys.stderr.write("".join(f"{trace}\n" for trace in session.traces))
     return session.code()
+
+
+def _expect_workload_with_paths(paths: Sequence[str], options: VerifyOptions, given: Mapping[str, Any]) -> None:
+    """Raises UsageError where one is missing."""
+    if paths and not (options.bench or options.command):
+        raise click.UsageError("PATHS need a workload: --bench package.module:name or --command '...'")
+    if not paths and (given["bench"] or given["command"]):
+        raise click.UsageError("--bench and --command try the fixes in PATHS, which are missing")
+
+
+def _deliver(
+    session: _Session, output_format: str, output: Path | None, plot: Path | None, *, color: bool | None
+) -> None:
+    """Print or write the results, and draw them."""
+    from perflint.verify.plot import write_plot
+
+    text = session.shown(output_format, color=output is None and console.wants_color(color))
+    if output is None:
+        console.write(text)
+    else:
+        console.write_file(output, text)
+    if plot is not None and session.machine is not None:
+        write_plot(plot, session.machine, session.results)
 
 
 @dataclass
@@ -212,7 +227,7 @@ class _Session:
             with verifying.folder() as folder, Launcher(folder) as launcher:
                 self.open(launcher)
             return
-        console.complain(f"trying {verifying.many(found.findings)} in a copy of {found.project.root}")
+        console.complain(f"trying {many(len(found.findings), 'fix')} in a copy of {found.project.root}")
         with fix_trials(found.project, self.plan, self.progress) as trials:
             self.open(trials.launcher)
             workload = verifying.workload_of(self.options, self.device)
@@ -259,7 +274,7 @@ class _Session:
 class _Found:
     """Findings whose fixes are to be tried, and where."""
 
-    project: Any
+    project: Project
     findings: tuple[Finding, ...]
 
 

@@ -75,11 +75,6 @@ def workload_of(options: VerifyOptions, device: str) -> CallableWorkload | Comma
     return Command(words, options.metric, options.higher_is_better, options.result, options.rtol, options.atol)
 
 
-def many(findings: Sequence[Finding]) -> str:
-    """`3 fixes`."""
-    return f"{len(findings)} fix{'es' if len(findings) != 1 else ''}"
-
-
 def project_of(discovery: Discovery, findings: Sequence[Finding], link: tuple[str, ...] = ()) -> Project:
     """The tree around what was discovered, with the text of every file that has one of `findings`."""
     from perflint.discovery import common_folder

@@ -71,5 +71,6 @@ def with_fix(findings: Iterable[Finding], applicability: Applicability) -> int:
 
 
 def many(count: int, noun: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    """`1 file`, `2 files`, `3 fixes`."""
+    ending = "" if count == 1 else "es" if noun.endswith("x") else "s"
+    return f"{count} {noun}{ending}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from perflint.registry import fixture_folder
 from perflint.verify.judging import Block
 from perflint.verify.launch import Launcher, Live
 from perflint.verify.measuring import Facts, Plan, Row, Run, Running, Timed
@@ -22,14 +23,10 @@ MEASURE = "measure.py"
 
 @contextlib.contextmanager
 def benchmark_file(rule: type[Rule]) -> Iterator[Path | None]:
-    """The `measure.py` of `rule`: in `perflint.fixtures` for built-in rules, in `<package>.fixtures` for others."""
-    package = rule.__module__.partition(".")[0]
-    try:
-        file = importlib.resources.files(f"{package}.fixtures") / f"{rule.code}-{rule.name}" / MEASURE
-    except (ModuleNotFoundError, TypeError):
-        yield None
-        return
-    if not file.is_file():
+    """The `measure.py` of `rule`, for as long as the context lasts; None where it has none."""
+    folder = fixture_folder(rule)
+    file = None if folder is None else folder / MEASURE
+    if file is None or not file.is_file():
         yield None
         return
     with importlib.resources.as_file(file) as path:

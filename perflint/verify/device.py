@@ -25,8 +25,8 @@ def resolve(asked: str) -> str:
     """`auto` becomes the best there is. A name may carry an index: `cuda:1`. Raises DeviceError."""
     if asked == "auto":
         return next(kind for kind in KINDS if is_available(kind))
-    kind = asked.partition(":")[0]
-    if kind not in KINDS:
+    kind, colon, index = asked.partition(":")
+    if kind not in KINDS or (colon and not index.isdecimal()):
         raise DeviceError(f"no device {asked!r}; known are auto, {', '.join(KINDS)}")
     if not is_available(kind):
         raise DeviceError(f"torch finds no {kind} device here")

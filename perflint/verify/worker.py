@@ -117,17 +117,23 @@ def serve() -> None:
             forks.discard(process)
             control.send(json.dumps({"exit": _reap(process)}).encode())
             continue
-        if message.get("compiles"):
-            _load_compiler(message["device"])
-        process = os.fork()
-        if process == 0:
-            _be_a_trial(message["output"], *handles)
-        for handle in handles:
-            os.close(handle)
-        with contextlib.suppress(OSError):
-            os.setpgid(process, process)  # also done by the child: whoever comes first
+        process = _fork(message, handles)
         forks.add(process)
         control.send(json.dumps({"process": process}).encode())
+
+
+def _fork(message: dict[str, Any], handles: list[int]) -> int:
+    """A process for one trial, which is given `handles`: where it is told what to do, and where it answers."""
+    if message.get("compiles"):
+        _load_compiler(message["device"])
+    process = os.fork()
+    if process == 0:
+        _be_a_trial(message["output"], *handles)
+    for handle in handles:
+        os.close(handle)
+    with contextlib.suppress(OSError):
+        os.setpgid(process, process)  # also done by the child: whoever comes first
+    return process
 
 
 def _load_compiler(device: str) -> None:
