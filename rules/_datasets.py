@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
+from typing import Literal, TypeAlias
 
 from perflint.api import (
     EXTERNAL,
@@ -22,6 +23,9 @@ from perflint.api import (
 
 from ._loaders import option
 
+#: What giving one sample costs: a look-up; reading, decoding, augmenting or tokenizing; nothing known, as samples
+#: stream in; nothing known at all.
+Work: TypeAlias = Literal["memory", "work", "iterable", "unknown"]
 #: What reads a file, decodes, augments or tokenizes, by the last name of what is called. Bare `load`, `read`, `process`
 #: or `collate` say nothing: the project's own are looked into.
 _COSTLY = re.compile(
@@ -39,13 +43,14 @@ _SPLITS = frozenset({"Subset", "random_split", "ConcatDataset"})
 _LAZY = frozenset({"with_transform", "set_transform"})
 #: Guards of what happens to few samples, or to each of them once.
 _SELDOM = frozenset({guards.PERIODIC, guards.FIRST, guards.LAZY, guards.RARE, guards.LEAVES})
+#: Calls that are followed from `__getitem__`.
 _DEPTH = 2
+#: A `__getitem__` of no more calls and no loop looks a sample up.
+_FEW_CALLS = 3
 
 
-def dataset_work(call: ast.Call, ctx: Context) -> str:
-    """What giving one sample costs: "memory" (a look-up), "work" (reads, decodes, augments, tokenizes), "iterable",
-    "unknown".
-    """
+def dataset_work(call: ast.Call, ctx: Context) -> Work:
+    """What giving one sample of a loader's data set costs."""
     dataset = option(call, "dataset")
     return "unknown" if dataset is None else _work_of(dataset, ctx)
 
@@ -75,14 +80,20 @@ def datasets_of(dataset: ast.expr, ctx: Context) -> list[ast.expr]:
     return found
 
 
-def _work_of(dataset: ast.expr, ctx: Context) -> str:
+def _refs_of(dataset: ast.expr, ctx: Context) -> list[Ref]:
+    """The classes and functions behind a data set, seen through names and subsets."""
+    return [ref for origin in datasets_of(dataset, ctx) for ref in ctx.refs(origin)]
+
+
+def _work_of(dataset: ast.expr, ctx: Context) -> Work:
+    """What all data sets that it may be have in common; where none of them tells, what its own name is bound to."""
     found = {_work_of_one(origin, ctx) for origin in datasets_of(dataset, ctx)}
     if found == {"unknown"} or not found:
         return _work_of_refs(dataset, ctx)
     return found.pop() if len(found) == 1 else "unknown"
 
 
-def _work_of_one(dataset: ast.expr, ctx: Context) -> str:
+def _work_of_one(dataset: ast.expr, ctx: Context) -> Work:
     if ctx.kind(dataset).is_tensor or (isinstance(dataset, ast.Call) and ctx.target(dataset.func) == "range"):
         return "memory"  # its items are numbers
     if isinstance(dataset, (ast.List, ast.ListComp)):
@@ -90,12 +101,12 @@ def _work_of_one(dataset: ast.expr, ctx: Context) -> str:
     return _work_of_refs(dataset, ctx)
 
 
-def _work_of_refs(dataset: ast.expr, ctx: Context) -> str:
+def _work_of_refs(dataset: ast.expr, ctx: Context) -> Work:
     found = {_work_of_ref(ref, ctx) for ref in ctx.refs(dataset)}
     return found.pop() if len(found) == 1 else "unknown"
 
 
-def _work_of_ref(ref: Ref, ctx: Context) -> str:
+def _work_of_ref(ref: Ref, ctx: Context) -> Work:
     if ref.kind == INSTANCE:
         return _project_work(ref, ctx)
     if ref.name in loaders.IN_MEMORY_DATASETS:
@@ -103,21 +114,19 @@ def _work_of_ref(ref: Ref, ctx: Context) -> str:
     return "work" if ref.name in loaders.DECODING_DATASETS else "unknown"
 
 
-def _project_work(ref: Ref, ctx: Context) -> str:
-    resolver = ctx.program.resolver
-    method = resolver.method(ref, "__getitem__")
-    if method is None:
-        bases = resolver.base_names(ref)
+def _project_work(ref: Ref, ctx: Context) -> Work:
+    scope = _method(ref, "__getitem__", ctx)
+    if scope is None:
+        bases = ctx.program.resolver.base_names(ref)
         if any(base in loaders.DECODING_DATASETS for base in bases):
             return "work"
         if any(base in loaders.IN_MEMORY_DATASETS for base in bases):
             return "memory"
-        return "iterable" if resolver.method(ref, "__iter__") is not None else "unknown"
-    scope = Scope(method.path, method.name)
+        return "iterable" if _method(ref, "__iter__", ctx) is not None else "unknown"
     if _works(scope, ctx, _DEPTH, _is_costly_or_tokenizes):
         return "work"
     facts = ctx.program.function(scope)
-    return "memory" if len(facts.calls) <= 3 and not facts.loops else "unknown"
+    return "memory" if len(facts.calls) <= _FEW_CALLS and not facts.loops else "unknown"
 
 
 def _works(scope: Scope, ctx: Context, depth: int, costs: Callable[[CallFacts, Scope, Context], bool]) -> bool:
@@ -174,10 +183,16 @@ def collate_scope(call: ast.Call, ctx: Context) -> Scope | None:
         if ref.kind == FUNCTION:
             return Scope(ref.path, ref.name)
         if ref.kind == INSTANCE:
-            method = ctx.program.resolver.method(ref, "__call__")
+            method = _method(ref, "__call__", ctx)
             if method is not None:
-                return Scope(method.path, method.name)
+                return method
     return None
+
+
+def _method(instance: Ref, name: str, ctx: Context) -> Scope | None:
+    """The project's method that an instance has, its own or of a base of its class."""
+    method = ctx.program.resolver.method(instance, name)
+    return None if method is None else Scope(method.path, method.name)
 
 
 def _comes_lazily(call: ast.Call, ctx: Context) -> bool:
@@ -214,9 +229,9 @@ def moves_to_device(dataset: ast.expr | None, ctx: Context) -> bool:
         return False
     for ref in ctx.refs(dataset):
         if ref.kind == INSTANCE:
-            method = ctx.program.resolver.method(ref, "__getitem__")
+            method = _method(ref, "__getitem__", ctx)
             if method is not None:
-                facts = ctx.program.function(Scope(method.path, method.name))
+                facts = ctx.program.function(method)
                 if any(_dotted(call.func).rpartition(".")[2] in ("cuda", "to") for call in facts.calls):
                     return True
     return False
@@ -253,7 +268,7 @@ def _is_one_of(names: frozenset[str], call: ast.Call, ctx: Context) -> bool:
     dataset = option(call, "dataset")
     if dataset is None:
         return False
-    refs = [ref for origin in datasets_of(dataset, ctx) for ref in ctx.refs(origin)] or list(ctx.refs(dataset))
+    refs = _refs_of(dataset, ctx) or list(ctx.refs(dataset))
     return bool(refs) and all(_is_named(ref, names, ctx) for ref in refs)
 
 
@@ -268,8 +283,7 @@ def is_of_notebook(call: ast.Call, ctx: Context) -> bool:
     dataset = option(call, "dataset")
     if dataset is None or not ctx.path.endswith(".ipynb"):
         return False
-    refs = [ref for origin in datasets_of(dataset, ctx) for ref in ctx.refs(origin)]
-    return any(ref.kind == INSTANCE and ref.path == ctx.path for ref in refs)
+    return any(ref.kind == INSTANCE and ref.path == ctx.path for ref in _refs_of(dataset, ctx))
 
 
 def is_moved(call: ast.Call, ctx: Context) -> bool:
