@@ -23,6 +23,7 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def tests(node: ast.AST) -> Iterator[ast.expr]:
+    """What a branch, loop, assertion, comprehension, `and` or `or` asks whether it is true."""
     if isinstance(node, COMPREHENSIONS):
         for generator in node.generators:
             yield from generator.ifs
@@ -59,6 +60,7 @@ def leaves(test: ast.expr) -> Iterator[ast.expr]:
 
 
 def is_asked(leaf: ast.expr, ctx: Context) -> bool:
+    """Whether a leaf of a test asks a device tensor, on a way that runs as a rule, and is the first to ask it."""
     if certainty_asked(leaf, ctx) is None or is_exceptional(leaf, ctx) or _was_asked(leaf, ctx):
         return False
     return not any(_is_of_list(side, ctx) for side in _sides(leaf))

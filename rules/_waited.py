@@ -90,6 +90,7 @@ def _reads_in(statement: ast.stmt, ctx: Context) -> Iterator[ast.expr]:
 
 
 def _is_conditional(part: ast.expr, statement: ast.stmt, ctx: Context) -> bool:
+    """Whether `part` may not run, or run several times, when its statement does."""
     child: ast.AST = part
     for outer in ctx.tree.ancestors(part):
         if outer is statement:
@@ -103,6 +104,7 @@ def _is_conditional(part: ast.expr, statement: ast.stmt, ctx: Context) -> bool:
 
 
 def _is_work(call: ast.Call, ctx: Context) -> bool:
+    """Whether a call may queue a good part of a step's work: all functions of the project are taken to."""
     name = callee_name(call)
     if name in _WORK or ctx.kind(call.func).tag is Tag.MODULE:
         return True
@@ -140,6 +142,7 @@ def is_asked_for(node: ast.AST, ctx: Context) -> bool:
 
 
 def _is_flag(test: ast.expr) -> bool:
+    """`verbose`, `self.debug and step > 0`, `log_level > 1`."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return any(_is_flag(item) for item in test.values)
     if isinstance(test, ast.Compare):

@@ -36,12 +36,9 @@ def prove(
 
     `given` are options by field name. Raises PerflintError when there is no workload to measure by.
     """
-    from perflint.verify.benchmarks import machine
     from perflint.verify.choice import Choice, LeftOut, choose
     from perflint.verify.fixtrials import fix_trials
     from perflint.verify.launch import require_extra
-    from perflint.verify.measuring import Plan
-    from perflint.verify.processes import TrialError
     from perflint.verify.results import Machine, Result
     from perflint.verify.tables import table
 
@@ -57,11 +54,11 @@ def prove(
     console.complain(f"trying {many(len(tried), 'fix')} in a copy of the tree")
     results: list[Result] = []
     where = Machine("", "", "")
-    plan = Plan(options.budget, options.timeout, options.precision, seed=options.seed)
+    plan = verifying.plan_of(options)
     project = verifying.project_of(discovery, tried, options.link)
     with verifying.ended_by_signals(), verifying.progress() as progress, fix_trials(project, plan, progress) as trials:
         try:
-            device, where = machine(trials.launcher, options.device, verifying.ASKING_SECONDS)
+            device, where = verifying.device_of(options, trials.launcher)
             workload = verifying.workload_of(options, device)
 
             def measure(findings: Sequence[Finding]) -> Result:
@@ -70,8 +67,6 @@ def prove(
                 return result
 
             choice: Choice = choose(tried, measure, options.min_speedup)
-        except TrialError as error:
-            raise PerflintError(f"--device: {error}") from error
         finally:
             if results:
                 click.echo(table(where, results, color=False), err=True, nl=False)

@@ -156,20 +156,11 @@ class _Session:
 
     @property
     def plan(self) -> Plan:
-        from perflint.verify.measuring import Plan
-
-        options = self.options
-        return Plan(options.budget, options.timeout, options.precision, seed=options.seed)
+        return verifying.plan_of(self.options)
 
     def open(self, launcher: Launcher) -> None:
         """Find the device. Raises PerflintError when there is none such."""
-        from perflint.verify.benchmarks import machine
-        from perflint.verify.processes import TrialError
-
-        try:
-            self.device, self.machine = machine(launcher, self.options.device, verifying.ASKING_SECONDS)
-        except TrialError as error:
-            raise PerflintError(f"--device: {error}") from error
+        self.device, self.machine = verifying.device_of(self.options, launcher)
 
     def benchmarks(self, rules: Sequence[type[Rule]]) -> None:
         from perflint.verify.benchmarks import benchmark_file, describe, measure

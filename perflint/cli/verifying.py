@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from perflint.finding import Finding
     from perflint.verify.command import Command
     from perflint.verify.fixtrials import CallableWorkload, Project
+    from perflint.verify.launch import Launcher
+    from perflint.verify.measuring import Plan
+    from perflint.verify.results import Machine
 
 #: Loading a benchmark or asking for the device takes no longer than importing torch.
 ASKING_SECONDS = 120.0
@@ -73,6 +76,24 @@ def workload_of(options: VerifyOptions, device: str) -> CallableWorkload | Comma
     if not words:
         raise PerflintError("--command is empty")
     return Command(words, options.metric, options.higher_is_better, options.result, options.rtol, options.atol)
+
+
+def plan_of(options: VerifyOptions) -> Plan:
+    """How one comparison goes."""
+    from perflint.verify.measuring import Plan
+
+    return Plan(options.budget, options.timeout, options.precision, seed=options.seed)
+
+
+def device_of(options: VerifyOptions, launcher: Launcher) -> tuple[str, Machine]:
+    """The device's name for torch, and what it is. Raises PerflintError when there is none such."""
+    from perflint.verify.benchmarks import machine
+    from perflint.verify.processes import TrialError
+
+    try:
+        return machine(launcher, options.device, ASKING_SECONDS)
+    except TrialError as error:
+        raise PerflintError(f"--device: {error}") from error
 
 
 def project_of(discovery: Discovery, findings: Sequence[Finding], link: tuple[str, ...] = ()) -> Project:

@@ -35,7 +35,8 @@ class Options:
     """How one run goes. `rules` are the selected rules, one instance each; `stdin` replaces the file of that name.
 
     `everything` says that `rules` are all there are. A `memory` is asked before the cache. An `executor` does what
-    otherwise `jobs` processes do.
+    otherwise `jobs` processes do. `progress` is told how many steps of how many are done, which may end the run by
+    raising: the survey of each file is one, and so is the inspection of each reported one.
     """
 
     settings: Settings

@@ -49,7 +49,7 @@ class Texts:
         return decode_source(data, file.display)
 
     def data(self, file: FoundFile) -> bytes:
-        """What a file holds that no editor's text stands in for."""
+        """What a file holds that no editor's text stands in for. Raises SourceError when it cannot be read."""
         return self._stdin[1] if self._stdin is not None and self._stdin[0] == file.display else read_bytes(file.file)
 
     def stands_in(self, file: FoundFile) -> bool:
