@@ -16,6 +16,8 @@ _SAME = frozenset({"detach", "cpu", "float", "double", "clone", "squeeze", "data
 _QUEUES = ("backward", "step", "manual_backward", "backward_step", "optimizer_step", "zero_grad")
 #: Reads of what changes by itself: a scaler's scale.
 _CHANGING = ("get_scale", "state_dict")
+#: What waits for all values.
+_SYNCHRONIZE = "torch.cuda.synchronize"
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
@@ -37,9 +39,12 @@ def read_before(node: ast.expr, value: ast.expr, ctx: Context) -> bool:
         if isinstance(part, ast.Call)
         and part is not node
         and (part.lineno, part.col_offset) < position
-        and callee_name(part) in READ_NAMES
         and ctx.tree.function_of(part) is ctx.tree.function_of(node)
-        and _reads(part, text, base, ctx)
+        and (
+            ctx.target(part.func) == _SYNCHRONIZE
+            if callee_name(part) == "synchronize"
+            else callee_name(part) in READ_NAMES and _reads(part, text, base, ctx)
+        )
     ]
     return any(_always_before(part, node, ctx) and not _queued_between(part, node, ctx) for part in earlier)
 

@@ -24,6 +24,7 @@ from perflint.api import (
 
 from ._gradients import is_model_call
 from ._transfers import only_converts
+from ._ways import is_unused_way
 
 #: Methods that copy values to the host, and the functions that read those of their arguments.
 READ_METHODS = ("item", "tolist", "cpu", "to")
@@ -43,7 +44,7 @@ _ACCELERATOR_WORDS = frozenset(
 )
 _OUTPUT = re.compile(r"plot|visuali[sz]|draw|save|export|write|render", re.IGNORECASE)
 #: Functions that make pictures and files, or are the variant for the host.
-_FOR_PEOPLE = re.compile(r"plot|visuali[sz]|draw|render|colou?r_?map|_cpu$", re.IGNORECASE)
+_FOR_PEOPLE = re.compile(r"plot|visuali[sz]|draw|render|colou?r_?map|_cpu_?$", re.IGNORECASE)
 #: What is run once, before training, to choose how to train.
 _TRIES_OUT = re.compile(r"lr_?finder|find_(?:best_|optimal_)?lr|lr_range_test", re.IGNORECASE)
 #: Classes and folders of what writes files, and of what makes a model ready to leave the program.
@@ -191,7 +192,15 @@ def certainty_on_device(node: ast.expr, ctx: Context) -> Confidence | None:
     """How sure it is that `node` is a tensor that lives on an accelerator wherever the program has one; None where it
     is not known to.
     """
-    return kind_on_device(ctx.kind(node), node, ctx)
+    return None if _counts_of_packing(node, ctx) else kind_on_device(ctx.kind(node), node, ctx)
+
+
+def _counts_of_packing(node: ast.expr, ctx: Context) -> bool:
+    """`batch_sizes[0]` of a packed sequence: its counts are on the host, wherever its data are."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name == "batch_sizes" and ctx.mentions("PackedSequence", "pack_padded_sequence", "pack_sequence")
 
 
 def is_on_device(node: ast.expr, ctx: Context) -> bool:
@@ -312,9 +321,13 @@ def is_exceptional(node: ast.AST, ctx: Context) -> bool:
     """Whether `node` runs only when something went wrong, in a handler or in the words of an error, or only when an
     every-N test to its left is true: `step % 100 == 0 and not finite`. Or where a batch lacks what it gives as a rule.
     """
+    if is_unused_way(node, ctx):
+        return True
     child = node
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, ast.BoolOp) and _is_kept_from(outer, child):
+            return True
+        if isinstance(outer, ast.If) and child in outer.body and _fills_once(outer, ctx):
             return True
         if isinstance(outer, ast.IfExp) and child is outer.orelse and _looks_up(outer.test):
             return True
@@ -324,6 +337,24 @@ def is_exceptional(node: ast.AST, ctx: Context) -> bool:
             return True
         child = outer
     return False
+
+
+def _fills_once(branch: ast.If, ctx: Context) -> bool:
+    """`if scale is None: scale = ...` in a loop that does not empty it again: the first turn only."""
+    test = branch.test
+    if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is) and isinstance(test.left, ast.Name)):
+        return False
+    loops = ctx.tree.loops_around(branch)
+    if not loops or not isinstance(test.comparators[0], ast.Constant) or test.comparators[0].value is not None:
+        return False
+    name = test.left.id
+    inside = {id(part) for part in ast.walk(branch)}
+    stores = [
+        part
+        for part in ast.walk(loops[0])
+        if isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Store)
+    ]
+    return bool(stores) and all(id(part) in inside for part in stores)
 
 
 def _looks_up(test: ast.expr) -> bool:

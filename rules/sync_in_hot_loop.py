@@ -175,10 +175,20 @@ def _hands_on(node: ast.Call, others: list[ast.Call], ctx: Context) -> bool:
     parent = ctx.tree.parent(node)
     to_numpy = (isinstance(parent, ast.Attribute) and parent.attr == "numpy") or _becomes_array(parent, ctx)
     if in_forward(node, ctx):
-        return to_numpy or isinstance(parent, ast.Return)
+        return to_numpy or isinstance(parent, ast.Return) or _is_put_away(node, ctx)
     if ctx.role(node) == "train":
         return _is_iterated(node, ctx) or (not others and to_numpy)
     return not others or len([loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]) < 2
+
+
+def _is_put_away(node: ast.Call, ctx: Context) -> bool:
+    """`message.tensors = tuple(t.cpu() for t in message.tensors)`: a whole list is kept or sent from the host."""
+    statement = ctx.tree.statement_of(node)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], (ast.Attribute, ast.Subscript)):
+        return False
+    return any(
+        isinstance(outer, (ast.ListComp, ast.GeneratorExp)) and outer.elt is node for outer in ctx.tree.ancestors(node)
+    )
 
 
 def _becomes_array(statement: ast.AST | None, ctx: Context) -> bool:
