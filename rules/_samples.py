@@ -19,6 +19,7 @@ _DEEP = 5
 _FEW = 10
 _WRAPPERS = ("enumerate", "tqdm", "zip", "list", "sorted", "reversed")
 _SHOWN = frozenset({"desc", "description", "total", "unit", "leave", "disable", "ncols", "postfix"})
+_TO_SHOW = re.compile(r"sample|example|demo|qualitative", re.IGNORECASE)
 _SEVERAL = re.compile(r"texts$|prompts$|sentences$|batch")
 
 Turning = ast.For | ast.comprehension
@@ -100,7 +101,29 @@ def turns_rarely(turning: Turning, ctx: Context) -> bool:
         rows = rows.args[0]
     found = ctx.inference.origins(rows) if isinstance(rows, ast.Name) else [rows]
     return all(
-        isinstance(item, (ast.List, ast.Tuple, ast.Set)) and item.elts and len(item.elts) < _FEW for item in found
+        (isinstance(item, (ast.List, ast.Tuple, ast.Set)) and item.elts and len(item.elts) < _FEW) or _is_head(item)
+        for item in found
+    )
+
+
+def _is_head(rows: ast.expr) -> bool:
+    """`rows[:8]`"""
+    if not isinstance(rows, ast.Subscript) or not isinstance(rows.slice, ast.Slice):
+        return False
+    stop = rows.slice.upper
+    return isinstance(stop, ast.Constant) and isinstance(stop.value, int) and 0 < stop.value <= _FEW
+
+
+def shows_each(turning: Turning, ctx: Context) -> bool:
+    """Whether a loop over samples or examples prints each of its turns: a handful, for a person to look at."""
+    if not isinstance(turning, ast.For) or not _TO_SHOW.search(handed_out(turning.iter, ctx)):
+        return False
+    return any(
+        isinstance(item, ast.Expr)
+        and isinstance(item.value, ast.Call)
+        and isinstance(item.value.func, ast.Name)
+        and item.value.func.id == "print"
+        for item in turning.body
     )
 
 

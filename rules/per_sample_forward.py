@@ -35,6 +35,7 @@ from ._samples import (
     handed_out,
     is_several_texts,
     needed,
+    shows_each,
     takers,
     turning_loops,
     turns_rarely,
@@ -42,6 +43,8 @@ from ._samples import (
 
 _TOKENIZER_NAME = re.compile(r"(?:^|_)(?:tokenizer|processor|tok)$")
 _TOKENIZERS = ("tokenizer", "processor", "tok", "encode", "encode_plus", "to_tokens")
+#: What is read of a language model's result, whatever the tokenizer before it is called.
+_OUTPUTS = ("logits", "hidden_states", "last_hidden_state", "pooler_output")
 #: What hands out several samples a turn, or parts that are cut as large as fits, or comes as it happens.
 _BATCHES = re.compile(
     r"batch|chunk|loader|split\(|group|shard|tile|patch|crop|window|slid|stride|fold|stream|frame|video|capture|stdin|"
@@ -91,7 +94,7 @@ class PerSampleForward(Rule):
     code, name = "TPL601", "per-sample-forward"
     impact = Impact.HIGH
     confidence = Confidence.MEDIUM
-    listens = (Calls("unsqueeze", *_TOKENIZERS), Loops("range"))
+    listens = (Calls("unsqueeze", *_TOKENIZERS), Loops("range", *_OUTPUTS))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if is_test(ctx.path):
@@ -146,6 +149,10 @@ def _candidates(node: ast.AST, ctx: Context) -> Iterator[tuple[ast.expr, ast.Cal
             for call in takers(row, ctx):
                 if _is_model(call, ctx, sure=False) and ctx.kind(row.value).tag is Tag.TENSOR:
                     yield row, call
+        for part in ctx.walk(node):
+            if isinstance(part, ast.Call) and last_name(part.func) not in _TOKENIZERS and _is_tokenizer(part):
+                if ctx.loops(part)[:1] == [node]:
+                    yield from ((part, call) for call in takers(part, ctx) if _is_model(call, ctx, sure=True))
     elif isinstance(node, ast.Call):
         if _is_unsqueeze(node):
             for call in takers(node, ctx):
@@ -273,7 +280,7 @@ def _is_apart(turning: Turning, region: ast.AST, call: ast.Call, ctx: Context) -
     """Whether the samples are there before the loop, and the model stays the same in it."""
     if feeds_itself(call, region):
         return False
-    if turns_rarely(turning, ctx) or _comes_in_parts(turning, ctx):
+    if turns_rarely(turning, ctx) or shows_each(turning, ctx) or _comes_in_parts(turning, ctx):
         return False
     if any(_CHANGES.search(name) for name in names_in(region)) or _changes_model(region, call):
         return False

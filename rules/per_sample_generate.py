@@ -10,7 +10,16 @@ from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tag,
 
 from ._gradients import name_of_whole
 from ._loops import is_timing, names_in
-from ._samples import bound_by, feeds_itself, handed_out, is_several_texts, moves_values, needed, turns_rarely
+from ._samples import (
+    bound_by,
+    feeds_itself,
+    handed_out,
+    is_several_texts,
+    moves_values,
+    needed,
+    shows_each,
+    turns_rarely,
+)
 
 _MODEL_NAME = re.compile(r"(?:^|_)(?:model|llm|lm|generator|policy|student|teacher)$")
 _TOKENIZER_NAME = re.compile(r"(?:^|_)(?:tokenizer|processor|tok)$")
@@ -53,6 +62,8 @@ class PerSampleGenerate(Rule):
         if loop is None or _BATCHES.search(handed_out(loop.iter, ctx)) or _BATCHES.search(ctx.text(loop.target)):
             return
         if (function is not None and is_timing(function)) or _carries_over(loop, node, ctx):
+            return
+        if turns_rarely(loop, ctx) or shows_each(loop, ctx):
             return
         text = _text_of(node, loop, ctx)
         if text is None or feeds_itself(node, loop):
@@ -141,7 +152,7 @@ def _is_one_text(value: ast.expr, loop: ast.For) -> bool:
 
 def _is_text_of_turn(made: ast.Call, loop: ast.For, ctx: Context) -> bool:
     """Whether one text is written in the loop from what the turn hands out: `prompt = template.format(row["text"])`."""
-    if _steps(loop.iter) or turns_rarely(loop, ctx) or is_several_texts(made.args[0], ctx):
+    if _steps(loop.iter) or is_several_texts(made.args[0], ctx):
         return False
     if not bound_by(loop) & needed(made.args[0], loop)[0]:
         return False
