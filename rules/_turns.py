@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -16,6 +17,9 @@ _PAIRING = ("enumerate", "zip", "reversed", "tqdm")
 #: Arguments of a `range` whose turns are one apart.
 _FIRST_AND_LAST = 2
 _SIZES = ("size", "shape")
+#: What packed sequences keep on the host, wherever their values are.
+_ALWAYS_ON_HOST = re.compile(r"(?:^|\.)batch_sizes$")
+_DECODES = re.compile(r"\bmax_(?:\w+_)?(?:len|length|tokens)\b")
 _WHOLE_ROWS = ("cpu", "to", "tolist")
 
 
@@ -34,12 +38,35 @@ def read_by_turns(loop: ast.For, ctx: Context) -> TurnRead | None:
     if not asking:
         return None
     gone_through = _gone_through(loop, ctx)
-    if gone_through is None or works_on_host(loop, ctx):
+    if gone_through is None or works_on_host(loop, ctx) or _ALWAYS_ON_HOST.search(gone_through):
+        return None
+    if _follows_decoding(loop, ctx):
         return None
     for part, waits in asking:
         if waits(part, ctx) and not is_exceptional(part, ctx):
             return TurnRead(part, gone_through)
     return None
+
+
+def _follows_decoding(loop: ast.For, ctx: Context) -> bool:
+    """Whether the function of the loop is called once a whole text has been decoded: its turns are few beside that."""
+    _, route, _ = ctx.heat_and_route(loop)
+    for hop in route[-1:]:
+        summary = ctx.program.summaries.get(hop.path)
+        around = (
+            [facts for facts in summary.functions.values() if facts.line <= hop.line] if summary is not None else []
+        )
+        facts = max(around, key=lambda item: item.line, default=None)
+        if facts is None:
+            continue
+        for context in facts.contexts:
+            if (
+                context.kind == "loop"
+                and context.end_line < hop.line
+                and _DECODES.search(facts.loops[int(context.detail)].text)
+            ):
+                return True
+    return False
 
 
 def _gone_through(loop: ast.For, ctx: Context) -> str | None:

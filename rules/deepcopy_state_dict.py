@@ -19,6 +19,7 @@ from perflint.api import (
     argument,
     callee_name,
     has_unpacking,
+    is_test,
     keyword,
 )
 
@@ -69,7 +70,9 @@ class DeepcopyStateDict(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         copied = argument(node, 0, "x")
-        if copied is None or len(node.args) + len(node.keywords) != 1 or not ctx.is_call_of(node, "copy.deepcopy"):
+        if copied is None or len(node.args) + len(node.keywords) != 1 or is_test(ctx.path):
+            return
+        if not ctx.is_call_of(node, "copy.deepcopy"):
             return
         # What the text tells comes first: what is copied may take long to find out.
         consumer = _consumer(node, ctx)
