@@ -33,8 +33,6 @@ ITERATORS_OVER_ANYTHING = frozenset({"it", "iterator"})
 _LOOKS = re.compile(
     r"plot|show|visuali[sz]|preview|sample|infer|init|test|debug|first|peek|example|calibrat|profile|warm_?up|check|log"
 )
-#: A search for what fits, by halves.
-_BISECTS = re.compile(r"while \w*(?:low|lo|left|min)\w* <=? \w*(?:high|hi|right|max)\w*$", re.IGNORECASE)
 _HANDLE = re.compile(r"handle|hook", re.IGNORECASE)
 _OPTIMIZER_NAME = re.compile(r"optim|(?:^|_|\.)opt(?:_\w+)?$|(?:^|_)(?:adam|sgd|muon|optim)\w*$", re.IGNORECASE)
 _SAMPLER_NAME = re.compile(r"scheduler|sampler|solver", re.IGNORECASE)
@@ -47,7 +45,8 @@ SETTING_NAME = re.compile(
 )
 #: The header of a loop that halves a range until it knows the largest batch, or the rate, that works.
 BISECTION = re.compile(
-    r"^while \(?\w*(?:low|lo|left|min)\w*(?: [-+] ?\w+)? ?<=? ?\w*(?:high|hi|right|max)\w*\b(?! and|\.)"
+    r"^while \(?\w*(?:low|lo|left|min)\w*(?: [-+] ?\w+)? ?<=? ?\w*(?:high|hi|right|max)\w*\b(?! and|\.)",
+    re.IGNORECASE,
 )
 #: In the header of a loop that makes one token on each turn.
 DECODE_LIMIT = re.compile(
@@ -86,11 +85,6 @@ def is_plainly_loader(dotted: str) -> bool:
 def looks_once(function: str) -> bool:
     """Whether a function of that name takes a batch for a look at it, not for a step."""
     return _LOOKS.search(function) is not None
-
-
-def is_bisection(header: str) -> bool:
-    """`while low <= high`: a search for the setting that fits, whose turns are configurations."""
-    return _BISECTS.match(header) is not None
 
 
 def is_removal_of_handle(call: CallFacts) -> bool:

@@ -9,10 +9,11 @@ from typing import NamedTuple
 from perflint.facts import guards
 from perflint.facts.summary import FunctionFacts
 from perflint.finding import Confidence, Heat
+from perflint.program.callbacks import FunctionRoot
 from perflint.program.callgraph import CallGraph, Edge, is_cached
 from perflint.program.refs import CLASS, EXTERNAL, Ref, Scope
 from perflint.program.resolver import Resolver
-from perflint.program.roots import FunctionRoot, RootFinder
+from perflint.program.roots import RootFinder
 from perflint.pytorch import frameworks
 from perflint.pytorch.names import canonical
 

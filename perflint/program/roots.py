@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
 
 from perflint.facts import guards
 from perflint.facts.summary import CallFacts, FunctionFacts, LoopFacts, Value
 from perflint.finding import Confidence, Heat
+from perflint.program.callbacks import CallbackFinder
 from perflint.program.callgraph import CallGraph
 from perflint.program.conventions import (
     BISECTION,
     DECODE_LIMIT,
     EPOCH_NAME,
     ITERATOR_NAME,
-    ITERATORS_OVER_ANYTHING,
     LOADERS_NAME,
     RUNNERS,
     SAMPLING,
@@ -24,35 +23,20 @@ from perflint.program.conventions import (
     TOKENIZERS,
     callee,
     is_backward,
-    is_bisection,
     is_denoising,
     is_literal,
     is_look_at_one,
     is_optimizer_step,
     is_plainly_loader,
     is_range,
-    is_removal_of_handle,
     is_whole_run,
     looks_like_loader,
-    looks_once,
     may_give_batches,
 )
 from perflint.program.epochs import LoopHeat, mark_epochs
-from perflint.program.refs import BATCH, CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope, given
+from perflint.program.refs import BATCH, EXTERNAL_INSTANCE, Scope, given
 from perflint.program.resolver import Resolver
 from perflint.pytorch import frameworks, loaders
-from perflint.pytorch.hooks import Hook, Role
-from perflint.pytorch.names import canonical
-
-
-class FunctionRoot(NamedTuple):
-    """A function a framework calls often, with the words that say so."""
-
-    heat: Heat
-    role: str
-    text: str
-    confidence: Confidence
-
 
 #: Position of the wrapped iterable by the wrapper's last name: `tqdm` may come from anywhere.
 _WRAPPER_POSITION = {
@@ -60,8 +44,6 @@ _WRAPPER_POSITION = {
     **dict.fromkeys(loaders.WRAPPER_METHODS, 0),
     **dict.fromkeys(frameworks.LOADER_PREPARING, 0),
 }
-_HOOKS = frameworks.FORWARD_HOOKS | frameworks.BACKWARD_HOOKS | frameworks.OPTIMIZER_HOOKS
-_IGNITE_ENGINES = {name.rpartition(".")[2] for name in frameworks.IGNITE_ENGINES}
 
 
 def _outside_loops(facts: FunctionFacts, context: int) -> bool:
@@ -90,7 +72,8 @@ class RootFinder:
         self._runs: set[tuple[Scope, int]] = set()
         self._steps: set[tuple[Scope, int]] = set()
         self.loops: dict[tuple[Scope, int], LoopHeat] = {}
-        self.functions: dict[Scope, FunctionRoot] = {}
+        self._callbacks = CallbackFinder(resolver, graph)
+        self.functions = self._callbacks.functions
 
     def find(self) -> None:
         """Fill `loops` and `functions`."""
@@ -99,10 +82,10 @@ class RootFinder:
         self._reading = self._text_reading_functions()
         for path, summary in self.resolver.summaries.items():
             for qualname, facts in summary.functions.items():
-                self._framework_function(Scope(path, qualname), facts)
+                self._callbacks.note_method(Scope(path, qualname), facts)
                 if facts.loops:
                     self._classify_loops(Scope(path, qualname), facts, training)
-        self._registered_functions()
+        self._callbacks.note_registered()
         mark_epochs(self.loops, self._runs, self._steps, self.graph, self.resolver)
         self._calls.clear()
 
@@ -262,7 +245,7 @@ class RootFinder:
             heat = Heat.MICROBATCH if index in accumulates or (part_of_step and index not in steps) else Heat.STEP
             confidence = Confidence.HIGH
             return LoopHeat(heat, "train" if trains else "batches", confidence)
-        if trains and (is_literal(loop.iterable) or is_bisection(loop.text)):
+        if trains and is_literal(loop.iterable):
             return LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
         if trains:
             self._steps.add((scope, index))
@@ -377,140 +360,5 @@ class RootFinder:
         value = loop.iterable
         return isinstance(value, tuple) and value[0] == "call" and bool(DECODE_LIMIT.search(loop.text))
 
-    # Functions.
-
-    def _framework_function(self, scope: Scope, facts: FunctionFacts) -> None:
-        if not facts.in_class:
-            return
-        name = facts.name
-        owner = facts.in_class.rpartition(".")[2]
-        bases = [
-            base.name for base in self.resolver.mro(Ref(CLASS, scope.path, facts.in_class)) if base.kind == EXTERNAL
-        ]
-        for base in bases:
-            hook = frameworks.hooks_of(base).get(name)
-            if hook is not None:
-                if hook.heat > Heat.ONCE:
-                    text = f"{owner}.{name} (a {base.rpartition('.')[2]}'s {name})"
-                    self.functions[scope] = FunctionRoot(hook.heat, _role(hook), text, Confidence.HIGH)
-                return
-        if name == "forward" and any(canonical(base) in frameworks.MODULE_BASES for base in bases):
-            # Nothing of the project may call it (a library of models), yet its users do, every step.
-            self.functions[scope] = FunctionRoot(
-                Heat.STEP, "forward", f"{owner}.forward (an nn.Module's forward)", Confidence.MEDIUM
-            )
-        elif name in ("forward", "backward") and any(canonical(base) == frameworks.AUTOGRAD_FUNCTION for base in bases):
-            self.functions[scope] = FunctionRoot(
-                Heat.STEP, "autograd", f"{owner}.{name} (an autograd function's {name})", Confidence.MEDIUM
-            )
-
-    def _registered_functions(self) -> None:
-        """Hooks, collate functions, event handlers and step functions handed to PyTorch and ignite."""
-        for path, summary in self.resolver.summaries.items():
-            for qualname, facts in summary.functions.items():
-                scope = Scope(path, qualname)
-                for call in facts.calls:
-                    self._registered(call, scope)
-                self._decorated_handler(scope, facts)
-                self._takes_next_batch(scope, facts)
-
-    def _takes_next_batch(self, scope: Scope, facts: FunctionFacts) -> None:
-        """`def forward_step(data_iterator, model): batch = next(data_iterator)`: each call takes one more batch, and is
-        one step of a loop that may be a library's.
-        """
-        if facts.is_generator or looks_once(facts.name):
-            return
-        names = {param.name.lstrip("=") for param in facts.params} - ITERATORS_OVER_ANYTHING
-        for call in facts.calls:
-            given = call.args[0] if call.args and call.func == "next" else None
-            if not isinstance(given, str) or given not in names or not ITERATOR_NAME.search(given):
-                continue
-            if facts.innermost_loop(call.context) is None:
-                text = f"{facts.name} (takes the next batch of `{given}`)"
-                self.functions.setdefault(scope, FunctionRoot(Heat.STEP, "batches", text, Confidence.MEDIUM))
-
-    def _registered(self, call: CallFacts, scope: Scope) -> None:
-        last, _ = callee(call.func)
-        if last in _HOOKS and not self._is_temporary(call, scope):
-            text = f"{last}(...): runs in every forward or backward"
-            self._mark(call.args[:1], scope, FunctionRoot(Heat.STEP, "hook", text, Confidence.HIGH))
-        elif last == "add_event_handler" and len(call.args) > 1:
-            self._mark(call.args[1:2], scope, _ignite_root(call.args[0]))
-        elif last in _IGNITE_ENGINES and call.args:
-            root = FunctionRoot(Heat.STEP, "train", f"{last}(...) calls it with every batch", Confidence.HIGH)
-            self._mark(call.args[:1], scope, root)
-        for key, value in call.keywords:
-            if key in frameworks.COLLATE_KEYWORDS and not self._is_called_apart(call, key, scope):
-                root = FunctionRoot(Heat.SAMPLE, "data", f"{key} of a DataLoader", Confidence.HIGH)
-                self._mark((value,), scope, root)
-
-    def _is_called_apart(self, call: CallFacts, key: str, scope: Scope) -> bool:
-        """Whether a function of the project calls the collate function it is given itself, for no loader's sake."""
-        refs = self.resolver.refs(call.func, scope)
-        return bool(refs) and all(ref.kind == FUNCTION and ref.path and self._applies(ref, key) for ref in refs)
-
-    def _applies(self, function: Ref, parameter: str) -> bool:
-        functions = self.resolver.summaries[function.path].functions
-        calls = functions[function.name].calls if function.name in functions else ()
-        handed_on = any(key in {parameter, ""} for call in calls for key, _ in call.keywords)
-        return not handed_on and any(call.func == parameter for call in calls)
-
-    def _is_temporary(self, call: CallFacts, scope: Scope) -> bool:
-        """Whether a hook is taken off again by itself or by who put it on: it runs for one look, not for training."""
-        hooks = [Scope(ref.path, ref.name) for ref in self.resolver.refs(call.args[0], scope)] if call.args else []
-        inner = [edge.callee for hook in hooks for edge in self.graph.outgoing.get(hook, ())]
-        return any(self._removes_handle(item) for item in (scope, *hooks, *inner))
-
-    def _removes_handle(self, scope: Scope) -> bool:
-        functions = self.resolver.summaries[scope.path].functions if scope.path else {}
-        calls = functions[scope.function].calls if scope.function in functions else ()
-        return any(is_removal_of_handle(call) for call in calls)
-
-    def _decorated_handler(self, scope: Scope, facts: FunctionFacts) -> None:
-        for decorator in facts.decorators:
-            if (
-                isinstance(decorator, tuple)
-                and decorator[0] == "call"
-                and str(decorator[1]).endswith(".on")
-                and decorator[2]
-            ):
-                root = _ignite_root(decorator[2][0])
-                if root is not None:
-                    self.functions.setdefault(scope, root)
-
-    def _mark(self, values: tuple[Value, ...], scope: Scope, root: FunctionRoot | None) -> None:
-        if root is None or root.heat == Heat.ONCE:
-            return
-        for value in values:
-            for ref in self.resolver.refs(value, scope):
-                target = self.resolver.method(ref, "__call__") if ref.kind == INSTANCE else None
-                if ref.kind == FUNCTION:
-                    target = ref
-                if target is not None:
-                    self.functions.setdefault(Scope(target.path, target.name), root)
-
     def _facts(self, scope: Scope) -> FunctionFacts:
         return self.resolver.summaries[scope.path].functions[scope.function]
-
-
-def _role(hook: Hook) -> str:
-    """What the hook is for; evaluation that runs with gradients on is told from one that has them off."""
-    if hook.role in (Role.EVAL, Role.INFER):
-        return "infer" if hook.grad else "eval"
-    return str(hook.role.value)
-
-
-def _ignite_root(event: Value) -> FunctionRoot | None:
-    """The heat of a handler of `Events.ITERATION_COMPLETED` and its kin; `Events.X(every=100)` is periodic."""
-    periodic = False
-    if isinstance(event, tuple) and event[0] == "call":
-        periodic = any(key in ("every", "once", "event_filter") for key, _ in event[3])
-        event = event[1]
-    if not isinstance(event, str):
-        return None
-    heat = frameworks.IGNITE_EVENTS.get(event.rpartition(".")[2])
-    if heat is None:
-        return None
-    return FunctionRoot(
-        min(heat, Heat.PERIODIC) if periodic else heat, "handler", f"handler of {event}", Confidence.HIGH
-    )
