@@ -150,7 +150,7 @@ def _candidates(node: ast.AST, ctx: Context) -> Iterator[tuple[ast.expr, ast.Cal
                 if _is_model(call, ctx, sure=False) and ctx.kind(row.value).tag is Tag.TENSOR:
                     yield row, call
         for part in ctx.walk(node):
-            if isinstance(part, ast.Call) and last_name(part.func) not in _TOKENIZERS and _is_tokenizer(part):
+            if isinstance(part, ast.Call) and name_of_whole(part.func) not in _TOKENIZERS and _is_tokenizer(part):
                 if ctx.loops(part)[:1] == [node]:
                     yield from ((part, call) for call in takers(part, ctx) if _is_model(call, ctx, sure=True))
     elif isinstance(node, ast.Call):
