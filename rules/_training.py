@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from perflint.api import CallFacts, Context, Heat, Program, Scope, is_test, precision
 
@@ -60,11 +60,6 @@ def trains_one_layer(node: ast.AST, ctx: Context) -> bool:
         if isinstance(outer, ast.ClassDef):
             return any(ctx.target(base) in ("torch.nn.Linear", "torch.nn.Bilinear") for base in outer.bases)
     return False
-
-
-def convolves(names: Iterable[str]) -> bool:
-    """Whether a convolution is among the names: networks of agents that see pictures have work for a device."""
-    return any(re.match(r"(?:Lazy)?Conv(?:Transpose)?[123]d$", name) for name in names)
 
 
 def connected(scope: Scope, program: Program) -> Iterator[Scope]:

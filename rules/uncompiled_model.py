@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Tier
+from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Tier, callee_name
 
-from ._training import BACKWARD, convolves, identifiers_near, is_about_agents, is_training_loop
+from ._training import BACKWARD, is_about_agents, is_training_loop
 
 
 class UncompiledModel(Rule):
@@ -46,7 +47,7 @@ class UncompiledModel(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if ctx.program.compiles or not is_training_loop(node, ctx):
             return
-        if _is_full_batch(node, ctx) or (is_about_agents(node, ctx) and not convolves(identifiers_near(node, ctx))):
+        if _is_full_batch(node, ctx) or (is_about_agents(node, ctx) and not ctx.mentions("Conv1d", "Conv2d", "Conv3d")):
             return
         yield self.finding(
             node,
@@ -59,6 +60,10 @@ class UncompiledModel(Rule):
 
 def _is_full_batch(node: ast.AST, ctx: Context) -> bool:
     """Whether each epoch is a single step on all data there is: a few hundred of them do not pay for compiling."""
-    if not isinstance(node, ast.For) or "epoch" not in ctx.text(node.iter) or "range(" not in ctx.text(node.iter):
+    if not isinstance(node, ast.For) or not re.search(r"range\(.*epochs\b", ctx.text(node.iter)):
         return False
-    return not any(isinstance(part, (ast.For, ast.While)) for statement in node.body for part in ast.walk(statement))
+    return not any(
+        isinstance(part, (ast.For, ast.While)) or (isinstance(part, ast.Call) and callee_name(part) == "next")
+        for statement in node.body
+        for part in ast.walk(statement)
+    )

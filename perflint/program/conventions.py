@@ -43,8 +43,9 @@ EPOCH_NAME = re.compile(
 SETTING_NAME = re.compile(
     r"^_?(?:device|dev|backend|dtype|config|cfg|setting|hparams?|lr|learning_rate|model_?name|arch)s?$", re.IGNORECASE
 )
-#: The header of a loop that halves a range until it knows the largest batch, or the rate, that works.
+#: The header of a loop that halves a range, or doubles a batch, until it knows the largest that works.
 BISECTION = re.compile(
+    r"^while \(?[\w.]*batch_size <=? |"
     r"^while \(?\w*(?:low|lo|left|min)\w*(?: [-+] ?\w+)? ?<=? ?\w*(?:high|hi|right|max)\w*\b(?! and|\.)",
     re.IGNORECASE,
 )
