@@ -95,7 +95,10 @@ def turns_rarely(turning: Turning, ctx: Context) -> bool:
     while isinstance(rows, ast.Call) and isinstance(rows.func, ast.Name) and rows.args:
         if rows.func.id == "range":
             stop = rows.args[min(1, len(rows.args) - 1)]
-            return isinstance(stop, ast.Constant) and isinstance(stop.value, int) and stop.value < _FEW
+            start = rows.args[0].value if len(rows.args) > 1 and isinstance(rows.args[0], ast.Constant) else 0
+            if not (isinstance(stop, ast.Constant) and isinstance(stop.value, int) and isinstance(start, int)):
+                return False
+            return stop.value - start <= _FEW
         if rows.func.id not in _WRAPPERS:
             return False
         rows = rows.args[0]

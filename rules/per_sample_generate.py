@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tag, is_test, keyword
+from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tag, callee_name, is_test, keyword
 
 from ._gradients import name_of_whole
 from ._loops import is_timing, names_in
@@ -63,7 +63,7 @@ class PerSampleGenerate(Rule):
             return
         if (function is not None and is_timing(function)) or _carries_over(loop, node, ctx):
             return
-        if turns_rarely(loop, ctx) or shows_each(loop, ctx):
+        if turns_rarely(loop, ctx) or shows_each(loop, ctx) or _is_timed(node, loop):
             return
         text = _text_of(node, loop, ctx)
         if text is None or feeds_itself(node, loop):
@@ -76,6 +76,16 @@ class PerSampleGenerate(Rule):
             "attention mask, cut the prompts off and use `batch_decode`.",
             related=(ctx.hop(text, "one text is tokenized here"),),
         )
+
+
+def _is_timed(node: ast.Call, loop: ast.For) -> bool:
+    """Whether the clock is read in the loop before the generation and after it: how long each takes is the question."""
+    clocks = [
+        part.lineno
+        for part in ast.walk(loop)
+        if isinstance(part, ast.Call) and callee_name(part) in ("time", "perf_counter", "time_ns", "monotonic")
+    ]
+    return any(line < node.lineno for line in clocks) and any(line > node.lineno for line in clocks)
 
 
 def _is_model(receiver: ast.expr, ctx: Context) -> bool:
