@@ -86,7 +86,12 @@ def _given(name: ast.Name, ctx: Context) -> list[bool | None]:
 
 
 def _may_be_none(value: object) -> bool:
-    return isinstance(value, tuple) and (value[0] == "either" or value[:2] == ("const", "NoneType"))
+    if not isinstance(value, tuple):
+        return False
+    if value[0] == "call":
+        name = value[1] if isinstance(value[1], str) else str(value[1][-1])
+        return name.rpartition(".")[2] in ("get", "pop", "getattr")
+    return bool(value[0] == "either" or value[:2] == ("const", "NoneType"))
 
 
 def _defaults_to_none(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:

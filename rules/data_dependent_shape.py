@@ -157,14 +157,21 @@ def _selects_often(node: ast.Call, ctx: Context) -> bool:
     uses = [
         part
         for part in ast.walk(ctx.tree.function_of(node) or ctx.tree.module)
-        if (isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Name) and part.slice.id == name)
+        if (isinstance(part, ast.Subscript) and _is_named(part.slice, name))
         or (
             isinstance(part, ast.Call)
             and callee_name(part) in _BY_INDEX
-            and any(isinstance(item, ast.Name) and item.id == name for item in part.args)
+            and any(_is_named(item, name) for item in part.args)
         )
     ]
     return len(uses) > 1
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    """`keep`, or `keep.data` as it was written once."""
+    if isinstance(node, ast.Attribute) and node.attr == "data":
+        node = node.value
+    return isinstance(node, ast.Name) and node.id == name
 
 
 _READS = frozenset({"tolist", "cpu", "numpy", "item"})
