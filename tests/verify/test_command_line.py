@@ -15,6 +15,7 @@ import pytest
 
 from perflint.cli.app import run
 from perflint.finding import Finding
+from perflint.verify.device import DeviceError, resolve
 from perflint.verify.fixtrials import FixTrials
 from perflint.verify.results import Result, Verdict
 
@@ -202,3 +203,8 @@ def _with_argument(text: str) -> list[str]:
                 continue
             found += [entry.name] if text in words else []
     return found
+
+
+def test_a_device_whose_index_is_no_number_is_none() -> None:
+    with pytest.raises(DeviceError, match="no device 'cuda:first'; known are auto, cuda"):
+        resolve("cuda:first")
