@@ -1,4 +1,4 @@
-"""Loops of a training function that run its model without training it."""
+"""Loops that run a model without training it: in a function that trains, and in code that only evaluates."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TypeAlias
 
 from perflint.api import Context, callee_name
 
-from ._gradients import asks_for_gradients, is_model_call, name_of_whole
+from ._gradients import asks_for_gradients, asks_in, is_model_call, name_of_whole
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _BACKWARD = frozenset({"backward", "manual_backward"})
+#: Roles of loops that go through batches and take no step.
+_PASSES = frozenset({"batches", "eval"})
 
 
 def evaluating_forwards(function: _Function, ctx: Context) -> Iterator[ast.Call]:
@@ -111,3 +113,62 @@ def _first_forward(loop: ast.AST, trained: set[str], ctx: Context) -> Iterator[a
     ]
     if forwards:
         yield min(forwards, key=lambda call: (call.lineno, call.col_offset))
+
+
+def evaluating_passes(body: list[ast.stmt], ctx: Context) -> Iterator[ast.Call]:
+    """The first forward of a loop over batches, of a model put into evaluation mode above it, in code that neither
+    trains nor names gradients: a feature extraction, a calibration, a test script, whatever it is called.
+    """
+    parts = [part for statement in body for part in ctx.walk(statement)]
+    switched = _evaluated_on(parts)
+    if not switched or asks_in(parts) or any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in parts):
+        return
+    forwards = [
+        part
+        for part in parts
+        if isinstance(part, ast.Call)
+        and is_model_call(part, ctx)
+        and _is_behind(part, switched.get(model_name(part), []), parts)
+        and ctx.role(part) in _PASSES
+        and any(ctx.is_root_loop(loop) for loop in ctx.loops(part))
+        and not ctx.grad_off(part)
+    ]
+    if forwards:
+        yield min(forwards, key=lambda call: (call.lineno, call.col_offset))
+
+
+def evaluated(part: ast.AST) -> str:
+    """The last name of `model` for `model.eval()`."""
+    if not isinstance(part, ast.Call) or not isinstance(part.func, ast.Attribute) or part.args or part.keywords:
+        return ""
+    return name_of_whole(part.func.value) if part.func.attr == "eval" else ""
+
+
+def model_name(call: ast.Call) -> str:
+    """`model` for `model(x)`, `model.encode(x)` and `self.model(x)`."""
+    name = name_of_whole(call.func)
+    if isinstance(call.func, ast.Attribute) and name in ("forward", "encode", "encode_image", "encode_text"):
+        return name_of_whole(call.func.value)
+    return name
+
+
+def _evaluated_on(parts: list[ast.AST]) -> dict[str, list[int]]:
+    """The lines on which models are put into evaluation mode, by the name of the model."""
+    found: dict[str, list[int]] = {}
+    for part in parts:
+        name = evaluated(part)
+        if name:
+            found.setdefault(name, []).append(part.lineno)  # type: ignore[attr-defined]
+    return found
+
+
+def _is_behind(call: ast.Call, lines: list[int], parts: list[ast.AST]) -> bool:
+    """Whether the last switch of modes above a forward is one to evaluation."""
+    above = [line for line in lines if line < call.lineno]
+    return bool(above) and not any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr == "train"
+        and max(above) < part.lineno < call.lineno
+        for part in parts
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 
 from perflint.api import Context, callee_name, last_name
 
@@ -57,7 +58,12 @@ def name_of_whole(node: ast.expr) -> str:
 
 def asks_for_gradients(region: ast.AST) -> bool:
     """Whether a region names anything that needs gradients, trains, or switches gradients itself."""
-    for part in ast.walk(region):
+    return asks_in(ast.walk(region))
+
+
+def asks_in(parts: Iterable[ast.AST]) -> bool:
+    """As `asks_for_gradients`, of the nodes given."""
+    for part in parts:
         name = ""
         if isinstance(part, ast.Attribute):
             name = part.attr

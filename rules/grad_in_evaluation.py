@@ -18,10 +18,12 @@ from perflint.api import (
     Impact,
     Rule,
     Tag,
+    callee_name,
     is_test,
 )
 
-from ._evaluating import evaluating_forwards
+from ._evaluating import evaluated, evaluating_forwards, evaluating_passes, model_name
+from ._followed import Followed, forwards_read, has_no_graph, learns
 from ._gradients import asks_for_gradients, is_loss_function, is_model_call, name_of_whole
 
 _EVALUATION = re.compile(
@@ -47,6 +49,9 @@ _WITHOUT_GRAPH = frozenset(
     "argmax argmin argsort eq ne lt le gt ge isnan isinf isfinite bool int long short detach any all nonzero "
     "count_nonzero".split()
 )
+#: Calls that take the values out of a result.
+_VALUE_READS = ("item", "tolist", "argmax", "multinomial", "topk", "max")
+_DEPTH = 7
 _KEEPS = re.compile(r"record|log|store|save|meter|callback|track", re.IGNORECASE)
 
 
@@ -67,7 +72,9 @@ class GradInEvaluation(Rule):
     perflint is silent where the function names anything of that kind, where every known caller switches gradients
     off, and in the hooks of frameworks that do. In a function that trains it looks at loops behind `model.eval()`, and
     at those behind the training, which run the same model and whose results no `backward` walks through; in a program
-    that never walks a graph back, at all that runs a model on text after text.
+    that never walks a graph back, at all that runs a model on text after text. In functions and scripts
+    of any other name it looks at passes over the batches of a loader behind `model.eval()`, and in code that runs on
+    every step at forwards of whose results only values are read.
 
     Fix safety
     Safe where the model surely is a module, the function changes no attribute, returns numbers only, gives no
@@ -78,23 +85,72 @@ class GradInEvaluation(Rule):
 
     code, name = "TPL308", "grad-in-evaluation"
     impact = Impact.HIGH
-    listens = (Functions("eval", "backward"), Calls("run_with_cache", "model", "forward"))
+    listens = (Functions("eval", "backward"), Calls("run_with_cache", "model", "forward", "eval", *_VALUE_READS))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if is_test(ctx.path):
+            return
         if isinstance(node, ast.Call):
-            yield from self._without_training(node, ctx)
+            if callee_name(node) == "eval":
+                yield from self._script(node, ctx)
+            elif callee_name(node) in _VALUE_READS:
+                yield from self._read(node, ctx)
+            else:
+                yield from self._without_training(node, ctx)
             return
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        if is_test(ctx.path) or _HOOK.search(node.name):
+        if _HOOK.search(node.name):
             return
         if _EVALUATION.search(node.name):
             yield from self._function(node, ctx)
         else:
             yield from self._loops(node, ctx)
+            if not ctx.program.trains(ctx.own_scope(node)):
+                yield from self._passes(node.body, ctx)
+
+    def _script(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
+        """A script without functions, at the first model that it puts into evaluation mode."""
+        if not evaluated(node) or ctx.tree.function_of(node) is not None or ctx.tree.class_of(node) is not None:
+            return
+        ctx.tree.link_all()
+        body = ctx.tree.module.body
+        calls = [part for statement in body for part in ctx.walk(statement) if evaluated(part)]
+        if min(calls, key=lambda call: call.lineno) is node:  # type: ignore[attr-defined]
+            yield from self._passes(body, ctx)
+
+    def _read(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
+        """Forwards behind a read of values, whose results are never used for more than that."""
+        if ctx.heat(node) < Heat.STEP or ctx.grad_off(node):
+            return
+        for forward in set(_forwards_of(node, ctx)):
+            if ctx.heat(forward) < Heat.STEP or not learns(forward, ctx) or has_no_graph(forward, ctx):
+                continue
+            if _is_looked_at(forward, ctx) or (ctx.role(forward) == "texts" and not ctx.program.mentions(_WALKS)):
+                continue
+            followed = Followed(ctx, by_value=True)
+            if followed.ends(forward, _DEPTH) and not followed.detached:
+                yield self.finding(
+                    forward,
+                    ctx,
+                    f"`{ctx.text(forward.func)}` records a graph, and only the values of its result are ever read.",
+                    advice="Run it under `with torch.no_grad():`.",
+                    impact=Impact.MEDIUM,
+                    confidence=Confidence.HIGH if ctx.kind(forward.func).tag is Tag.MODULE else Confidence.MEDIUM,
+                )
+
+    def _passes(self, body: list[ast.stmt], ctx: Context) -> Iterator[Finding]:
+        """A pass over batches in code that does not train."""
+        for forward in evaluating_passes(body, ctx):
+            yield self.finding(
+                forward,
+                ctx,
+                f"`{ctx.text(forward.func)}` is run in evaluation mode, and records a graph that nothing walks back.",
+                advice="Put `with torch.no_grad():` around this loop.",
+            )
 
     def _without_training(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """Forwards on text after text in a program that has no backward at all."""
-        if is_test(ctx.path) or ctx.role(node) != "texts" or ctx.heat(node) < Heat.STEP or ctx.grad_off(node):
+        if ctx.role(node) != "texts" or ctx.heat(node) < Heat.STEP or ctx.grad_off(node):
             return
         if ctx.program.mentions(_WALKS) or not is_model_call(node, ctx) or not _is_first(node, ctx):
             return
@@ -119,10 +175,10 @@ class GradInEvaluation(Rule):
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> Iterator[Finding]:
         parts = [part for statement in node.body for part in ctx.walk(statement)]
-        evaluated = {name for part in parts if (name := _evaluated(part))}
-        if not evaluated or asks_for_gradients(node):
+        models = {name for part in parts if (name := evaluated(part))}
+        if not models or asks_for_gradients(node):
             return
-        forward = _forward_with_gradients(parts, evaluated, ctx)
+        forward = _forward_with_gradients(parts, models, ctx)
         if forward is None or ctx.program.trains(ctx.own_scope(node)):
             return
         yield self.finding(
@@ -145,33 +201,37 @@ def _is_first(node: ast.Call, ctx: Context) -> bool:
     return (node.lineno, node.col_offset) == min(forwards, default=(0, 0))
 
 
-def _evaluated(part: ast.AST) -> str:
-    """The last name of `model` for `model.eval()` and `model.train(False)`."""
-    if not isinstance(part, ast.Call) or not isinstance(part.func, ast.Attribute) or part.args or part.keywords:
-        return ""
-    return name_of_whole(part.func.value) if part.func.attr == "eval" else ""
+def _is_looked_at(forward: ast.Call, ctx: Context) -> bool:
+    """Whether what is around a forward is looked at as a whole, here or by who calls it."""
+    function = ctx.tree.function_of(forward)
+    body = ctx.tree.module.body if function is None else function.body
+    if function is not None and function.name == "forward":
+        return True  # who runs the module has the say
+    if function is not None and _EVALUATION.search(function.name):
+        return any(evaluated(part) for part in ast.walk(function))
+    return forward in evaluating_passes(body, ctx)
 
 
-def _forward_with_gradients(parts: list[ast.AST], evaluated: set[str], ctx: Context) -> ast.Call | None:
+def _forwards_of(node: ast.Call, ctx: Context) -> Iterator[ast.Call]:
+    """The forwards behind `x.argmax()` and `torch.argmax(x)`."""
+    if ctx.target(node.func) == f"torch.{callee_name(node)}":
+        yield from forwards_read(node.args[0], ctx, _DEPTH) if node.args else ()
+    elif isinstance(node.func, ast.Attribute):
+        yield from forwards_read(node.func.value, ctx, _DEPTH)
+
+
+def _forward_with_gradients(parts: list[ast.AST], models: set[str], ctx: Context) -> ast.Call | None:
     """The first forward, in source order, of what was put into evaluation mode."""
     forwards = [
         part
         for part in parts
         if isinstance(part, ast.Call)
         and is_model_call(part, ctx)
-        and _model_name(part) in evaluated
+        and model_name(part) in models
         and not ctx.grad_off(part)
         and (ctx.loops(part) or ctx.heat(part) >= Heat.EPOCH)
     ]
     return min(forwards, key=lambda call: (call.lineno, call.col_offset), default=None)
-
-
-def _model_name(call: ast.Call) -> str:
-    """`model` for `model(x)`, `model.encode(x)` and `self.model(x)`."""
-    name = name_of_whole(call.func)
-    if isinstance(call.func, ast.Attribute) and name in ("forward", "encode", "encode_image", "encode_text"):
-        return name_of_whole(call.func.value)
-    return name
 
 
 def _switch_off(

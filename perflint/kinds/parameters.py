@@ -142,7 +142,7 @@ class Parameters:
         if not found.known or _is_open(found):
             passed = self._passed(function, argument.arg)
             found = _merged(annotated, passed)
-        is_forward = cls is not None and function.name == "forward" and self._is_module(cls)
+        is_forward = cls is not None and self._is_module(cls) and self._runs_in_forward(function, cls)
         if is_forward and not found.known and self._used_as_tensor(definition, in_forward=True):
             found = tensor(certainty=Confidence.MEDIUM, how="used as a tensor")
         if is_forward and found.holds_tensors and found.place is Place.UNKNOWN:
@@ -154,6 +154,31 @@ class Parameters:
         if not found.known:
             return self._default(function, argument.arg)
         return found
+
+    def _runs_in_forward(self, function: FunctionNode, cls: ast.ClassDef) -> bool:
+        """Whether this is a module's `forward`, or a method of the module that it calls: what that is given lies where
+        the module does.
+        """
+        if function.name == "forward":
+            return True
+        inference = self.inference
+        owner, path = inference.tree.qualname(cls), inference.path
+        if path not in inference.program.summaries:
+            return False
+        seen: set[Scope] = set()
+        waiting = [Scope(path, inference.tree.qualname(function))]
+        while waiting and len(seen) <= _MOST_CALLERS:
+            scope = waiting.pop()
+            if scope in seen:
+                continue
+            seen.add(scope)
+            for edge in inference.program.callers(scope):
+                caller = edge.caller
+                if caller.path == path and caller.function.rpartition(".")[0] == owner:
+                    if caller.function == f"{owner}.forward":
+                        return True
+                    waiting.append(caller)
+        return False
 
     def _is_module(self, cls: ast.ClassDef) -> bool:
         return self.classes.is_module(self._ref(cls))
@@ -197,6 +222,10 @@ class Parameters:
                     return True
                 if in_forward and (parent.attr == "shape" or (called and parent.attr in ("size", "view"))):
                     return True
+                if in_forward and isinstance(call, ast.Call) and call.func is parent and _names_a_dimension(call):
+                    return True
+            elif in_forward and isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Invert):
+                return True
             elif in_forward and isinstance(parent, ast.Call) and use in parent.args and self._takes_tensor(parent, use):
                 return True
             elif in_forward and isinstance(parent, (ast.List, ast.Tuple)):
@@ -421,6 +450,11 @@ def _merged(annotated: Kind, passed: Kind) -> Kind:
     if annotated.tag is Tag.SEQUENCE and passed.tag in (Tag.LOADER, Tag.DATASET, Tag.TENSOR):
         return passed
     return annotated
+
+
+def _names_a_dimension(call: ast.Call) -> bool:
+    """`mask.any(dim=-1)`: arrays call it `axis`."""
+    return any(keyword.arg == "dim" for keyword in call.keywords)
 
 
 def _decorated(function: FunctionNode, name: str) -> bool:

@@ -33,6 +33,8 @@ class FunctionRoot(NamedTuple):
     role: str
     text: str
     confidence: Confidence
+    #: Whether nothing but the name of the function says so.
+    by_name: bool = False
 
 
 class CallbackFinder:

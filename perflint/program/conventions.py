@@ -49,6 +49,13 @@ BISECTION = re.compile(
     r"^while \(?\w*(?:low|lo|left|min)\w*(?: [-+] ?\w+)? ?<=? ?\w*(?:high|hi|right|max)\w*\b(?! and|\.)",
     re.IGNORECASE,
 )
+#: Names that the field has for what takes one batch: whoever calls it, does so once a step. Lightning's own names are
+#: left to its classes.
+TRAIN_STEPS = frozenset(
+    "train_step train_batch train_on_batch training_batch optimize_parameters forward_backward train_one_step "
+    "train_one_batch".split()
+)
+EVAL_STEPS = frozenset("val_step valid_step eval_step evaluation_step eval_batch evaluate_batch inference_step".split())
 #: In the header of a loop that makes one token on each turn.
 DECODE_LIMIT = re.compile(
     r"max_(?:new_)?(?:tokens?|length|len|gen\w*|decod\w*|steps?_gen)|num_(?:new_)?tokens|gen(?:eration)?_len\w*",

@@ -80,7 +80,7 @@ class HeatMap:
                 continue
             serial += 1
             # That a module's users call its forward is only said where no call of the project shows it.
-            steps = _LAST_RESORT if root.role == "forward" else 0
+            steps = _LAST_RESORT if root.role == "forward" or root.by_name else 0
             reason = Reason(root.heat, root.confidence, None, root)
             rank = _rank(root.heat, in_data=root.role == _DATA)
             heapq.heappush(queue, (rank, -root.heat, -root.confidence, steps, serial, scope, reason))
@@ -179,6 +179,10 @@ class HeatMap:
                 if _is_switched_off(facts) or (root is not None and root.role == "eval"):
                     state[scope] = True
                     fixed.add(scope)
+                elif root is not None and root.by_name:
+                    # Who calls what only its name tells of, is asked; a framework nobody sees evaluates without.
+                    called = bool(self.graph.incoming.get(scope))
+                    state[scope] = called or root.role == "infer"
                 elif root is not None:
                     state[scope] = root.role == "eval"
                     fixed.add(scope)

@@ -127,7 +127,7 @@ class Program:
     def has_training(self) -> bool:
         """Whether the program trains anything: a loop with a backward pass, or a framework's training step."""
         return any(loop.role == "train" for loop in self.roots.loops.values()) or any(
-            root.role == "train" for root in self.roots.functions.values()
+            root.role == "train" and not root.by_name for root in self.roots.functions.values()
         )
 
     @cached_property

@@ -8,12 +8,13 @@ from functools import partial
 from perflint.facts import guards
 from perflint.facts.summary import CallFacts, FunctionFacts, LoopFacts, Value
 from perflint.finding import Confidence, Heat
-from perflint.program.callbacks import CallbackFinder
+from perflint.program.callbacks import CallbackFinder, FunctionRoot
 from perflint.program.callgraph import CallGraph
 from perflint.program.conventions import (
     BISECTION,
     DECODE_LIMIT,
     EPOCH_NAME,
+    EVAL_STEPS,
     ITERATOR_NAME,
     LOADERS_NAME,
     RUNNERS,
@@ -21,6 +22,7 @@ from perflint.program.conventions import (
     SETTING_NAME,
     TELLING,
     TOKENIZERS,
+    TRAIN_STEPS,
     callee,
     is_backward,
     is_denoising,
@@ -86,6 +88,7 @@ class RootFinder:
                 if facts.loops:
                     self._classify_loops(Scope(path, qualname), facts, training)
         self._callbacks.note_registered()
+        self._named_steps()
         mark_epochs(self.loops, self._runs, self._steps, self.graph, self.resolver)
         self._calls.clear()
 
@@ -359,6 +362,22 @@ class RootFinder:
             return bool(DECODE_LIMIT.search(loop.text))
         value = loop.iterable
         return isinstance(value, tuple) and value[0] == "call" and bool(DECODE_LIMIT.search(loop.text))
+
+    def _named_steps(self) -> None:
+        """`train_step`, `eval_batch`: one batch, by the name alone; not where it goes through batches itself, or
+        makes what it trains.
+        """
+        for path, summary in self.resolver.summaries.items():
+            for qualname, facts in summary.functions.items():
+                if facts.name not in TRAIN_STEPS and facts.name not in EVAL_STEPS:
+                    continue
+                scope = Scope(path, qualname)
+                if is_whole_run(facts) or any((scope, index) in self.loops for index in range(len(facts.loops))):
+                    continue
+                role = "train" if facts.name in TRAIN_STEPS else "infer"
+                text = f"{facts.name} (a step, by its name)"
+                root = FunctionRoot(Heat.STEP, role, text, Confidence.MEDIUM, by_name=True)
+                self.functions.setdefault(scope, root)
 
     def _facts(self, scope: Scope) -> FunctionFacts:
         return self.resolver.summaries[scope.path].functions[scope.function]

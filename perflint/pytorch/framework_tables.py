@@ -6,14 +6,10 @@ Methods that are not listed are as hot as whoever calls them.
 from __future__ import annotations
 
 from perflint.finding import Heat
-from perflint.pytorch.hooks import Does, Framework, Hook, Role
+from perflint.pytorch.hooks import Does, Framework, Hook, Role, hooks
 from perflint.pytorch.loaders import BATCH_MAKERS
 from perflint.pytorch.names import words
-
-
-def _hooks(heat: Heat, role: Role, names: str, *, grad: bool = True) -> dict[str, Hook]:
-    return {name: Hook(heat, role, grad) for name in names.split()}
-
+from perflint.pytorch.step_frameworks import STEP_FRAMEWORKS
 
 _STEP, _EPOCH, _ONCE, _PERIODIC, _SAMPLE, _MICROBATCH = (
     Heat.STEP,
@@ -26,8 +22,8 @@ _STEP, _EPOCH, _ONCE, _PERIODIC, _SAMPLE, _MICROBATCH = (
 _TRAIN, _EVAL, _INFER, _DATA = Role.TRAIN, Role.EVAL, Role.INFER, Role.DATA
 
 _LIGHTNING_EPOCHS = {
-    **_hooks(_EPOCH, _TRAIN, "on_train_epoch_start on_train_epoch_end training_epoch_end"),
-    **_hooks(
+    **hooks(_EPOCH, _TRAIN, "on_train_epoch_start on_train_epoch_end training_epoch_end"),
+    **hooks(
         _EPOCH,
         _EVAL,
         "on_validation_epoch_start on_validation_epoch_end on_validation_start on_validation_end validation_epoch_end "
@@ -35,20 +31,20 @@ _LIGHTNING_EPOCHS = {
         "on_validation_model_train on_sanity_check_start on_sanity_check_end",
         grad=False,
     ),
-    **_hooks(
+    **hooks(
         _EPOCH,
         _INFER,
         "on_predict_epoch_start on_predict_epoch_end on_predict_start on_predict_end",
         grad=False,
     ),
-    **_hooks(_EPOCH, _TRAIN, "on_save_checkpoint on_load_checkpoint"),
-    **_hooks(
+    **hooks(_EPOCH, _TRAIN, "on_save_checkpoint on_load_checkpoint"),
+    **hooks(
         _ONCE,
         _TRAIN,
         "on_fit_start on_fit_end on_train_start on_train_end setup teardown configure_optimizers configure_model "
         "configure_callbacks prepare_data on_exception",
     ),
-    **_hooks(_ONCE, _DATA, "train_dataloader val_dataloader test_dataloader predict_dataloader"),
+    **hooks(_ONCE, _DATA, "train_dataloader val_dataloader test_dataloader predict_dataloader"),
 }
 _LIGHTNING_TRANSFER = {
     "transfer_batch_to_device": Hook(_STEP, _TRAIN, host=(1,)),
@@ -75,7 +71,7 @@ _LIGHTNING_MODULE = {
     "on_predict_batch_end": Hook(_STEP, _INFER, grad=False, managed=(1, 2)),
     "on_before_backward": Hook(_STEP, _TRAIN, tensors=(1,)),
     "backward": Hook(_STEP, _TRAIN, tensors=(1,)),
-    **_hooks(
+    **hooks(
         _STEP,
         _TRAIN,
         "on_after_backward on_before_zero_grad on_before_optimizer_step optimizer_step optimizer_zero_grad "
@@ -93,7 +89,7 @@ _LIGHTNING_CALLBACK = {
     "on_predict_batch_start": Hook(_STEP, _INFER, grad=False, managed=(3,)),
     "on_predict_batch_end": Hook(_STEP, _INFER, grad=False, managed=(3, 4)),
     "on_before_backward": Hook(_STEP, _TRAIN, tensors=(3,)),
-    **_hooks(_STEP, _TRAIN, "on_after_backward on_before_zero_grad on_before_optimizer_step"),
+    **hooks(_STEP, _TRAIN, "on_after_backward on_before_zero_grad on_before_optimizer_step"),
 }
 
 LIGHTNING = Framework(
@@ -132,16 +128,16 @@ _TRAINER = {
     # Trainer's own prediction_step opens no_grad itself, so that an override starts with gradients on.
     "prediction_step": Hook(_STEP, _EVAL, managed=(2,)),
     "preprocess_logits_for_metrics": Hook(_STEP, _EVAL, grad=False, tensors=(1, 2)),
-    **_hooks(
+    **hooks(
         _STEP,
         _TRAIN,
         "_prepare_inputs _prepare_input floating_point_ops get_batch_samples compute_loss_context_manager "
         "autocast_smart_context_manager _maybe_log_save_evaluate get_num_trainable_tokens num_tokens",
     ),
-    **_hooks(_PERIODIC, _TRAIN, "log"),
-    **_hooks(_EPOCH, _EVAL, "evaluate evaluation_loop prediction_loop predict compute_metrics"),
-    **_hooks(_EPOCH, _TRAIN, "_save_checkpoint save_model _save"),
-    **_hooks(
+    **hooks(_PERIODIC, _TRAIN, "log"),
+    **hooks(_EPOCH, _EVAL, "evaluate evaluation_loop prediction_loop predict compute_metrics"),
+    **hooks(_EPOCH, _TRAIN, "_save_checkpoint save_model _save"),
+    **hooks(
         _ONCE,
         _TRAIN,
         "train _inner_training_loop create_optimizer create_scheduler create_optimizer_and_scheduler "
@@ -149,13 +145,13 @@ _TRAINER = {
     ),
 }
 _TRAINER_CALLBACK = {
-    **_hooks(_STEP, _TRAIN, "on_step_begin on_step_end on_pre_optimizer_step on_optimizer_step"),
-    **_hooks(_MICROBATCH, _TRAIN, "on_substep_end"),
-    **_hooks(_STEP, _EVAL, "on_prediction_step"),
-    **_hooks(_PERIODIC, _TRAIN, "on_log"),
-    **_hooks(_EPOCH, _TRAIN, "on_epoch_begin on_epoch_end on_save"),
-    **_hooks(_EPOCH, _EVAL, "on_evaluate on_predict"),
-    **_hooks(_ONCE, _TRAIN, "on_init_end on_train_begin on_train_end"),
+    **hooks(_STEP, _TRAIN, "on_step_begin on_step_end on_pre_optimizer_step on_optimizer_step"),
+    **hooks(_MICROBATCH, _TRAIN, "on_substep_end"),
+    **hooks(_STEP, _EVAL, "on_prediction_step"),
+    **hooks(_PERIODIC, _TRAIN, "on_log"),
+    **hooks(_EPOCH, _TRAIN, "on_epoch_begin on_epoch_end on_save"),
+    **hooks(_EPOCH, _EVAL, "on_evaluate on_predict"),
+    **hooks(_ONCE, _TRAIN, "on_init_end on_train_begin on_train_end"),
 }
 _TRAINER_NAMES = (
     "Trainer Seq2SeqTrainer SFTTrainer DPOTrainer PPOTrainer GRPOTrainer RewardTrainer KTOTrainer ORPOTrainer "
@@ -196,26 +192,26 @@ FASTAI = Framework(
     words("fastai fastai2"),
     {
         "Callback": {
-            **_hooks(
+            **hooks(
                 _STEP,
                 _TRAIN,
                 "before_batch after_pred after_loss before_backward after_backward after_cancel_backward before_step "
                 "after_step after_cancel_step after_cancel_batch after_batch",
             ),
-            **_hooks(
+            **hooks(
                 _EPOCH,
                 _TRAIN,
                 "before_epoch before_train after_train after_cancel_train after_cancel_epoch after_epoch",
             ),
-            **_hooks(_EPOCH, _EVAL, "before_validate after_validate after_cancel_validate", grad=False),
-            **_hooks(_ONCE, _TRAIN, "after_create before_fit after_cancel_fit after_fit"),
+            **hooks(_EPOCH, _EVAL, "before_validate after_validate after_cancel_validate", grad=False),
+            **hooks(_ONCE, _TRAIN, "after_create before_fit after_cancel_fit after_fit"),
         },
         "Metric": {
-            **_hooks(_STEP, _EVAL, "accumulate", grad=False),
-            **_hooks(_EPOCH, _EVAL, "reset", grad=False),
+            **hooks(_STEP, _EVAL, "accumulate", grad=False),
+            **hooks(_EPOCH, _EVAL, "reset", grad=False),
         },
-        "ItemTransform": _hooks(_SAMPLE, _DATA, "encodes"),
-        "Transform": _hooks(_SAMPLE, _DATA, "encodes"),
+        "ItemTransform": hooks(_SAMPLE, _DATA, "encodes"),
+        "Transform": hooks(_SAMPLE, _DATA, "encodes"),
     },
     frozenset({Does.TRANSFERS, Does.PINS, Does.EVALUATES_WITHOUT_GRAD, Does.ZEROES_GRAD, Does.STEPS}),
 )
@@ -234,13 +230,13 @@ MMENGINE = Framework(
             "after_val_iter": Hook(_STEP, _EVAL, grad=False),
             "before_test_iter": Hook(_STEP, _EVAL, grad=False),
             "after_test_iter": Hook(_STEP, _EVAL, grad=False),
-            **_hooks(
+            **hooks(
                 _EPOCH,
                 _TRAIN,
                 "before_epoch after_epoch before_train_epoch after_train_epoch before_val_epoch after_val_epoch "
                 "before_test_epoch after_test_epoch before_save_checkpoint after_load_checkpoint",
             ),
-            **_hooks(_ONCE, _TRAIN, "before_run after_run before_train after_train before_val after_val"),
+            **hooks(_ONCE, _TRAIN, "before_run after_run before_train after_train before_val after_val"),
         },
         "BaseModel": {
             "train_step": Hook(_STEP, _TRAIN, host=(1,)),
@@ -249,13 +245,13 @@ MMENGINE = Framework(
             "loss": Hook(_STEP, _TRAIN, managed=(1, 2)),
             "predict": Hook(_STEP, _EVAL, grad=False, managed=(1, 2)),
         },
-        "BaseLoop": {**_hooks(_STEP, _TRAIN, "run_iter"), **_hooks(_EPOCH, _TRAIN, "run_epoch")},
-        "EpochBasedTrainLoop": {**_hooks(_STEP, _TRAIN, "run_iter"), **_hooks(_EPOCH, _TRAIN, "run_epoch")},
-        "IterBasedTrainLoop": _hooks(_STEP, _TRAIN, "run_iter"),
-        "BaseTransform": _hooks(_SAMPLE, _DATA, "transform"),
+        "BaseLoop": {**hooks(_STEP, _TRAIN, "run_iter"), **hooks(_EPOCH, _TRAIN, "run_epoch")},
+        "EpochBasedTrainLoop": {**hooks(_STEP, _TRAIN, "run_iter"), **hooks(_EPOCH, _TRAIN, "run_epoch")},
+        "IterBasedTrainLoop": hooks(_STEP, _TRAIN, "run_iter"),
+        "BaseTransform": hooks(_SAMPLE, _DATA, "transform"),
         "BaseMetric": {
-            **_hooks(_STEP, _EVAL, "process", grad=False),
-            **_hooks(_EPOCH, _EVAL, "compute_metrics", grad=False),
+            **hooks(_STEP, _EVAL, "process", grad=False),
+            **hooks(_EPOCH, _EVAL, "compute_metrics", grad=False),
         },
     },
     frozenset({Does.TRANSFERS, Does.AUTOCASTS, Does.EVALUATES_WITHOUT_GRAD, Does.STEPS, Does.CHECKPOINTS}),
@@ -266,13 +262,13 @@ DETECTRON = Framework(
     words("detectron2 fvcore"),
     {
         "HookBase": {
-            **_hooks(_STEP, _TRAIN, "before_step after_step after_backward"),
-            **_hooks(_ONCE, _TRAIN, "before_train after_train"),
+            **hooks(_STEP, _TRAIN, "before_step after_step after_backward"),
+            **hooks(_ONCE, _TRAIN, "before_train after_train"),
         },
-        "TrainerBase": _hooks(_STEP, _TRAIN, "run_step before_step after_step"),
-        "SimpleTrainer": _hooks(_STEP, _TRAIN, "run_step before_step after_step"),
-        "DefaultTrainer": _hooks(_STEP, _TRAIN, "run_step before_step after_step"),
-        "DatasetEvaluator": _hooks(_STEP, _EVAL, "process", grad=False),
+        "TrainerBase": hooks(_STEP, _TRAIN, "run_step before_step after_step"),
+        "SimpleTrainer": hooks(_STEP, _TRAIN, "run_step before_step after_step"),
+        "DefaultTrainer": hooks(_STEP, _TRAIN, "run_step before_step after_step"),
+        "DatasetEvaluator": hooks(_STEP, _EVAL, "process", grad=False),
     },
     frozenset({Does.STEPS, Does.ZEROES_GRAD}),
 )
@@ -282,14 +278,14 @@ SPEECHBRAIN = Framework(
     words("speechbrain"),
     {
         "Brain": {
-            **_hooks(
+            **hooks(
                 _STEP,
                 _TRAIN,
                 "compute_forward compute_objectives fit_batch on_fit_batch_start on_fit_batch_end optimizers_step",
             ),
-            **_hooks(_STEP, _EVAL, "evaluate_batch", grad=False),
-            **_hooks(_EPOCH, _TRAIN, "on_stage_start on_stage_end"),
-            **_hooks(_ONCE, _TRAIN, "on_fit_start on_evaluate_start init_optimizers"),
+            **hooks(_STEP, _EVAL, "evaluate_batch", grad=False),
+            **hooks(_EPOCH, _TRAIN, "on_stage_start on_stage_end"),
+            **hooks(_ONCE, _TRAIN, "on_fit_start on_evaluate_start init_optimizers"),
         },
     },
     frozenset({Does.AUTOCASTS, Does.EVALUATES_WITHOUT_GRAD, Does.ZEROES_GRAD, Does.STEPS}),
@@ -306,15 +302,15 @@ COMPOSER = Framework(
             "update_metric": Hook(_STEP, _EVAL, grad=False, managed=(1, 2)),
         },
         "Callback": {
-            **_hooks(
+            **hooks(
                 _STEP,
                 _TRAIN,
                 "batch_start batch_end before_forward after_forward before_loss after_loss before_backward "
                 "after_backward before_train_batch after_train_batch",
             ),
-            **_hooks(_STEP, _EVAL, "eval_batch_start eval_batch_end", grad=False),
-            **_hooks(_EPOCH, _TRAIN, "epoch_start epoch_end"),
-            **_hooks(_EPOCH, _EVAL, "eval_start eval_end"),
+            **hooks(_STEP, _EVAL, "eval_batch_start eval_batch_end", grad=False),
+            **hooks(_EPOCH, _TRAIN, "epoch_start epoch_end"),
+            **hooks(_EPOCH, _EVAL, "eval_start eval_end"),
         },
     },
     frozenset(
@@ -328,14 +324,14 @@ FAIRSEQ = Framework(
     words("fairseq"),
     {
         "FairseqTask": {
-            **_hooks(_STEP, _TRAIN, "train_step optimizer_step"),
-            **_hooks(_STEP, _EVAL, "valid_step inference_step", grad=False),
+            **hooks(_STEP, _TRAIN, "train_step optimizer_step"),
+            **hooks(_STEP, _EVAL, "valid_step inference_step", grad=False),
         },
         "FairseqCriterion": {
             "forward": Hook(_STEP, _TRAIN, managed=(2,)),
-            **_hooks(_PERIODIC, _TRAIN, "reduce_metrics"),
+            **hooks(_PERIODIC, _TRAIN, "reduce_metrics"),
         },
-        "FairseqDataset": _hooks(_SAMPLE, _DATA, "__getitem__ collater"),
+        "FairseqDataset": hooks(_SAMPLE, _DATA, "__getitem__ collater"),
     },
     frozenset({Does.TRANSFERS, Does.PINS, Does.AUTOCASTS, Does.STEPS, Does.ZEROES_GRAD}),
     words("FairseqTask FairseqCriterion FairseqDataset"),
@@ -346,11 +342,11 @@ STABLE_BASELINES = Framework(
     words("stable_baselines3 sb3_contrib"),
     {
         "BaseCallback": {
-            **_hooks(_STEP, _TRAIN, "_on_step on_step", grad=False),
-            **_hooks(_EPOCH, _TRAIN, "_on_rollout_start _on_rollout_end"),
-            **_hooks(_ONCE, _TRAIN, "_on_training_start _on_training_end _init_callback"),
+            **hooks(_STEP, _TRAIN, "_on_step on_step", grad=False),
+            **hooks(_EPOCH, _TRAIN, "_on_rollout_start _on_rollout_end"),
+            **hooks(_ONCE, _TRAIN, "_on_training_start _on_training_end _init_callback"),
         },
-        "EventCallback": _hooks(_STEP, _TRAIN, "_on_step on_step", grad=False),
+        "EventCallback": hooks(_STEP, _TRAIN, "_on_step on_step", grad=False),
     },
     frozenset(),
 )
@@ -359,7 +355,7 @@ SIMULEVAL = Framework(
     "SimulEval",
     words("simuleval"),
     {
-        base: _hooks(_STEP, _INFER, "policy predict segment_to_units units_to_segment update_states_read")
+        base: hooks(_STEP, _INFER, "policy predict segment_to_units units_to_segment update_states_read")
         for base in words(
             "GenericAgent Agent SpeechAgent TextAgent SpeechToTextAgent TextToTextAgent SpeechToSpeechAgent"
         )
@@ -370,7 +366,7 @@ SIMULEVAL = Framework(
 KERAS = Framework(
     "Keras",
     words("keras"),
-    {"Model": {**_hooks(_STEP, _TRAIN, "train_step"), **_hooks(_STEP, _EVAL, "test_step predict_step", grad=False)}},
+    {"Model": {**hooks(_STEP, _TRAIN, "train_step"), **hooks(_STEP, _EVAL, "test_step predict_step", grad=False)}},
     frozenset({Does.TRANSFERS, Does.STEPS}),
 )
 
@@ -383,7 +379,7 @@ TORCH = Framework(
             "__getitems__": Hook(_STEP, _DATA),
             "get": Hook(_SAMPLE, _DATA),
             # Names by which data sets bring the collate function of their loaders, or make whole batches themselves.
-            **_hooks(_STEP, _DATA, f"collate collate_fn collater {' '.join(sorted(BATCH_MAKERS))}"),
+            **hooks(_STEP, _DATA, f"collate collate_fn collater {' '.join(sorted(BATCH_MAKERS))}"),
         },
         "IterableDataset": {"__iter__": Hook(_SAMPLE, _DATA)},
         "ChainDataset": {"__iter__": Hook(_SAMPLE, _DATA)},
@@ -416,5 +412,6 @@ FRAMEWORKS = (
     STABLE_BASELINES,
     SIMULEVAL,
     KERAS,
+    *STEP_FRAMEWORKS,
     TORCH,
 )

@@ -46,6 +46,11 @@ class Hook:
     tensors: tuple[int, ...] = ()
 
 
+def hooks(heat: Heat, role: Role, names: str, *, grad: bool = True) -> dict[str, Hook]:
+    """One hook under each of several names."""
+    return {name: Hook(heat, role, grad) for name in names.split()}
+
+
 @dataclass(frozen=True, slots=True)
 class Framework:
     """`roots` are its top modules. `distinctive` base names count even where their module is not known."""

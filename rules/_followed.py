@@ -1,0 +1,279 @@
+"""Where the results of forwards go, and whether a graph of theirs is wanted anywhere."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.api import Context, callee_name, tensors
+
+from ._forwards import FORWARD_METHODS
+from ._gradients import is_loss_function, is_model_call, name_of_whole
+from ._loops import names_in
+
+#: End a graph: what comes out has no gradient.
+_DETACHERS = frozenset({"detach", "detach_"})
+#: Read values or make some through which no gradient flows.
+_READERS = frozenset("item tolist argmax argmin size dim numel argsort isnan isinf isfinite long int bool".split())
+_READ_ATTRIBUTES = frozenset("shape dtype device ndim requires_grad is_cuda".split())
+#: Functions of torch through which no gradient flows.
+_READING = frozenset("argmax argmin isnan isinf isfinite is_tensor numel".split())
+_BUILTINS = frozenset({"isinstance", "len", "hasattr", "type"})
+#: Reads of a result that only code makes which wants its values and no gradient.
+_VALUE_READERS = _READERS | frozenset("eq ne lt le gt ge any all nonzero count_nonzero multinomial numpy".split())
+_VALUE_READING = _READING | frozenset("multinomial eq ne lt le gt ge any all nonzero equal".split())
+_VALUE_BUILTINS = _BUILTINS | frozenset("float int bool str repr print".split())
+#: Give values and their places: no gradient flows through the places.
+_WITH_PLACES = frozenset({"max", "min", "topk", "sort", "median", "mode", "kthvalue"})
+#: Modules without parameters: transformations, metrics.
+_WITHOUT_PARAMETERS = re.compile(r"^(?:torchvision\.transforms|torchaudio\.transforms|torchmetrics|kornia\.augm)")
+#: Layers of torch with parameters.
+_PARAMETERS = re.compile(
+    r"Module$|Linear|Bilinear|Conv|Embedding|Transformer|LSTM|GRU|RNN|Sequential|Multihead|ModuleList"
+)
+_OFF = re.compile(r"no_?grad|inference_?mode|eval_mode", re.IGNORECASE)
+#: Methods of tensors through which gradients flow.
+_CARRIERS = (
+    tensors.VIEW_METHODS | tensors.CAST_METHODS | tensors.FRESH_METHODS | tensors.TUPLE_METHODS | {"to", "cpu", "cuda"}
+)
+
+
+def forwards_behind(value: ast.expr, ctx: Context, depth: int) -> Iterator[ast.Call]:
+    """The forwards that a value is made from: by attributes, items, methods, arithmetic and names."""
+    if depth == 0:
+        return
+    if isinstance(value, ast.Call):
+        if is_model_call(value, ctx):
+            yield value
+        elif isinstance(value.func, ast.Attribute):
+            yield from forwards_behind(value.func.value, ctx, depth)
+    elif isinstance(value, (ast.Attribute, ast.Subscript)):
+        yield from forwards_behind(value.value, ctx, depth)
+    elif isinstance(value, ast.BinOp):
+        yield from forwards_behind(value.left, ctx, depth - 1)
+        yield from forwards_behind(value.right, ctx, depth - 1)
+    elif isinstance(value, ast.Name):
+        made = ctx.inference.flow.definitions(value)
+        if len(made) == 1 and isinstance(made[0].node, ast.Assign) and made[0].value is not None:
+            yield from forwards_behind(made[0].value, ctx, depth - 1)
+
+
+def forwards_read(value: ast.expr, ctx: Context, depth: int) -> Iterator[ast.Call]:
+    """As `forwards_behind`, also through functions of torch and losses, by all that they are given."""
+    if depth == 0:
+        return
+    if isinstance(value, ast.Call):
+        if is_model_call(value, ctx):
+            yield value
+        elif computes(value, ctx):
+            for argument in value.args:
+                yield from forwards_read(argument, ctx, depth - 1)
+        elif isinstance(value.func, ast.Attribute):
+            yield from forwards_read(value.func.value, ctx, depth)
+    elif isinstance(value, (ast.Attribute, ast.Subscript)):
+        yield from forwards_read(value.value, ctx, depth)
+    elif isinstance(value, ast.BinOp):
+        yield from forwards_read(value.left, ctx, depth - 1)
+        yield from forwards_read(value.right, ctx, depth - 1)
+    elif isinstance(value, ast.Name):
+        made = ctx.inference.flow.definitions(value)
+        if len(made) == 1 and isinstance(made[0].node, ast.Assign) and made[0].value is not None:
+            yield from forwards_read(made[0].value, ctx, depth - 1)
+
+
+def computes(call: ast.Call, ctx: Context) -> bool:
+    """Whether a call makes its result from the tensors it is given: a function of torch, or a loss."""
+    if is_loss_function(call.func, ctx):
+        return True
+    target = ctx.target(call.func) or ""
+    if target.startswith("torch.") and target.rpartition(".")[2] in _WITH_PLACES:
+        return True
+    return target in tensors.FUNCTIONS | tensors.TUPLE_FUNCTIONS or target.startswith("torch.nn.functional.")
+
+
+def learns(node: ast.Call, ctx: Context) -> bool:
+    """Whether what runs may hold parameters: no layer of torch that has none."""
+    qualified = ctx.kind(node.func).qualified
+    if _WITHOUT_PARAMETERS.search(qualified):
+        return False
+    return not qualified.startswith("torch.nn.") or bool(_PARAMETERS.match(qualified.rpartition(".")[2]))
+
+
+def has_no_graph(node: ast.Call, ctx: Context) -> bool:
+    """Whether no graph is recorded here, or one that hooks may want."""
+    if ctx.grad_off(node) or _switches_itself(node, ctx) or _is_frozen(_model(node), ctx):
+        return True
+    if ctx.mentions("register_forward_hook", "register_module_forward_hook", "inference_mode", "set_grad_enabled"):
+        return True
+    around, function = ctx.tree.class_of(node), ctx.tree.function_of(node)
+    if around is not None and any(name_of_whole(base) == "Function" for base in around.bases):
+        return True  # `torch.autograd.Function` runs with gradients off
+    if _switches_process(ctx):
+        return True
+    if function is None:
+        return False
+    return any(_OFF.search(ctx.text(decorator)) for decorator in function.decorator_list)
+
+
+def _switches_itself(node: ast.Call, ctx: Context) -> bool:
+    """Whether a method of the project with this name, or the forward of this class, gives a result without a graph."""
+    kind = ctx.kind(node.func)
+    method = callee_name(node) if callee_name(node) in FORWARD_METHODS else "forward"
+    for path, summary in ctx.program.summaries.items():
+        if method == "forward" and path != kind.path:
+            continue
+        for name, facts in summary.functions.items():
+            own = name == f"{kind.qualified}.forward" if method == "forward" else facts.name == method
+            if own and (
+                any(_OFF.search(str(decorator)) for decorator in facts.decorators)
+                or any(context.kind == "no_grad" for context in facts.contexts)
+                or any("detach" in str(value) for value in facts.returns)
+            ):
+                return True
+    return False
+
+
+def _is_frozen(model: str, ctx: Context) -> bool:
+    """Whether this file takes the gradients away from the parameters of what has this name."""
+    if not ctx.mentions("requires_grad", "requires_grad_", "freeze"):
+        return False
+    for part in ast.walk(ctx.tree.module):
+        if isinstance(part, ast.For) and any(_sets_requires_grad(inner) for inner in ast.walk(part)):
+            if model in set(names_in(part.iter)):
+                return True
+        if isinstance(part, ast.Call) and callee_name(part) in ("requires_grad_", "freeze", "freeze_params"):
+            if model in set(names_in(part)):
+                return True
+    return False
+
+
+def _sets_requires_grad(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return callee_name(node) == "requires_grad_"
+    return isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store)
+
+
+def _model(node: ast.Call) -> str:
+    """`teacher` for `teacher(x)`, `self.teacher(x)` and `teacher.encode(x)`."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr in FORWARD_METHODS:
+        return name_of_whole(node.func.value)
+    return name_of_whole(node.func)
+
+
+def _switches_process(ctx: Context) -> bool:
+    """Whether another file switches gradients off for whatever it calls: `torch.set_grad_enabled(False)`."""
+    off = ("const", "bool", False)
+    return ctx.program.mentions(("set_grad_enabled",)) and any(
+        isinstance(call.func, str) and call.func.endswith("set_grad_enabled") and call.args == (off,)
+        for summary in ctx.program.summaries.values()
+        for facts in summary.functions.values()
+        for call in facts.calls
+    )
+
+
+class Followed:
+    """Follows a forward's result to all places where it is read.
+
+    `by_value` says that reading the values counts as an end as well, and what is made from several forwards is
+    followed further. `detached` tells whether a `detach` was met.
+    """
+
+    def __init__(self, ctx: Context, *, by_value: bool = False) -> None:
+        self.ctx = ctx
+        self.by_value = by_value
+        self.detached = False
+        self.readers = _VALUE_READERS if by_value else _READERS
+        self.reading = _VALUE_READING if by_value else _READING
+        self.builtins = _VALUE_BUILTINS if by_value else _BUILTINS
+
+    def ends(self, value: ast.expr, depth: int) -> bool:
+        """Whether every way of a value ends where no gradient flows on."""
+        if depth == 0:
+            return False
+        parent = self.ctx.tree.parent(value)
+        match parent:
+            case ast.Attribute():
+                return self._ends_at_attribute(parent, depth)
+            case ast.Subscript() if parent.value is value:
+                return self._takes_places(parent) or self.ends(parent, depth)
+            case ast.Compare():
+                return True
+            case ast.BinOp() | ast.UnaryOp() | ast.IfExp():
+                return self.ends(parent, depth)
+            case ast.Call() | ast.keyword():
+                return self._ends_at_call(parent, depth)
+            case ast.Assign() if len(parent.targets) == 1:
+                return self._ends_at_target(parent.targets[0], depth, value)
+            case ast.FormattedValue():
+                return self.by_value
+            case _:
+                return False
+
+    def _takes_places(self, item: ast.Subscript) -> bool:
+        """`logits.max(1)[1]`"""
+        index = item.slice
+        return (
+            self.by_value
+            and isinstance(item.value, ast.Call)
+            and callee_name(item.value) in _WITH_PLACES
+            and isinstance(index, ast.Constant)
+            and index.value == 1
+        )
+
+    def _ends_at_attribute(self, node: ast.Attribute, depth: int) -> bool:
+        if node.attr in _READ_ATTRIBUTES or (self.by_value and node.attr in ("data", "indices")):
+            return True
+        call = self.ctx.tree.parent(node)
+        if not isinstance(call, ast.Call) or call.func is not node:
+            return self.ends(node, depth)
+        if node.attr in _DETACHERS:
+            self.detached = True
+            return True
+        if node.attr in self.readers:
+            return True
+        carries = node.attr in _CARRIERS or (self.by_value and node.attr in _WITH_PLACES)
+        return carries and self.ends(call, depth)
+
+    def _ends_at_call(self, node: ast.Call | ast.keyword, depth: int) -> bool:
+        call = self.ctx.tree.parent(node) if isinstance(node, ast.keyword) else node
+        assert isinstance(call, ast.Call)
+        if self.ctx.grad_off(call):
+            return True
+        if isinstance(call.func, ast.Name) and call.func.id in self.builtins:
+            return True
+        if self.by_value and (is_model_call(call, self.ctx) or is_loss_function(call.func, self.ctx)):
+            return self.ends(call, depth - 1)
+        target = self.ctx.target(call.func) or ""
+        if not target.startswith("torch."):
+            return False
+        if target.rpartition(".")[2] in self.reading:
+            return True
+        if not self.by_value and target.rpartition(".")[2] in _WITH_PLACES:
+            return False
+        return computes(call, self.ctx) and self.ends(call, depth)
+
+    def _ends_at_target(self, target: ast.expr, depth: int, value: ast.expr) -> bool:
+        names = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+        if self.by_value and len(names) == 2 and isinstance(value, ast.Call) and callee_name(value) in _WITH_PLACES:
+            names = names[:1]
+        flow, found = self.ctx.inference.flow, len(names) < 2 and isinstance(target, (ast.Tuple, ast.List))
+        for name in names:
+            if not isinstance(name, ast.Name) or self._is_changed(name):
+                return False
+            made = flow.definition_at(name)
+            uses = flow.uses_of(made) if made is not None else []
+            for use in uses:
+                found = True
+                if self.ctx.grad_off(use):
+                    continue
+                if not self.ends(use, depth - 1):
+                    return False
+        return found
+
+    def _is_changed(self, name: ast.Name) -> bool:
+        """Whether `loss /= n` makes more of a value, which is no use of its own."""
+        return any(
+            isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name) and part.target.id == name.id
+            for part in ast.walk(self.ctx.tree.function_of(name) or self.ctx.tree.module)
+        )
