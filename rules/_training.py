@@ -93,6 +93,17 @@ def identifiers_near(node: ast.AST, ctx: Context) -> Iterator[str]:
             yield from _identifiers(scope, ctx.program)
 
 
+def identifiers_below(node: ast.AST, ctx: Context) -> Iterator[str]:
+    """Identifiers of the functions that the loop's function runs."""
+    seen, waiting = set[Scope](), [ctx.scope(node)]
+    while waiting and len(seen) < _REACH:
+        current = waiting.pop(0)
+        if current not in seen:
+            seen.add(current)
+            yield from _identifiers(current, ctx.program)
+            waiting += [edge.callee for edge in ctx.program.graph.outgoing.get(current, ())]
+
+
 def _identifiers(scope: Scope, program: Program) -> Iterator[str]:
     facts = program.function(scope)
     summary = program.summaries[scope.path]

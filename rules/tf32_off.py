@@ -22,7 +22,14 @@ from perflint.api import (
     precision,
 )
 
-from ._training import identifiers_near, is_about_agents, is_training_loop, shares_on_the_host, trains_one_layer
+from ._training import (
+    identifiers_below,
+    identifiers_near,
+    is_about_agents,
+    is_training_loop,
+    shares_on_the_host,
+    trains_one_layer,
+)
 
 _CONVOLVES = re.compile(
     r"^(?:Lazy)?Conv(?:Transpose)?[123]d$|^conv(?:_transpose)?[123]d$|resnet|resnext|vgg|densenet|inception|unet$",
@@ -72,7 +79,9 @@ class Tf32Off(Rule):
         names = set(identifiers_near(node, ctx))
         if not names & precision.ACCELERATORS or names & _SILENT:
             return
-        if any(word in name.lower() for name in names for word in ("mixed_precision", "autocast")):
+        if any("mixed_precision" in name.lower() for name in names):
+            return
+        if any("autocast" in name.lower() for name in identifiers_below(node, ctx)):
             return
         # A function of the project's own by that name says nothing of what it makes.
         names -= {facts.name for facts in ctx.summary.functions.values()} & precision.PRODUCTS
