@@ -11,7 +11,14 @@ from perflint.api import Context, Tag, callee_name
 
 from ._asking import is_asked, leaves, tests
 from ._loops import names_in
-from ._waits import READ_NAMES, certainty_on_device, device_read, is_exceptional, works_on_host
+from ._waits import (
+    READ_NAMES,
+    certainty_on_device,
+    device_read,
+    is_exceptional,
+    is_unknown_in_step,
+    works_on_host,
+)
 
 _PAIRING = ("enumerate", "zip", "reversed", "tqdm")
 #: Arguments of a `range` whose turns are one apart.
@@ -134,4 +141,11 @@ def _asking(node: ast.AST) -> Iterator[tuple[ast.expr, Callable[[ast.expr, Conte
 
 
 def _reads(node: ast.expr, ctx: Context) -> bool:
-    return device_read(node, ctx) is not None
+    if device_read(node, ctx) is not None:
+        return True
+    # An element of the tensor that the loop goes through is where that is, and nobody loops over the host's so.
+    if not isinstance(node, ast.Call) or callee_name(node) != "item" or not isinstance(node.func, ast.Attribute):
+        return False
+    value = node.func.value
+    is_plain = isinstance(value, (ast.Name, ast.Subscript))
+    return is_plain and is_unknown_in_step(value, ctx.kind(value), ctx, also=(Tag.TENSOR,))

@@ -124,16 +124,16 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) ->
         certainty = None if kind.certainty is Confidence.LOW else Confidence.MEDIUM
     if certainty is None and name == "item" and _may_be_on_device(kind) and _is_loss(value, ctx):
         certainty = Confidence.MEDIUM
-    if certainty is None and name in ("item", "tolist") and _is_unknown_in_step(value, kind, ctx):
+    if certainty is None and name in ("item", "tolist") and is_unknown_in_step(value, kind, ctx):
         certainty = Confidence.MEDIUM
     return None if certainty is None else Read(value, certainty)
 
 
-def _is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context) -> bool:
+def is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context, also: tuple[Tag, ...] = ()) -> bool:
     """Whether nothing is known of what is read in a forward or a step, and nothing speaks for the host: no numpy,
     lengths or tokenizers in it, and a program, or for a step a file, that means to use an accelerator.
     """
-    if (kind.known and kind.tag is not Tag.OUTPUT) or kind.place is not Place.UNKNOWN:
+    if (kind.known and kind.tag not in (Tag.OUTPUT, *also)) or kind.place is not Place.UNKNOWN:
         return False
     if not (in_forward(value, ctx) or (ctx.role(value) in _STEP_ROLES and _means_accelerator(value, ctx))):
         return False
