@@ -115,7 +115,7 @@ class GradInEvaluation(Rule):
         ctx.tree.link_all()
         body = ctx.tree.module.body
         calls = [part for statement in body for part in ctx.walk(statement) if evaluated(part)]
-        if min(calls, key=lambda call: call.lineno) is node:  # type: ignore[attr-defined]
+        if calls and min(calls, key=lambda call: call.lineno) is node:  # type: ignore[attr-defined]
             yield from self._passes(body, ctx)
 
     def _read(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:

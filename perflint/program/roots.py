@@ -365,8 +365,10 @@ class RootFinder:
 
     def _named_steps(self) -> None:
         """`train_step`, `eval_batch`: one batch, by the name alone; not where it goes through batches itself, or
-        makes what it trains.
+        makes what it trains. A program that goes through batches anywhere calls its steps there, or none.
         """
+        if any(loop.role in ("train", "batches") for loop in self.loops.values()):
+            return
         for path, summary in self.resolver.summaries.items():
             for qualname, facts in summary.functions.items():
                 if facts.name not in TRAIN_STEPS and facts.name not in EVAL_STEPS:
