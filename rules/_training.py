@@ -94,13 +94,15 @@ def identifiers_near(node: ast.AST, ctx: Context) -> Iterator[str]:
 
 
 def identifiers_below(node: ast.AST, ctx: Context) -> Iterator[str]:
-    """Identifiers of the functions that the loop's function runs."""
-    seen, waiting = set[Scope](), [ctx.scope(node)]
+    """Identifiers of the functions that the loop's function runs, without its own."""
+    own = ctx.scope(node)
+    seen, waiting = set[Scope](), [own]
     while waiting and len(seen) < _REACH:
         current = waiting.pop(0)
         if current not in seen:
             seen.add(current)
-            yield from _identifiers(current, ctx.program)
+            if current != own:
+                yield from _identifiers(current, ctx.program)
             waiting += [edge.callee for edge in ctx.program.graph.outgoing.get(current, ())]
 
 

@@ -81,7 +81,8 @@ class Tf32Off(Rule):
             return
         if any("mixed_precision" in name.lower() for name in names):
             return
-        if any("autocast" in name.lower() for name in identifiers_below(node, ctx)):
+        # By a name of its own, as `amp_autocast`, it is handed over, and may be no more than `nullcontext`.
+        if "autocast" in identifiers_below(node, ctx):
             return
         # A function of the project's own by that name says nothing of what it makes.
         names -= {facts.name for facts in ctx.summary.functions.values()} & precision.PRODUCTS
