@@ -20,6 +20,7 @@ from perflint.kinds import attributes, library, operations, promises
 from perflint.kinds.arguments import Arguments
 from perflint.kinds.calls import Calls
 from perflint.kinds.classes import Classes
+from perflint.kinds.filling import Filling, is_empty_dict
 from perflint.kinds.frames import Frame
 from perflint.kinds.guard import Guard
 from perflint.kinds.kind import (
@@ -48,9 +49,6 @@ _EXECUTES = re.compile(r"^\s*exec\(|\bglobals\(\)", re.MULTILINE)
 _Node = TypeVar("_Node", ast.expr, Definition)
 #: Attributes that are the same of whatever has them, so that nobody need know what that is.
 _OF_WHATEVER = {"shape": SHAPE, "dtype": DTYPE, "ndim": NUMBER}
-#: Methods that put something into a list, or take the order that its items came in.
-_FILLS_LIST = frozenset({"append", "extend", "insert"})
-_MOST_APPENDS = 4
 #: Comparisons that give a bool of the host for whatever they compare.
 _HOST_ANSWERS = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 
@@ -65,6 +63,7 @@ class Inference:
         self.program = program or program_of(self.path, tree.module, tree.source.lines)
         self.guard = Guard()
         self.narrowing = Narrowing(self.tree, self.flow, self.eval)
+        self.filling = Filling(self)
         self.values = Values(self)
         self.classes = Classes(self, self.values)
         self.parameters = Parameters(self, self.classes, self.values)
@@ -75,7 +74,15 @@ class Inference:
         """Let go of all that was worked out. The parts know each other, so nothing would be freed without the garbage
         collector, which has to look at everything to find it.
         """
-        for part in (self.classes, self.parameters, self.narrowing, self.values, self.calls.defaults, self.calls):
+        for part in (
+            self.classes,
+            self.parameters,
+            self.narrowing,
+            self.filling,
+            self.values,
+            self.calls.defaults,
+            self.calls,
+        ):
             vars(part).clear()
         vars(self).clear()
 
@@ -225,10 +232,10 @@ class Inference:
         if found.device is Device.CUDA and found.tag in (Tag.STRING, Tag.DEVICE) and self._overridable(definitions):
             found = found.but(device=Device.MAYBE)
         if found.tag is Tag.SEQUENCE and len(definitions) == 1:
-            found = self._with_appended(definitions[0], found, frame)
+            found = self.filling.with_appended(definitions[0], found, frame)
         if found.tag in (Tag.BATCH, Tag.MAPPING, Tag.SEQUENCE) or _may_be_mapping(found):
-            empty = len(definitions) == 1 and _is_empty_dict(definitions[0])
-            found = self._with_new_items(node, found, frame, empty=empty)
+            empty = len(definitions) == 1 and is_empty_dict(definitions[0])
+            found = self.filling.with_new_items(node, found, frame, empty=empty)
         return self.narrowing.narrow(node, found, frame)
 
     def _free(self, node: ast.Name) -> Kind:
@@ -353,57 +360,6 @@ class Inference:
             return entered if not entered.path else UNKNOWN
         return UNKNOWN
 
-    def _with_appended(self, definition: Definition, kind: Kind, frame: Frame | None) -> Kind:
-        """`rows = []` holds what `rows.append(...)` puts there, where nothing else in sight fills it."""
-        value = definition.value
-        if not isinstance(value, ast.List) or value.elts or definition.path:
-            return kind
-        added: list[ast.expr] = []
-        for use in self.flow.uses_of(definition):
-            method = self.tree.parent(use)
-            if not isinstance(method, ast.Attribute) or method.attr not in _FILLS_LIST:
-                continue
-            call = self.tree.parent(method)
-            if method.attr != "append" or not isinstance(call, ast.Call) or len(call.args) != 1:
-                return kind
-            added.append(call.args[0])
-        if not added or len(added) > _MOST_APPENDS:
-            return kind
-        made = join(self.eval(item, frame) for item in added)
-        if not made.known:
-            return kind
-        made = promises.kept(made, kind.element or UNKNOWN).but(fresh=False)
-        return kind.but(element=made.at_most(Confidence.MEDIUM), qualified="")
-
-    def _with_new_items(self, node: ast.Name, kind: Kind, frame: Frame | None, *, empty: bool) -> Kind:
-        """`for k in batch: batch[k] = batch[k].to(device)` moves the whole batch. What was `empty` holds no more."""
-        stores, through = self.flow.item_stores(node)
-        if not stores or (through and not empty):
-            return kind
-        if kind.tag is Tag.TENSOR:
-            if not all(self._goes_through_keys(item, node.id) for item in stores):
-                return kind
-            kind = kind.but(tag=Tag.BATCH)
-        made = join(self.definition_kind(item, frame) for item in stores)
-        if not made.known:
-            return kind
-        if kind.tag is Tag.BATCH:
-            return kind.but(place=made.place, device=made.device, pinned=made.pinned, items=(), how=made.how)
-        if empty:
-            made = promises.kept(made, kind.element or UNKNOWN).at_most(Confidence.MEDIUM)
-        return kind.but(element=made, items=())
-
-    def _goes_through_keys(self, store: Definition, name: str) -> bool:
-        """`for k, v in batch.items(): batch[k] = …`: what is taken for a tensor out of a loader is a mapping."""
-        loops = (outer for outer in self.tree.ancestors(store.node) if isinstance(outer, (ast.For, ast.AsyncFor)))
-        return any(
-            isinstance(loop.iter, ast.Call)
-            and isinstance(loop.iter.func, ast.Attribute)
-            and loop.iter.func.attr in ("items", "keys")
-            and key_of(loop.iter.func.value) == name
-            for loop in loops
-        )
-
     # Symbols.
 
     def of_refs(self, refs: Refs) -> Kind:
@@ -519,10 +475,6 @@ def _is_with_none(node: ast.Compare) -> bool:
     """`cache == None`, which even a tensor answers by a plain False."""
     values = (node.left, *node.comparators)
     return len(values) == 2 and any(isinstance(item, ast.Constant) and item.value is None for item in values)
-
-
-def _is_empty_dict(definition: Definition) -> bool:
-    return isinstance(definition.value, ast.Dict) and not definition.value.keys and not definition.path
 
 
 def _may_be_mapping(kind: Kind) -> bool:
