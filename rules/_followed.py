@@ -39,47 +39,30 @@ _CARRIERS = (
 )
 
 
-def forwards_behind(value: ast.expr, ctx: Context, depth: int) -> Iterator[ast.Call]:
-    """The forwards that a value is made from: by attributes, items, methods, arithmetic and names."""
+def forwards_behind(value: ast.expr, ctx: Context, depth: int, *, computed: bool = False) -> Iterator[ast.Call]:
+    """The forwards that a value is made from: by attributes, items, methods, arithmetic and names; what is `computed`
+    by functions of torch and losses, by all that they are given, too.
+    """
     if depth == 0:
         return
+    parts: list[ast.expr] = []
     if isinstance(value, ast.Call):
         if is_model_call(value, ctx):
             yield value
+        elif computed and computes(value, ctx):
+            parts = value.args
         elif isinstance(value.func, ast.Attribute):
-            yield from forwards_behind(value.func.value, ctx, depth)
+            yield from forwards_behind(value.func.value, ctx, depth, computed=computed)
     elif isinstance(value, (ast.Attribute, ast.Subscript)):
-        yield from forwards_behind(value.value, ctx, depth)
+        yield from forwards_behind(value.value, ctx, depth, computed=computed)
     elif isinstance(value, ast.BinOp):
-        yield from forwards_behind(value.left, ctx, depth - 1)
-        yield from forwards_behind(value.right, ctx, depth - 1)
+        parts = [value.left, value.right]
     elif isinstance(value, ast.Name):
         made = ctx.inference.flow.definitions(value)
         if len(made) == 1 and isinstance(made[0].node, ast.Assign) and made[0].value is not None:
-            yield from forwards_behind(made[0].value, ctx, depth - 1)
-
-
-def forwards_read(value: ast.expr, ctx: Context, depth: int) -> Iterator[ast.Call]:
-    """As `forwards_behind`, also through functions of torch and losses, by all that they are given."""
-    if depth == 0:
-        return
-    if isinstance(value, ast.Call):
-        if is_model_call(value, ctx):
-            yield value
-        elif computes(value, ctx):
-            for argument in value.args:
-                yield from forwards_read(argument, ctx, depth - 1)
-        elif isinstance(value.func, ast.Attribute):
-            yield from forwards_read(value.func.value, ctx, depth)
-    elif isinstance(value, (ast.Attribute, ast.Subscript)):
-        yield from forwards_read(value.value, ctx, depth)
-    elif isinstance(value, ast.BinOp):
-        yield from forwards_read(value.left, ctx, depth - 1)
-        yield from forwards_read(value.right, ctx, depth - 1)
-    elif isinstance(value, ast.Name):
-        made = ctx.inference.flow.definitions(value)
-        if len(made) == 1 and isinstance(made[0].node, ast.Assign) and made[0].value is not None:
-            yield from forwards_read(made[0].value, ctx, depth - 1)
+            parts = [made[0].value]
+    for part in parts:
+        yield from forwards_behind(part, ctx, depth - 1, computed=computed)
 
 
 def computes(call: ast.Call, ctx: Context) -> bool:

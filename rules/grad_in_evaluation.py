@@ -23,7 +23,7 @@ from perflint.api import (
 )
 
 from ._evaluating import evaluated, evaluating_forwards, evaluating_passes, model_name
-from ._followed import Followed, forwards_read, has_no_graph, learns
+from ._followed import Followed, forwards_behind, has_no_graph, learns
 from ._gradients import asks_for_gradients, is_loss_function, is_model_call, name_of_whole
 
 _EVALUATION = re.compile(
@@ -215,9 +215,9 @@ def _is_looked_at(forward: ast.Call, ctx: Context) -> bool:
 def _forwards_of(node: ast.Call, ctx: Context) -> Iterator[ast.Call]:
     """The forwards behind `x.argmax()` and `torch.argmax(x)`."""
     if ctx.target(node.func) == f"torch.{callee_name(node)}":
-        yield from forwards_read(node.args[0], ctx, _DEPTH) if node.args else ()
+        yield from forwards_behind(node.args[0], ctx, _DEPTH, computed=True) if node.args else ()
     elif isinstance(node.func, ast.Attribute):
-        yield from forwards_read(node.func.value, ctx, _DEPTH)
+        yield from forwards_behind(node.func.value, ctx, _DEPTH, computed=True)
 
 
 def _forward_with_gradients(parts: list[ast.AST], models: set[str], ctx: Context) -> ast.Call | None:
