@@ -24,7 +24,7 @@ from perflint.api import (
 
 from ._gradients import is_model_call
 from ._transfers import only_converts
-from ._ways import is_unused_way
+from ._unused_arguments import is_unused_way
 
 #: Methods that copy values to the host, and the functions that read those of their arguments.
 READ_METHODS = ("item", "tolist", "cpu", "to")

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, callee_name, is_test, walk
 
-from ._behind import Behind, forward_behind, is_changed, runs_every_turn
 from ._forwards import FORWARD_METHODS, arguments, is_forward, is_method_of_values, is_pure
+from ._helper_forwards import Behind, forward_behind, is_changed, runs_every_turn
 from ._loops import is_forever, is_timing, names_in, starts_afresh, trains_inside
 
 _SWITCHES = frozenset(

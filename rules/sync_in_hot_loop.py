@@ -12,9 +12,8 @@ from ._forwards import is_forward
 from ._gradients import is_model_call
 from ._guarded import used_under_guard
 from ._memory import is_load_shedding
-from ._outcomes import goes_to_replay, is_choice, is_finished_text
 from ._printing import formatter_around
-from ._repeated import read_after, read_before
+from ._read_twice import read_after, read_before
 from ._transfers import goes_back
 from ._waits import (
     READ_NAMES,
@@ -26,6 +25,7 @@ from ._waits import (
     region_of,
     works_on_host,
 )
+from ._wanted_on_host import goes_to_replay, is_choice, is_finished_text
 
 #: Functions that make texts, and what limits how many tokens they make.
 _DECODES = re.compile(r"generat|decode|translat|sample|beam|search")
