@@ -29,7 +29,7 @@ class Reuse:
         self.cache = cache
         self.program = program
         self.texts = texts
-        self.digests = Digests(program)
+        self.digests = Digests(program, texts)
         self._basis = basis
 
     def known(self, files: Iterable[FoundFile]) -> dict[str, Report]:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Context, callee_name, tensors
+from perflint.api import Context, Scope, callee_name, tensors
 
 from ._forwards import FORWARD_METHODS
 from ._gradients import is_loss_function, is_model_call, name_of_whole
@@ -92,7 +92,7 @@ def has_no_graph(node: ast.Call, ctx: Context) -> bool:
     around, function = ctx.tree.class_of(node), ctx.tree.function_of(node)
     if around is not None and any(name_of_whole(base) == "Function" for base in around.bases):
         return True  # `torch.autograd.Function` runs with gradients off
-    if _switches_process(ctx):
+    if ctx.program.switches_gradients:
         return True
     if function is None:
         return False
@@ -102,18 +102,21 @@ def has_no_graph(node: ast.Call, ctx: Context) -> bool:
 def _switches_itself(node: ast.Call, ctx: Context) -> bool:
     """Whether a method of the project with this name, or the forward of this class, gives a result without a graph."""
     kind = ctx.kind(node.func)
-    method = callee_name(node) if callee_name(node) in FORWARD_METHODS else "forward"
-    for path, summary in ctx.program.summaries.items():
-        if method == "forward" and path != kind.path:
-            continue
-        for name, facts in summary.functions.items():
-            own = name == f"{kind.qualified}.forward" if method == "forward" else facts.name == method
-            if own and (
-                any(_OFF.search(str(decorator)) for decorator in facts.decorators)
-                or any(context.kind == "no_grad" for context in facts.contexts)
-                or any("detach" in str(value) for value in facts.returns)
-            ):
-                return True
+    method = callee_name(node)
+    if method in FORWARD_METHODS and method != "forward":
+        scopes = ctx.program.named(method)
+    else:
+        own = Scope(kind.path, f"{kind.qualified}.forward")
+        is_there = own.path in ctx.program.summaries and own.function in ctx.program.summaries[own.path].functions
+        scopes = (own,) if is_there else ()
+    for scope in scopes:
+        facts = ctx.program.function(scope)
+        if (
+            any(_OFF.search(str(decorator)) for decorator in facts.decorators)
+            or any(context.kind == "no_grad" for context in facts.contexts)
+            or any("detach" in str(value) for value in facts.returns)
+        ):
+            return True
     return False
 
 
@@ -142,17 +145,6 @@ def _model(node: ast.Call) -> str:
     if isinstance(node.func, ast.Attribute) and node.func.attr in FORWARD_METHODS:
         return name_of_whole(node.func.value)
     return name_of_whole(node.func)
-
-
-def _switches_process(ctx: Context) -> bool:
-    """Whether another file switches gradients off for whatever it calls: `torch.set_grad_enabled(False)`."""
-    off = ("const", "bool", False)
-    return ctx.program.mentions(("set_grad_enabled",)) and any(
-        isinstance(call.func, str) and call.func.endswith("set_grad_enabled") and call.args == (off,)
-        for summary in ctx.program.summaries.values()
-        for facts in summary.functions.values()
-        for call in facts.calls
-    )
 
 
 class Followed:

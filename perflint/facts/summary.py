@@ -19,7 +19,6 @@ Values are written in a small notation (`Value`), just rich enough to follow nam
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -246,10 +245,25 @@ def _fields(item: Any) -> dict[str, Any]:
 
 
 def _tuples(value: Any, once: Once | None) -> Any:
+    if once is not None:
+        return _shared(value, once)
+    return _plain(value) if type(value) is list else value
+
+
+def _plain(items: list[Any]) -> tuple[Any, ...]:
+    # Most items are no lists: asking here saves a call for each of them.
+    return tuple([_plain(item) if type(item) is list else item for item in items])
+
+
+def _parts(items: list[Any], once: Once) -> tuple[Any, ...]:
+    return tuple([_shared(item, once) for item in items])
+
+
+def _shared(value: Any, once: Once) -> Any:
     if isinstance(value, list):
-        value = tuple([_tuples(item, once) for item in value])
+        value = _parts(value, once)
     # Not numbers: to a table, 1 and True are one.
-    return once(value, value) if once is not None and isinstance(value, (str, tuple)) else value
+    return once(value, value) if isinstance(value, (str, tuple)) else value
 
 
 def _table(data: dict[str, Any], once: Once | None) -> dict[str, Any]:
@@ -257,7 +271,7 @@ def _table(data: dict[str, Any], once: Once | None) -> dict[str, Any]:
 
 
 _TABLES = frozenset({"binds", "annotations", "attributes"})
-_RECORDS: dict[str, Callable[..., Any]] = {
+_RECORDS: dict[str, type[Param | Context | LoopFacts | CallFacts | ReadFacts]] = {
     "params": Param,
     "contexts": Context,
     "loops": LoopFacts,
@@ -271,7 +285,8 @@ def _fields_of(data: dict[str, Any], once: Once | None) -> dict[str, Any]:
     for key, item in data.items():
         record = _RECORDS.get(key)
         if record is not None:
-            made[key] = tuple([record(*[_tuples(part, once) for part in parts]) for parts in item])
+            # Records are not shared, what they hold is.
+            made[key] = tuple([record._make(_plain(parts) if once is None else _parts(parts, once)) for parts in item])
         else:
             made[key] = _table(item, once) if key in _TABLES else _tuples(item, once)
     return made

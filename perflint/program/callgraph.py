@@ -62,6 +62,8 @@ class CallGraph:
         self._resolving: set[tuple[Scope, str]] = set()
         #: While edges are added: each scope once.
         self._scopes: dict[Scope, Scope] = {}
+        #: While the calls of one function are connected: what each callee that it names runs.
+        self._known: dict[Value, list[Scope] | None] = {}
         self._methods = _single_methods(resolver.summaries)
         #: Functions that give back one they define: `schedule(self.make_step())` runs what that gives.
         self._makers = {
@@ -80,14 +82,20 @@ class CallGraph:
             for qualname, facts in summary.functions.items():
                 scope = Scope(path, qualname)
                 scope = self._scopes.setdefault(scope, scope)
+                self._known.clear()
                 for index in range(len(facts.calls)):
                     if not self._connect(scope, facts, index, guess=False):
                         waiting.append((scope, facts, index))  # noqa: PERF401
         self.resolver.param_refs = self.passed
         self.resolver.forget()
+        last = None
         for scope, facts, index in waiting:
+            if scope is not last:
+                self._known.clear()
+                last = scope
             if not self._connect(scope, facts, index, guess=True):
                 self.unresolved[scope].append(facts.calls[index])
+        self._known.clear()
         self._connect_properties()
         self._scopes.clear()
 
@@ -158,7 +166,11 @@ class CallGraph:
 
     def _connect(self, scope: Scope, facts: FunctionFacts, index: int, *, guess: bool) -> bool:
         call = facts.calls[index]
-        found = self.targets(call, scope) if not self._is_foreign(call.func, scope, facts) else None
+        func = call.func
+        if func in self._known:
+            found = self._known[func]
+        else:
+            found = self._known[func] = None if self._is_foreign(func, scope, facts) else self.targets(call, scope)
         confidence = Confidence.HIGH
         external = found is None
         targets = found or []
@@ -209,6 +221,8 @@ class CallGraph:
                 ),
                 Confidence.HIGH,
             )
+        elif not targets:
+            return {}
         else:
             found = dict.fromkeys(
                 (item for target in targets for item in self._implementations(target)), Confidence.MEDIUM
@@ -295,6 +309,8 @@ class CallGraph:
 
     def _callbacks(self, call: CallFacts, scope: Scope, facts: FunctionFacts) -> list[Scope]:
         """Project functions handed to a library: it runs them about where it is called."""
+        if not (call.args or call.keywords):
+            return []
         if isinstance(call.func, str) and call.func.rpartition(".")[2] in _KEEPERS:
             return []
         found: list[Scope] = []

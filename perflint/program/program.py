@@ -136,6 +136,29 @@ class Program:
         return self.has_training or any(loop.heat >= Heat.STEP for loop in self.roots.loops.values())
 
     @cached_property
+    def switches_gradients(self) -> bool:
+        """Whether some code switches gradients off for whatever it calls: `torch.set_grad_enabled(False)`."""
+        off = ("const", "bool", False)
+        return self.mentions(("set_grad_enabled",)) and any(
+            isinstance(call.func, str) and call.func.endswith("set_grad_enabled") and call.args == (off,)
+            for summary in self.summaries.values()
+            for facts in summary.functions.values()
+            for call in facts.calls
+        )
+
+    def named(self, name: str) -> tuple[Scope, ...]:
+        """All functions of that name, methods among them, by path."""
+        return tuple(self._by_name.get(name, ()))
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Scope]]:
+        found: dict[str, list[Scope]] = {}
+        for path, summary in self.summaries.items():
+            for qualname, facts in summary.functions.items():
+                found.setdefault(facts.name, []).append(Scope(path, qualname))
+        return found
+
+    @cached_property
     def compiled(self) -> Mapping[Scope, Hop]:
         """Functions that `torch.compile` traces, each with the place where what holds it is compiled."""
         return compiled_scopes(self.resolver, self.graph)

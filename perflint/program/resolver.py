@@ -121,6 +121,12 @@ class Resolver:
         self.keep(memo, value, found, cuts)
         return found
 
+    def any_of(self, values: tuple[Value, ...], scope: Scope) -> Refs:
+        """What any of the values written in `scope` may be."""
+        if len(values) == 1:
+            return self.refs(values[0], scope)
+        return few(ref for value in values for ref in self.refs(value, scope))
+
     def cut(self) -> None:
         """Note that an answer was refused because it is being worked out: what is concluded now is not final."""
         self.cuts += 1
@@ -166,7 +172,7 @@ class Resolver:
             # `args.loader = DataLoader(...)` binds a dotted name of its own.
             values = binds.get(".".join([first, *rest[:size]]))
             if values:
-                return self._attributes(few(ref for value in values for ref in self.refs(value, scope)), rest[size:])
+                return self._attributes(self.any_of(values, scope), rest[size:])
         return self._attributes(self.name(first, scope), rest)
 
     def _attributes(self, refs: Refs, names: list[str]) -> Refs:
@@ -315,7 +321,7 @@ class Resolver:
                 if annotated:
                     return annotated
             if name in facts.binds:
-                return few(ref for value in facts.binds[name] for ref in self.refs(value, where))
+                return self.any_of(facts.binds[name], where)
             index = nesting.positions(facts).get(name)
             if index is not None:
                 return self._param(facts, index, where)
@@ -333,7 +339,7 @@ class Resolver:
             if annotated:
                 return annotated
         if name in facts.binds:
-            return few(ref for value in facts.binds[name] for ref in self.refs(value, module))
+            return self.any_of(facts.binds[name], module)
         if name in summary.imports:
             return self.imported(summary.imports[name], path)
         for star in summary.stars:
@@ -393,7 +399,7 @@ class Resolver:
             return found
         binds = summary.functions[MODULE].binds.get(name)
         if binds:
-            return few(ref for value in binds for ref in self.refs(value, Scope(path, MODULE)))
+            return self.any_of(binds, Scope(path, MODULE))
         if name in summary.imports:
             target = self.modules.absolute(summary.imports[name], path)
             if self.modules.find(target, path) == path:

@@ -92,15 +92,15 @@ def test_what_is_asked_in_a_way_of_its_own_depends_on_every_file(project: Path) 
         path: survey(ast.parse(text), text.splitlines()) for path, text in FILES.items() if path.endswith(".py")
     }
     program = Program(summaries)
-    asked = Asked(program, "train.py", Digests(program))
+    asked = Asked(program, "train.py", Digests(program, {}))
     own = asked.questions()
     assert asked.as_program.refs("main", Scope("train.py", MODULE)) == program.refs("main", Scope("train.py", MODULE))
     assert asked.as_program.modules is program.modules
     everything = asked.questions()
     changed = Program(summaries | {"ring_one.py": survey(ast.parse("x = 1"), ["x = 1"])})
-    assert still_holds(changed, Digests(changed), own)
-    assert still_holds(program, Digests(program), everything)
-    assert not still_holds(changed, Digests(changed), everything)
+    assert still_holds(changed, Digests(changed, {}), own)
+    assert still_holds(program, Digests(program, {}), everything)
+    assert not still_holds(changed, Digests(changed, {}), everything)
 
 
 def test_whole_tables_and_single_entries_are_questions(project: Path) -> None:
@@ -108,7 +108,7 @@ def test_whole_tables_and_single_entries_are_questions(project: Path) -> None:
         path: survey(ast.parse(text), text.splitlines()) for path, text in FILES.items() if path.endswith(".py")
     }
     program = Program(summaries)
-    asked = Asked(program, "train.py", Digests(program))
+    asked = Asked(program, "train.py", Digests(program, {}))
     seen = asked.as_program
     assert list(seen.roots.loops) == list(program.roots.loops)
     assert list(seen.summaries) == list(program.summaries)
@@ -120,4 +120,4 @@ def test_whole_tables_and_single_entries_are_questions(project: Path) -> None:
             assert seen.argument(edge, "x") == program.argument(edge, "x")
     noted = json.loads(json.dumps(asked.questions()))
     again = Program(summaries)
-    assert still_holds(again, Digests(again), noted)
+    assert still_holds(again, Digests(again, {}), noted)
