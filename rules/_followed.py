@@ -85,7 +85,7 @@ def learns(node: ast.Call, ctx: Context) -> bool:
 
 def has_no_graph(node: ast.Call, ctx: Context) -> bool:
     """Whether no graph is recorded here, or one that hooks may want."""
-    if ctx.grad_off(node) or _switches_itself(node, ctx) or _is_frozen(_model(node), ctx):
+    if ctx.grad_off(node) or _switches_itself(node, ctx) or _is_frozen(node, ctx):
         return True
     if ctx.mentions("register_forward_hook", "register_module_forward_hook", "inference_mode", "set_grad_enabled"):
         return True
@@ -120,18 +120,27 @@ def _switches_itself(node: ast.Call, ctx: Context) -> bool:
     return False
 
 
-def _is_frozen(model: str, ctx: Context) -> bool:
-    """Whether this file takes the gradients away from the parameters of what has this name."""
+def _is_frozen(node: ast.Call, ctx: Context) -> bool:
+    """Whether this file takes the gradients away from the parameters of what runs."""
+    model = _model(node)
     if not ctx.mentions("requires_grad", "requires_grad_", "freeze"):
         return False
     for part in ast.walk(ctx.tree.module):
         if isinstance(part, ast.For) and any(_sets_requires_grad(inner) for inner in ast.walk(part)):
-            if model in set(names_in(part.iter)):
+            if model in set(names_in(part.iter)) or _is_of_own_parameters(part, node, ctx):
                 return True
         if isinstance(part, ast.Call) and callee_name(part) in ("requires_grad_", "freeze", "freeze_params"):
             if model in set(names_in(part)):
                 return True
     return False
+
+
+def _is_of_own_parameters(loop: ast.For, node: ast.Call, ctx: Context) -> bool:
+    """Whether the constructor of the class around `node` goes through `self.parameters()`, those of its parts."""
+    function = ctx.tree.function_of(loop)
+    if function is None or function.name != "__init__" or ctx.text(loop.iter) != "self.parameters()":
+        return False
+    return ctx.text(node.func).startswith("self.") and ctx.tree.class_of(loop) is ctx.tree.class_of(node)
 
 
 def _sets_requires_grad(node: ast.AST) -> bool:

@@ -20,7 +20,8 @@ _CONVERTS = re.compile(r"(?:^|/)(?:convert|export|saver)_\w+\.py$")
 #: Between the phases of a program: memory is handed over, graphs are captured, weights go to another engine.
 _BETWEEN = re.compile(
     r"(?:^|_)(?:offload|onload|suspend|sleep|wake|swap|refit|reshard|capture|cuda_?graphs?|tear_?down|shut_?down|rerun|"
-    r"release(?!_(?:memory|cache|gpu|cuda|vram))|(?:prefetch|push|send|transfer)_(?:\w+_)?weights)(?:_|$)",
+    r"release(?!_(?:memory|cache|gpu|cuda|vram))|(?:prefetch|push|send|transfer)_(?:\w+_)?weights)(?:_|$)"
+    r"|^(?:stop|close|destroy)$",
     re.IGNORECASE,
 )
 #: What says how many of something there are.

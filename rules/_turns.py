@@ -26,7 +26,7 @@ _FIRST_AND_LAST = 2
 _SIZES = ("size", "shape")
 #: What packed sequences keep on the host, wherever their values are.
 _ALWAYS_ON_HOST = re.compile(r"(?:^|\.)batch_sizes$")
-_DECODES = re.compile(r"\bmax_(?:\w+_)?(?:len|length|tokens)\b")
+_DECODES = re.compile(r"\bmax_(?:(?:\w+_)?(?:len|length|tokens)\b|decod)")
 _WHOLE_ROWS = ("cpu", "to", "tolist")
 
 

@@ -49,7 +49,7 @@ _FOR_PEOPLE = re.compile(r"plot|visuali[sz]|draw|render|colou?r_?map|_cpu_?$", r
 _TRIES_OUT = re.compile(r"lr_?finder|find_(?:best_|optimal_)?lr|lr_range_test", re.IGNORECASE)
 #: Classes and folders of what writes files, and of what makes a model ready to leave the program.
 _WRITES = re.compile(r"(?:Saver|Writer|Exporter|Dumper)$")
-_LEAVES = re.compile(r"(?:^|/)(?:export|onnx|deploy|deployment)(?:er|ing)?(?:/|_|\.py$)", re.IGNORECASE)
+_LEAVES = re.compile(r"(?:^|/)_?(?:export|onnx|deploy|deployment)(?:er|ing)?(?:/|_|\.py$)", re.IGNORECASE)
 #: Calls on the way to a file: they run every so often, however the program says it.
 _KEEPS_FILES = re.compile(r"(?:^|[._])(?:save|saver|export)(?:_|$)|(?:preprocess|sharded|load)_\w*state_dict")
 #: What makes a kernel of the source of a function: nothing of it is Python when it runs.

@@ -17,6 +17,7 @@ from perflint.api import (
     Heat,
     Impact,
     Rule,
+    Scope,
     Tag,
     callee_name,
     is_test,
@@ -122,6 +123,8 @@ class GradInEvaluation(Rule):
         """Forwards behind a read of values, whose results are never used for more than that."""
         if ctx.heat(node) < Heat.STEP or ctx.grad_off(node):
             return
+        if ctx.role(node) == "forward" and _is_switched_off_by_some(ctx.scope(node), ctx):
+            return
         for forward in set(_forwards_of(node, ctx)):
             if ctx.heat(forward) < Heat.STEP or not learns(forward, ctx) or has_no_graph(forward, ctx):
                 continue
@@ -199,6 +202,19 @@ def _is_first(node: ast.Call, ctx: Context) -> bool:
         if isinstance(part, ast.Call) and is_model_call(part, ctx) and not ctx.grad_off(part)
     )
     return (node.lineno, node.col_offset) == min(forwards, default=(0, 0))
+
+
+def _is_switched_off_by_some(scope: Scope, ctx: Context) -> bool:
+    """Whether a way into a function has no gradients: a forward on another one, which nothing calls, is for users."""
+    seen, waiting = {scope}, [scope]
+    while waiting:
+        for edge in ctx.program.callers(waiting.pop()):
+            if ctx.program.grad_off(edge.caller, edge.context):
+                return True
+            if edge.caller not in seen:
+                seen.add(edge.caller)
+                waiting.append(edge.caller)
+    return False
 
 
 def _is_looked_at(forward: ast.Call, ctx: Context) -> bool:

@@ -17,7 +17,10 @@ from perflint.api import (
     Heat,
     Impact,
     Rule,
+    Tag,
+    callee_name,
     has_unpacking,
+    is_constant,
     is_test,
 )
 
@@ -36,6 +39,8 @@ _HANDFUL = re.compile(
     r"modalit(?:y|ies)|pad(?:s|ding)?|dummies)(?:_|$)",
     re.IGNORECASE,
 )
+#: What is given the sizes of its result, as a method or a function.
+_SHAPED = frozenset("reshape view ones zeros new_ones new_zeros".split())
 _KEYS = re.compile(r"^(?:k|key|name|kind)$")
 
 
@@ -54,8 +59,9 @@ class GrowingCat(Rule):
 
     When to leave it
     Where each turn reads the joined values (a key-value cache, decoding token by token, a running window), in loops
-    of a few turns, or over what there is a handful of (layers, devices, crops, groups), in tests and conversions of
-    checkpoints, and in cold code of files that do not use torch: perflint is silent where it sees any of these.
+    of a few turns, or over what there is a handful of (layers, devices, crops, groups), where a turn that runs a model
+    adds one number to each row, in tests and conversions of checkpoints, and in cold code of files that do not use
+    torch: perflint is silent where it sees any of these.
 
     Fix safety
     Unsafe: the parts live until they are joined, and parts that do not fit together fail only there. The value from
@@ -73,6 +79,8 @@ class GrowingCat(Rule):
             return
         loop = _growing_loop(grown, ctx)
         if loop is None or _goes_over_a_handful(loop) or _fills_up(grown, loop, ctx) or _is_trifling(node, ctx):
+            return
+        if all(_is_column(part) for part in grown.added) and _runs_a_model(loop, ctx):
             return
         reads = _reads(grown, loop, ctx)
         if reads is None:
@@ -167,6 +175,24 @@ def _goes_over_a_handful(loop: ast.stmt) -> bool:
 def _fills_up(grown: _Grown, loop: ast.stmt, ctx: Context) -> bool:
     """Whether each turn adds the same name again: a rest that is filled up, for which there is `expand`."""
     return all(isinstance(part, ast.Name) and ctx.inference.flow.is_invariant(part, loop) for part in grown.added)
+
+
+def _is_column(part: ast.expr) -> bool:
+    """One number for each row, by the sizes that are written: `done.reshape(n, 1)`, `torch.ones((n, 1))`."""
+    if isinstance(part, ast.UnaryOp):
+        part = part.operand
+    if not isinstance(part, ast.Call) or callee_name(part) not in _SHAPED or not part.args:
+        return False
+    sizes = part.args[0].elts if isinstance(part.args[0], (ast.Tuple, ast.List)) else part.args
+    return len(sizes) == 2 and is_constant(sizes[1], 1)
+
+
+def _runs_a_model(loop: ast.stmt, ctx: Context) -> bool:
+    """Whether a turn runs a module, or hands one to what does: beside that a column is copied in no time."""
+    return any(
+        isinstance(part, ast.Call) and any(ctx.kind(item).tag is Tag.MODULE for item in (part.func, *part.args))
+        for part in ctx.walk(loop)
+    )
 
 
 def _is_trifling(node: ast.AST, ctx: Context) -> bool:

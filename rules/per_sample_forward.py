@@ -148,7 +148,8 @@ def _candidates(node: ast.AST, ctx: Context) -> Iterator[tuple[ast.expr, ast.Cal
         for row in _rows(node, ctx):
             for call in takers(row, ctx):
                 if _is_model(call, ctx, sure=False) and ctx.kind(row.value).tag is Tag.TENSOR:
-                    yield row, call
+                    if not _is_of_module(row, ctx):
+                        yield row, call
         for part in ctx.walk(node):
             if isinstance(part, ast.Call) and name_of_whole(part.func) not in _TOKENIZERS and _is_tokenizer(part):
                 if ctx.loops(part)[:1] == [node]:
@@ -197,6 +198,16 @@ def _rows(loop: ast.For, ctx: Context) -> Iterator[ast.Subscript]:
     for part in ctx.walk(loop):
         if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load) and _is_one_row(part.slice, index):
             yield part
+
+
+def _is_of_module(row: ast.Subscript, ctx: Context) -> bool:
+    """Whether a row is one of a module's own tensors: the weights of one of its experts are no sample."""
+    owner: ast.expr = row.value
+    while isinstance(owner, (ast.Attribute, ast.Subscript, ast.Call)):
+        owner = owner.func if isinstance(owner, ast.Call) else owner.value
+        if ctx.kind(owner).tag is Tag.MODULE:
+            return True
+    return False
 
 
 def _is_one_row(item: ast.expr, index: str) -> bool:

@@ -35,6 +35,7 @@ _CONVOLVES = re.compile(
     r"^(?:Lazy)?Conv(?:Transpose)?[123]d$|^conv(?:_transpose)?[123]d$|resnet|resnext|vgg|densenet|inception|unet$",
     re.IGNORECASE,
 )
+_LAST_LAYERS = frozenset({"Linear", "LazyLinear"})
 _SILENT = precision.NEEDS_DIGITS | precision.TENSOR_CORES | precision.POLICIES | {"half"}
 
 
@@ -86,6 +87,7 @@ class Tf32Off(Rule):
             return
         # A function of the project's own by that name says nothing of what it makes.
         names -= {facts.name for facts in ctx.summary.functions.values()} & precision.PRODUCTS
+        names -= _own_factories(names, ctx)
         if (
             not _multiplies(names)
             or is_about_agents(node, ctx)
@@ -109,6 +111,15 @@ def _multiplies(names: set[str]) -> bool:
     if names & precision.PRODUCTS:
         return True
     return bool(names & precision.HEADS) and not any(_CONVOLVES.search(name) for name in names)
+
+
+def _own_factories(names: set[str], ctx: Context) -> set[str]:
+    """The makers of models that the program defines itself, in a program that multiplies nothing but last layers."""
+    own = {
+        facts.name for summary in ctx.program.summaries.values() for facts in summary.functions.values()
+    } & precision.PRODUCTS.intersection(names)
+    products = (precision.PRODUCTS | precision.HEADS) - own - _LAST_LAYERS
+    return set() if ctx.program.mentions(products) else own
 
 
 def _runs_a_model(node: ast.AST, ctx: Context) -> bool:

@@ -58,8 +58,9 @@ def _in_small_loops(facts: FunctionFacts, context: int) -> bool:
     return all(loop.kind == "comprehension" or is_literal(loop.iterable) for loop in loops)
 
 
-def _is_called(names: frozenset[str], call: CallFacts, _: Scope) -> bool:
-    return callee(call.func)[0] in names
+def _is_given_data(names: frozenset[str], call: CallFacts, _: Scope) -> bool:
+    """Whether one of the names is called with something: `platform.processor()` reads no text."""
+    return callee(call.func)[0] in names and bool(call.args or call.keywords)
 
 
 class RootFinder:
@@ -107,7 +108,7 @@ class RootFinder:
     def _text_reading_functions(self) -> set[Scope]:
         """Functions that turn texts into tokens and run a model on them, once for each time they are called."""
         tokenizing, running = (
-            self._holding(partial(_is_called, names), lambda facts, _: is_whole_run(facts), inside=_in_small_loops)
+            self._holding(partial(_is_given_data, names), lambda facts, _: is_whole_run(facts), inside=_in_small_loops)
             for names in (TOKENIZERS, RUNNERS)
         )
         return tokenizing & running
@@ -197,9 +198,9 @@ class RootFinder:
             if self._advances(call, scope):
                 advances.add(inner)
             name = callee(call.func)[0]
-            if name in TOKENIZERS:
+            if _is_given_data(TOKENIZERS, call, scope):
                 tokenizes.add(inner)
-            elif name in RUNNERS:
+            elif _is_given_data(RUNNERS, call, scope):
                 runs.add(inner)
             if name in SAMPLING:
                 samples.add(inner)
