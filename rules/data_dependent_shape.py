@@ -97,6 +97,8 @@ class DataDependentShape(Rule):
 
 
 _POSITIONS = ("nonzero", "where")
+#: What changes where a tensor is or how it is laid out, not its type.
+_MOVES = (tensors.VIEW_METHODS | {"cuda"}) - {"indices"}
 _TESTS = (ast.Compare, ast.BinOp, ast.Call)
 _KEEP = "Keep the shape and work with the mask (`torch.where`, `masked_fill`), if the algorithm allows."
 _COUNTS = "the size of the result depends on the values, so the host waits until the device has counted"
@@ -277,12 +279,21 @@ def _is_boolean(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
     if isinstance(node, ast.Call):
         if callee_name(node) in _BOOLEAN:
             return True
+        if isinstance(node.func, ast.Attribute) and _keeps_type(node, ctx):
+            return _is_boolean(node.func.value, ctx, depth - 1)
         kinds = [*node.args, *(item.value for item in node.keywords if item.arg == "dtype")]
         return any(ctx.text(item) == "torch.bool" for item in kinds)
     if isinstance(node, (ast.Name, ast.Attribute)):
         origins = ctx.inference.origins(node)
         return origins != [node] and all(_is_boolean(origin, ctx, depth - 1) for origin in origins)
     return False
+
+
+def _keeps_type(call: ast.Call, ctx: Context) -> bool:
+    """Whether a method moves or turns a tensor and leaves its numbers what they are: `mask.to(device)`."""
+    if callee_name(call) != "to":
+        return callee_name(call) in _MOVES
+    return len(call.args) == 1 and not call.keywords and ctx.kind(call.args[0]).tag is Tag.DEVICE
 
 
 def _is_called_mask(node: ast.expr) -> bool:
