@@ -32,7 +32,9 @@ def compiled_scopes(resolver: Resolver, graph: CallGraph) -> dict[Scope, Hop]:
         scope = waiting.popleft()
         for edge in graph.outgoing.get(scope, ()):
             callee = edge.callee
-            if callee in found or edge.callback or edge.confidence < Confidence.HIGH:
+            # A property is mostly asked behind a switch: `self.caches and self.cache.size`.
+            is_property = edge.index < 0
+            if callee in found or edge.callback or is_property or edge.confidence < Confidence.HIGH:
                 continue
             if callee.function.endswith("__init__") or _is_kept_out(resolver, callee):
                 continue
