@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from perflint.facts.summary import MODULE, Summary
 from perflint.finding import Heat
@@ -38,6 +39,7 @@ class Suspects:
         self._peaks: dict[Scope, Heat] = {}
         self._looping: set[Scope] = set()
         #: By first line of its top-level statements: what is named and whether there are loops outside of functions.
+        self._words: dict[int, set[str]] = {}
         self._words_outside: dict[int, set[str]] = {}
         self._looping_lines: set[int] = set()
         #: What is named in those functions.
@@ -69,7 +71,10 @@ class Suspects:
         functions in it.
         """
         loops = line in self._looping_lines
-        return self._kept(rules, self._words_outside.get(line, ()), Heat.STEP if loops else Heat.ONCE, loops=loops)
+        return self._kept(
+            rules, self._words.get(line, set()), Heat.STEP if loops else Heat.ONCE, loops=loops,
+            called=self._words_outside.get(line, set()),
+        )  # fmt: skip
 
     def inside(self, rules: frozenset[Rule], function: Scope) -> frozenset[Rule]:
         """Of the rules that may find something in a top-level statement, those that may in one function of it.
@@ -79,23 +84,31 @@ class Suspects:
         facts = self._summary.functions[function.function]
         if facts.qualname == MODULE:
             return rules
-        words = self._words_inside.get(function.function, ())
-        return self._kept(rules, words, self._peaks[function], loops=function in self._looping)
+        words = self._words.get(self._summary.statement_at(facts.line), set())
+        return self._kept(
+            rules, words, self._peaks[function], loops=function in self._looping,
+            called=self._words_inside.get(function.function, frozenset()),
+        )  # fmt: skip
 
-    def _kept(self, rules: frozenset[Rule], words: Iterable[str], peak: Heat, *, loops: bool) -> frozenset[Rule]:
+    def _kept(
+        self, rules: frozenset[Rule], words: AbstractSet[str], peak: Heat, *, loops: bool, called: AbstractSet[str]
+    ) -> frozenset[Rule]:
+        """Of `rules`, those that listen to something that may be there: for calls a name among `called`, for other
+        nodes one of the statement's `words`.
+        """
         free = self._free.get((loops, peak))
         if free is None:
             free = self._free[loops, peak] = frozenset(
                 rule
                 for rule in self._rules
                 if rule.at_least <= peak
-                and any(_looks(one, peak, loops=loops) and not _calls(one) for one in rule.listens)
+                and any(_looks(one, peak, loops=loops) and not one.names for one in rule.listens)
             )
         named = {
             rule
             for word in words
             for rule, listen in self._by_word.get(word, ())
-            if rule.at_least <= peak and _looks(listen, peak, loops=loops)
+            if rule.at_least <= peak and _looks(listen, peak, loops=loops) and (word in called or not _calls(listen))
         }
         return rules & (free | named) if named else rules & free
 
@@ -128,7 +141,7 @@ class Suspects:
         for statement in summary.statements:
             words = vocabulary.intersection(statement.identifiers.split())
             self._words_outside.setdefault(statement.line, set()).update(words)
-        found = {line: set(words) for line, words in self._words_outside.items()}
+        found = self._words = {line: set(words) for line, words in self._words_outside.items()}
         for qualname, facts in summary.functions.items():
             if facts.identifiers:
                 inside = self._words_inside[qualname] = vocabulary.intersection(facts.identifiers.split())
@@ -154,9 +167,8 @@ def _by_word(rules: Iterable[Rule]) -> dict[str, list[tuple[Rule, Listen]]]:
     found: dict[str, list[tuple[Rule, Listen]]] = {}
     for rule in rules:
         for listen in rule.listens:
-            if _calls(listen):
-                for name in listen.names:
-                    found.setdefault(name, []).append((rule, listen))
+            for name in listen.names:
+                found.setdefault(name, []).append((rule, listen))
     return found
 
 
