@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from perflint.api import Context, Heat, callee_name, is_constant, last_name
 
-#: Functions that nobody calls on every step, whatever leads to them: checkpoints, exports, set-up.
+#: Functions that nobody calls on every step, whatever leads to them: checkpoints, exports, set-up, making models.
 _RARELY = re.compile(
     r"(?:^|_)(?:fallback|plot|visuali[sz]e|requirements?|save|resume|restore|export|onnx|checkpoints?|ckpt|state_dict|set_?up|inject|warm_?up|profile|from_pretrained)"
-    r"(?:_|$)|(?:^|_)load_(?:\w+_)?(?:state|model|weights?|params|optim\w*|prompts?|pretrained)(?:_|$)",
+    r"(?:_|$)|(?:^|_)(?:model_provider|(?:build|create|make)_(?:\w+_)?models?)$|(?:^|_)load_(?:\w+_)?(?:state|model|weights?|params|optim\w*|prompts?|pretrained)(?:_|$)",
     re.IGNORECASE,
 )
 _NAME = re.compile(r"[\w.]+")

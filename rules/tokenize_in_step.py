@@ -21,6 +21,8 @@ from perflint.api import (
     modules,
 )
 
+from ._rarely import runs_rarely
+
 _METHODS = ("encode", "encode_plus", "batch_encode_plus", "tokenize", "apply_chat_template", "predict")
 _NAMES = ("tokenizer", "tok", "_tokenizer", "text_tokenizer", "bert_tokenizer", "clip_tokenizer")
 _TOKENIZER = re.compile(r"(?:^|_)tok(?:enizer)?s?$", re.IGNORECASE)
@@ -44,7 +46,7 @@ class TokenizeInStep(Rule):
 
     When to leave it
     Text that the step itself makes: reinforcement learning, generation, prompts for evaluation, chat templates over
-    fresh answers; and decoding for a log. perflint is silent there, and in collate functions.
+    fresh answers; and decoding for a log. perflint is silent there, in collate functions, and where a model is made.
 
     Fix safety
     No fix: the text has to be shown to be known before the loop.
@@ -63,7 +65,7 @@ class TokenizeInStep(Rule):
         encodes = ctx.target(node.func) in modules.TEXT_ENCODERS
         if not encodes and (not _is_tokenizer_call(node, ctx) or ctx.grad_off(node)):
             return
-        if _makes_text(node, ctx):
+        if _makes_text(node, ctx) or runs_rarely(node, ctx):
             return
         constant = isinstance(node.args[0], ast.Constant)
         if not constant and not _is_in_step(node, ctx) and not _comes_from_step(node, ctx):
