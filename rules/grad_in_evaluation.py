@@ -30,6 +30,11 @@ from ._gradients import asks_for_gradients, is_loss_function, is_model_call, nam
 _EVALUATION = re.compile(
     r"^_?(?:test|eval|evaluate|evaluation|validate|validation|valid|val|run_eval)(?:_|$)|_(?:test|eval|evaluate|validate)$"
 )
+#: Functions that answer by a model, and hand out what it says.
+_PREDICTION = re.compile(
+    r"^_?(?:predict|infer|inference|transcribe|translate|classify|recogni[sz]e|caption|summari[sz]e|annotate|detect|"
+    r"parse|tag)(?:_|$)"
+)
 #: Methods that frameworks call, with gradients switched off.
 _HOOK = re.compile(r"_step$|^on_|_hook$|_epoch_end$|^test_")
 #: Functions that read what they are given and keep nothing of it.
@@ -75,7 +80,8 @@ class GradInEvaluation(Rule):
     at those behind the training, which run the same model and whose results no `backward` walks through; in a program
     that never walks a graph back, at all that runs a model on text after text. In functions and scripts
     of any other name it looks at passes over the batches of a loader behind `model.eval()`, and in code that runs on
-    every step at forwards of whose results only values are read.
+    every step at forwards of whose results only values are read, and at methods such as `predict` that put their model
+    into evaluation mode themselves.
 
     Fix safety
     Safe where the model surely is a module, the function changes no attribute, returns numbers only, gives no
@@ -103,8 +109,11 @@ class GradInEvaluation(Rule):
         if _HOOK.search(node.name):
             return
         if _EVALUATION.search(node.name):
-            yield from self._function(node, ctx)
-        else:
+            yield from self._function(node, ctx, Heat.EPOCH)
+            return
+        said = list(self._function(node, ctx, Heat.STEP)) if _predicts(node) else []
+        yield from said
+        if not said:
             yield from self._loops(node, ctx)
             if not ctx.program.trains(ctx.own_scope(node)):
                 yield from self._passes(node.body, ctx)
@@ -176,12 +185,14 @@ class GradInEvaluation(Rule):
                 advice="Put `with torch.no_grad():` around this loop.",
             )
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> Iterator[Finding]:
+    def _function(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context, at_least: Heat
+    ) -> Iterator[Finding]:
         parts = [part for statement in node.body for part in ctx.walk(statement)]
         models = {name for part in parts if (name := evaluated(part))}
         if not models or asks_for_gradients(node):
             return
-        forward = _forward_with_gradients(parts, models, ctx)
+        forward = _forward_with_gradients(parts, models, ctx, at_least)
         if forward is None or ctx.program.trains(ctx.own_scope(node)):
             return
         yield self.finding(
@@ -225,6 +236,8 @@ def _is_looked_at(forward: ast.Call, ctx: Context) -> bool:
         return True  # who runs the module has the say
     if function is not None and _EVALUATION.search(function.name):
         return any(evaluated(part) for part in ast.walk(function))
+    if function is not None and _predicts(function):
+        return True
     return forward in evaluating_passes(body, ctx)
 
 
@@ -236,7 +249,12 @@ def _forwards_of(node: ast.Call, ctx: Context) -> Iterator[ast.Call]:
         yield from forwards_behind(node.func.value, ctx, _DEPTH, computed=True)
 
 
-def _forward_with_gradients(parts: list[ast.AST], models: set[str], ctx: Context) -> ast.Call | None:
+def _predicts(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function is named for what a model says, and puts the model into evaluation mode to ask it."""
+    return _PREDICTION.search(function.name) is not None and any(evaluated(part) for part in ast.walk(function))
+
+
+def _forward_with_gradients(parts: list[ast.AST], models: set[str], ctx: Context, at_least: Heat) -> ast.Call | None:
     """The first forward, in source order, of what was put into evaluation mode."""
     forwards = [
         part
@@ -245,7 +263,7 @@ def _forward_with_gradients(parts: list[ast.AST], models: set[str], ctx: Context
         and is_model_call(part, ctx)
         and model_name(part) in models
         and not ctx.grad_off(part)
-        and (ctx.loops(part) or ctx.heat(part) >= Heat.EPOCH)
+        and (ctx.heat(part) >= at_least or (at_least < Heat.STEP and ctx.loops(part)))
     ]
     return min(forwards, key=lambda call: (call.lineno, call.col_offset), default=None)
 
