@@ -32,7 +32,7 @@ _OTHERS = re.compile(r"\b(?:tiktoken|sentencepiece|from tokenizers|import tokeni
 #: What says that a tokenizer is one of transformers.
 _TRANSFORMERS = re.compile(r"\b(?:transformers|batch_decode|skip_special_tokens)\b")
 #: What a row can go through on its way to the tokenizer.
-_MOVES = frozenset("tolist cpu numpy detach".split())
+_MOVES = frozenset("tolist cpu numpy detach squeeze".split())
 
 
 class RowByRowDecode(Rule):
