@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Context, Scope, callee_name, tensors
+from perflint.api import Context, Scope, Tag, callee_name, tensors
 
 from ._forwards import FORWARD_METHODS
 from ._gradients import is_loss_function, is_model_call, name_of_whole
@@ -233,9 +233,19 @@ class Followed:
             return False
         if target.rpartition(".")[2] in self.reading:
             return True
-        if not self.by_value and target.rpartition(".")[2] in _WITH_PLACES:
+        if not self.by_value and target.rpartition(".")[2] in _WITH_PLACES and not self._is_of_two(call):
             return False
         return computes(call, self.ctx) and self.ends(call, depth)
+
+    def _is_of_two(self, call: ast.Call) -> bool:
+        """`torch.min(q1, q2)`: element by element, with no places."""
+        return (
+            callee_name(call) in ("min", "max")
+            and len(call.args) == 2
+            and not call.keywords
+            and not isinstance(call.args[1], ast.UnaryOp)
+            and self.ctx.kind(call.args[1]).tag is not Tag.NUMBER
+        )
 
     def _ends_at_target(self, target: ast.expr, depth: int, value: ast.expr) -> bool:
         names = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
