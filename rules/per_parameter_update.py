@@ -90,7 +90,11 @@ class PerParameterUpdate(Rule):
     at_least = Heat.STEP
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if not isinstance(node, ast.For) or is_test(ctx.path) or not _is_walk(node.iter):
+        if (
+            not isinstance(node, ast.For)
+            or is_test(ctx.path)
+            or not (_is_walk(node.iter) or _hands_out(node.iter, ctx))
+        ):
             return
         if ctx.heat(node.body[0]) < Heat.STEP or _has_another_way(node, ctx) or _is_small(node.iter, ctx):
             return
@@ -132,6 +136,33 @@ def _is_walk(node: ast.expr) -> bool:
     if callee_name(node) in ("items", "values") and isinstance(node.func, ast.Attribute):
         return _is_state(node.func.value)
     return callee_name(node) in _WRAPPERS and any(_is_walk(item) for item in node.args)
+
+
+def _hands_out(node: ast.expr, ctx: Context) -> bool:
+    """Whether a function of this file is called that returns such a walk: `for name, p in self.averaged(model):`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
+        return False
+    if isinstance(node.func, ast.Attribute) and not (
+        isinstance(node.func.value, ast.Name) and node.func.value.id == "self"
+    ):
+        return False
+    name = callee_name(node)
+    found = [ref for ref in ctx.refs(node.func) if ref.path == ctx.path]
+    functions = [part for part in ast.walk(ctx.tree.module) if isinstance(part, ast.FunctionDef) and part.name == name]
+    if not found or len(functions) != 1:
+        return False
+    parts = list(ast.walk(functions[0]))
+    returned = [part.value for part in parts if isinstance(part, ast.Return) and part.value is not None]
+    walks = {
+        target.id
+        for part in parts
+        if isinstance(part, ast.Assign) and _is_walk(part.value)
+        for target in part.targets
+        if isinstance(target, ast.Name)
+    }
+    return bool(returned) and all(
+        _is_walk(value) or (isinstance(value, ast.Name) and value.id in walks) for value in returned
+    )
 
 
 def _is_state(node: ast.expr) -> bool:
