@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from perflint.api import Confidence, Context, Finding, Heat, Impact, Loops, Rule, Tag, is_test
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Loops, Rule, Tag, is_test
 
 from ._loops import names_in
+from ._spans import fills_spans
 from ._turns import TurnRead, read_by_turns
 
 #: Text of an expression up to this length is shown whole.
@@ -26,6 +27,10 @@ _BY_ELEMENT = frozenset(
     "exp log sqrt abs sin cos tanh sigmoid relu square clamp pow neg add sub mul div float long half to detach "
     "clone reciprocal rsqrt softplus".split()
 )
+#: Functions of a row that are the same for all rows at once, with the axis counted one further. `log_softmax` and
+#: `logsumexp` go row by row on purpose, where the scores of all tokens would take too much memory.
+_BY_ROW = frozenset("sum mean norm softmax normalize cosine_similarity amax amin prod".split())
+_FOR_ALL = _BY_ELEMENT | _BY_ROW
 
 
 class PythonLoopOverTensor(Rule):
@@ -46,7 +51,8 @@ class PythonLoopOverTensor(Rule):
     When to leave it
     Where a turn reads what an earlier one wrote, where rows have lengths of their own, and in loops of a few turns,
     such as those over layers, heads or levels. perflint speaks only of loops that run on every step, and either read
-    an element of a device tensor in each turn or compute one row element by element from the same row of other tensors.
+    an element of a device tensor in each turn, compute one row from the same row of other tensors, to write or to stack
+    it, or fill a square mask row by row.
 
     Fix safety
     There is no automatic fix: how the operands broadcast depends on their shapes.
@@ -54,10 +60,15 @@ class PythonLoopOverTensor(Rule):
 
     code, name = "TPL603", "python-loop-over-tensor"
     impact = Impact.HIGH
-    listens = (Loops("range", "item", "tolist", "nonzero", "unique", "int", "float"),)
+    listens = (Loops("range", "item", "tolist", "nonzero", "unique", "int", "float"), Calls("stack"))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if not isinstance(node, ast.For) or is_test(ctx.path) or ctx.body_heat(node) < Heat.STEP:
+        if is_test(ctx.path):
+            return
+        if isinstance(node, ast.Call):
+            yield from self._stacked(node, ctx)
+            return
+        if not isinstance(node, ast.For) or ctx.body_heat(node) < Heat.STEP:
             return
         read = read_by_turns(node, ctx) if not _SMALL.search(ctx.text(node.target)) else None
         if read is not None:
@@ -65,20 +76,40 @@ class PythonLoopOverTensor(Rule):
             return
         if not isinstance(node.target, ast.Name):
             return
-        if node.orelse or _SMALL.search(ctx.text(node.target)) or not _is_long(node.iter, ctx):
+        if node.orelse or _SMALL.search(ctx.text(node.target)):
             return
-        written = [_written(statement, node.target.id) for statement in node.body]
-        tensors = {name for name in written if name}
-        if not tensors or len(tensors) != len(node.body):
+        name = _computed(node, node.target.id, ctx) if _is_long(node.iter, ctx) else fills_spans(node, ctx)
+        if name is None:
             return
-        if not all(_is_by_element(statement, node.target.id, tensors, ctx) for statement in node.body):
-            return
-        name = min(tensors)
         yield self.finding(
             node,
             ctx,
             f"This loop computes `{name}` one index at a time, though no turn needs another.",
             advice=f"Compute all of `{name}` with one operation on whole tensors.",
+            confidence=Confidence.MEDIUM,
+        )
+
+    def _stacked(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
+        """`torch.stack([f(x[i]) for i in range(len(x))])`, and `torch.stack([f(row) for row in x])`."""
+        rows = node.args[0] if node.args else None
+        if not isinstance(rows, ast.ListComp) or len(rows.generators) != 1 or not ctx.is_call_of(node, "torch.stack"):
+            return
+        turns = rows.generators[0]
+        if turns.ifs or not isinstance(turns.target, ast.Name) or ctx.heat(rows.elt) < Heat.STEP:
+            return
+        index = turns.target.id
+        goes_through = _is_tensor(turns.iter, ctx) and not _SMALL.search(ctx.text(turns.iter))
+        if _SMALL.search(index) or not (goes_through or _is_long(turns.iter, ctx)):
+            return
+        of_rows = (index,) if goes_through else ()
+        works = any(isinstance(part, (ast.Call, ast.BinOp)) for part in ast.walk(rows.elt))
+        if not works or index not in names_in(rows.elt) or not _is_simple(rows.elt, index, set(), ctx, of_rows):
+            return
+        yield self.finding(
+            rows,
+            ctx,
+            "These rows are computed one at a time and stacked, though none needs another.",
+            advice="Compute all of them with one operation on the whole tensor.",
             confidence=Confidence.MEDIUM,
         )
 
@@ -116,6 +147,8 @@ def _is_long(turns: ast.expr, ctx: Context) -> bool:
 def _is_size(stop: ast.expr, ctx: Context) -> bool:
     """`x.shape[0]`, `x.size(0)`, `len(x)`, or a name that was set to one of these or taken from `x.shape`."""
     if isinstance(stop, ast.Subscript):
+        if isinstance(stop.value, ast.Call) and not stop.value.args:
+            return _is_size(stop.value, ctx)
         return (
             isinstance(stop.value, ast.Attribute) and stop.value.attr == "shape" and _is_tensor(stop.value.value, ctx)
         )
@@ -130,6 +163,8 @@ def _is_size(stop: ast.expr, ctx: Context) -> bool:
         return False
     value = found[0].value
     if found[0].path:
+        if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
+            value = value.value  # `n, m = x.shape[:2]`
         if isinstance(value, ast.Attribute) and value.attr == "shape":
             return _is_tensor(value.value, ctx)
         return isinstance(value, ast.Call) and not value.args and _is_size(value, ctx)
@@ -138,6 +173,57 @@ def _is_size(stop: ast.expr, ctx: Context) -> bool:
 
 def _is_tensor(node: ast.expr, ctx: Context) -> bool:
     return ctx.kind(node).tag is Tag.TENSOR
+
+
+def _computed(node: ast.For, index: str, ctx: Context) -> str | None:
+    """The tensor that a loop computes one index at a time, each from the same index of other tensors."""
+    own: set[str] = set()
+    written: set[str] = set()
+    for statement in node.body:
+        if (name := _local(statement)) is not None and name not in own:
+            own.add(name)
+        elif name := _written(statement, index):
+            if name in written:
+                return None
+            written.add(name)
+        else:
+            return None
+    if not written or own & written:
+        return None
+    known: set[str] = set()
+    for statement in node.body:
+        name = _local(statement)
+        unread = written | (own - known)  # what is not bound yet is of the turn before
+        if name is None:
+            if not _is_by_element(statement, index, unread, ctx, known):
+                return None
+        else:
+            assert isinstance(statement, ast.Assign)
+            values = [statement.value]
+            if isinstance(statement.value, ast.IfExp):
+                if not _compares_turns(statement.value.test, ctx):
+                    return None
+                values = [statement.value.body, statement.value.orelse]
+            if not all(_is_simple(value, index, unread, ctx, known) for value in values):
+                return None
+            known.add(name)
+    return min(written)
+
+
+def _local(statement: ast.stmt) -> str | None:
+    """The name that a statement binds: `row = x[i] * 2`."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+        return target.id if isinstance(target, ast.Name) else None
+    return None
+
+
+def _compares_turns(test: ast.expr, ctx: Context) -> bool:
+    """`j == k`: numbers that the loops count."""
+    return isinstance(test, ast.Compare) and all(
+        isinstance(side, (ast.Name, ast.Constant)) and ctx.kind(side).tag is Tag.NUMBER
+        for side in (test.left, *test.comparators)
+    )
 
 
 def _written(statement: ast.stmt, index: str) -> str:
@@ -154,16 +240,20 @@ def _written(statement: ast.stmt, index: str) -> str:
 
 
 def _is_row(node: ast.Subscript, index: str) -> bool:
-    """Whether a subscript is exactly one index of the loop, with whole slices beside it."""
+    """Whether a subscript is exactly one index of the loop, with whole slices and indices of loops around beside it."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     own = [part for part in parts if isinstance(part, ast.Name) and part.id == index]
     rest = [part for part in parts if part not in own]
-    return len(own) == 1 and all(
-        isinstance(part, ast.Slice) and part.lower is None and part.upper is None and part.step is None for part in rest
-    )
+    return len(own) == 1 and all(_is_whole(part) or isinstance(part, ast.Name) for part in rest)
 
 
-def _is_by_element(statement: ast.stmt, index: str, written: set[str], ctx: Context) -> bool:
+def _is_whole(part: ast.expr) -> bool:
+    return isinstance(part, ast.Slice) and part.lower is None and part.upper is None and part.step is None
+
+
+def _is_by_element(
+    statement: ast.stmt, index: str, written: set[str], ctx: Context, of_rows: Collection[str] = ()
+) -> bool:
     """Whether a statement computes its row element by element, from the same row of other tensors."""
     if isinstance(statement, ast.Assign):
         target, value = statement.targets[0], statement.value
@@ -173,11 +263,14 @@ def _is_by_element(statement: ast.stmt, index: str, written: set[str], ctx: Cont
         return False
     if not isinstance(target, ast.Subscript) or not _is_tensor(target.value, ctx):
         return False
-    reads_row = isinstance(statement, ast.AugAssign) or index in names_in(value)
-    return reads_row and _is_simple(value, index, written, ctx)
+    reads_row = isinstance(statement, ast.AugAssign) or not {index, *of_rows}.isdisjoint(names_in(value))
+    return reads_row and _is_simple(value, index, written, ctx, of_rows)
 
 
-def _is_simple(node: ast.expr, index: str, written: set[str], ctx: Context) -> bool:
+def _is_simple(node: ast.expr, index: str, written: set[str], ctx: Context, of_rows: Collection[str] = ()) -> bool:
+    """Whether a value is computed from one index of tensors as it would be from all of them. `of_rows` are names that
+    hold such values.
+    """
     if isinstance(node, ast.Constant):
         return isinstance(node.value, (int, float))
     if isinstance(node, ast.Name):
@@ -185,14 +278,16 @@ def _is_simple(node: ast.expr, index: str, written: set[str], ctx: Context) -> b
     if isinstance(node, ast.Attribute):
         return not written & set(names_in(node)) and index not in names_in(node)
     if isinstance(node, ast.UnaryOp):
-        return _is_simple(node.operand, index, written, ctx)
+        return _is_simple(node.operand, index, written, ctx, of_rows)
     if isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.MatMult):
             return False
-        return _is_simple(node.left, index, written, ctx) and _is_simple(node.right, index, written, ctx)
+        return all(_is_simple(side, index, written, ctx, of_rows) for side in (node.left, node.right))
     if isinstance(node, ast.Subscript):
-        return isinstance(node.value, ast.Name) and _is_row(node, index) and _is_tensor(node.value, ctx)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _BY_ELEMENT:
+        if not isinstance(node.value, ast.Name) or node.value.id in written or not _is_tensor(node.value, ctx):
+            return False
+        return _is_row(node, index) or (isinstance(node.slice, ast.Name) and node.slice.id not in {index, *of_rows})
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FOR_ALL:
         given = [*node.args, *(item.value for item in node.keywords)]
         whole = (ctx.target(node.func) or "").startswith("torch.")
         values = (
@@ -200,5 +295,5 @@ def _is_simple(node: ast.expr, index: str, written: set[str], ctx: Context) -> b
             if whole and isinstance(node.func.value, ast.Name) and not _is_tensor(node.func.value, ctx)
             else [node.func.value, *given]
         )
-        return all(_is_simple(item, index, written, ctx) for item in values)
+        return all(_is_simple(item, index, written, ctx, of_rows) for item in values)
     return False
