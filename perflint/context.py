@@ -98,7 +98,8 @@ class Context:
         return self.program.route(self.scope(node), self.context(node))
 
     def role(self, node: ast.AST) -> str:
-        """What the hot code around `node` is for: "train", "batches", "eval", "data", "decode", "hook", ""."""
+        """What the hot code around `node` is for: "train", "batches", "driver" (of workers that train elsewhere),
+        "eval", "data", "decode", "hook", ""."""
         return self.program.role(self.scope(node), self.context(node))
 
     def guards(self, node: ast.AST) -> tuple[str, ...]:

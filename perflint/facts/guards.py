@@ -64,6 +64,9 @@ _DONE = re.compile(
     r"attached|installed|hooked|patched)$"
 )
 _FIRST_TURN = re.compile(r"^_?(?:is_)?first_(?:iter|iteration|step|batch|turn|run|time|epoch|call|pass)$")
+#: Names of the last turn, and of how many there are in all.
+_LAST_TURN = re.compile(r"^_?(?:is_|at_)?(?:the_)?(?:last|final)_(?:iter|iteration|step|batch|turn|epoch|pass)$")
+_ALL_TURNS = re.compile(r"^_?(?!\w*warm)(?:total|max|num|n)_(?:\w+_)?(?:steps?|iters?|iterations?|batches|updates?)$")
 _ONCE = re.compile(r"(?:^|_)(?:first|once|initial|report)(?:_|$)")
 _FAILED = re.compile(r"(?:^|_)oom(?:$|_)|out_of_memory|^(?:was_)?(?:interrupted|preempted|killed)$", re.IGNORECASE)
 #: The end of an episode, told by the environment, and the keys of what it tells then.
@@ -114,7 +117,7 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = 
         return RARE
     if _SHOULD.search(name):
         return PERIODIC
-    if _FIRST_TURN.match(name):
+    if _FIRST_TURN.match(name) or _LAST_TURN.match(name):
         return FIRST
     if isinstance(test, ast.Name) and _ONCE.search(name) and body is not None and switches_off(body, test):
         return FIRST  # `if first: ...; first = False`
@@ -341,8 +344,10 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
             and _mentions(left, {"time", "perf_counter", "monotonic", "now"})
         ):
             return PERIODIC
-        if body is not None and raises(body, right):
+        if (body is not None and raises(body, right)) or _CACHE.search(written_name(right)):
             return PERIODIC  # `if length > self.longest: self.longest = length`: ever more rarely
+        if _is_counter(left) and _ALL_TURNS.match(written_name(right)):
+            return FIRST  # `if step >= total_steps`
         if _BEST.search(written_name(right)) or _BEST.search(written_name(left)):
             return PERIODIC
     return None

@@ -13,7 +13,8 @@ from perflint.program.resolver import Resolver
 
 
 class LoopHeat(NamedTuple):
-    """What a loop's body is at least: its heat, what it is for ("train", "batches", "decode", "texts", "epoch")."""
+    """What a loop's body is at least: its heat, and what it is for ("train", "batches", "driver", "decode", "texts",
+    "epoch")."""
 
     heat: Heat
     role: str

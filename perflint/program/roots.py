@@ -35,6 +35,7 @@ from perflint.program.conventions import (
     looks_like_loader,
     may_give_batches,
 )
+from perflint.program.drivers import mark_drivers
 from perflint.program.epochs import LoopHeat, mark_epochs
 from perflint.program.refs import BATCH, EXTERNAL_INSTANCE, Scope, given
 from perflint.program.resolver import Resolver
@@ -91,6 +92,7 @@ class RootFinder:
         self._callbacks.note_registered()
         self._named_steps()
         mark_epochs(self.loops, self._runs, self._steps, self.graph, self.resolver)
+        mark_drivers(self.loops, self.resolver)
         self._calls.clear()
 
     # Loops.

@@ -18,6 +18,9 @@ MODULE_BASES = words(
     "composer.ComposerModel mmengine.model.BaseModel mmengine.model.BaseModule"
 )
 
+#: What a driver imports whose workers train in processes of their own, on data that it sends them.
+WORKER_MODULES = words("ray")
+
 #: `Function.apply` runs forward; autograd runs backward once for each. Gradients are off in both.
 AUTOGRAD_FUNCTION = "torch.autograd.Function"
 
