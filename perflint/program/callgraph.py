@@ -64,7 +64,7 @@ class CallGraph:
         self._scopes: dict[Scope, Scope] = {}
         #: While the calls of one function are connected: what each callee that it names runs.
         self._known: dict[Value, list[Scope] | None] = {}
-        self._methods = _single_methods(resolver.summaries)
+        self._methods = _methods_by_name(resolver.summaries)
         #: Functions that give back one they define: `schedule(self.make_step())` runs what that gives.
         self._makers = {
             facts.name
@@ -179,7 +179,7 @@ class CallGraph:
             for callee in self._callbacks(call, scope, facts):
                 self._add(scope, callee, call.context, call.line, Confidence.MEDIUM, index, callback=True)
         if not targets and not inherited and not external and guess:
-            targets = self._guess(call)
+            targets = self._guess(call, facts)
             confidence = Confidence.MEDIUM
         for callee in targets:
             self._add(scope, callee, call.context, call.line, confidence, index)
@@ -371,8 +371,11 @@ class CallGraph:
             return True
         return value[0] == "lambda" or (value[0] == "call" and str(value[1]).endswith("partial"))
 
-    def _guess(self, call: CallFacts) -> list[Scope]:
-        """A method defined exactly once in the program, called on something unknown."""
+    def _guess(self, call: CallFacts, facts: FunctionFacts) -> list[Scope]:
+        """A method that one class of the program defines, called on something unknown; or one class and those that
+        derive from it, where a loop runs it for one after another, as hooks are run: any of them may be among them.
+        """
+        base = ""
         func = call.func
         if isinstance(func, str):
             base, _, name = func.rpartition(".")
@@ -384,18 +387,31 @@ class CallGraph:
             return []
         if name in _COMMON or name.startswith("__") or ("_" not in name.strip("_") and len(name) < 10):
             return []
-        found = self._methods.get(name)
-        return [found] if found is not None else []
+        found = self._methods.get(name, [])
+        if len(found) > 1:
+            targets = [name for index in facts.loops_around(call.context) for name in facts.loops[index].targets]
+            return found if base in targets and self._is_family(found) else []
+        return found
+
+    def _is_family(self, methods: list[Scope]) -> bool:
+        """Whether one of the classes that define a method is a base of all others."""
+        if len(methods) > _MOST_CHILDREN:
+            return False
+        owners = {
+            Ref(CLASS, scope.path, self.resolver.summaries[scope.path].functions[scope.function].in_class)
+            for scope in methods
+        }
+        lines = [set(self.resolver.mro(owner)) for owner in owners]
+        return len(owners) == len(methods) and bool(set.intersection(*lines) & owners)
 
 
-def _single_methods(summaries: Mapping[str, Summary]) -> dict[str, Scope | None]:
-    """Method names that exactly one class of the program defines."""
-    found: dict[str, Scope | None] = {}
+def _methods_by_name(summaries: Mapping[str, Summary]) -> dict[str, list[Scope]]:
+    """The methods of the program's classes by their names."""
+    found: dict[str, list[Scope]] = {}
     for path, summary in summaries.items():
         for qualname, facts in summary.functions.items():
             if facts.in_class and qualname != MODULE:
-                name = facts.name
-                found[name] = None if name in found else Scope(path, qualname)
+                found.setdefault(facts.name, []).append(Scope(path, qualname))
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from perflint.facts.summary import Summary
 from perflint.facts.survey import survey
-from perflint.finding import Heat
+from perflint.finding import Confidence, Heat
 from perflint.program.program import Program
 from perflint.program.refs import Scope
 
@@ -81,3 +81,28 @@ def test_what_two_classes_define_is_not_guessed() -> None:
     program = program_of(main=f"def train(loader, t):\n    for b in loader:\n        t.polish_everything(b)\n{classes}")
     assert program.heat(Scope("main.py", "T0.polish_everything")) is Heat.ONCE
     assert [call.func for call in program.graph.unresolved[Scope("main.py", "train")]] == ["t.polish_everything"]
+
+
+def test_what_a_family_of_classes_defines_may_be_any_of_them() -> None:
+    hooks = (
+        "class Hook:\n    def on_train_step(self): ...\n"
+        "class A(Hook):\n    def on_train_step(self): ...\n"
+        "class B(A):\n    def on_train_step(self): ...\n"
+    )
+    main = "for batch in loader:\n    loss.backward()\n    for hook in hooks:\n        hook.on_train_step()\n"
+    program = program_of(hooks=hooks, main=main)
+    for name in ("Hook", "A", "B"):
+        scope = Scope("hooks.py", f"{name}.on_train_step")
+        assert program.heat(scope) is Heat.STEP
+        assert all(edge.confidence is Confidence.MEDIUM for edge in program.graph.incoming[scope])
+
+
+def test_classes_that_share_a_base_without_the_method_are_no_family() -> None:
+    hooks = (
+        "class Hook:\n    pass\n"
+        "class A(Hook):\n    def on_train_step(self): ...\n"
+        "class B(Hook):\n    def on_train_step(self): ...\n"
+    )
+    main = "for batch in loader:\n    loss.backward()\n    for hook in hooks:\n        hook.on_train_step()\n"
+    program = program_of(hooks=hooks, main=main)
+    assert program.heat(Scope("hooks.py", "A.on_train_step")) is Heat.ONCE
