@@ -115,12 +115,12 @@ class PythonLoopOverTensor(Rule):
 
     def _reads(self, node: ast.For, read: TurnRead, ctx: Context) -> Finding:
         text = ctx.text(read.at)
-        short = text if len(text) <= _SHORT else "a value"
+        what = f"`{text}`" if len(text) <= _SHORT else "a value of it"
         return self.finding(
             node,
             ctx,
             f"This loop goes through `{read.tensor}` one element at a time, and in each turn the host waits for "
-            f"`{short}`.",
+            f"{what}.",
             advice="Fetch what the host has to know once before the loop, with `.tolist()`, or use operations on the "
             "whole tensor.",
             confidence=Confidence.MEDIUM,

@@ -74,7 +74,7 @@ class SyncInHotLoop(Rule):
             return
         if formatter_around(node, ctx) is not None or used_under_guard(node, ctx) is not None:
             return  # tensor-formatting and unused-metric-work say it better
-        if read_before(node, read.value, ctx):
+        if read_before(node, read.value, ctx) or _is_read_of(ctx.tree.parent(node), node, ctx):
             return
         others = _other_reads(node, ctx)
         if (read.copies and (_hands_on(node, others, ctx) or goes_to_replay(node, ctx))) or goes_back(node, ctx):
@@ -103,6 +103,13 @@ class SyncInHotLoop(Rule):
             confidence=min(self.confidence, read.certainty),
             impact=_impact(node, others, ctx, forward=forward),
         )
+
+
+def _is_read_of(outer: ast.AST | None, node: ast.Call, ctx: Context) -> bool:
+    """Whether what a read gives is read at once: of `int(max(counts))` the whole is told, once."""
+    if not isinstance(outer, ast.Call) or node not in outer.args:
+        return False
+    return device_read(node, ctx) is not None and device_read(outer, ctx) is not None
 
 
 def _message(node: ast.Call, read: Read, others: int, ctx: Context) -> str:

@@ -6,7 +6,19 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Applicability, CallFacts, Calls, Confidence, Context, Finding, Fix, Impact, Rule, loaders
+from perflint.api import (
+    Applicability,
+    CallFacts,
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Fix,
+    Impact,
+    Rule,
+    Scope,
+    loaders,
+)
 
 from ._datasets import hands_samples_on, is_of_notebook, moves_to_device, needs_workers
 from ._epochs import Run, called_in, calls_in, is_hook, runs, use
@@ -17,6 +29,8 @@ _MOVES = re.compile(
     r"^(?:to|cuda|Variable|type|xpu)$|device|cuda|gpu|^set_input$|^feed_data$|^prepare_inputs?$|^send_to"
 )
 _CONVERSIONS = frozenset({"float", "double", "half", "long", "int"})
+#: What a file says that means to compute with its batches, not only to prepare them.
+_DEVICE_WORDS = ("to", "cuda", "device", "prepare", "fit", "Trainer", "backward")
 _PREPARERS = ("prepare", "prepare_data_loader", "setup_dataloaders", "LightningModule", "deepspeed")
 
 
@@ -58,7 +72,7 @@ class UnpinnedLoader(Rule):
             return
         if not uses_accelerator(ctx) or not ctx.program.has_hot_loops or moves_to_device(option(node, "dataset"), ctx):
             return
-        if hands_samples_on(node, ctx) or not _is_copied(node, ctx):
+        if ctx.program.drives(ctx.path) or hands_samples_on(node, ctx) or not _is_copied(node, ctx):
             return
         count = option(node, "num_workers")
         staffed = "none" if count is not None and is_zero(count, ctx) else workers(node)
@@ -113,9 +127,22 @@ def _is_copied(call: ast.Call, ctx: Context) -> bool:
     """Whether its batches go to the device again and again: in the loops over it, where these are in sight."""
     loops = runs(call, ctx)
     if not loops:
-        return purpose(call, ctx) != "eval" or is_hook(call, ctx, "train_dataloader", "val_dataloader")
+        if is_hook(call, ctx, "train_dataloader", "val_dataloader"):
+            return True
+        return purpose(call, ctx) != "eval" and not _only_prepares(ctx)
     counting = [run for run in loops if use(run, ctx) != "look" or run.again]
     return any(use(run, ctx) == "hand on" or _moves(run, ctx) for run in counting)
+
+
+def _only_prepares(ctx: Context) -> bool:
+    """Whether the file goes through batches itself and speaks of no device: it writes them to files, or counts them."""
+    program = ctx.program
+    loops = (
+        program.roots.loops.get((Scope(ctx.path, name), index))
+        for name, facts in ctx.summary.functions.items()
+        for index in range(len(facts.loops))
+    )
+    return any(loop is not None and loop.role == "batches" for loop in loops) and not ctx.mentions(*_DEVICE_WORDS)
 
 
 def _moves(run: Run, ctx: Context) -> bool:

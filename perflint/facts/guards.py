@@ -311,6 +311,8 @@ def _negated_comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: li
 
 def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
     if isinstance(op, ast.Eq):
+        if _FAILED.search(_asked_for(left)) and isinstance(right, ast.Constant) and right.value:
+            return RARE  # `if found_oom == 1`
         if _is_infinite(left) or _is_infinite(right):
             return RARE  # `if norm_type == inf`
         if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod):
@@ -351,6 +353,13 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
         if _BEST.search(written_name(right)) or _BEST.search(written_name(left)):
             return PERIODIC
     return None
+
+
+def _asked_for(node: ast.expr) -> str:
+    """`found_oom` of `found_oom.item()` too."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item":
+        node = node.func.value
+    return written_name(node)
 
 
 def _below(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str | None:

@@ -415,6 +415,7 @@ _METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "role": (_scope, _plain),
     "grad_off": (_scope, _plain),
     "trains": (_scope,),
+    "drives": (_plain,),
     "named": (_plain,),
     "mentions": (_plain, _plain),
     "passes": (_plain,),

@@ -96,7 +96,10 @@ class Program:
         return route_to(self.heatmap, scope, context)
 
     def role(self, scope: Scope, context: int = -1) -> str:
-        """What the hot code a line belongs to is for: "train", "batches", "eval", "data", "decode", "hook", ""."""
+        """What the hot code a line belongs to is for: "train", "batches", "driver", "eval", "data", "decode", "hook",
+        "".
+        """
+        asked = scope.path
         for _ in range(40):
             facts = self.function(scope)
             reason = self.heatmap.reason(scope)
@@ -105,7 +108,7 @@ class Program:
                 if item.kind == "loop":
                     loop = self.roots.loops.get((scope, int(item.detail)))
                     if loop is not None and loop.heat >= Heat.STEP:
-                        return loop.role
+                        return "driver" if loop.role == "batches" and self.drives(asked) else loop.role
                 context = item.parent
             if reason.root is not None:
                 return reason.root.role
@@ -113,6 +116,10 @@ class Program:
                 return ""
             scope, context = reason.edge.caller, reason.edge.context
         return ""
+
+    def drives(self, path: str) -> bool:
+        """Whether a file hands batches to workers in other processes, and so has its own on the host."""
+        return path in self.roots.drivers
 
     def grad_off(self, scope: Scope, context: int = -1) -> bool:
         """Whether gradients are certainly off: here, in the whole function, or on every known way into it."""

@@ -35,7 +35,7 @@ from perflint.program.conventions import (
     looks_like_loader,
     may_give_batches,
 )
-from perflint.program.drivers import mark_drivers
+from perflint.program.drivers import find_drivers, mark_drivers
 from perflint.program.epochs import LoopHeat, mark_epochs
 from perflint.program.refs import BATCH, EXTERNAL_INSTANCE, Scope, given
 from perflint.program.resolver import Resolver
@@ -76,6 +76,8 @@ class RootFinder:
         self._runs: set[tuple[Scope, int]] = set()
         self._steps: set[tuple[Scope, int]] = set()
         self.loops: dict[tuple[Scope, int], LoopHeat] = {}
+        #: Files that hand batches to workers elsewhere.
+        self.drivers: frozenset[str] = frozenset()
         self._callbacks = CallbackFinder(resolver, graph)
         self.functions = self._callbacks.functions
 
@@ -92,7 +94,8 @@ class RootFinder:
         self._callbacks.note_registered()
         self._named_steps()
         mark_epochs(self.loops, self._runs, self._steps, self.graph, self.resolver)
-        mark_drivers(self.loops, self.resolver)
+        self.drivers = find_drivers(self.loops, self.resolver)
+        mark_drivers(self.loops, self.drivers)
         self._calls.clear()
 
     # Loops.
@@ -103,8 +106,18 @@ class RootFinder:
 
     def _batch_taking_functions(self) -> set[Scope]:
         """Functions that take the next batch from an iterator that outlives them, outside any loop of their own."""
-        return self._holding(
-            lambda call, scope: self._advances(call, scope) and not is_look_at_one(call), lambda *_: False
+
+        def takes(call: CallFacts, scope: Scope) -> bool:
+            return self._advances(call, scope) and not is_look_at_one(call)
+
+        return self._holding(takes, lambda *_: False, goes_on=self._goes_through_all)
+
+    def _goes_through_all(self, caller: Scope, callee: Scope) -> bool:
+        """Whether a function that takes its first batch before its loop takes the others in it, from the same."""
+        facts = self._facts(caller)
+        return any(
+            edge.callee == callee and facts.innermost_loop(edge.context) is not None
+            for edge in self.graph.outgoing.get(caller, ())
         )
 
     def _text_reading_functions(self) -> set[Scope]:
@@ -120,10 +133,12 @@ class RootFinder:
         wanted: Callable[[CallFacts, Scope], bool],
         stops: Callable[[FunctionFacts, Scope], bool],
         inside: Callable[[FunctionFacts, int], bool] | None = None,
+        goes_on: Callable[[Scope, Scope], bool] | None = None,
     ) -> set[Scope]:
         """Functions that make a wanted call outside their loops, themselves or through what they surely call.
 
-        What `stops` is neither found nor followed to its callers. `inside` says which loops do not count.
+        What `stops` is neither found nor followed to its callers. `inside` says which loops do not count; `goes_on`,
+        of a caller and what it calls, that the caller makes more than one such call.
         """
         inside = inside or _outside_loops
         found: set[Scope] = set()
@@ -147,6 +162,7 @@ class RootFinder:
                     and edge.confidence == Confidence.HIGH
                     and inside(facts, edge.context)
                     and not stops(facts, edge.caller)
+                    and not (goes_on is not None and goes_on(edge.caller, callee))
                 ):
                     found.add(edge.caller)
                     waiting.append(edge.caller)
