@@ -13,6 +13,7 @@ from ._asking import is_asked, leaves, tests
 from ._loops import names_in
 from ._waits import (
     READ_NAMES,
+    beside_generation,
     certainty_on_device,
     device_read,
     is_exceptional,
@@ -47,7 +48,7 @@ def read_by_turns(loop: ast.For, ctx: Context) -> TurnRead | None:
     gone_through = _gone_through(loop, ctx)
     if gone_through is None or works_on_host(loop, ctx) or _ALWAYS_ON_HOST.search(gone_through):
         return None
-    if _follows_decoding(loop, ctx):
+    if _follows_decoding(loop, ctx) or beside_generation(loop, ctx):
         return None
     for part, waits in asking:
         if waits(part, ctx) and not is_exceptional(part, ctx):
