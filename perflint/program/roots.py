@@ -110,14 +110,16 @@ class RootFinder:
         def takes(call: CallFacts, scope: Scope) -> bool:
             return self._advances(call, scope) and not is_look_at_one(call)
 
-        return self._holding(takes, lambda *_: False, goes_on=self._goes_through_all)
+        found = self._holding(takes, lambda *_: False)
+        through_all = {scope for scope in found if self._goes_through_all(scope, found, takes)}
+        return self._holding(takes, lambda _, scope: scope in through_all) if through_all else found
 
-    def _goes_through_all(self, caller: Scope, callee: Scope) -> bool:
-        """Whether a function that takes its first batch before its loop takes the others in it, from the same."""
-        facts = self._facts(caller)
-        return any(
-            edge.callee == callee and facts.innermost_loop(edge.context) is not None
-            for edge in self.graph.outgoing.get(caller, ())
+    def _goes_through_all(self, scope: Scope, taking: set[Scope], takes: Callable[[CallFacts, Scope], bool]) -> bool:
+        """Whether a function that takes its first batch before its loop, as of a prefetcher, takes the others in it."""
+        facts = self._facts(scope)
+        return any(callee in taking for _, callee in self._called_in_loops(scope, facts)) or any(
+            facts.innermost_loop(call.context) is not None and takes(call, scope)
+            for call in self._telling(scope, facts)
         )
 
     def _text_reading_functions(self) -> set[Scope]:
@@ -133,12 +135,10 @@ class RootFinder:
         wanted: Callable[[CallFacts, Scope], bool],
         stops: Callable[[FunctionFacts, Scope], bool],
         inside: Callable[[FunctionFacts, int], bool] | None = None,
-        goes_on: Callable[[Scope, Scope], bool] | None = None,
     ) -> set[Scope]:
         """Functions that make a wanted call outside their loops, themselves or through what they surely call.
 
-        What `stops` is neither found nor followed to its callers. `inside` says which loops do not count; `goes_on`,
-        of a caller and what it calls, that the caller makes more than one such call.
+        What `stops` is neither found nor followed to its callers. `inside` says which loops do not count.
         """
         inside = inside or _outside_loops
         found: set[Scope] = set()
@@ -162,7 +162,6 @@ class RootFinder:
                     and edge.confidence == Confidence.HIGH
                     and inside(facts, edge.context)
                     and not stops(facts, edge.caller)
-                    and not (goes_on is not None and goes_on(edge.caller, callee))
                 ):
                     found.add(edge.caller)
                     waiting.append(edge.caller)
