@@ -131,12 +131,13 @@ def _is_copied(call: ast.Call, ctx: Context) -> bool:
             return True
         return purpose(call, ctx) != "eval" and not _only_prepares(ctx)
     counting = [run for run in loops if use(run, ctx) != "look" or run.again]
-    return any(not _leaves_torch(run, ctx) if use(run, ctx) == "hand on" else _moves(run, ctx) for run in counting)
+    return any(not _takes_apart(run, ctx) if use(run, ctx) == "hand on" else _moves(run, ctx) for run in counting)
 
 
-def _leaves_torch(run: Run, ctx: Context) -> bool:
-    """Whether a generator makes arrays of what it hands on."""
-    return any(_last(call.func) == "numpy" for call in calls_in(run, ctx))
+def _takes_apart(run: Run, ctx: Context) -> bool:
+    """Whether a generator hands out the samples of each batch, one by one."""
+    facts = ctx.program.function(run.scope)
+    return bool(facts.yields) and all(facts.innermost_loop(context) != run.loop for _, context in facts.yields)
 
 
 def _only_prepares(ctx: Context) -> bool:
