@@ -129,7 +129,7 @@ def _is_copied(call: ast.Call, ctx: Context) -> bool:
     if not loops:
         if is_hook(call, ctx, "train_dataloader", "val_dataloader"):
             return True
-        return purpose(call, ctx) != "eval" and not _only_prepares(ctx)
+        return purpose(call, ctx) != "eval" and not _only_prepares(call, ctx)
     counting = [run for run in loops if use(run, ctx) != "look" or run.again]
     return any(not _takes_apart(run, ctx) if use(run, ctx) == "hand on" else _moves(run, ctx) for run in counting)
 
@@ -140,15 +140,32 @@ def _takes_apart(run: Run, ctx: Context) -> bool:
     return bool(facts.yields) and all(facts.innermost_loop(context) != run.loop for _, context in facts.yields)
 
 
-def _only_prepares(ctx: Context) -> bool:
-    """Whether the file goes through batches itself and speaks of no device: it writes them to files, or counts them."""
+def _only_prepares(call: ast.Call, ctx: Context) -> bool:
+    """Whether the file goes through batches itself and speaks of no device: it writes them to files, or counts them.
+    Not where another file has the loader made.
+    """
     program = ctx.program
+    if _is_made_for_others(ctx.scope(call), ctx):
+        return False
     loops = (
         program.roots.loops.get((Scope(ctx.path, name), index))
         for name, facts in ctx.summary.functions.items()
         for index in range(len(facts.loops))
     )
     return any(loop is not None and loop.role == "batches" for loop in loops) and not ctx.mentions(*_DEVICE_WORDS)
+
+
+def _is_made_for_others(scope: Scope, ctx: Context) -> bool:
+    """Whether a function is run by another file, itself or through its callers here."""
+    seen, waiting = {scope}, [scope]
+    while waiting:
+        for edge in ctx.program.callers(waiting.pop()):
+            if edge.caller.path != ctx.path:
+                return True
+            if edge.caller not in seen:
+                seen.add(edge.caller)
+                waiting.append(edge.caller)
+    return False
 
 
 def _moves(run: Run, ctx: Context) -> bool:
