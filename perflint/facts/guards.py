@@ -201,6 +201,13 @@ def leaves_loop(body: list[ast.stmt]) -> bool:
     )
 
 
+def is_single_turn(body: list[ast.stmt]) -> bool:
+    """Whether a loop with this body is left at the end of its first turn: `for batch in loader: ...; break`."""
+    if not isinstance(body[-1], (ast.Break, ast.Return)):
+        return False
+    return not any(isinstance(part, ast.Continue) for statement in body for part in walk(statement))
+
+
 def ends_block(body: list[ast.stmt]) -> bool:
     """Whether control never falls out of the end of `body`."""
     return bool(body) and isinstance(body[-1], (ast.Continue, ast.Return, ast.Raise, ast.Break))

@@ -266,7 +266,7 @@ class _Surveyor(Expressions):
         iterable = self.value(node.iter)
         self.bind_each(node.target, iterable)
         inner = self.loop(node, "for", names_in(node.target), iterable)
-        self.block(node.body, inner)
+        self.block(node.body, self.turn(node.body, inner))
         self.block(node.orelse, self.context)
         return None
 
@@ -276,9 +276,13 @@ class _Surveyor(Expressions):
         self.context = inner
         self.value(node.test, 0)
         self.context = here
-        self.block(node.body, inner)
+        self.block(node.body, self.turn(node.body, inner))
         self.block(node.orelse, here)
         return None
+
+    def turn(self, body: list[ast.stmt], inner: int) -> int:
+        """The context of a loop's body, which runs for the first turn alone where it ends with a `break`."""
+        return self.guarded(body, inner, guards.LEAVES if guards.is_single_turn(body) else None)
 
     def loop(
         self, node: ast.For | ast.AsyncFor | ast.While, kind: str, targets: tuple[str, ...], iterable: Value
