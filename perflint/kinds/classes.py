@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.facts.notation import lambda_name
+from perflint.facts.notation import lambda_name, last_name
 from perflint.facts.summary import MODULE
 from perflint.finding import Confidence
 from perflint.kinds import library, methods, promises
@@ -24,6 +24,7 @@ from perflint.source.walk import children
 _PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property", "torch.jit.unused"})
 _CALLS = ("forward", "__call__")
 _RECORDS = frozenset({"typing.NamedTuple", "collections.namedtuple", "torch.NamedTuple"})
+_PREPARER_NAMES = frozenset(last(name) for name in frameworks.PREPARERS)
 _OUTPUT_BASES = ("ModelOutput", "BaseOutput")
 
 
@@ -273,7 +274,8 @@ class Classes:
             value = buffers[name]
             given = self.inference.eval(value, None) if value is not None else UNKNOWN
             if given.tag is not Tag.NONE or not kinds:
-                kinds.append(Kind(Tag.TENSOR, Place.MODULE, scalar=given.scalar, requires_grad=False, how="a buffer"))
+                place = Place.HOST if self._is_trainer(node) else Place.MODULE
+                kinds.append(Kind(Tag.TENSOR, place, scalar=given.scalar, requires_grad=False, how="a buffer"))
             kinds = [kind for kind in kinds if kind.tag in (Tag.TENSOR, Tag.NONE)]
         found = join(kinds) if kinds else None
         if (found is None or not found.known) and (promised := self._annotated_here(node, owner, name)) is not None:
@@ -340,6 +342,16 @@ class Classes:
                     if isinstance(first, ast.Constant) and isinstance(first.value, str):
                         known[first.value] = part.args[1] if len(part.args) > 1 else None
         return known
+
+    def _is_trainer(self, node: ast.ClassDef) -> bool:
+        """Whether a module holds what prepares others for a device and is not moved itself: it counts in buffers."""
+        if not any(name in self.inference.tree.source.text for name in _PREPARER_NAMES):
+            return False
+        calls = [part.func for part in self.inference.tree.walk(node) if isinstance(part, ast.Call)]
+        if not any(last_name(func) in _PREPARER_NAMES for func in calls):
+            return False
+        moves = (func for func in calls if isinstance(func, ast.Attribute) and func.attr in ("to", "cuda", "prepare"))
+        return not any(isinstance(func.value, ast.Name) and func.value.id == "self" for func in moves)
 
     # Calls.
 
