@@ -140,7 +140,7 @@ class GradInEvaluation(Rule):
             if _is_looked_at(forward, ctx) or (ctx.role(forward) == "texts" and not ctx.program.mentions(_WALKS)):
                 continue
             followed = Followed(ctx, by_value=True)
-            if followed.ends(forward, _DEPTH) and not followed.detached:
+            if followed.ends(forward, _DEPTH) and not followed.detached and not _may_run_without(forward, ctx):
                 yield self.finding(
                     forward,
                     ctx,
@@ -228,10 +228,29 @@ def _is_switched_off_by_some(scope: Scope, ctx: Context) -> bool:
     return False
 
 
+def _may_run_without(forward: ast.Call, ctx: Context) -> bool:
+    """Whether somebody calls a method of this name with gradients off, on something unknown: `self.task.evaluate()`."""
+    if ctx.tree.class_of(forward) is None:
+        return False
+    scopes = [ctx.scope(forward)]
+    for _ in range(2):
+        scopes += [edge.caller for scope in scopes for edge in ctx.program.callers(scope) if edge.caller not in scopes]
+    names = {scope.function.rpartition(".")[2] for scope in scopes if "." in scope.function}
+    return any(
+        isinstance(call.func, str)
+        and call.func.rpartition(".")[2] in names
+        and ctx.program.grad_off(caller, call.context)
+        for caller, calls in ctx.program.graph.unresolved.items()
+        for call in calls
+    )
+
+
 def _is_looked_at(forward: ast.Call, ctx: Context) -> bool:
     """Whether what is around a forward is looked at as a whole, here or by who calls it."""
     function = ctx.tree.function_of(forward)
     body = ctx.tree.module.body if function is None else function.body
+    if function is not None and forward in evaluating_forwards(function, ctx):
+        return True
     if function is not None and function.name == "forward":
         return True  # who runs the module has the say
     if function is not None and _EVALUATION.search(function.name):
