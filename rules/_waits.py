@@ -71,6 +71,7 @@ _STEP_ROLES = ("train", "batches", "texts", "eval", "decode")
 _HOST_NAME = re.compile(
     r"^(np|numpy|pd|math|jnp|random|counts?)$|len(gth)?s?(_|$)|tokeniz|processor|numpy|_np|cpu|host", re.IGNORECASE
 )
+_OTHER_LIBRARIES = frozenset({"paddle", "tensorflow", "jax", "mindspore", "mxnet", "oneflow", "tinygrad"})
 #: How far a loss is followed from what is back-propagated.
 _LINKS = 3
 _LOSS_MAKERS = ("loss", "criterion", "objective", "model", "net", "compute_loss", "loss_fn", "module", "engine")
@@ -244,8 +245,14 @@ def _is_handed(node: ast.expr, ctx: Context) -> bool:
 
 
 def uses_accelerator(ctx: Context) -> bool:
-    """Whether the program means to run on an accelerator at all."""
-    return ctx.program.mentions(_ACCELERATOR_WORDS)
+    """Whether the program means to run torch on an accelerator at all, in this file too."""
+    return ctx.program.mentions(_ACCELERATOR_WORDS) and not _is_of_another_library(ctx)
+
+
+def _is_of_another_library(ctx: Context) -> bool:
+    """Whether a file computes with a library that has tensors of its own, whose methods go by the same names."""
+    tops = {target.partition(".")[0] for target in ctx.summary.imports.values()}
+    return not tops.isdisjoint(_OTHER_LIBRARIES) and "torch" not in tops
 
 
 def _may_be_on_device(kind: Kind) -> bool:

@@ -250,7 +250,8 @@ def _is_switched_off(facts: FunctionFacts) -> bool:
         if isinstance(decorator, tuple) and decorator[0] == "call":
             name, arguments = decorator[1], decorator[2]
         last = name.rpartition(".")[2] if isinstance(name, str) else ""
-        if last in ("no_grad", "inference_mode"):
+        # A decorator of the project's own that chooses between the two is called after one: `smart_inference_mode`.
+        if last.endswith(("no_grad", "inference_mode")):
             return arguments[:1] != (("const", "bool", False),)
         if last == "set_grad_enabled":
             return arguments[:1] == (("const", "bool", False),)
