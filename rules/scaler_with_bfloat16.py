@@ -28,6 +28,7 @@ from ._loops import is_trial_run
 
 _CHOICE = re.compile(rf"(?:{'|'.join(sorted(precision.CHOICES))})", re.IGNORECASE)
 _WIDE = re.compile(r"bf16|bfloat16", re.IGNORECASE)
+_NARROW_TYPES = frozenset({"torch.float16", "torch.half"})
 _NARROW = re.compile(r"(?<!b)fp16|(?<!b)float16|(?<!b)16|half", re.IGNORECASE)
 
 
@@ -65,7 +66,7 @@ class ScalerWithBfloat16(Rule):
         if is_constant(argument(node, 0, "device"), "cpu") or is_trial_run(node, ctx):
             return
         branch = _branch(node, ctx)
-        if branch is False:
+        if branch is False or (branch and _autocasts_to_float16(ctx)):
             return
         choice = None if branch or has_unpacking(node) or _is_restored(ctx) else _autocast_in_wide_range(ctx)
         if not branch and choice is None:
@@ -109,6 +110,13 @@ def _asks_for_wide(test: ast.expr, ctx: Context) -> bool:
         same = isinstance(test.ops[0], (ast.Eq, ast.Is, ast.In)) and len(test.ops) == 1
         return same and _WIDE.search(text) is not None and _NARROW.search(_WIDE.sub("", text)) is None
     return isinstance(test, (ast.Name, ast.Attribute)) and _WIDE.search(ctx.text(test)) is not None
+
+
+def _autocasts_to_float16(ctx: Context) -> bool:
+    """Whether the file says float16 to an autocast, whatever the switch for it is called."""
+    calls = (call for node in ast.walk(ctx.tree.module) if (call := _autocast(node, ctx)) is not None)
+    types = (keyword(call, "dtype") or _second(call) for call in calls)
+    return any(isinstance(dtype, ast.Attribute) and ctx.target(dtype) in _NARROW_TYPES for dtype in types)
 
 
 def _is_restored(ctx: Context) -> bool:
