@@ -53,10 +53,11 @@ def runs(call: ast.Call, ctx: Context) -> list[Run]:
     if name:
         return list(_seen(name, ctx.scope(call), ctx, places, depth=2))
     outer = next((item for item in ctx.tree.ancestors(call) if isinstance(item, (ast.For, ast.comprehension))), None)
-    if not isinstance(outer, ast.For):
+    if outer is None:
         return []
+    line = getattr(outer if isinstance(outer, ast.For) else ctx.tree.parent(outer), "lineno", 0)
     here = ((place, ctx.program.function(place[0]).loops[place[1]]) for place in places if place[0] == ctx.scope(call))
-    return [Run(*place, _comes_again(place, ctx)) for place, loop in here if loop.line == outer.lineno]
+    return [Run(*place, _comes_again(place, ctx)) for place, loop in here if loop.line == line]
 
 
 def use(run: Run, ctx: Context) -> str:
@@ -76,6 +77,31 @@ def calls_in(run: Run, ctx: Context) -> list[CallFacts]:
     """The calls in the body of a loop."""
     facts = ctx.program.function(run.scope)
     return [call for call in facts.calls if call.context >= 0 and _is_within(facts, call.context, run.loop)]
+
+
+def batch_names(run: Run, ctx: Context) -> frozenset[str]:
+    """The names that a loop gives to a batch or to parts of it first: `x` of `x, y = batch`, too."""
+    facts = ctx.program.function(run.scope)
+    found = set(facts.loops[run.loop].targets)
+    for call in calls_in(run, ctx):
+        if call.func == "next" or _taken_from(call.func):
+            made = ("call", call.func, call.args, call.keywords)
+            found.update(name for name, values in facts.binds.items() if _is_part(values[0], made))
+    while True:
+        more = {
+            name
+            for name, values in facts.binds.items()
+            if name not in found and any(_is_part(values[0], part) for part in found)
+        }
+        if not more:
+            return frozenset(found)
+        found |= more
+
+
+def _is_part(value: object, whole: object) -> bool:
+    while isinstance(value, tuple) and value[0] == "item" and value != whole:
+        value = value[1]
+    return value == whole
 
 
 def called_in(run: Run, ctx: Context) -> set[Scope]:
@@ -138,6 +164,7 @@ def _seen(name: str, scope: Scope, ctx: Context, places: list[_LoopPlace], depth
         if where == scope or (shared and where.path == scope.path and not _is_own(word, program.function(where))):
             if _mentions(program.function(where).loops[index].text, word):
                 yield Run(*place, _comes_again(place, ctx))
+    yield from _taken_by_next(name, scope, facts, ctx, places)
     for edge in program.graph.outgoing.get(scope, ()):
         callee = program.function(edge.callee)
         for param in callee.params:
@@ -148,6 +175,42 @@ def _seen(name: str, scope: Scope, ctx: Context, places: list[_LoopPlace], depth
                         yield Run(*place, again or _comes_again(place, ctx, outside=False))
     if depth > 0 and scope.function != "<module>":
         yield from _handed_back(name, scope, facts, ctx, places, depth)
+
+
+def _taken_by_next(
+    name: str, scope: Scope, facts: FunctionFacts, ctx: Context, places: list[_LoopPlace]
+) -> Iterator[Run]:
+    """The loops that take one batch after the other of an iterator of the loader: `batches = iter(loader)`, and then
+    `next(batches)`. One that makes the iterator anew goes through the loader again.
+    """
+    iterators = {
+        bound
+        for bound, values in facts.binds.items()
+        for value in values
+        if isinstance(value, tuple) and value[0] == "call" and value[2][:1] == (name,)
+    }
+    if not iterators:
+        return
+    made_in = {
+        loop
+        for call in facts.calls
+        if call.func == "iter" and call.args[:1] == (name,)
+        for loop in facts.loops_around(call.context)
+    }
+    found: dict[int, None] = {}
+    for call in facts.calls:
+        taken = call.args[0] if call.func == "next" and call.args else _taken_from(call.func)
+        if taken in iterators:
+            found.update(dict.fromkeys(facts.loops_around(call.context)[:1]))
+    for index in found:
+        if (scope, index) in places:
+            yield Run(scope, index, index in made_in or _comes_again((scope, index), ctx))
+
+
+def _taken_from(func: object) -> str:
+    """`batches` of `batches.__next__`, and of `batches.next` as iterators of loaders once had it."""
+    iterator, _, name = func.rpartition(".") if isinstance(func, str) else ("", "", "")
+    return iterator if name in ("next", "__next__") else ""
 
 
 def _handed_back(

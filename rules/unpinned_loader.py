@@ -21,12 +21,13 @@ from perflint.api import (
 )
 
 from ._datasets import hands_samples_on, is_of_notebook, moves_to_device, needs_workers
-from ._epochs import Run, called_in, calls_in, is_hook, runs, use
+from ._epochs import Run, batch_names, called_in, calls_in, is_hook, runs, use
 from ._loaders import LOADER_NAMES, is_plain_loader, is_zero, option, purpose, uses_accelerator, workers
 
-#: What moves a batch, by the last name of the call, and who does it for the loop.
+#: What moves a batch, by the last name of the call, and who does it for the loop. A tensor that is given the size of
+#: each batch (`resize_`) is one that batches are copied into.
 _MOVES = re.compile(
-    r"^(?:to|cuda|Variable|type|xpu)$|device|cuda|gpu|^set_input$|^feed_data$|^prepare_inputs?$|^send_to"
+    r"^(?:to|cuda|Variable|type|xpu|resize_)$|device|cuda|gpu|^set_input$|^feed_data$|^prepare_inputs?$|^send_to"
 )
 _CONVERSIONS = frozenset({"float", "double", "half", "long", "int"})
 #: What a file says that means to compute with its batches, not only to prepare them.
@@ -172,11 +173,26 @@ def _moves(run: Run, ctx: Context) -> bool:
     """Whether the body of a loop, or a function that it calls, moves something, or a library does so for it."""
     if ctx.program.mentions(_PREPARERS):
         return True
-    calls = [
-        *calls_in(run, ctx),
-        *(call for scope in called_in(run, ctx) for call in ctx.program.function(scope).calls),
-    ]
+    own, names = calls_in(run, ctx), batch_names(run, ctx)
+    if any(_last(call.func) in ("to", "cuda") and _is_of(call.func, names) for call in own):
+        # Parts of the batch are moved as they come: what else is made of arrays says nothing of it.
+        return not any(_makes_anew(call) and _is_made_of(call, names) for call in own)
+    calls = [*own, *(call for scope in called_in(run, ctx) for call in ctx.program.function(scope).calls)]
     return any(_MOVES.search(_last(call.func)) for call in calls) and not any(_makes_anew(call) for call in calls)
+
+
+def _is_made_of(call: CallFacts, names: frozenset[str]) -> bool:
+    """Whether `images.float().to()` or `from_numpy(images)` is of one of `names`."""
+    if isinstance(call.func, tuple):
+        return _is_of(call.func[1][1], names)
+    return any(_is_of(value, names) for value in call.args)
+
+
+def _is_of(value: object, names: frozenset[str]) -> bool:
+    """Whether a value is one of `names` or a part of it: `images.cuda`, `batch[0].to`, `batch.labels.cuda`."""
+    while isinstance(value, tuple) and value[0] in ("attr", "item"):
+        value = value[1]
+    return isinstance(value, str) and value.partition(".")[0] in names
 
 
 def _makes_anew(call: CallFacts) -> bool:

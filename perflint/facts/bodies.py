@@ -7,6 +7,7 @@ import re
 
 from perflint.source.walk import walk
 
+_DUMMY = re.compile(r"(?:^|_)(?:dummy|placeholder)(?:_|$)")
 _MAKER = re.compile(
     r"^_*(?:lazy_?)?(?:init|build|set_?up|create|fill|load|make|refresh|compute|ensure|start|open)(?:_|$)"
 )
@@ -28,6 +29,18 @@ def supplies(body: list[ast.stmt], missing: ast.expr) -> bool:
     if isinstance(missing, ast.Call):
         return written_name(missing.func) == "getattr" and len(missing.args) == 3 and makes(body, *missing.args[:2])
     return assigns(body, missing) or asks_for(body, missing)
+
+
+def stands_in(body: list[ast.stmt], missing: ast.expr) -> bool:
+    """`if sample is None: sample = self.dummy_batch()`: for the turns that one process has less than the others."""
+    wanted = ast.dump(missing)
+    return any(
+        isinstance(item, ast.Assign)
+        and isinstance(item.value, ast.Call)
+        and _DUMMY.search(written_name(item.value.func)) is not None
+        and any(ast.dump(target).replace("Store()", "Load()") == wanted for target in item.targets)
+        for item in body
+    )
 
 
 def assigns(body: list[ast.stmt], target: ast.expr) -> bool:
@@ -139,5 +152,19 @@ def counts(body: list[ast.stmt], counter: ast.expr) -> bool:
     """Whether `body` counts up what its own test compares."""
     return isinstance(counter, ast.Name) and any(
         isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Name) and item.target.id == counter.id
+        for item in body
+    )
+
+
+def takes_out(body: list[ast.stmt], key: ast.expr, collection: ast.expr) -> bool:
+    """Whether `body` takes `key` out of the collection in which it was found: `pending.discard(key)`."""
+    return any(
+        isinstance(item, ast.Expr)
+        and isinstance(item.value, ast.Call)
+        and isinstance(item.value.func, ast.Attribute)
+        and item.value.func.attr in ("discard", "remove", "pop")
+        and bool(item.value.args)
+        and _alike(item.value.args[0], key)
+        and _alike(item.value.func.value, collection)
         for item in body
     )

@@ -16,8 +16,10 @@ from perflint.facts.bodies import (
     keeps,
     makes,
     raises,
+    stands_in,
     supplies,
     switches_off,
+    takes_out,
     undoes,
     written_name,
 )
@@ -236,6 +238,18 @@ def left_early(node: ast.If, known: Tests = _NO_TESTS, depth: int = 4) -> str | 
     return _hottest(kinds) if left and all(kinds) else None
 
 
+def works_off(node: ast.If, after: list[ast.stmt]) -> str | None:
+    """What follows `if key not in self.pending: return` where it then takes the key out: once for each key."""
+    if node.orelse or not ends_block(node.body) or not after:
+        return None
+    tests = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or) else [node.test]
+    for test in tests:
+        if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.NotIn):
+            if takes_out(after, test.left, test.comparators[0]):
+                return LAZY
+    return None
+
+
 def _within(body: list[ast.stmt], known: Tests, depth: int) -> str | None:
     """The guard that the end of a block stands under, by what returns early in it."""
     if depth == 0:
@@ -294,6 +308,13 @@ def chosen(name: str, word: str) -> str:
     return f"{name} == {word!r}"
 
 
+def _missing(value: ast.expr, body: list[ast.stmt] | None) -> str | None:
+    """The guard of what runs only where `value` is None."""
+    if body is None:
+        return None
+    return RARE if stands_in(body, value) else LAZY if supplies(body, value) else None
+
+
 def _negated_comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
     if isinstance(op, ast.NotEq):
         return _comparison(left, ast.Eq(), right, body)
@@ -338,7 +359,7 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
         # `if i in self.plot_steps`: a counter looked up in a collection of chosen steps.
         return PERIODIC if _is_counter(left) and written_name(left) not in ("n", "t") else None
     if isinstance(op, ast.Is) and isinstance(right, ast.Constant) and right.value is None:
-        return LAZY if body is not None and supplies(body, left) else None
+        return _missing(left, body)
     if isinstance(op, ast.NotEq):
         # `if self.size != size: ...; self.size = size`: made anew only when what it was made for changes.
         return LAZY if body is not None and (keeps(body, left, right) or keeps(body, right, left)) else None

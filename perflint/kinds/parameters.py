@@ -263,7 +263,7 @@ class Parameters:
         scope = Scope(inference.path, inference.tree.qualname(function))
         if scope.function not in inference.program.summaries[inference.path].functions:
             return UNKNOWN
-        edges = list(inference.program.callers(scope))
+        edges = [edge for edge in inference.program.callers(scope) if not edge.stands_in]
         if not is_test(inference.path):
             # Tests run on the host, whatever the code they test runs on.
             edges = [edge for edge in edges if not is_test(edge.caller.path)]

@@ -378,8 +378,8 @@ def _ref(value: Sequence[Any]) -> Ref:
 
 
 def _edge(value: Sequence[Any]) -> Edge:
-    caller, callee, context, line, confidence, index, callback = value
-    return Edge(_scope(caller), _scope(callee), context, line, Confidence(confidence), index, callback)
+    caller, callee, context, line, confidence, index, callback, stands_in = value
+    return Edge(_scope(caller), _scope(callee), context, line, Confidence(confidence), index, callback, stands_in)
 
 
 def _place(value: Sequence[Any]) -> tuple[Scope, int]:

@@ -31,6 +31,8 @@ _MOST_CHILDREN = 40
 _KEEPERS = frozenset(
     {"Thread", "Process", "Timer", "register", "signal", "spawn", "Popen", "set_defaults", "add_argument"}
 )
+#: What is called to raise that a method is missing, and to say of which class.
+_RAISED = ("NotImplementedError", "type")
 _CACHES = frozenset({"cache", "lru_cache", "cached_property", "memoize", "cached"})
 
 
@@ -38,7 +40,8 @@ class Edge(NamedTuple):
     """`caller` runs `callee` at `line`, in context `context` of the caller. `index` is the call's place in its facts,
     -1 for a property that is read.
 
-    A `callback` is handed to the call, which then runs it with arguments nobody sees.
+    A `callback` is handed to the call, which then runs it with arguments nobody sees. One that `stands_in` for a method
+    that only says it is missing runs for some of the objects that the call is of: it says when, not with what.
     """
 
     caller: Scope
@@ -48,6 +51,7 @@ class Edge(NamedTuple):
     confidence: Confidence
     index: int  # type: ignore[assignment]  # hides tuple.index, which nobody asks an edge for
     callback: bool = False
+    stands_in: bool = False
 
 
 class CallGraph:
@@ -133,7 +137,8 @@ class CallGraph:
             return ()
         self._resolving.add(key)
         found: dict[Ref, None] = {}
-        for edge in self.incoming.get(scope, ())[:_MOST_CALLERS]:
+        edges = [edge for edge in self.incoming.get(scope, ()) if not edge.stands_in]
+        for edge in edges[:_MOST_CALLERS]:
             value = self.argument(edge, name)
             if value is not None:
                 for ref in self.resolver.refs(value, edge.caller):
@@ -184,7 +189,8 @@ class CallGraph:
         for callee in targets:
             self._add(scope, callee, call.context, call.line, confidence, index)
         for callee, sure in inherited.items():
-            self._add(scope, callee, call.context, call.line, sure, index)
+            missing = sure is not Confidence.HIGH and not any(self._is_marked(item) for item in targets)
+            self._add(scope, callee, call.context, call.line, sure, index, stands_in=missing)
         if targets and not external:
             for callee in self._handed_on(call, scope, targets):
                 self._add(scope, callee, call.context, call.line, Confidence.MEDIUM, index, callback=True)
@@ -243,10 +249,13 @@ class CallGraph:
             for call in facts.calls
         )
 
+    def _is_marked(self, target: Scope) -> bool:
+        return _is_marked(self.resolver.summaries[target.path].functions[target.function])
+
     def _implementations(self, target: Scope) -> list[Scope]:
         """The definitions that stand in for an abstract method."""
         facts = self.resolver.summaries[target.path].functions[target.function]
-        if not facts.in_class or not any(str(item).rpartition(".")[2] == "abstractmethod" for item in facts.decorators):
+        if not facts.in_class or not is_abstract(facts):
             return []
         children = self.resolver.hierarchy.below(Ref(CLASS, target.path, facts.in_class))[:_MOST_CHILDREN]
         return [
@@ -264,8 +273,11 @@ class CallGraph:
         confidence: Confidence,
         index: int,
         callback: bool = False,  # noqa: FBT001, FBT002 - as the edge has it
+        *,
+        stands_in: bool = False,
     ) -> None:
-        edge = Edge(caller, self._scopes.setdefault(callee, callee), context, line, confidence, index, callback)
+        known = self._scopes.setdefault(callee, callee)
+        edge = Edge(caller, known, context, line, confidence, index, callback, stands_in)
         self.outgoing[caller].append(edge)
         self.incoming[edge.callee].append(edge)
 
@@ -413,6 +425,19 @@ def _methods_by_name(summaries: Mapping[str, Summary]) -> dict[str, list[Scope]]
             if facts.in_class and qualname != MODULE:
                 found.setdefault(facts.name, []).append(Scope(path, qualname))
     return found
+
+
+def is_abstract(facts: FunctionFacts) -> bool:
+    """Whether a method is left to the classes below: marked so, or all it does is to raise `NotImplementedError`."""
+    if _is_marked(facts):
+        return True
+    if facts.contexts or facts.binds or facts.returns or facts.yields:
+        return False
+    return "NotImplementedError" in facts.identifiers.split() and all(call.func in _RAISED for call in facts.calls)
+
+
+def _is_marked(facts: FunctionFacts) -> bool:
+    return any(str(item).rpartition(".")[2] == "abstractmethod" for item in facts.decorators)
 
 
 def is_property(facts: FunctionFacts) -> bool:

@@ -92,7 +92,7 @@ class RootFinder:
                 if facts.loops:
                     self._classify_loops(Scope(path, qualname), facts, training)
         self._callbacks.note_registered()
-        self._named_steps()
+        self._named_steps(training)
         mark_epochs(self.loops, self._runs, self._steps, self.graph, self.resolver)
         self.drivers = find_drivers(self.loops, self.resolver)
         mark_drivers(self.loops, self.drivers)
@@ -343,13 +343,14 @@ class RootFinder:
         return None
 
     def _advances(self, call: CallFacts, scope: Scope) -> bool:
-        """Whether a call takes the next batch: `next(it)`, `it.__next__()`."""
+        """Whether a call takes the next batch: `next(it)`, `it.__next__()`, and `it.next()` as loaders once had it."""
         func = call.func
         if func == "next":
             return bool(call.args) and self._takes_batch(call.args[0], scope)
-        return (
-            isinstance(func, str) and func.endswith(".__next__") and self._takes_batch(func[: -len(".__next__")], scope)
-        )
+        if not isinstance(func, str) or call.args:
+            return False
+        iterator, _, name = func.rpartition(".")
+        return name in ("__next__", "next") and bool(iterator) and self._takes_batch(iterator, scope)
 
     def _takes_batch(self, value: Value, scope: Scope) -> bool:
         if any(ref.kind == BATCH for ref in self.resolver.elements(value, scope)):
@@ -381,23 +382,48 @@ class RootFinder:
         value = loop.iterable
         return isinstance(value, tuple) and value[0] == "call" and bool(DECODE_LIMIT.search(loop.text))
 
-    def _named_steps(self) -> None:
+    def _named_steps(self, training: set[Scope]) -> None:
         """`train_step`, `eval_batch`: one batch, by the name alone; not where it goes through batches itself, or
-        makes what it trains. A program that goes through batches anywhere calls its steps there, or none.
+        makes what it trains. A program that goes through batches anywhere calls its steps there, or none: but for one
+        that trains, itself or by what it calls, and is called, by what no loop that is known to be hot comes to.
         """
-        if any(loop.role in ("train", "batches") for loop in self.loops.values()):
-            return
+        elsewhere = any(loop.role in ("train", "batches") for loop in self.loops.values())
         for path, summary in self.resolver.summaries.items():
             for qualname, facts in summary.functions.items():
-                if facts.name not in TRAIN_STEPS and facts.name not in EVAL_STEPS:
+                if facts.name not in TRAIN_STEPS and (elsewhere or facts.name not in EVAL_STEPS):
                     continue
                 scope = Scope(path, qualname)
                 if is_whole_run(facts) or any((scope, index) in self.loops for index in range(len(facts.loops))):
+                    continue
+                if elsewhere and (
+                    scope not in training or not self._is_called_anywhere(facts.name) or self._is_run_by_loops(scope)
+                ):
                     continue
                 role = "train" if facts.name in TRAIN_STEPS else "infer"
                 text = f"{facts.name} (a step, by its name)"
                 root = FunctionRoot(Heat.STEP, role, text, Confidence.MEDIUM, by_name=True)
                 self.functions.setdefault(scope, root)
+
+    def _is_called_anywhere(self, name: str) -> bool:
+        return any(
+            callee(call.func)[0] == name
+            for summary in self.resolver.summaries.values()
+            for facts in summary.functions.values()
+            for call in facts.calls
+        )
+
+    def _is_run_by_loops(self, scope: Scope) -> bool:
+        """Whether anything that comes to call a function is known to be hot, under whatever guard."""
+        seen, waiting = {scope}, [scope]
+        while waiting:
+            for edge in self.graph.incoming.get(waiting.pop(), ()):
+                around = self._facts(edge.caller).loops_around(edge.context)
+                if edge.caller in self.functions or any((edge.caller, index) in self.loops for index in around):
+                    return True
+                if edge.caller not in seen:
+                    seen.add(edge.caller)
+                    waiting.append(edge.caller)
+        return False
 
     def _facts(self, scope: Scope) -> FunctionFacts:
         return self.resolver.summaries[scope.path].functions[scope.function]
