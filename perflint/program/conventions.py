@@ -23,7 +23,7 @@ _NO_LOADER = re.compile(
 #: Names that leave no doubt, unlike `loader` or `dl`.
 _PLAINLY_LOADER = re.compile(r"data_?loader|train_?loader|val\w*_?loader|test_?loader", re.IGNORECASE)
 #: Several loaders: one of them is what an index gives.
-LOADERS_NAME = re.compile(r"loaders$|dls$", re.IGNORECASE)
+LOADERS_NAME = re.compile(r"loaders(?:_\w+)?$|dls$", re.IGNORECASE)
 ITERATOR_NAME = re.compile(
     r"(?:data|loader|train|batch|val|eval|dl)\w*_?iter(?:ator)?$|^(?:it|iterator|train_gen|data_gen\w*)$", re.IGNORECASE
 )
