@@ -42,6 +42,8 @@ EVALUATION = "evaluation"
 #: Once per pass of the loop as well: the block ends by leaving the loop.
 LEAVES = "leaves"
 
+_COLDEST_FIRST = (RARE, LAZY, FIRST, EVALUATION, PERIODIC, ACCUMULATION)
+
 #: Local names that hold a test, with the guard where it is true and where it is false.
 Tests: TypeAlias = "dict[str, tuple[str | None, str | None]]"
 _NO_TESTS: Tests = {}
@@ -66,9 +68,12 @@ _DONE = re.compile(
     r"attached|installed|hooked|patched)$"
 )
 _FIRST_TURN = re.compile(r"^_?(?:is_)?first_(?:iter|iteration|step|batch|turn|run|time|epoch|call|pass)$")
-#: Names of the last turn, and of how many there are in all.
+#: Names of the last turn, and of how many there are in all: not of those before something begins or ends.
 _LAST_TURN = re.compile(r"^_?(?:is_|at_)?(?:the_)?(?:last|final)_(?:iter|iteration|step|batch|turn|epoch|pass)$")
-_ALL_TURNS = re.compile(r"^_?(?!\w*warm)(?:total|max|num|n)_(?:\w+_)?(?:steps?|iters?|iterations?|batches|updates?)$")
+_ALL_TURNS = re.compile(
+    r"^_?(?:total|max|num|n)_(?:(?:train(?:ing)?|opt\w*|global|total|inner|outer|inference|sampling|gradient|update)_)*"
+    r"(?:steps|iters|iterations|batches|updates)$|^_?(?:total|max)_(?:step|iter|iteration)$"
+)
 _ONCE = re.compile(r"(?:^|_)(?:first|once|initial|report)(?:_|$)")
 _FAILED = re.compile(r"(?:^|_)oom(?:$|_)|out_of_memory|^(?:was_)?(?:interrupted|preempted|killed)$", re.IGNORECASE)
 #: The end of an episode, told by the environment, and the keys of what it tells then.
@@ -78,6 +83,8 @@ _DIVIDES = frozenset({"divisible_by", "is_divisible", "is_divisible_by"})
 _INTERVAL = re.compile(r"every|interval|_per_|freq|period", re.IGNORECASE)
 _COMPLAINTS = frozenset({"warn", "warning", "warn_once", "warning_once"})
 _CACHE = re.compile(r"(?:^|_)(?:cache|cached|memo)(?:_|s?$)", re.IGNORECASE)
+#: How much a table holds that grows with the longest input: not how much a cache may hold, which it soon does.
+_CACHED = re.compile(r"(?:^|_)cached(?:_|$)", re.IGNORECASE)
 _BEST = re.compile(r"best|(?:^|_)(?:is_|new_)best|improv", re.IGNORECASE)
 _SELDOM = 0.05
 _EXPORTING = {"is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting", "is_compiling", "is_dynamo_compiling"}
@@ -243,11 +250,13 @@ def works_off(node: ast.If, after: list[ast.stmt]) -> str | None:
     if node.orelse or not ends_block(node.body) or not after:
         return None
     tests = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or) else [node.test]
-    for test in tests:
-        if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.NotIn):
-            if takes_out(after, test.left, test.comparators[0]):
-                return LAZY
-    return None
+    takes = any(
+        isinstance(test, ast.Compare)
+        and isinstance(test.ops[0], ast.NotIn)
+        and takes_out(after, test.left, test.comparators[0])
+        for test in tests
+    )
+    return LAZY if takes else None
 
 
 def _within(body: list[ast.stmt], known: Tests, depth: int) -> str | None:
@@ -339,7 +348,7 @@ def _negated_comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: li
 
 def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
     if isinstance(op, ast.Eq):
-        if _FAILED.search(_asked_for(left)) and isinstance(right, ast.Constant) and right.value:
+        if _FAILED.search(_asked_for(left)) and isinstance(right, ast.Constant) and right.value == 1:
             return RARE  # `if found_oom == 1`
         if _is_infinite(left) or _is_infinite(right):
             return RARE  # `if norm_type == inf`
@@ -366,20 +375,7 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
     if isinstance(op, (ast.Lt, ast.LtE)):
         return _below(left, right, body)
     if isinstance(op, (ast.Gt, ast.GtE)):
-        if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub) and _INTERVAL.search(written_name(right)):
-            return PERIODIC  # `if step - last_saved >= save_interval`
-        if (
-            isinstance(left, ast.BinOp)
-            and isinstance(left.op, ast.Sub)
-            and _mentions(left, {"time", "perf_counter", "monotonic", "now"})
-        ):
-            return PERIODIC
-        if (body is not None and raises(body, right)) or _CACHE.search(written_name(right)):
-            return PERIODIC  # `if length > self.longest: self.longest = length`: ever more rarely
-        if _is_counter(left) and _ALL_TURNS.match(written_name(right)):
-            return FIRST  # `if step >= total_steps`
-        if _BEST.search(written_name(right)) or _BEST.search(written_name(left)):
-            return PERIODIC
+        return _above(left, right, body)
     return None
 
 
@@ -388,6 +384,20 @@ def _asked_for(node: ast.expr) -> str:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item":
         node = node.func.value
     return written_name(node)
+
+
+def _above(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
+    """The guard of `left > right`."""
+    name = written_name(right)
+    if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub):
+        # `if step - last_saved >= save_interval`, `if time.time() - last_saved > 60`
+        if _INTERVAL.search(name) or _mentions(left, {"time", "perf_counter", "monotonic", "now"}):
+            return PERIODIC
+    if (body is not None and raises(body, right)) or _CACHED.search(name):
+        return PERIODIC  # `if length > self.longest: self.longest = length`: ever more rarely
+    if _is_counter(left) and _ALL_TURNS.match(name):
+        return FIRST  # `if step >= total_steps`
+    return PERIODIC if _BEST.search(name) or _BEST.search(written_name(left)) else None
 
 
 def _below(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
@@ -433,17 +443,11 @@ def _modulo(node: ast.BinOp) -> str | None:
 
 
 def _coldest(kinds: list[str | None]) -> str | None:
-    for kind in (RARE, LAZY, FIRST, EVALUATION, PERIODIC, ACCUMULATION):
-        if kind in kinds:
-            return kind
-    return None
+    return next((kind for kind in _COLDEST_FIRST if kind in kinds), None)
 
 
 def _hottest(kinds: list[str | None]) -> str | None:
-    for kind in (ACCUMULATION, PERIODIC, EVALUATION, FIRST, LAZY, RARE):
-        if kind in kinds:
-            return kind
-    return None
+    return next((kind for kind in reversed(_COLDEST_FIRST) if kind in kinds), None)
 
 
 def _is_done(test: ast.Attribute) -> bool:
