@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, has_unpacking, is_test
 
+from ._memory import is_load_shedding
 from ._transfers import brought_down
 from ._wording import short_text
 
@@ -24,7 +25,8 @@ class RoundTripTransfer(Rule):
 
     When to leave it
     Algorithms that only numpy, scipy or the host have (assignment, metrics), offloading, and copies that are kept.
-    perflint is silent as soon as something other than a tensor operation stands between the two copies.
+    perflint is silent as soon as something other than a tensor operation stands between the two copies, and under a
+    switch that gives up speed for memory (`offload`).
 
     Fix safety
     No fix: the operations between the copies have to be moved, too.
@@ -41,7 +43,7 @@ class RoundTripTransfer(Rule):
         if has_unpacking(node) or is_test(ctx.path) or ctx.role(node) == "data":
             return
         down = brought_down(node, ctx)
-        if down is None:
+        if down is None or is_load_shedding(node, ctx):
             return
         yield self.finding(
             node,

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, Value
 from perflint.finding import Confidence, Hop
-from perflint.program.callgraph import CallGraph
+from perflint.program.callgraph import CallGraph, Edge
 from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Refs, Scope
 from perflint.program.resolver import Resolver
 from perflint.pytorch.compiling import COMPILERS, KEPT_OUT
 from perflint.pytorch.names import canonical
 
+_NONE = ("const", "NoneType", None)
 #: A framework's switches for compiling: where one is mentioned, something may be compiled.
 COMPILING_NAMES = ("torch_compile", "_dynamo", "torch_xla", "use_compile")
 
@@ -36,11 +37,23 @@ def compiled_scopes(resolver: Resolver, graph: CallGraph) -> dict[Scope, Hop]:
             is_property = edge.index < 0
             if callee in found or edge.callback or is_property or edge.confidence < Confidence.HIGH:
                 continue
-            if callee.function.endswith("__init__") or _is_kept_out(resolver, callee):
+            if (
+                callee.function.endswith("__init__")
+                or _is_kept_out(resolver, callee)
+                or _may_be_left_out(resolver, edge)
+            ):
                 continue
             found[callee] = found[scope]
             waiting.append(callee)
     return found
+
+
+def _may_be_left_out(resolver: Resolver, edge: Edge) -> bool:
+    """Whether a call asks an argument that need not be given: `cache.length()`, with `cache=None` in training."""
+    facts = resolver.summaries[edge.caller.path].functions[edge.caller.function]
+    func = facts.calls[edge.index].func
+    base = func.partition(".")[0] if isinstance(func, str) and "." in func else ""
+    return any(param.name.lstrip("=") == base and param.default == _NONE for param in facts.params)
 
 
 def compiles_anything(resolver: Resolver) -> bool:
