@@ -55,7 +55,8 @@ def runs(call: ast.Call, ctx: Context) -> list[Run]:
     outer = next((item for item in ctx.tree.ancestors(call) if isinstance(item, (ast.For, ast.comprehension))), None)
     if outer is None:
         return []
-    line = getattr(outer if isinstance(outer, ast.For) else ctx.tree.parent(outer), "lineno", 0)
+    # A part of a comprehension has no line of its own.
+    line = getattr(ctx.tree.parent(outer) if isinstance(outer, ast.comprehension) else outer, "lineno", 0)
     here = ((place, ctx.program.function(place[0]).loops[place[1]]) for place in places if place[0] == ctx.scope(call))
     return [Run(*place, _comes_again(place, ctx)) for place, loop in here if loop.line == line]
 

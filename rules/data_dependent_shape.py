@@ -97,7 +97,7 @@ class DataDependentShape(Rule):
 
 
 _POSITIONS = ("nonzero", "where")
-#: What changes where a tensor is or how it is laid out, not its type.
+#: What changes where a tensor is or how it is laid out, not its type; the indices of a sparse one are other numbers.
 _MOVES = (tensors.VIEW_METHODS | {"cuda"}) - {"indices"}
 _TESTS = (ast.Compare, ast.BinOp, ast.Call)
 _KEEP = "Keep the shape and work with the mask (`torch.where`, `masked_fill`), if the algorithm allows."

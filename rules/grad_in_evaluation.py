@@ -23,6 +23,7 @@ from perflint.api import (
     is_test,
 )
 
+from ._callers import ways_in
 from ._evaluating import evaluated, evaluating_forwards, evaluating_passes, model_name
 from ._followed import Followed, forwards_behind, has_no_graph, learns
 from ._gradients import asks_for_gradients, is_loss_function, is_model_call, name_of_whole
@@ -217,15 +218,7 @@ def _is_first(node: ast.Call, ctx: Context) -> bool:
 
 def _is_switched_off_by_some(scope: Scope, ctx: Context) -> bool:
     """Whether a way into a function has no gradients: a forward on another one, which nothing calls, is for users."""
-    seen, waiting = {scope}, [scope]
-    while waiting:
-        for edge in ctx.program.callers(waiting.pop()):
-            if ctx.program.grad_off(edge.caller, edge.context):
-                return True
-            if edge.caller not in seen:
-                seen.add(edge.caller)
-                waiting.append(edge.caller)
-    return False
+    return any(ctx.program.grad_off(edge.caller, edge.context) for edge in ways_in(scope, ctx))
 
 
 def _may_run_without(forward: ast.Call, ctx: Context) -> bool:

@@ -140,18 +140,18 @@ def _is_walk(node: ast.expr) -> bool:
 
 def _hands_out(node: ast.expr, ctx: Context) -> bool:
     """Whether a function of this file is called that returns such a walk: `for name, p in self.averaged(model):`."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
+    if not isinstance(node, ast.Call) or ctx.text(node.func) not in (callee_name(node), f"self.{callee_name(node)}"):
         return False
-    if isinstance(node.func, ast.Attribute) and not (
-        isinstance(node.func.value, ast.Name) and node.func.value.id == "self"
-    ):
+    if all(ref.path != ctx.path for ref in ctx.refs(node.func)):
         return False
-    name = callee_name(node)
-    found = [ref for ref in ctx.refs(node.func) if ref.path == ctx.path]
-    functions = [part for part in ast.walk(ctx.tree.module) if isinstance(part, ast.FunctionDef) and part.name == name]
-    if not found or len(functions) != 1:
-        return False
-    parts = list(ast.walk(functions[0]))
+    defined = [part for part in ast.walk(ctx.tree.module) if isinstance(part, ast.FunctionDef)]
+    named = [function for function in defined if function.name == callee_name(node)]
+    return len(named) == 1 and _returns_walks(named[0])
+
+
+def _returns_walks(function: ast.FunctionDef) -> bool:
+    """Whether all that a function returns are walks over parameters, written there or bound to a name."""
+    parts = list(ast.walk(function))
     returned = [part.value for part in parts if isinstance(part, ast.Return) and part.value is not None]
     walks = {
         target.id

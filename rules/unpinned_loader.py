@@ -20,6 +20,7 @@ from perflint.api import (
     loaders,
 )
 
+from ._callers import ways_in
 from ._datasets import hands_samples_on, is_of_notebook, moves_to_device, needs_workers
 from ._epochs import Run, batch_names, called_in, calls_in, is_hook, runs, use
 from ._loaders import LOADER_NAMES, is_plain_loader, is_zero, option, purpose, uses_accelerator, workers
@@ -158,15 +159,7 @@ def _only_prepares(call: ast.Call, ctx: Context) -> bool:
 
 def _is_made_for_others(scope: Scope, ctx: Context) -> bool:
     """Whether a function is run by another file, itself or through its callers here."""
-    seen, waiting = {scope}, [scope]
-    while waiting:
-        for edge in ctx.program.callers(waiting.pop()):
-            if edge.caller.path != ctx.path:
-                return True
-            if edge.caller not in seen:
-                seen.add(edge.caller)
-                waiting.append(edge.caller)
-    return False
+    return any(edge.caller.path != ctx.path for edge in ways_in(scope, ctx))
 
 
 def _moves(run: Run, ctx: Context) -> bool:

@@ -387,11 +387,11 @@ class CallGraph:
         """A method that one class of the program defines, called on something unknown; or one class and those that
         derive from it, where a loop runs it for one after another, as hooks are run: any of them may be among them.
         """
-        base = ""
         func = call.func
+        owner = ""
         if isinstance(func, str):
-            base, _, name = func.rpartition(".")
-            if not base or base in ("self", "cls"):
+            owner, _, name = func.rpartition(".")
+            if not owner or owner in ("self", "cls"):
                 return []
         elif func is not None and func[0] == "attr":
             name = func[2]
@@ -401,8 +401,9 @@ class CallGraph:
             return []
         found = self._methods.get(name, [])
         if len(found) > 1:
-            targets = [name for index in facts.loops_around(call.context) for name in facts.loops[index].targets]
-            return found if base in targets and self._is_family(found) else []
+            loops = (facts.loops[index] for index in facts.loops_around(call.context))
+            in_turn = any(owner in loop.targets for loop in loops)
+            return found if in_turn and self._is_family(found) else []
         return found
 
     def _is_family(self, methods: list[Scope]) -> bool:
@@ -413,8 +414,8 @@ class CallGraph:
             Ref(CLASS, scope.path, self.resolver.summaries[scope.path].functions[scope.function].in_class)
             for scope in methods
         }
-        lines = [set(self.resolver.mro(owner)) for owner in owners]
-        return len(owners) == len(methods) and bool(set.intersection(*lines) & owners)
+        shared = owners.intersection(*(self.resolver.mro(owner) for owner in owners))
+        return len(owners) == len(methods) and bool(shared)
 
 
 def _methods_by_name(summaries: Mapping[str, Summary]) -> dict[str, list[Scope]]:
