@@ -22,6 +22,7 @@ from perflint.api import (
     walk,
 )
 
+from ._epochs import last_of
 from ._gradients import is_model_call
 from ._transfers import only_converts
 from ._unused_arguments import is_unused_way
@@ -65,6 +66,9 @@ ARRAYS = ("np", "numpy", "pd", "pandas", "jnp", "polars")
 _GENERATES = re.compile(
     r"^_?generate(?:_(?!\w*(?:mask|anchor|grid|noise|label|target|proposal|coord|position|bin|batch$|data$))\w+)?$"
 )
+#: What makes a sample in many steps, given what to make: `sample()` of a distribution or a buffer is given less.
+_SAMPLES = re.compile(r"^(?:ddim_|ddpm_|p_)?sample(?:_func|_loop|_images?|_videos?)?$|^p_sample_loop\w*$")
+_FEWEST_GIVEN = 3
 _SERVER = re.compile(r"(?:^|_)(?:client|server|requests|httpx|openai)$")
 _STEP_ROLES = ("train", "batches", "texts", "eval", "decode")
 #: Names of what is on the host as a rule: arrays, lengths (which packing wants there), what tokenizers give.
@@ -446,8 +450,25 @@ def beside_generation(node: ast.AST, ctx: Context) -> bool:
     while function is not None and (outer := ctx.tree.function_of(ctx.tree.parent(function) or function)) is not None:
         function = outer
     around = loops[0] if loops else function
-    return around is not None and any(
+    if around is not None and any(
         isinstance(part, ast.Call) and _generates(part) and ctx.heat(part) >= Heat.STEP for part in walk(around)
+    ):
+        return True
+    return ctx.role(node) in ("batches", "texts") and not in_forward(node, ctx) and _is_step_of_samples(node, ctx)
+
+
+def _is_step_of_samples(node: ast.AST, ctx: Context) -> bool:
+    """Whether each turn of the loop that leads here makes a whole sample, in many steps of its own."""
+    found = ctx.program.step_loop(ctx.scope(node), ctx.context(node))
+    if found is None:
+        return False
+    scope, loop = found
+    facts = ctx.program.function(scope)
+    return any(
+        loop in facts.loops_around(call.context)
+        and len(call.args) + len(call.keywords) >= _FEWEST_GIVEN
+        and _SAMPLES.search(last_of(call.func))
+        for call in facts.calls
     )
 
 

@@ -22,7 +22,7 @@ from perflint.api import (
 
 from ._callers import ways_in
 from ._datasets import hands_samples_on, is_of_notebook, moves_to_device, needs_workers
-from ._epochs import Run, batch_names, called_in, calls_in, is_hook, runs, use
+from ._epochs import Run, batch_names, called_in, calls_in, is_hook, last_of, runs, use
 from ._loaders import LOADER_NAMES, is_plain_loader, is_zero, option, purpose, uses_accelerator, workers
 
 #: What moves a batch, by the last name of the call, and who does it for the loop. A tensor that is given the size of
@@ -167,11 +167,11 @@ def _moves(run: Run, ctx: Context) -> bool:
     if ctx.program.mentions(_PREPARERS):
         return True
     own, names = calls_in(run, ctx), batch_names(run, ctx)
-    if any(_last(call.func) in ("to", "cuda") and _is_of(call.func, names) for call in own):
+    if any(last_of(call.func) in ("to", "cuda") and _is_of(call.func, names) for call in own):
         # Parts of the batch are moved as they come: what else is made of arrays says nothing of it.
         return not any(_makes_anew(call) and _is_made_of(call, names) for call in own)
     calls = [*own, *(call for scope in called_in(run, ctx) for call in ctx.program.function(scope).calls)]
-    return any(_MOVES.search(_last(call.func)) for call in calls) and not any(_makes_anew(call) for call in calls)
+    return any(_MOVES.search(last_of(call.func)) for call in calls) and not any(_makes_anew(call) for call in calls)
 
 
 def _is_made_of(call: CallFacts, names: frozenset[str]) -> bool:
@@ -191,15 +191,9 @@ def _is_of(value: object, names: frozenset[str]) -> bool:
 def _makes_anew(call: CallFacts) -> bool:
     """Whether a call makes a tensor in pageable memory of a batch: `from_numpy(array)`, `x.float().to()`."""
     func = call.func
-    if func == "torch.Tensor" or _last(func) == "from_numpy":
+    if func == "torch.Tensor" or last_of(func) == "from_numpy":
         return True
     if not (isinstance(func, tuple) and func[0] == "attr" and _MOVES.search(str(func[2]))):
         return False
     inner = func[1]
-    return isinstance(inner, tuple) and inner[0] == "call" and _last(inner[1]) in _CONVERSIONS
-
-
-def _last(func: object) -> str:
-    if isinstance(func, tuple):
-        return str(func[2]) if func[0] == "attr" else ""
-    return func.rpartition(".")[2] if isinstance(func, str) else ""
+    return isinstance(inner, tuple) and inner[0] == "call" and last_of(inner[1]) in _CONVERSIONS

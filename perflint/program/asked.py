@@ -147,6 +147,9 @@ class Asked:
     def role(self, scope: Scope, context: int = -1) -> str:
         return cast(str, self.ask("role", scope, context))
 
+    def step_loop(self, scope: Scope, context: int = -1) -> tuple[Scope, int] | None:
+        return cast("tuple[Scope, int] | None", self.ask("step_loop", scope, context))
+
     def elements(self, value: Value, scope: Scope, index: object = None) -> tuple[Ref, ...]:
         return cast("tuple[Ref, ...]", self.ask("elements", value, scope, index))
 
@@ -413,6 +416,7 @@ _METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "heat_at": (_scope, _plain),
     "route": (_scope, _plain),
     "role": (_scope, _plain),
+    "step_loop": (_scope, _plain),
     "grad_off": (_scope, _plain),
     "trains": (_scope,),
     "drives": (_plain,),

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from perflint.facts.summary import MODULE, FunctionFacts, Summary, Value
 from perflint.finding import Confidence, Heat, Hop
+from perflint.program.callbacks import FunctionRoot
 from perflint.program.callgraph import CallGraph, Edge
 from perflint.program.compiled import COMPILING_NAMES, compiled_scopes, compiles_anything
 from perflint.program.conventions import looks_like_loader
@@ -99,23 +100,38 @@ class Program:
         """What the hot code a line belongs to is for: "train", "batches", "driver", "eval", "data", "decode", "hook",
         "".
         """
-        asked = scope.path
+        origin = self._origin(scope, context)
+        if isinstance(origin, FunctionRoot):
+            return origin.role
+        if origin is None:
+            return ""
+        role = self.roots.loops[origin].role
+        return "driver" if role == "batches" and self.drives(scope.path) else role
+
+    def step_loop(self, scope: Scope, context: int = -1) -> tuple[Scope, int] | None:
+        """The hot loop that makes a line hot: the function it stands in, and its place among that one's loops."""
+        origin = self._origin(scope, context)
+        return None if isinstance(origin, FunctionRoot) else origin
+
+    def _origin(self, scope: Scope, context: int) -> FunctionRoot | tuple[Scope, int] | None:
+        """Where the heat of a line comes from: a framework that calls a function, or a loop."""
         for _ in range(40):
             facts = self.function(scope)
             reason = self.heatmap.reason(scope)
             while context >= 0:
                 item = facts.contexts[context]
                 if item.kind == "loop":
-                    loop = self.roots.loops.get((scope, int(item.detail)))
+                    key = (scope, int(item.detail))
+                    loop = self.roots.loops.get(key)
                     if loop is not None and loop.heat >= Heat.STEP:
-                        return "driver" if loop.role == "batches" and self.drives(asked) else loop.role
+                        return key
                 context = item.parent
             if reason.root is not None:
-                return reason.root.role
+                return reason.root
             if reason.edge is None:
-                return ""
+                return None
             scope, context = reason.edge.caller, reason.edge.context
-        return ""
+        return None
 
     def drives(self, path: str) -> bool:
         """Whether a file hands batches to workers in other processes, and so has its own on the host."""
