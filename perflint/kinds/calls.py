@@ -21,6 +21,8 @@ from perflint.source.bindings import key_of
 
 #: How many of the project's functions deep a call is followed.
 _DEPTH = 5
+#: `batches.__next__()`, and `batches.next()` as iterators of loaders had it.
+_NEXT = frozenset({"__next__", "next"})
 
 
 class Calls:
@@ -50,6 +52,8 @@ class Calls:
                 return self.classes.call_super(func, arguments)
             base = self.inference.eval(func.value, frame)
             if not (base.tag in (Tag.FUNCTION, Tag.CLASS) and not base.path):
+                if func.attr in _NEXT and not len(arguments) and self._is_iterator(base, func):
+                    return self._taken(base, func.value)
                 return self.method(base, func.attr, arguments, self._written(node))
         if isinstance(func, ast.Name) and func.id == "getattr" and len(node.args) > 1:
             name = node.args[1]
@@ -68,13 +72,29 @@ class Calls:
 
     def _next(self, arguments: Arguments, iterator: ast.expr | None) -> Kind:
         """`next(iterator)`, or a default: None where there is no more says that it may be None."""
-        found = self.inference.iterate(arguments.at(0) or UNKNOWN)
-        if not _says_what(found) and isinstance(iterator, (ast.Name, ast.Attribute)):
-            name = iterator.id if isinstance(iterator, ast.Name) else iterator.attr
-            if name.strip("_") == "data" or looks_like_loader(name) or ITERATOR_NAME.search(name):
-                found = NAMED_BATCH
+        found = self._taken(arguments.at(0) or UNKNOWN, iterator)
         default = arguments.at(1)
         return found if default is None else join((found, default))
+
+    def _taken(self, kind: Kind, iterator: ast.expr | None) -> Kind:
+        """What comes next of an iterator: a batch, where its name is all that tells."""
+        found = self.inference.iterate(kind)
+        if not _says_what(found) and iterator is not None:
+            name = _last_name(iterator)
+            if name.strip("_") == "data" or looks_like_loader(name) or ITERATOR_NAME.search(name):
+                return NAMED_BATCH
+        return found
+
+    def _is_iterator(self, kind: Kind, method: ast.Attribute) -> bool:
+        """Whether a value that is asked for what comes next by a method may be a plain iterator: it has no such method
+        of the project's own, and is no loader itself, of which only other libraries' have one.
+        """
+        name = _last_name(method.value)
+        if kind.tag is Tag.UNKNOWN:
+            return ITERATOR_NAME.search(name) is not None
+        if kind.tag not in (Tag.LOADER, Tag.SEQUENCE) or (looks_like_loader(name) and not ITERATOR_NAME.search(name)):
+            return False
+        return not kind.path or self.classes.member(kind, method.attr) is None
 
     def _mapped(self, arguments: Arguments) -> Kind:
         """`map(function, xs, ys)`."""
@@ -217,6 +237,10 @@ class Calls:
         if not self.narrowing.possible(node, frame):
             return NEVER
         return self.inference.eval(node, frame)
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _is_plain(kind: Kind | None) -> bool:
