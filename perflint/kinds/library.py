@@ -391,6 +391,8 @@ def _training(name: str) -> Kind | None:
 
 
 def _values(name: str, arguments: Arguments) -> Kind | None:
+    if name in arrays.DRAWS and len(arguments) <= arrays.DRAWS[name] and not arguments.has("size"):
+        return NUMBER
     if name in arrays.ARRAY_FUNCTIONS:
         return ARRAY
     if name in arrays.ARRAY_REDUCTIONS:

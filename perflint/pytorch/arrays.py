@@ -17,6 +17,11 @@ ARRAY_FUNCTIONS = within(
     "cv2.imread cv2.resize cv2.cvtColor cv2.imdecode PIL.ImageOps.exif_transpose imageio.imread librosa.load "
     "soundfile.read"
 )
+#: One number, or an array when more is given than this: the size, which comes last.
+DRAWS = {
+    f"numpy.random.{name}": most
+    for name, most in (("rand", 0), ("randn", 0), ("random", 0), ("normal", 2), ("uniform", 2), ("randint", 2))
+}
 #: One number, or an array when an axis is given.
 ARRAY_REDUCTIONS = within("numpy", "mean sum std var median max min prod any all argmax argmin amax amin nanmean ptp")
 NUMBER_FUNCTIONS = (
