@@ -243,7 +243,6 @@ class Followed:
             callee_name(call) in ("min", "max")
             and len(call.args) == 2
             and not call.keywords
-            and not isinstance(call.args[1], ast.UnaryOp)
             and self.ctx.kind(call.args[1]).tag is not Tag.NUMBER
         )
 

@@ -241,16 +241,17 @@ def _may_run_without(forward: ast.Call, ctx: Context) -> bool:
 def _is_looked_at(forward: ast.Call, ctx: Context) -> bool:
     """Whether what is around a forward is looked at as a whole, here or by who calls it."""
     function = ctx.tree.function_of(forward)
-    body = ctx.tree.module.body if function is None else function.body
-    if function is not None and forward in evaluating_forwards(function, ctx):
-        return True
-    if function is not None and function.name == "forward":
+    if function is None:
+        return forward in evaluating_passes(ctx.tree.module.body, ctx)
+    if function.name == "forward":
         return True  # who runs the module has the say
-    if function is not None and _EVALUATION.search(function.name):
+    if _EVALUATION.search(function.name):
         return any(evaluated(part) for part in ast.walk(function))
-    if function is not None and _predicts(function):
-        return True
-    return forward in evaluating_passes(body, ctx)
+    return (
+        _predicts(function)
+        or forward in evaluating_forwards(function, ctx)
+        or forward in evaluating_passes(function.body, ctx)
+    )
 
 
 def _forwards_of(node: ast.Call, ctx: Context) -> Iterator[ast.Call]:
