@@ -30,6 +30,8 @@ from perflint.rule import Rule, Tier  # noqa: E402
 
 PAGE = FOLDER.parents[1] / "docs" / "precision.md"
 STANDING = FOLDER / "standing.json"
+#: By commit of perflint, repositories whose findings were drawn and judged before any rule was held against them.
+DRAWS = FOLDER / "draws.json"
 #: The packages that every rule is held against; everything else is a training repository.
 PACKAGES = (
     "accelerate lightning open-clip-torch speechbrain stable-baselines3 timm torchtune transformers trl ultralytics"
@@ -216,6 +218,7 @@ def _page(record: Record, rules: tuple[type[Rule], ...]) -> Iterator[str]:
         yield f"Of {len(partly)} repositories only the findings of rules that have few were looked for."
         yield ""
     yield from _under(record, rules)
+    yield from _drawn(record)
     yield "## By rule"
     yield ""
     yield (
@@ -248,6 +251,27 @@ def _page(record: Record, rules: tuple[type[Rule], ...]) -> Iterator[str]:
     yield "python tests/judgements/precision.py --record FOLDER..."
     yield "python tests/judgements/compare.py FOLDER --unjudged"
     yield "```"
+
+
+def _drawn(record: Record) -> Iterator[str]:
+    """How the rules did where nothing had been mended for: what the shares of the other tables cannot say."""
+    yield "## Where nobody had looked"
+    yield ""
+    yield (
+        "Findings of core rules, all or drawn at random, in repositories that no rule had been held against before. Rules were "
+        "mended after each draw, so the last column flatters."
+    )
+    yield ""
+    yield "| perflint | Repositories | Judged | Right then | Now: still found | right |"
+    yield "|---|--:|--:|--:|--:|--:|"
+    for draw in json.loads(DRAWS.read_text(encoding="utf-8")):
+        trees = set(draw["trees"])
+        rows = [row for row in record.rows if row.tree in trees]
+        there = [row for row in rows if record.is_there(row)]
+        then, now = sum(row.right for row in rows), sum(row.right for row in there)
+        cells = [draw["perflint"], len(trees), len(rows), _percent(then, len(rows)), len(there)]
+        yield f"| {' | '.join(map(str, cells))} | {_percent(now, len(there))} |"
+    yield ""
 
 
 def _under(record: Record, rules: tuple[type[Rule], ...]) -> Iterator[str]:
