@@ -9,6 +9,7 @@ import pytest
 from perflint.facts.summary import Summary
 from perflint.facts.survey import survey
 from perflint.finding import Confidence, Heat
+from perflint.program.callgraph import is_abstract
 from perflint.program.program import Program
 from perflint.program.refs import Scope
 
@@ -106,3 +107,56 @@ def test_classes_that_share_a_base_without_the_method_are_no_family() -> None:
     main = "for batch in loader:\n    loss.backward()\n    for hook in hooks:\n        hook.on_train_step()\n"
     program = program_of(hooks=hooks, main=main)
     assert program.heat(Scope("hooks.py", "A.on_train_step")) is Heat.ONCE
+
+
+def test_a_family_is_followed_only_where_a_loop_runs_one_after_another() -> None:
+    hooks = "class Hook:\n    def on_train_step(self): ...\nclass A(Hook):\n    def on_train_step(self): ...\n"
+    main = "for batch in loader:\n    loss.backward()\n    hook.on_train_step()\n"
+    program = program_of(hooks=hooks, main=main)
+    assert program.heat(Scope("hooks.py", "A.on_train_step")) is Heat.ONCE
+
+
+@pytest.mark.parametrize(
+    ("method", "abstract"),
+    [
+        ("def f(self, x):\n        raise NotImplementedError", True),
+        ("def f(self, x):\n        raise NotImplementedError(f'of {type(self)}')", True),
+        ("@abstractmethod\n    def f(self, x):\n        return x", True),
+        ("def f(self, x):\n        self.tell(x)\n        raise NotImplementedError", False),
+        ("def f(self, x):\n        if x:\n            raise NotImplementedError", False),
+        ("def f(self, x):\n        pass", False),
+    ],
+)
+def test_a_method_that_only_says_it_is_missing_is_abstract(method: str, *, abstract: bool) -> None:
+    text = f"class A:\n    {method}\n"
+    assert is_abstract(survey(ast.parse(text), text.split("\n")).functions["A.f"]) is abstract
+
+
+@pytest.mark.parametrize(("mark", "stands_in"), [("", True), ("@abstractmethod\n    ", False)])
+def test_what_stands_for_a_missing_method_is_not_known_to_be_given_its_arguments(mark: str, *, stands_in: bool) -> None:
+    heads = (
+        f"class Head:\n    {mark}def answer(self, make):\n        raise NotImplementedError\n"
+        "class Span(Head):\n    def answer(self, make):\n        make()\n"
+    )
+    main = "from heads import Head\ndef tool(): ...\ndef run(head: Head):\n    head.answer(tool)\n"
+    program = program_of(heads=heads, main=main)
+    below = Scope("heads.py", "Span.answer")
+    assert [edge.stands_in for edge in program.callers(below)] == [stands_in]
+    assert bool(program.graph.passed(below, "make")) is not stands_in
+
+
+def test_a_module_that_imports_a_driver_is_one_unless_it_uses_a_device() -> None:
+    program = program_of(
+        driver="import ray\ndef measure(batch): ...\n",
+        reports="from driver import measure\nmeasure(1)\n",
+        worker="from driver import measure\nmeasure(1).cuda()\n",
+        loops="from driver import measure\ndef go(loader):\n    for batch in loader:\n        measure(batch.cuda())\n",
+    )
+    assert [program.drives(f"{name}.py") for name in ("driver", "reports", "worker", "loops")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert program.role(Scope("driver.py", "measure")) == "driver"
+    assert program.role(Scope("loops.py", "go"), 0) == "batches"
