@@ -121,3 +121,25 @@ def test_whole_tables_and_single_entries_are_questions(project: Path) -> None:
     noted = json.loads(json.dumps(asked.questions()))
     again = Program(summaries)
     assert still_holds(again, Digests(again, {}), noted)
+
+
+def test_parts_of_a_changed_file_are_asked_for_one_by_one() -> None:
+    lines = "import time\ndef read():\n    return {}\ndef other():\n    return {}\nclass Held:\n    size: {}\n"
+
+    def changed(**values: str) -> tuple[Program, Digests]:
+        written = {"read": "1", "other": "2", "size": "int"} | values
+        text = lines.format(written["read"], written["other"], written["size"])
+        program = Program({"main.py": survey(ast.parse("read()"), ["read()"]), "parts.py": survey(ast.parse(text), [])})
+        return program, Digests(program, {"parts.py": text.encode()})
+
+    program, digests = changed()
+    asked = Asked(program, "main.py", digests)
+    parts = asked.as_program.summaries["parts.py"]
+    assert "read" in parts.functions
+    assert parts.classes.get("Held") is not None
+    assert parts.imports["time"] == "time"
+    noted = json.loads(json.dumps(asked.questions()))
+    assert still_holds(*changed(), noted)
+    assert still_holds(*changed(other="3"), noted)
+    assert not still_holds(*changed(read="3"), noted)
+    assert not still_holds(*changed(size="str"), noted)
