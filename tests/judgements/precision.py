@@ -258,8 +258,8 @@ def _drawn(record: Record) -> Iterator[str]:
     yield "## Where nobody had looked"
     yield ""
     yield (
-        "Findings of core rules, all or drawn at random, in repositories that no rule had been held against before. Rules were "
-        "mended after each draw, so the last column flatters."
+        "Findings of core rules, all or drawn at random, in repositories that no rule had been held against before. "
+        "Rules were mended after each draw, so the last column flatters."
     )
     yield ""
     yield "| perflint | Repositories | Judged | Right then | Now: still found | right |"
