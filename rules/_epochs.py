@@ -291,10 +291,3 @@ def _is_within(facts: FunctionFacts, context: int, loop: int) -> bool:
 
 def _is_call(value: object, func: object) -> bool:
     return isinstance(value, tuple) and value[0] == "call" and value[1] == func
-
-
-def last_of(func: object) -> str:
-    """The last name of a callee in the notation of summaries."""
-    if isinstance(func, tuple):
-        return str(func[2]) if func[0] == "attr" else ""
-    return func.rpartition(".")[2] if isinstance(func, str) else ""

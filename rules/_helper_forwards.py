@@ -10,6 +10,7 @@ from typing import Any
 
 from perflint.api import FUNCTION, MODULE, CallFacts, Context, FunctionFacts, Hop, Ref, Scope, Tag
 
+from ._callees import last_of
 from ._forwards import CHANGES, DRAWS, FORWARD_METHODS, arguments, arguments_by_name
 from ._unchanged import is_fixed, is_touched, objects_in
 
@@ -57,22 +58,18 @@ def forward_behind(call: ast.Call, ctx: Context) -> Behind | None:
 
 def _is_steady(facts: FunctionFacts) -> bool:
     """Whether the function neither draws numbers nor changes a model, as far as the names of what it calls tell."""
-    return not any(_is_unsteady(_last(item.func)) for item in facts.calls)
+    return not any(_is_unsteady(last_of(item.func)) for item in facts.calls)
 
 
 def _is_unsteady(name: str) -> bool:
     return name in _UNSTEADY or (name.endswith("_") and not name.endswith("__"))
 
 
-def _last(func: Any) -> str:
-    return func.rpartition(".")[2] if isinstance(func, str) else ""
-
-
 def _runs_without_grad(item: CallFacts, scope: Scope, facts: FunctionFacts, ctx: Context) -> bool:
     """Whether a call of the function runs a model with gradients off, once."""
     if not isinstance(item.func, str) or not (item.args or item.keywords) or facts.loops_around(item.context):
         return False
-    name = _last(item.func)
+    name = last_of(item.func)
     if name == "run_with_cache":
         return True  # a name that only models of TransformerLens have; what it keeps is looked at, not trained on
     if not ctx.program.grad_off(scope, item.context):
@@ -96,7 +93,7 @@ class _Sources:
 
     def of_call(self, item: CallFacts) -> dict[str, dict[str, None]] | None:
         """What a call depends on; None where that cannot be followed."""
-        name = _last(item.func)
+        name = last_of(item.func)
         model = item.func.rpartition(".")[0] if name in FORWARD_METHODS else item.func
         values = [model, *item.args, *(value for _, value in item.keywords)]
         return self._found if all(self._follow(value, _DEEP) for value in values) else None
@@ -159,7 +156,7 @@ class _Sources:
 
     def _is_plain(self, func: str, depth: int) -> bool:
         """Follow what a callee is a method of; False where what is called draws numbers or changes something."""
-        if _is_unsteady(_last(func)):
+        if _is_unsteady(last_of(func)):
             return False
         holder = func.rpartition(".")[0]
         for ref in self._ctx.program.refs(func, self._scope):

@@ -22,7 +22,7 @@ from perflint.api import (
     walk,
 )
 
-from ._epochs import last_of
+from ._callees import last_of
 from ._gradients import is_model_call
 from ._transfers import only_converts
 from ._unused_arguments import is_unused_way

@@ -20,9 +20,10 @@ from perflint.api import (
     loaders,
 )
 
+from ._callees import last_of
 from ._callers import ways_in
 from ._datasets import hands_samples_on, is_of_notebook, moves_to_device, needs_workers
-from ._epochs import Run, batch_names, called_in, calls_in, is_hook, last_of, runs, use
+from ._epochs import Run, batch_names, called_in, calls_in, is_hook, runs, use
 from ._loaders import LOADER_NAMES, is_plain_loader, is_zero, option, purpose, uses_accelerator, workers
 
 #: What moves a batch, by the last name of the call, and who does it for the loop. A tensor that is given the size of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from perflint.facts.notation import last_name
 from perflint.facts.summary import MODULE
 from perflint.kinds import library, methods, operations, promises
 from perflint.kinds.arguments import Arguments, Thunk, given
@@ -80,7 +81,7 @@ class Calls:
         """What comes next of an iterator: a batch, where its name is all that tells."""
         found = self.inference.iterate(kind)
         if not _says_what(found) and iterator is not None:
-            name = _last_name(iterator)
+            name = last_name(iterator)
             if name.strip("_") == "data" or looks_like_loader(name) or ITERATOR_NAME.search(name):
                 return NAMED_BATCH
         return found
@@ -89,7 +90,7 @@ class Calls:
         """Whether a value that is asked for what comes next by a method may be a plain iterator: it has no such method
         of the project's own, and is no loader itself, of which only other libraries' have one.
         """
-        name = _last_name(method.value)
+        name = last_name(method.value)
         if kind.tag is Tag.UNKNOWN:
             return ITERATOR_NAME.search(name) is not None
         if kind.tag not in (Tag.LOADER, Tag.SEQUENCE) or (looks_like_loader(name) and not ITERATOR_NAME.search(name)):
@@ -237,10 +238,6 @@ class Calls:
         if not self.narrowing.possible(node, frame):
             return NEVER
         return self.inference.eval(node, frame)
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _is_plain(kind: Kind | None) -> bool:
