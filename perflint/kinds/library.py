@@ -391,7 +391,7 @@ def _training(name: str) -> Kind | None:
 
 
 def _values(name: str, arguments: Arguments) -> Kind | None:
-    if name in arrays.DRAWS and len(arguments) <= arrays.DRAWS[name] and not arguments.has("size"):
+    if name in arrays.DRAWS and _is_one_draw(arguments, arrays.DRAWS[name]):
         return NUMBER
     if name in arrays.ARRAY_FUNCTIONS:
         return ARRAY
@@ -401,3 +401,10 @@ def _values(name: str, arguments: Arguments) -> Kind | None:
     if name in arrays.NUMBER_FUNCTIONS:
         return NUMBER
     return STRING if name in arrays.STRING_FUNCTIONS else None
+
+
+def _is_one_draw(arguments: Arguments, most: int) -> bool:
+    """Whether a draw is given no size, nor parameters for many of them."""
+    if not arguments.exact or len(arguments) > most or arguments.has("size"):
+        return False
+    return not any(kind.tag in (Tag.ARRAY, Tag.TENSOR, Tag.SEQUENCE) for kind in arguments.kinds())
