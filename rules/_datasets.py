@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from perflint.api import (
+    CLASS,
     EXTERNAL,
     FUNCTION,
     INSTANCE,
@@ -18,6 +19,7 @@ from perflint.api import (
     Ref,
     Scope,
     guards,
+    has_unpacking,
     loaders,
 )
 
@@ -43,6 +45,8 @@ _SPLITS = frozenset({"Subset", "random_split", "ConcatDataset"})
 _LAZY = frozenset({"with_transform", "set_transform"})
 #: Guards of what happens to few samples, or to each of them once.
 _SELDOM = frozenset({guards.PERIODIC, guards.FIRST, guards.LAZY, guards.RARE, guards.LEAVES})
+#: What data sets are derived from that read everything at once.
+_IN_MEMORY = re.compile(r"in_?memory", re.IGNORECASE)
 #: Calls that are followed from `__getitem__`.
 _DEPTH = 2
 #: A `__getitem__` of no more calls and no loop looks a sample up.
@@ -87,8 +91,9 @@ def _refs_of(dataset: ast.expr, ctx: Context) -> list[Ref]:
 
 def _work_of(dataset: ast.expr, ctx: Context) -> Work:
     """What all data sets that it may be have in common; where none of them tells, what its own name is bound to."""
-    found = {_work_of_one(origin, ctx) for origin in datasets_of(dataset, ctx)}
-    if found == {"unknown"} or not found:
+    origins = datasets_of(dataset, ctx)
+    found = {_work_of_one(origin, ctx) for origin in origins}
+    if not found or (found == {"unknown"} and not any(ctx.refs(origin) for origin in origins)):
         return _work_of_refs(dataset, ctx)
     return found.pop() if len(found) == 1 else "unknown"
 
@@ -102,28 +107,53 @@ def _work_of_one(dataset: ast.expr, ctx: Context) -> Work:
 
 
 def _work_of_refs(dataset: ast.expr, ctx: Context) -> Work:
-    found = {_work_of_ref(ref, ctx) for ref in ctx.refs(dataset)}
+    found = {_work_of_ref(ref, _left_out(dataset, ref, ctx), ctx) for ref in ctx.refs(dataset)}
     return found.pop() if len(found) == 1 else "unknown"
 
 
-def _work_of_ref(ref: Ref, ctx: Context) -> Work:
+def _left_out(dataset: ast.expr, ref: Ref, ctx: Context) -> frozenset[str]:
+    """What the data set could be given to run on each sample, and is not: None unless told."""
+    made = _method(ref, "__init__", ctx) if ref.kind == INSTANCE else None
+    if made is None or not isinstance(dataset, ast.Call) or has_unpacking(dataset):
+        return frozenset()
+    given = {item.arg for item in dataset.keywords}
+    return frozenset(
+        param.name.lstrip("=")
+        for place, param in enumerate(ctx.program.function(made).params)
+        if param.default is not None
+        and param.default[:2] == ("const", "NoneType")
+        and (param.name.startswith("=") or place > len(dataset.args))
+        and param.name.lstrip("=") not in given
+    )
+
+
+def _work_of_ref(ref: Ref, left_out: frozenset[str], ctx: Context) -> Work:
     if ref.kind == INSTANCE:
-        return _project_work(ref, ctx)
+        return _project_work(ref, left_out, ctx)
     if ref.name in loaders.IN_MEMORY_DATASETS:
         return "memory"
     return "work" if ref.name in loaders.DECODING_DATASETS else "unknown"
 
 
-def _project_work(ref: Ref, ctx: Context) -> Work:
+def _project_work(ref: Ref, left_out: frozenset[str], ctx: Context) -> Work:
     scope = _method(ref, "__getitem__", ctx)
     if scope is None:
-        bases = ctx.program.resolver.base_names(ref)
+        bases = _bases(ref, ctx)
         if any(base in loaders.DECODING_DATASETS for base in bases):
             return "work"
         if any(base in loaders.IN_MEMORY_DATASETS for base in bases):
             return "memory"
         return "iterable" if _method(ref, "__iter__", ctx) is not None else "unknown"
-    if _works(scope, ctx, _DEPTH, _is_costly_or_tokenizes):
+    if any(_IN_MEMORY.search(base.rpartition(".")[2]) for base in _bases(ref, ctx)[1:]):
+        return "memory"  # what is left for each sample is small beside handing it over
+    absent = {f"self.{name}" for name in left_out}
+
+    def costs(call: CallFacts, scope: Scope, ctx: Context) -> bool:
+        return absent.isdisjoint((_dotted(call.func), *map(_dotted, call.args))) and _is_costly_or_tokenizes(
+            call, scope, ctx
+        )
+
+    if _works(scope, ctx, _DEPTH, costs):
         return "work"
     facts = ctx.program.function(scope)
     return "memory" if len(facts.calls) <= _FEW_CALLS and not facts.loops else "unknown"
@@ -187,6 +217,11 @@ def collate_scope(call: ast.Call, ctx: Context) -> Scope | None:
             if method is not None:
                 return method
     return None
+
+
+def _bases(instance: Ref, ctx: Context) -> tuple[str, ...]:
+    """The names of the class of an instance of the project and of its bases, a library's in full."""
+    return ctx.program.resolver.base_names(Ref(CLASS, instance.path, instance.name))
 
 
 def _method(instance: Ref, name: str, ctx: Context) -> Scope | None:
@@ -275,7 +310,7 @@ def _is_one_of(names: frozenset[str], call: ast.Call, ctx: Context) -> bool:
 def _is_named(ref: Ref, names: frozenset[str], ctx: Context) -> bool:
     if ref.kind != INSTANCE:
         return ref.name in names
-    return any(base in names for base in ctx.program.resolver.base_names(ref))
+    return any(base in names for base in _bases(ref, ctx))
 
 
 def is_of_notebook(call: ast.Call, ctx: Context) -> bool:

@@ -12,7 +12,9 @@ from perflint.api import (
     EXTERNAL,
     INSTANCE,
     Context,
+    FunctionFacts,
     Ref,
+    Scope,
     argument,
     canonical,
     has_unpacking,
@@ -47,6 +49,46 @@ def option(call: ast.Call, name: str) -> ast.expr | None:
 def is_plain_loader(call: ast.Call, ctx: Context) -> bool:
     """Whether a call builds torch's own `DataLoader` with every argument in sight, outside tests."""
     return not has_unpacking(call) and not is_test(ctx.path) and ctx.is_call_of(call, *DATA_LOADERS)
+
+
+def is_derived_loader(call: ast.Call, ctx: Context) -> bool:
+    """Whether a call builds a loader of a class that derives from torch's in the project, and that takes its data set
+    and its workers from the call as torch's does: none unless told. One that goes through the batches in its own way
+    may make them in a thread.
+    """
+    if has_unpacking(call) or is_test(ctx.path):
+        return False
+    ref = ctx.project_target(call.func)
+    if ref is None or ref.kind != CLASS or ref.name in SAMPLERS:
+        return False
+    resolver, instance = ctx.program.resolver, Ref(INSTANCE, ref.path, ref.name)
+    if not any(canonical(base) in DATA_LOADERS for base in resolver.base_names(ref)):
+        return False
+    if resolver.method(instance, "__iter__") is not None:
+        return False
+    made = resolver.method(instance, "__init__")
+    return made is None or _takes_workers(call, ctx.program.function(Scope(made.path, made.name)))
+
+
+def _takes_workers(call: ast.Call, facts: FunctionFacts) -> bool:
+    """Whether the number of workers is an option of the class's own `__init__`, 0 by default, or of torch's behind it,
+    and what the call gives by position is not it.
+    """
+    ways = [param for param in facts.params if param.name.lstrip("=") == "num_workers"]
+    given = [param.name for param in facts.params[1 : len(call.args) + 1]]
+    if len(call.args) >= _POSITIONS["num_workers"] or given[:1] not in ([], ["dataset"]) or "num_workers" in given:
+        return False
+    if ways:
+        return ways[0].default is not None and ways[0].default[-1:] == (0,)
+    if not any(param.name.startswith("**") for param in facts.params):
+        return False
+    handed = [name for made in facts.calls if _is_init(made.func) for name, _ in made.keywords]
+    return bool(handed) and "num_workers" not in handed
+
+
+def _is_init(func: object) -> bool:
+    name = func.rpartition(".")[2] if isinstance(func, str) else func[2] if isinstance(func, tuple) else ""
+    return name == "__init__"
 
 
 def is_sampling_loader(call: ast.Call, ctx: Context) -> bool:

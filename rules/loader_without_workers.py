@@ -9,7 +9,16 @@ from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix
 
 from ._datasets import is_moved, is_of_notebook, needs_workers
 from ._epochs import runs, use
-from ._loaders import LOADER_NAMES, SAMPLERS, is_plain_loader, is_sampling_loader, option, purpose, workers
+from ._loaders import (
+    LOADER_NAMES,
+    SAMPLERS,
+    is_derived_loader,
+    is_plain_loader,
+    is_sampling_loader,
+    option,
+    purpose,
+    workers,
+)
 
 
 class LoaderWithoutWorkers(Rule):
@@ -45,7 +54,7 @@ class LoaderWithoutWorkers(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         samples = is_sampling_loader(node, ctx)
-        if not (samples or is_plain_loader(node, ctx)) or workers(node) != "none":
+        if workers(node) != "none" or not (samples or is_plain_loader(node, ctx) or is_derived_loader(node, ctx)):
             return
         if not ctx.program.has_training or purpose(node, ctx) == "eval":
             return
