@@ -71,8 +71,9 @@ _FIRST_TURN = re.compile(r"^_?(?:is_)?first_(?:iter|iteration|step|batch|turn|ru
 #: Names of the last turn, and of how many there are in all: not of those before something begins or ends.
 _LAST_TURN = re.compile(r"^_?(?:is_|at_)?(?:the_)?(?:last|final)_(?:iter|iteration|step|batch|turn|epoch|pass)$")
 _ALL_TURNS = re.compile(
-    r"^_?(?:total|max|num|n)_(?:(?:train(?:ing)?|opt\w*|global|total|inner|outer|inference|sampling|gradient|update)_)*"
-    r"(?:steps|iters|iterations|batches|updates)$|^_?(?:total|max)_(?:step|iter|iteration)$"
+    r"^_?(?:max|total)_(?!\w*warm)(?:\w+_)?(?:steps?|iters?|iterations?|batches|updates?)$|"
+    r"^_?(?:num|n)_(?:(?:train(?:ing)?|val(?:id)?|eval|test|opt\w*|global|total|inner|outer|inference|sampling|gradient)_)*"
+    r"(?:steps|iters|iterations|batches|updates)$"
 )
 _ONCE = re.compile(r"(?:^|_)(?:first|once|initial|report)(?:_|$)")
 _FAILED = re.compile(r"(?:^|_)oom(?:$|_)|out_of_memory|^(?:was_)?(?:interrupted|preempted|killed)$", re.IGNORECASE)
