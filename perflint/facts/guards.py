@@ -69,7 +69,10 @@ _DONE = re.compile(
 )
 _FIRST_TURN = re.compile(r"^_?(?:is_)?first_(?:iter|iteration|step|batch|turn|run|time|epoch|call|pass)$")
 #: Names of the last turn, and of how many there are in all: not of those before something begins or ends.
-_LAST_TURN = re.compile(r"^_?(?:is_|at_)?(?:the_)?(?:last|final)_(?:iter|iteration|step|batch|turn|epoch|pass)$")
+_LAST_TURN = re.compile(
+    r"^_?(?:is_|at_)(?:the_)?(?:last|final)_(?:iter|iteration|step|batch|turn|epoch|pass)$"
+    r"|^(?:last|final)_(?:iter|iteration|step)$"
+)
 _ALL_TURNS = re.compile(
     r"^_?(?:max|total)_(?!\w*warm)(?:\w+_)?(?:steps?|iters?|iterations?|batches|updates?)$|"
     r"^_?(?:num|n)_(?:(?:train(?:ing)?|val(?:id)?|eval|test|opt\w*|global|total|inner|outer|inference|sampling|gradient)_)*"
