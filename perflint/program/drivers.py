@@ -1,20 +1,17 @@
 """Files that hand batches to workers in other processes, which have the devices: what such a file holds is on the host.
 
-A driver speaks to workers (Ray), itself or through a module that it imports, and neither trains nor moves a batch by
-itself.
+A driver speaks to workers (Ray), itself or through a module that it imports, and trains nothing by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from perflint.program.conventions import callee
 from perflint.program.epochs import Loops
-from perflint.program.refs import CLASS, FUNCTION, MODULE_REF, Scope
+from perflint.program.refs import CLASS, FUNCTION, MODULE_REF
 from perflint.program.resolver import Resolver
 from perflint.pytorch import frameworks
 
-_MOVES = frozenset({"cuda", "to"})
 #: Of what a file that only imports a driver's module says, if it means to use a device itself.
 _DEVICE_WORDS = frozenset({"cuda", "device", "non_blocking", "backward"})
 
@@ -24,15 +21,11 @@ def find_drivers(loops: Loops, resolver: Resolver) -> frozenset[str]:
     speaking = {path for path, summary in resolver.summaries.items() if _imports_workers(summary.imports.values())}
     if not speaking:
         return frozenset()
-    computes = {
-        key[0].path
-        for key, loop in loops.items()
-        if loop.role == "train" or (loop.role == "batches" and _moves(key, resolver))
-    }
+    trains = {scope.path for (scope, _), loop in loops.items() if loop.role == "train"}
     return frozenset(
         path
         for path, summary in resolver.summaries.items()
-        if path not in computes
+        if path not in trains
         and (path in speaking or (_asks(path, speaking, resolver) and _DEVICE_WORDS.isdisjoint(summary.words())))
     )
 
@@ -42,13 +35,6 @@ def mark_drivers(loops: Loops, drivers: frozenset[str]) -> None:
     for key, loop in loops.items():
         if loop.role == "batches" and key[0].path in drivers:
             loops[key] = loop._replace(role="driver")
-
-
-def _moves(key: tuple[Scope, int], resolver: Resolver) -> bool:
-    """Whether a loop moves anything to a device by itself."""
-    scope, loop = key
-    facts = resolver.summaries[scope.path].functions[scope.function]
-    return any(loop in facts.loops_around(call.context) and callee(call.func)[0] in _MOVES for call in facts.calls)
 
 
 def _imports_workers(imported: Iterable[str]) -> bool:
