@@ -42,11 +42,16 @@ def runs_rarely(node: ast.AST, ctx: Context) -> bool:
 
 def is_between_phases(node: ast.AST, ctx: Context) -> bool:
     """Whether `node` runs rarely, or where a program goes from one phase to the next, however often that is."""
-    if runs_rarely(node, ctx) or any(_BETWEEN.search(name) for name in _on_the_way(node, ctx)):
+    if runs_rarely(node, ctx) or hands_over(node, ctx):
         return True
     loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
     place = loops[0] if loops else ctx.tree.function_of(node)
     return place is not None and (_swaps_weights(place, node) or _has_sampled(place, node, ctx))
+
+
+def hands_over(node: ast.AST, ctx: Context) -> bool:
+    """Whether the names on the way to `node` say that a program goes from one phase to the next there."""
+    return any(_BETWEEN.search(name) for name in _on_the_way(node, ctx))
 
 
 def _has_sampled(place: ast.AST, node: ast.AST, ctx: Context) -> bool:

@@ -29,7 +29,7 @@ from perflint.api import (
     tensors,
 )
 
-from ._rarely import is_between_phases, is_empty_case, is_fallback, is_tried_out
+from ._rarely import hands_over, is_empty_case, is_fallback, is_tried_out
 from ._transfers import constructor
 from ._waits import beside_generation
 
@@ -92,7 +92,7 @@ class AllocThenTransfer(Rule):
             return
         if is_tried_out(node, ctx) or is_fallback(node, ctx) or is_empty_case(node, ctx):
             return
-        if not _is_worth_it(node, function, ctx) or is_between_phases(node, ctx) or beside_generation(node, ctx):
+        if not _is_worth_it(node, function, ctx) or hands_over(node, ctx) or beside_generation(node, ctx):
             return
         short = function.removeprefix("torch.")
         hot = ctx.heat(node) >= Heat.STEP

@@ -66,7 +66,7 @@ class ScalerWithBfloat16(Rule):
         if is_constant(argument(node, 0, "device"), "cpu") or is_trial_run(node, ctx):
             return
         branch = _branch(node, ctx)
-        if branch is False or (branch and _autocasts_to_float16(ctx)):
+        if branch is False or (branch and _switches_float16(node, ctx)):
             return
         choice = None if branch or has_unpacking(node) or _is_restored(ctx) else _autocast_in_wide_range(ctx)
         if not branch and choice is None:
@@ -112,11 +112,17 @@ def _asks_for_wide(test: ast.expr, ctx: Context) -> bool:
     return isinstance(test, (ast.Name, ast.Attribute)) and _WIDE.search(ctx.text(test)) is not None
 
 
-def _autocasts_to_float16(ctx: Context) -> bool:
-    """Whether the file says float16 to an autocast, whatever the switch for it is called."""
-    calls = (call for node in ast.walk(ctx.tree.module) if (call := _autocast(node, ctx)) is not None)
-    types = (keyword(call, "dtype") or _second(call) for call in calls)
-    return any(isinstance(dtype, ast.Attribute) and ctx.target(dtype) in _NARROW_TYPES for dtype in types)
+def _switches_float16(node: ast.Call, ctx: Context) -> bool:
+    """Whether the switch around a scaler switches an autocast to float16 on in this file, whatever it is called."""
+    tests = {ctx.text(outer.test) for outer in ctx.tree.ancestors(node) if isinstance(outer, (ast.If, ast.IfExp))}
+    for part in ast.walk(ctx.tree.module):
+        call = _autocast(part, ctx)
+        enabled = keyword(call, "enabled") if call is not None else None
+        dtype = keyword(call, "dtype") if call is not None else None
+        if enabled is not None and isinstance(dtype, ast.Attribute) and ctx.text(enabled) in tests:
+            if ctx.target(dtype) in _NARROW_TYPES:
+                return True
+    return False
 
 
 def _is_restored(ctx: Context) -> bool:
