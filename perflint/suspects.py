@@ -72,9 +72,12 @@ class Suspects:
         """
         loops = line in self._looping_lines
         return self._kept(
-            rules, self._words.get(line, set()), Heat.STEP if loops else Heat.ONCE, loops=loops,
+            rules,
+            self._words.get(line, set()),
+            Heat.STEP if loops else Heat.ONCE,
+            loops=loops,
             called=self._words_outside.get(line, set()),
-        )  # fmt: skip
+        )
 
     def inside(self, rules: frozenset[Rule], function: Scope) -> frozenset[Rule]:
         """Of the rules that may find something in a top-level statement, those that may in one function of it.
@@ -86,9 +89,12 @@ class Suspects:
             return rules
         words = self._words.get(self._summary.statement_at(facts.line), set())
         return self._kept(
-            rules, words, self._peaks[function], loops=function in self._looping,
+            rules,
+            words,
+            self._peaks[function],
+            loops=function in self._looping,
             called=self._words_inside.get(function.function, frozenset()),
-        )  # fmt: skip
+        )
 
     def _kept(
         self, rules: frozenset[Rule], words: AbstractSet[str], peak: Heat, *, loops: bool, called: AbstractSet[str]
