@@ -469,8 +469,8 @@ def _revived(question: Sequence[Any]) -> Question:
 
 
 def _hash(answers: Iterable[object]) -> str:
-    """Answers are plain data: tuples, lists, strings, numbers, enums and records of them, so JSON says all there is to
-    them, and is written ten times as fast as their `repr`.
+    """Answers are plain data, tuples, lists, strings, numbers, enums and records of them: JSON says all there is to
+    them, and is written by compiled code, as the `repr` of a record is not.
     """
     digest = hashlib.blake2b(digest_size=20)
     for answer in answers:
