@@ -33,14 +33,17 @@ def supplies(body: list[ast.stmt], missing: ast.expr) -> bool:
 
 def stands_in(body: list[ast.stmt], missing: ast.expr) -> bool:
     """`if sample is None: sample = self.dummy_batch()`: for the turns that one process has less than the others."""
-    wanted = ast.dump(missing)
-    return any(
-        isinstance(item, ast.Assign)
-        and isinstance(item.value, ast.Call)
-        and _DUMMY.search(written_name(item.value.func)) is not None
-        and any(ast.dump(target).replace("Store()", "Load()") == wanted for target in item.targets)
-        for item in body
-    )
+    for item in body:
+        if isinstance(item, ast.Assign) and isinstance(item.value, ast.Call):
+            if _DUMMY.search(written_name(item.value.func)) and _is_target(item, missing):
+                return True
+    return False
+
+
+def _is_target(assignment: ast.Assign, read: ast.expr) -> bool:
+    """Whether an expression that is read elsewhere is assigned."""
+    wanted = ast.dump(read)
+    return any(ast.dump(target).replace("Store()", "Load()") == wanted for target in assignment.targets)
 
 
 def assigns(body: list[ast.stmt], target: ast.expr) -> bool:
@@ -70,24 +73,16 @@ def keeps(body: list[ast.stmt], kept: ast.expr, now: ast.expr) -> bool:
     private = isinstance(kept, ast.Name) and kept.id.startswith("_")
     if not (private or isinstance(kept, ast.Attribute)):
         return False
-    return any(
-        isinstance(item, ast.Assign)
-        and ast.dump(item.value) == ast.dump(now)
-        and any(ast.dump(target).replace("Store()", "Load()") == ast.dump(kept) for target in item.targets)
-        for item in body
-    )
+    return any(isinstance(item, ast.Assign) and _alike(item.value, now) and _is_target(item, kept) for item in body)
 
 
 def switches_off(body: list[ast.stmt], flag: ast.expr) -> bool:
     """Whether `body` ends what its own flag lets through."""
-    wanted = ast.dump(flag)
-    return any(
-        isinstance(item, ast.Assign)
-        and isinstance(item.value, ast.Constant)
-        and item.value.value is False
-        and any(ast.dump(target).replace("Store()", "Load()") == wanted for target in item.targets)
-        for item in body
-    )
+    for item in body:
+        if isinstance(item, ast.Assign) and isinstance(item.value, ast.Constant):
+            if item.value.value is False and _is_target(item, flag):
+                return True
+    return False
 
 
 def undoes(body: list[ast.stmt], state: ast.Attribute) -> bool:
@@ -135,9 +130,9 @@ def makes(body: list[ast.stmt], owner: ast.expr, attribute: ast.expr) -> bool:
 
 def fills(body: list[ast.stmt], mapping: ast.expr) -> bool:
     """Whether `body` stores an item in the mapping that was found to lack it: one that outlives the loop's turn."""
-    wanted = ast.dump(mapping)
     if not isinstance(mapping, (ast.Attribute, ast.Name)):
         return False
+    wanted = ast.dump(mapping)
     for statement in body:
         for node in walk(statement):
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and ast.dump(node.value) == wanted:

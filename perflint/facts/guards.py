@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 from perflint.facts.bodies import (
@@ -83,6 +85,8 @@ _FAILED = re.compile(r"(?:^|_)oom(?:$|_)|out_of_memory|^(?:was_)?(?:interrupted|
 #: The end of an episode, told by the environment, and the keys of what it tells then.
 _EPISODE_OVER = re.compile(r"^(?:dones?|(?:terminat|truncat)(?:ed|ions?)|terminal|episode_(?:over|done))$")
 _EPISODE_KEYS = frozenset({"episode", "final_info", "_final_info", "final_observation", "terminal_observation"})
+_NEW_BEST = re.compile(r"^(?:is_|new_|found_)?(?:new_)?best(?:_\w+)?$")
+_SKIPS = re.compile(r"(?:^|_)skip_(?:log|save|eval)")
 _DIVIDES = frozenset({"divisible_by", "is_divisible", "is_divisible_by"})
 _INTERVAL = re.compile(r"every|interval|_per_|freq|period", re.IGNORECASE)
 _COMPLAINTS = frozenset({"warn", "warning", "warn_once", "warning_once"})
@@ -91,6 +95,8 @@ _CACHE = re.compile(r"(?:^|_)(?:cache|cached|memo)(?:_|s?$)", re.IGNORECASE)
 _CACHED = re.compile(r"(?:^|_)cached(?:_|$)", re.IGNORECASE)
 _BEST = re.compile(r"best|(?:^|_)(?:is_|new_)best|improv", re.IGNORECASE)
 _SELDOM = 0.05
+#: Of how many names it is remembered what they say.
+_REMEMBERED = 4096
 _EXPORTING = {"is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting", "is_compiling", "is_dynamo_compiling"}
 _BROKEN = {"isnan", "isinf"}
 _HEALTHY = {"isfinite"}
@@ -99,6 +105,13 @@ _SOUND = {"isfinite", "all"}
 
 def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = _NO_TESTS) -> str | None:
     """The guard that code under `if test:` stands under, None when it is as hot as its surroundings."""
+    if isinstance(test, ast.Compare):
+        if len(test.ops) != 1:
+            return None
+        kept = _kept_comparison(test, known)
+        return kept[0] if kept else _comparison(test.left, test.ops[0], test.comparators[0], body)
+    if isinstance(test, (ast.Name, ast.Attribute, ast.Subscript)):
+        return _named(test, body, known)
     if isinstance(test, ast.BoolOp):
         kinds = [classify(value, body, known) for value in test.values]
         if isinstance(test.op, ast.And):
@@ -109,74 +122,101 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = 
         return LAZY if LAZY in kinds else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return classify_negated(test.operand, body, known)
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        kept = _kept_comparison(test, known)
-        return kept[0] if kept else _comparison(test.left, test.ops[0], test.comparators[0], body)
     if isinstance(test, ast.Call):
         name = written_name(test.func)
         if name in _EXPORTING or name in _BROKEN:
             return RARE
         if name in {"any", "all"} and isinstance(test.func, ast.Attribute):
             return classify(test.func.value, body, known)
-        return PERIODIC if _SHOULD.search(name) or name in _DIVIDES else None
+        return PERIODIC if _is_due(name) or name in _DIVIDES else None
     if isinstance(test, ast.Constant) and not test.value:
         return RARE  # `if False:`: code that is switched off
-    if isinstance(test, ast.Name) and test.id in known and known[test.id][0] is not None:
-        return known[test.id][0]
-    if isinstance(test, ast.Attribute) and body is not None and (switches_off(body, test) or undoes(body, test)):
+    return None
+
+
+def _named(
+    test: ast.Name | ast.Attribute | ast.Subscript, body: list[ast.stmt] | None, known: Tests = _NO_TESTS
+) -> str | None:
+    """The guard of a test that is a name, by what it is called."""
+    if isinstance(test, ast.Name):
+        held = known.get(test.id)
+        if held is not None and held[0] is not None:
+            return held[0]
+    elif isinstance(test, ast.Attribute) and body is not None and (switches_off(body, test) or undoes(body, test)):
         return LAZY  # `if self.first: ...; self.first = False`
     name = written_name(test)
-    if _DEBUG.match(name) or _FAILED.search(name):
-        return RARE
-    if _SHOULD.search(name):
-        return PERIODIC
-    if _FIRST_TURN.match(name) or _LAST_TURN.match(name):
-        return FIRST
+    kind = _flag(name)
+    if kind is not None:
+        return kind
     if isinstance(test, ast.Name) and _ONCE.search(name) and body is not None and switches_off(body, test):
         return FIRST  # `if first: ...; first = False`
-    if _EPISODE_OVER.match(name) or re.match(r"^(?:is_|new_|found_)?(?:new_)?best(?:_\w+)?$", name):
+    return PERIODIC if _is_turning_point(name) else None
+
+
+# The same few names are tested all over a project: what they say is remembered.
+
+
+@lru_cache(_REMEMBERED)
+def _flag(name: str) -> str | None:
+    if _DEBUG.match(name) or _FAILED.search(name):
+        return RARE
+    if _is_due(name):
         return PERIODIC
-    return None
+    return FIRST if _FIRST_TURN.match(name) or _LAST_TURN.match(name) else None
+
+
+@lru_cache(_REMEMBERED)
+def _is_due(name: str) -> bool:
+    return _SHOULD.search(name) is not None
+
+
+@lru_cache(_REMEMBERED)
+def _is_turning_point(name: str) -> bool:
+    return _EPISODE_OVER.match(name) is not None or _NEW_BEST.match(name) is not None
 
 
 def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = _NO_TESTS) -> str | None:
     """The guard of code that runs when `test` is false: the `else`, or what follows `if test: continue`."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return classify(test.operand, body, known)
+    if isinstance(test, ast.Compare):
+        if len(test.ops) != 1:
+            return None
+        kept = _kept_comparison(test, known)
+        return kept[1] if kept else _negated_comparison(test.left, test.ops[0], test.comparators[0], body)
+    if isinstance(test, ast.Name):
+        return known[test.id][1] if test.id in known else None
+    if isinstance(test, ast.Attribute):
+        if _is_done(test) or (body is not None and assigns(body, test)):
+            return LAZY  # `if not self.ready: ...; self.ready = True`
+        return EVALUATION if is_mode(test) else None
+    if isinstance(test, ast.UnaryOp):
+        return classify(test.operand, body, known) if isinstance(test.op, ast.Not) else None
     if isinstance(test, ast.BoolOp):
         kinds = [classify_negated(value, body, known) for value in test.values]
         if isinstance(test.op, ast.Or):
             return _coldest(kinds)
         return _hottest(kinds) if all(kinds) else None
-    if isinstance(test, ast.Constant) and test.value:
-        return RARE
-    if isinstance(test, ast.Name) and test.id in known:
-        return known[test.id][1]
-    if isinstance(test, ast.Attribute) and (_is_done(test) or (body is not None and assigns(body, test))):
-        return LAZY  # `if not self.ready: ...; self.ready = True`
-    if is_mode(test):
-        return EVALUATION
-    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
-        return _modulo(test)
-    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.BitAnd):
-        kinds = [classify_negated(side, body, known) for side in (test.left, test.right)]
-        return _hottest(kinds) if all(kinds) else None  # `isfinite(boxes).all() & isfinite(scores).all()`
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        kept = _kept_comparison(test, known)
-        return kept[1] if kept else _negated_comparison(test.left, test.ops[0], test.comparators[0], body)
     if isinstance(test, ast.Call):
-        name = written_name(test.func)
-        if name in _HEALTHY:
-            return RARE
-        if name == "getattr" and len(test.args) == 3 and body is None:
-            return LAZY  # `if getattr(self, "_ready", False): return` before what is set up once
-        if name == "hasattr" and len(test.args) == 2 and body is not None and makes(body, *test.args):
-            return LAZY  # `if not hasattr(self, "cache"): self.cache = ...`: made when it is first missed
-        if name == "all" and isinstance(test.func, ast.Attribute):
-            return classify_negated(test.func.value, body, known)
-        if name == "should_skip" or re.search(r"(?:^|_)skip_(?:log|save|eval)", name):
-            return PERIODIC
-    return None
+        return _negated_call(test, body, known)
+    if isinstance(test, ast.BinOp):
+        if isinstance(test.op, ast.Mod):
+            return _modulo(test)
+        if isinstance(test.op, ast.BitAnd):
+            kinds = [classify_negated(side, body, known) for side in (test.left, test.right)]
+            return _hottest(kinds) if all(kinds) else None  # `isfinite(boxes).all() & isfinite(scores).all()`
+    return RARE if isinstance(test, ast.Constant) and test.value else None
+
+
+def _negated_call(test: ast.Call, body: list[ast.stmt] | None, known: Tests) -> str | None:
+    name = written_name(test.func)
+    if name in _HEALTHY:
+        return RARE
+    if name == "getattr" and len(test.args) == 3 and body is None:
+        return LAZY  # `if getattr(self, "_ready", False): return` before what is set up once
+    if name == "hasattr" and len(test.args) == 2 and body is not None and makes(body, *test.args):
+        return LAZY  # `if not hasattr(self, "cache"): self.cache = ...`: made when it is first missed
+    if name == "all" and isinstance(test.func, ast.Attribute):
+        return classify_negated(test.func.value, body, known)
+    return PERIODIC if name == "should_skip" or _SKIPS.search(name) else None
 
 
 def is_mode(value: ast.expr) -> bool:
@@ -230,34 +270,42 @@ def left_early(node: ast.If, known: Tests = _NO_TESTS, depth: int = 4) -> str | 
     """The guard that what follows an `if` stands under because the arms of it return early, each under a test of its
     own: `if by_epoch: (if epoch % n: return) else: (if step % n: return)`. None where an arm runs through unguarded.
     """
-    kinds: list[str | None] = []
+    kinds: list[str] = []
     left = False
     while True:
-        if not ends_block(node.body):
-            inner = _within(node.body, known, depth)
-            left = left or inner is not None
-            kinds.append(inner or classify(node.test, node.body, known))
-        else:
+        if ends_block(node.body):
             left = left or not is_failure(node.body)
+        else:
+            inner = _within(node.body, known, depth)
+            kind = inner or classify(node.test, node.body, known)
+            if kind is None:
+                return None
+            left = left or inner is not None
+            kinds.append(kind)
         if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
             break
         node = node.orelse[0]
     if not node.orelse or not ends_block(node.orelse):
         inner = _within(node.orelse, known, depth)
+        kind = inner or classify_negated(node.test, node.orelse or None, known)
+        if kind is None:
+            return None
         left = left or inner is not None
-        kinds.append(inner or classify_negated(node.test, node.orelse or None, known))
-    return _hottest(kinds) if left and all(kinds) else None
+        kinds.append(kind)
+    return _hottest(kinds) if left else None
 
 
-def works_off(node: ast.If, after: list[ast.stmt]) -> str | None:
-    """What follows `if key not in self.pending: return` where it then takes the key out: once for each key."""
-    if node.orelse or not ends_block(node.body) or not after:
+def works_off(node: ast.If, block: list[ast.stmt], after: int) -> str | None:
+    """What follows `if key not in self.pending: return` in its block, from `after` on, where it then takes the key
+    out: once for each key.
+    """
+    if node.orelse or not ends_block(node.body):
         return None
     tests = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or) else [node.test]
     takes = any(
         isinstance(test, ast.Compare)
         and isinstance(test.ops[0], ast.NotIn)
-        and takes_out(after, test.left, test.comparators[0])
+        and takes_out(block[after:], test.left, test.comparators[0])
         for test in tests
     )
     return LAZY if takes else None
@@ -339,7 +387,7 @@ def _negated_comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: li
     if (
         is_order
         and body is not None
-        and any(_BEST.search(written_name(at)) and raises(body, at) for at in (left, right))
+        and any(_is_best(written_name(at)) and raises(body, at) for at in (left, right))
     ):
         return PERIODIC  # `if score < best: wait += 1`, and `else: best = score; save()`
     if isinstance(op, ast.Gt) and isinstance(left, ast.BinOp) and _is_zero(right):
@@ -352,7 +400,7 @@ def _negated_comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: li
 
 def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
     if isinstance(op, ast.Eq):
-        if _FAILED.search(_asked_for(left)) and isinstance(right, ast.Constant) and right.value == 1:
+        if isinstance(right, ast.Constant) and right.value == 1 and _FAILED.search(_asked_for(left)):
             return RARE  # `if found_oom == 1`
         if _is_infinite(left) or _is_infinite(right):
             return RARE  # `if norm_type == inf`
@@ -360,9 +408,10 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
             return _modulo(left)
         if isinstance(right, ast.BinOp) and isinstance(right.op, ast.Mod):
             return _modulo(right)
+        if not _is_counter(left):
+            return None
         is_number = isinstance(right, ast.Constant) and isinstance(right.value, int)
-        is_end = is_number or _is_last(right) or _is_first(right) or _is_next(left)
-        return FIRST if is_end and _is_counter(left) else None
+        return FIRST if is_number or _is_last(right) or _is_first(right) or _is_next(left) else None
     if isinstance(op, ast.NotIn):
         # `if key not in self._cache: self._cache[key] = ...`: computed once for each key.
         return LAZY if body is not None and fills(body, right) else None
@@ -401,7 +450,7 @@ def _above(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str 
         return PERIODIC  # `if length > self.longest: self.longest = length`: ever more rarely
     if _is_counter(left) and _ALL_TURNS.match(name):
         return FIRST  # `if step >= total_steps`
-    return PERIODIC if _BEST.search(name) or _BEST.search(written_name(left)) else None
+    return PERIODIC if _is_best(name) or _is_best(written_name(left)) else None
 
 
 def _below(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
@@ -446,11 +495,11 @@ def _modulo(node: ast.BinOp) -> str | None:
     return PERIODIC
 
 
-def _coldest(kinds: list[str | None]) -> str | None:
+def _coldest(kinds: Sequence[str | None]) -> str | None:
     return next((kind for kind in _COLDEST_FIRST if kind in kinds), None)
 
 
-def _hottest(kinds: list[str | None]) -> str | None:
+def _hottest(kinds: Sequence[str | None]) -> str | None:
     return next((kind for kind in reversed(_COLDEST_FIRST) if kind in kinds), None)
 
 
@@ -463,8 +512,13 @@ def _is_counter(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
         return _is_counter(node.left)
     if isinstance(node, ast.Call) and not node.args and not node.keywords:
-        return bool(_COUNTER.match(written_name(node.func).removeprefix("get_")))  # `self.get_num_updates() == 0`
-    return bool(_COUNTER.match(written_name(node)))
+        return _is_counted(written_name(node.func).removeprefix("get_"))  # `self.get_num_updates() == 0`
+    return _is_counted(written_name(node))
+
+
+@lru_cache(_REMEMBERED)
+def _is_counted(name: str) -> bool:
+    return _COUNTER.match(name) is not None
 
 
 def _is_last(node: ast.expr) -> bool:
@@ -486,6 +540,11 @@ def _is_first(node: ast.expr) -> bool:
 def _is_next(node: ast.expr) -> bool:
     """`step + 1`, which equals the number of steps at the last one."""
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant)
+
+
+@lru_cache(_REMEMBERED)
+def _is_best(name: str) -> bool:
+    return _BEST.search(name) is not None
 
 
 def _is_zero(node: ast.expr) -> bool:

@@ -98,7 +98,7 @@ class _Surveyor(Expressions):
         for index, node in enumerate(body):
             after = statement(node)
             if after is None and type(node) is ast.If:
-                after = guards.works_off(node, body[index + 1 :])
+                after = guards.works_off(node, body, index + 1)
             if after is not None and index + 1 < len(body):
                 self.context = self.scope.push(self.context, "guard", after, body[index + 1], body[-1])
             elif type(node) is ast.Expr and type(node.value) is ast.Call and index + 1 < len(body):
