@@ -34,7 +34,7 @@ from perflint.rule import Calls, Classes, Functions, Listen, Loops, Nodes, Rule,
 from perflint.source.bindings import Definition
 from perflint.source.file import SourceFile
 from perflint.source.suppressions import Malformed, Suppression
-from perflint.source.walk import walk
+from perflint.source.walk import statements, walk
 
 __all__ = [
     "CLASS",
@@ -99,6 +99,7 @@ __all__ = [
     "modules",
     "precision",
     "randomness",
+    "statements",
     "tensors",
     "trackers",
     "versions",

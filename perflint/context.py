@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from perflint.program.refs import EXTERNAL, EXTERNAL_INSTANCE, Ref, Refs, Scope
 from perflint.pytorch.names import canonical
 from perflint.source.file import SourceFile
 from perflint.source.tree import LoopNode, Tree
-from perflint.source.walk import children
+from perflint.source.walk import walk_own
 
 if TYPE_CHECKING:
     from perflint.fixes.codemods import Codemods
@@ -41,6 +40,7 @@ class Context:
         }
         self._scopes: dict[int, Scope] = {}
         self._contexts: dict[int, int] = {}
+        self._bodies: dict[int, list[ast.AST]] = {}
 
     # Where a node stands.
 
@@ -56,9 +56,9 @@ class Context:
             outer = parent(child)
             if outer is None:
                 found = Scope(self.path, MODULE)
-            elif isinstance(outer, ast.Lambda) and child is outer.body:
+            elif type(outer) is ast.Lambda and child is outer.body:
                 found = Scope(self.path, lambda_name(outer))
-            elif isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and child in outer.body:
+            elif (type(outer) is ast.FunctionDef or type(outer) is ast.AsyncFunctionDef) and child in outer.body:
                 found = self.own_scope(outer)
             else:
                 child = outer
@@ -216,24 +216,22 @@ class Context:
         """Loops of the same function around `node`, innermost first."""
         return self.tree.loops_around(node)
 
-    def walk(self, node: ast.AST) -> Iterator[ast.AST]:
+    def walk(self, node: ast.AST) -> list[ast.AST]:
         """`node` and all below it that runs when it does: bodies of nested functions and lambdas are left out."""
-        stack = [node]
-        while stack:
-            current = stack.pop()
-            yield current
-            below = children(current)
-            if below:
-                stack += [child for child in below if child.__class__ not in _APART]
+        return walk_own(node)
 
-
-_APART = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
+    def body(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST]:
+        """What `walk` gives of each statement of a function."""
+        found = self._bodies.get(id(function))
+        if found is None:
+            found = self._bodies[id(function)] = [part for item in function.body for part in walk_own(item)]
+        return found
 
 
 def callee_name(call: ast.Call) -> str:
     """The last name of a callee as written: `collect` for `gc.collect()`, `DataLoader` for `DataLoader[int](...)`."""
     func = call.func
-    if isinstance(func, ast.Subscript):
+    if type(func) is ast.Subscript:
         func = func.value
     return last_name(func)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import traceback
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -36,7 +35,8 @@ class Inspector:
         self.program = program
         self.rules = rules
         self.suspects = Suspects(program, rules)
-        self._table = _Table(rules)
+        #: By the rules that are to see a piece of code.
+        self._tables: dict[frozenset[Rule], _Table] = {}
         #: The rule that is looking at something.
         self.at_work: Rule | None = None
 
@@ -86,14 +86,25 @@ class Inspector:
         findings: dict[Finding, tuple[int, int]],
         problems: list[Problem],
     ) -> None:
-        by_type = self._table.by_type
+        table = self._table_of(rules)
+        by_type, by_callee = table.by_type, table.by_callee
         for node in nodes:
-            kind = type(node)
-            if kind is not ast.Call and kind not in by_type:
+            kind = node.__class__
+            if kind is ast.Call and by_callee:
+                listeners = table.listeners(node, context)  # type: ignore[arg-type]
+            elif kind in by_type:
+                listeners = by_type[kind]
+            else:
                 continue
-            for rule in self._table.listeners(node, context):
-                if rule in rules and (rule.at_least == Heat.ONCE or context.heat(node) >= rule.at_least):
+            for rule in listeners:
+                if rule.at_least == Heat.ONCE or context.heat(node) >= rule.at_least:
                     self._ask(rule, node, context, findings, problems)
+
+    def _table_of(self, rules: frozenset[Rule]) -> _Table:
+        table = self._tables.get(rules)
+        if table is None:
+            table = self._tables[rules] = _Table([rule for rule in self.rules if rule in rules])
+        return table
 
     def _ask(
         self,
@@ -127,30 +138,29 @@ def _statement_lines(tree: Tree, node: ast.AST, finding: Finding) -> tuple[int, 
 
 
 class _Table:
-    """Which rules listen to which nodes, so that each node is looked up once for all rules."""
+    """Which of some rules listen to which nodes, so that each node is looked up once for all of them."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        self.by_type: dict[type[ast.AST], list[Rule]] = defaultdict(list)
-        self._by_callee: dict[str, list[Rule]] = defaultdict(list)
+        self.by_type: dict[type[ast.AST], list[Rule]] = {}
+        self.by_callee: dict[str, list[Rule]] = {}
         for rule in rules:
             for listen in rule.listens:
                 if listen.nodes == (ast.Call,) and listen.names:
                     for name in listen.names:
-                        _add(self._by_callee[name], rule)
+                        _add(self.by_callee.setdefault(name, []), rule)
                 else:
                     for kind in listen.nodes:
-                        _add(self.by_type[kind], rule)
+                        _add(self.by_type.setdefault(kind, []), rule)
 
-    def listeners(self, node: ast.AST, context: Context) -> Sequence[Rule]:
-        general = self.by_type.get(type(node), ())
-        if not isinstance(node, ast.Call):
-            return general
+    def listeners(self, node: ast.Call, context: Context) -> Sequence[Rule]:
+        general = self.by_type.get(ast.Call, ())
         name = callee_name(node)
-        named = self._by_callee.get(name, ())
-        imported = context.summary.imports.get(name, "") if isinstance(node.func, ast.Name) else ""
-        original = imported.rpartition(".")[2]
-        if original and original != name:
-            named = [*named, *(rule for rule in self._by_callee.get(original, ()) if rule not in named)]
+        named: Sequence[Rule] = self.by_callee.get(name, ())
+        imported = context.summary.imports.get(name) if isinstance(node.func, ast.Name) else None
+        if imported is not None:
+            original = imported.rpartition(".")[2]
+            if original and original != name:
+                named = [*named, *(rule for rule in self.by_callee.get(original, ()) if rule not in named)]
         if not general:
             return named
         return [*general, *(rule for rule in named if rule not in general)]

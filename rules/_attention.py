@@ -7,7 +7,17 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from perflint.api import Context, Definition, argument, attention, callee_name, is_constant, last_name, walk
+from perflint.api import (
+    Context,
+    Definition,
+    argument,
+    attention,
+    callee_name,
+    is_constant,
+    last_name,
+    statements,
+    walk,
+)
 
 _DEPTH = 14
 _SQRT = re.compile(r"sqrt\(|\*\*\s*\(?-?\s*(?:0?\.5|1\s*/\s*2)")
@@ -104,7 +114,7 @@ def _is_softmax_module(func: ast.Attribute, ctx: Context) -> bool:
 
 def _attribute_values(name: str, ctx: Context) -> Iterator[ast.expr]:
     """What `self.name` is given in this file."""
-    for node in walk(ctx.tree.module):
+    for node in statements(ctx.tree.module):
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if any(isinstance(target, ast.Attribute) and target.attr == name for target in targets):

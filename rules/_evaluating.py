@@ -18,10 +18,12 @@ _PASSES = frozenset({"batches", "eval"})
 
 def evaluating_forwards(function: _Function, ctx: Context) -> Iterator[ast.Call]:
     """The first forward with gradients of each loop that evaluates what the function trains."""
+    if not _backwards(ctx.body(function)):
+        return
     nested = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     body = [statement for statement in function.body if not isinstance(statement, nested)]
     parts = [part for statement in body for part in ctx.walk(statement)]
-    backwards = [part for part in parts if isinstance(part, ast.Call) and callee_name(part) in _BACKWARD]
+    backwards = _backwards(parts)
     if not backwards:
         return
     trained = _run_in_training(backwards, ctx)
@@ -34,6 +36,10 @@ def evaluating_forwards(function: _Function, ctx: Context) -> Iterator[ast.Call]
             continue
         if not any(_is_walked_back(loop, call, ctx) for call in backwards):
             yield from _first_forward(loop, trained, ctx)
+
+
+def _backwards(parts: list[ast.AST]) -> list[ast.Call]:
+    return [part for part in parts if isinstance(part, ast.Call) and callee_name(part) in _BACKWARD]
 
 
 def _run_in_training(backwards: list[ast.Call], ctx: Context) -> set[str]:
@@ -115,11 +121,11 @@ def _first_forward(loop: ast.AST, trained: set[str], ctx: Context) -> Iterator[a
         yield min(forwards, key=lambda call: (call.lineno, call.col_offset))
 
 
-def evaluating_passes(body: list[ast.stmt], ctx: Context) -> Iterator[ast.Call]:
+def evaluating_passes(parts: list[ast.AST], ctx: Context) -> Iterator[ast.Call]:
     """The first forward of a loop over batches, of a model put into evaluation mode above it, in code that neither
-    trains nor names gradients: a feature extraction, a calibration, a test script, whatever it is called.
+    trains nor names gradients: a feature extraction, a calibration, a test script, whatever it is called. `parts` is
+    all that stands in that code.
     """
-    parts = [part for statement in body for part in ctx.walk(statement)]
     switched = _evaluated_on(parts)
     if not switched or asks_in(parts) or any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in parts):
         return
@@ -139,9 +145,9 @@ def evaluating_passes(body: list[ast.stmt], ctx: Context) -> Iterator[ast.Call]:
 
 def evaluated(part: ast.AST) -> str:
     """The last name of `model` for `model.eval()`."""
-    if not isinstance(part, ast.Call) or not isinstance(part.func, ast.Attribute) or part.args or part.keywords:
+    if type(part) is not ast.Call or type(part.func) is not ast.Attribute or part.func.attr != "eval":
         return ""
-    return name_of_whole(part.func.value) if part.func.attr == "eval" else ""
+    return "" if part.args or part.keywords else name_of_whole(part.func.value)
 
 
 def model_name(call: ast.Call) -> str:

@@ -25,9 +25,9 @@ _TIMING = frozenset(
 
 def names_in(node: ast.AST) -> Iterator[str]:
     for part in walk(node):
-        if isinstance(part, ast.Name):
+        if type(part) is ast.Name:
             yield part.id
-        elif isinstance(part, ast.Attribute):
+        elif type(part) is ast.Attribute:
             yield part.attr
 
 

@@ -117,17 +117,17 @@ class GradInEvaluation(Rule):
         if not said:
             yield from self._loops(node, ctx)
             if not ctx.program.trains(ctx.own_scope(node)):
-                yield from self._passes(node.body, ctx)
+                yield from self._passes(ctx.body(node), ctx)
 
     def _script(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """A script without functions, at the first model that it puts into evaluation mode."""
         if not evaluated(node) or ctx.tree.function_of(node) is not None or ctx.tree.class_of(node) is not None:
             return
         ctx.tree.link_all()
-        body = ctx.tree.module.body
-        calls = [part for statement in body for part in ctx.walk(statement) if evaluated(part)]
+        parts = _script_parts(ctx)
+        calls = [part for part in parts if evaluated(part)]
         if calls and min(calls, key=lambda call: call.lineno) is node:  # type: ignore[attr-defined]
-            yield from self._passes(body, ctx)
+            yield from self._passes(parts, ctx)
 
     def _read(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """Forwards behind a read of values, whose results are never used for more than that."""
@@ -151,9 +151,9 @@ class GradInEvaluation(Rule):
                     confidence=Confidence.HIGH if ctx.kind(forward.func).tag is Tag.MODULE else Confidence.MEDIUM,
                 )
 
-    def _passes(self, body: list[ast.stmt], ctx: Context) -> Iterator[Finding]:
+    def _passes(self, parts: list[ast.AST], ctx: Context) -> Iterator[Finding]:
         """A pass over batches in code that does not train."""
-        for forward in evaluating_passes(body, ctx):
+        for forward in evaluating_passes(parts, ctx):
             yield self.finding(
                 forward,
                 ctx,
@@ -189,7 +189,7 @@ class GradInEvaluation(Rule):
     def _function(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context, at_least: Heat
     ) -> Iterator[Finding]:
-        parts = [part for statement in node.body for part in ctx.walk(statement)]
+        parts = ctx.body(node)
         models = {name for part in parts if (name := evaluated(part))}
         if not models or asks_for_gradients(node):
             return
@@ -203,6 +203,10 @@ class GradInEvaluation(Rule):
             advice=f"Put `@torch.no_grad()` on `{node.name}`.",
             fix=_switch_off(node, forward, parts, ctx),
         )
+
+
+def _script_parts(ctx: Context) -> list[ast.AST]:
+    return [part for statement in ctx.tree.module.body for part in ctx.walk(statement)]
 
 
 def _is_first(node: ast.Call, ctx: Context) -> bool:
@@ -242,7 +246,7 @@ def _is_looked_at(forward: ast.Call, ctx: Context) -> bool:
     """Whether what is around a forward is looked at as a whole, here or by who calls it."""
     function = ctx.tree.function_of(forward)
     if function is None:
-        return forward in evaluating_passes(ctx.tree.module.body, ctx)
+        return forward in evaluating_passes(_script_parts(ctx), ctx)
     if function.name == "forward":
         return True  # who runs the module has the say
     if _EVALUATION.search(function.name):
@@ -250,7 +254,7 @@ def _is_looked_at(forward: ast.Call, ctx: Context) -> bool:
     return (
         _predicts(function)
         or forward in evaluating_forwards(function, ctx)
-        or forward in evaluating_passes(function.body, ctx)
+        or forward in evaluating_passes(ctx.body(function), ctx)
     )
 
 

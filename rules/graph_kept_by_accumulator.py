@@ -202,7 +202,8 @@ def _uses(name: str, node: ast.AST, ctx: Context) -> list[ast.Name]:
     function = _function(node, ctx)
     if isinstance(function, ast.Module):
         return []
-    if any(isinstance(part, (ast.Global, ast.Nonlocal)) and name in part.names for part in ctx.tree.walk(function)):
+    text = ctx.source.text
+    if ("global " in text or "nonlocal " in text) and _is_of_outer_scope(name, function, ctx):
         return []
     loop = ctx.loops(node)[0]
     own = set(map(id, ctx.tree.walk(node)))
@@ -211,6 +212,10 @@ def _uses(name: str, node: ast.AST, ctx: Context) -> list[ast.Name]:
     if any(store.lineno > end for store in _named(name, ast.Store, function, ctx)):
         uses = [use for use in uses if not _is_rebound_behind(use, loop, ctx)]
     return uses
+
+
+def _is_of_outer_scope(name: str, function: ast.AST, ctx: Context) -> bool:
+    return any(isinstance(part, (ast.Global, ast.Nonlocal)) and name in part.names for part in ctx.tree.walk(function))
 
 
 def _is_rebound_behind(use: ast.Name, loop: ast.stmt, ctx: Context) -> bool:

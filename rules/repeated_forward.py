@@ -54,8 +54,7 @@ class RepeatedForward(Rule):
             return
         calls = [
             part
-            for statement in node.body
-            for part in ctx.walk(statement)
+            for part in ctx.body(node)
             if isinstance(part, ast.Call) and _may_run(part) and not _is_thrown_away(part, ctx)
         ]
         twice = _written_twice(calls, ctx)

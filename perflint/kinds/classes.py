@@ -19,7 +19,7 @@ from perflint.pytorch import frameworks, loaders, modules, wrappers
 from perflint.pytorch.names import canonical, last
 from perflint.source.bindings import Binding, Definition
 from perflint.source.tree import FUNCTIONS, FunctionNode
-from perflint.source.walk import children
+from perflint.source.walk import blocks, children
 
 _PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property", "torch.jit.unused"})
 _CALLS = ("forward", "__call__")
@@ -53,16 +53,13 @@ class Classes:
 
     def _index(self, node: ast.AST, owner: str, *, inside_function: bool) -> None:
         assert self._nodes is not None
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+        below = blocks(node)
+        if below and isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             name = f"{owner}.<locals>.{node.name}" if owner and inside_function else f"{owner}.{node.name}".lstrip(".")
             self._nodes.setdefault(name, node)
-            for inner in node.body:
-                self._index(inner, name, inside_function=isinstance(node, FUNCTIONS))
-            return
-        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
-            for inner in getattr(node, field, ()):
-                if isinstance(inner, (ast.stmt, ast.ExceptHandler, ast.match_case)):
-                    self._index(inner, owner, inside_function=inside_function)
+            owner, inside_function = name, isinstance(node, FUNCTIONS)
+        for inner in below:
+            self._index(inner, owner, inside_function=inside_function)
 
     def function_node(self, qualname: str) -> FunctionNode | ast.Lambda | None:
         """The `def` or lambda of this file with a qualified name, linked."""
@@ -333,7 +330,8 @@ class Classes:
         if known is not None:
             return known
         known = self._buffers[id(node)] = {}
-        if "register_" not in self.inference.tree.source.text:
+        lines = self.inference.tree.source.lines[node.lineno - 1 : node.end_lineno]
+        if not any("register_" in line for line in lines):
             return known
         for part in self.inference.tree.walk(node):
             if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.args:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
 
 from perflint.finding import Confidence
 from perflint.kinds.frames import Frame
 from perflint.kinds.kind import ARRAY, NEVER, NUMBER, STRING, Kind, Tag, mapping, sequence, tensor
 from perflint.kinds.operations import part_of
 from perflint.source.flow import Flow
-from perflint.source.tree import Tree
+from perflint.source.tree import STATEMENTS, Tree
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _JUMPS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -40,7 +41,13 @@ _LAST_TAGS = {
     "Number": Tag.NUMBER,
 }
 _STRUCTURES = (Tag.BATCH, Tag.OUTPUT)
-Fact = tuple[ast.expr, bool]
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+#: Expressions that evaluate some of their parts only after a test.
+_CONDITIONAL = frozenset({ast.IfExp, ast.BoolOp, *_COMPREHENSIONS})
+#: A test, and whether it is true.
+_Test: TypeAlias = tuple[ast.expr, bool]
+#: The same with the name it asks about.
+Fact: TypeAlias = tuple[ast.expr, bool, ast.Name]
 
 
 class Narrowing:
@@ -50,24 +57,23 @@ class Narrowing:
         self.tree = tree
         self.flow = flow
         self.evaluate = evaluate
+        self._known: dict[int, list[Fact]] = {}
 
     def narrow(self, use: ast.Name, kind: Kind, frame: Frame | None) -> Kind:
         """`kind`, the joined kind of the definitions that reach `use`, after the tests on the way to it."""
         if kind.tag is Tag.NEVER:
             return kind
         excluded: set[Tag] = set()
-        for test, truth in self._facts(use):
-            subject = _subject(test)
-            if subject is None or subject.id != use.id or not self._same(subject, use):
+        for test, truth, subject in self._facts(use):
+            if subject.id != use.id or not self._same(subject, use):
                 continue
             kind = self._apply(kind, test, excluded, truth=truth, frame=frame)
         return kind
 
     def possible(self, node: ast.AST, frame: Frame | None) -> bool:
         """Whether the tests around `node` leave anything of the values they ask about."""
-        for test, truth in self._facts(node):
-            subject = _subject(test)
-            if subject is None or not self._type_test(test):
+        for test, truth, subject in self._facts(node):
+            if not self._type_test(test):
                 continue
             before = self.evaluate(subject, frame)
             if before.tag is Tag.NEVER or self._apply(before, test, set(), truth=truth, frame=frame).tag is Tag.NEVER:
@@ -90,33 +96,33 @@ class Narrowing:
             left = {id(item.node) for item in definitions(subject)}
         return left == {id(item.node) for item in definitions(use)}
 
-    def _facts(self, node: ast.AST) -> Iterator[Fact]:
-        """Tests that are known to be true or false where `node` is evaluated, outermost last."""
-        tree = self.tree
-        child = node
-        for outer in tree.ancestors(node):
-            if isinstance(outer, ast.IfExp) and child is not outer.test:
-                yield from _split(outer.test, truth=child is outer.body)
-            elif isinstance(outer, ast.BoolOp) and child in outer.values:
-                for earlier in outer.values[: outer.values.index(child)]:
-                    yield from _split(earlier, truth=isinstance(outer.op, ast.And))
-            elif isinstance(outer, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
-                if not isinstance(child, ast.comprehension):
-                    for generator in outer.generators:
-                        for condition in generator.ifs:
-                            yield from _split(condition, truth=True)
-            elif isinstance(outer, ast.If):
-                if child in outer.body:
-                    yield from _split(outer.test, truth=True)
-                elif child in outer.orelse:
-                    yield from _split(outer.test, truth=False)
-            elif isinstance(outer, ast.While) and child in outer.body:
-                yield from _split(outer.test, truth=True)
-            if isinstance(child, ast.stmt):
-                yield from _earlier(outer, child)
-            if isinstance(outer, _SCOPES):
-                return
-            child = outer
+    def _facts(self, node: ast.AST) -> list[Fact]:
+        """Tests of a name that are known to be true or false where `node` is evaluated, outermost last."""
+        found: list[Fact] = []
+        parent = self.tree.parent
+        child, outer = node, parent(node)
+        while outer is not None and type(child) not in STATEMENTS:
+            kind = type(outer)
+            if kind in _CONDITIONAL:
+                found += _facts(_inside_expression(outer, child))
+            elif kind is ast.Lambda:
+                return found
+            child, outer = outer, parent(outer)
+        around = self._facts_around(child)
+        return found + around if found else around
+
+    def _facts_around(self, statement: ast.AST) -> list[Fact]:
+        """The same, of what stands around a statement."""
+        found = self._known.get(id(statement))
+        if found is None:
+            outer = self.tree.parent(statement)
+            found = []
+            if outer is not None:
+                found = _facts(_around_statement(outer, statement))
+                if not isinstance(outer, _SCOPES):
+                    found += self._facts_around(outer)
+            self._known[id(statement)] = found
+        return found
 
     def _apply(self, kind: Kind, test: ast.expr, excluded: set[Tag], *, truth: bool, frame: Frame | None) -> Kind:
         if isinstance(test, ast.Compare):
@@ -158,13 +164,41 @@ class Narrowing:
         return found
 
 
+def _facts(tests: Iterable[_Test]) -> list[Fact]:
+    return [(test, truth, subject) for test, truth in tests if (subject := _subject(test)) is not None]
+
+
+def _inside_expression(outer: ast.AST, child: ast.AST) -> Iterator[_Test]:
+    """The tests that `outer`, an expression, makes before it evaluates its part `child`."""
+    if isinstance(outer, ast.IfExp):
+        if child is not outer.test:
+            yield from _split(outer.test, truth=child is outer.body)
+    elif isinstance(outer, ast.BoolOp):
+        for earlier in outer.values[: outer.values.index(child)]:  # type: ignore[arg-type]
+            yield from _split(earlier, truth=isinstance(outer.op, ast.And))
+    elif isinstance(outer, _COMPREHENSIONS) and not isinstance(child, ast.comprehension):
+        for generator in outer.generators:
+            for condition in generator.ifs:
+                yield from _split(condition, truth=True)
+
+
+def _around_statement(outer: ast.AST, child: ast.AST) -> Iterator[_Test]:
+    """The tests that `outer` makes before it runs the statement `child`, and those that ran before it in its block."""
+    if isinstance(outer, ast.If):
+        yield from _split(outer.test, truth=child in outer.body)
+    elif isinstance(outer, ast.While) and child in outer.body:
+        yield from _split(outer.test, truth=True)
+    if isinstance(child, ast.stmt):
+        yield from _earlier(outer, child)
+
+
 def _alternatives(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return [*_alternatives(node.left), *_alternatives(node.right)]
     return [node]
 
 
-def _split(test: ast.expr, *, truth: bool) -> Iterator[Fact]:
+def _split(test: ast.expr, *, truth: bool) -> Iterator[_Test]:
     """The simple tests that `test` being true (or false) decides."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         yield from _split(test.operand, truth=not truth)
@@ -196,7 +230,7 @@ def _subject(test: ast.expr) -> ast.Name | None:
     return node if isinstance(node, ast.Name) else None
 
 
-def _earlier(parent: ast.AST, child: ast.stmt) -> Iterator[Fact]:
+def _earlier(parent: ast.AST, child: ast.stmt) -> Iterator[_Test]:
     """`if isinstance(x, T): return ...` and `assert` before `child` in its block."""
     for name in ("body", "orelse", "finalbody"):
         block = getattr(parent, name, None)

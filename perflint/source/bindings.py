@@ -18,6 +18,8 @@ from perflint.source.walk import children, walk
 ScopeLike: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+#: Statements that bind names by assignment expressions alone.
+_BIND_NOTHING = frozenset({ast.Expr, ast.Return, ast.Raise, ast.Assert, ast.Pass, ast.Break, ast.Continue})
 _LOOPS = (ast.For, ast.AsyncFor)
 _WITHS = (ast.With, ast.AsyncWith)
 
@@ -80,6 +82,9 @@ class ScopeBindings:
 
     def binds(self, name: str) -> bool:
         return name not in self.outer and (name in self.params or name in self.by_key)
+
+    def is_bound_once(self, name: str) -> bool:
+        return name not in self.params and len(self.by_key[name]) == 1
 
     def all_of(self, name: str) -> tuple[Definition, ...]:
         """Every definition of a name, in source order, the parameter first."""
@@ -149,7 +154,9 @@ class _Collector:
             self.statement(statement, (*chain, statement))
 
     def statement(self, node: ast.stmt, chain: tuple[ast.AST, ...]) -> None:
-        if isinstance(node, ast.Assign):
+        if type(node) in _BIND_NOTHING:
+            pass
+        elif isinstance(node, ast.Assign):
             for target in node.targets:
                 self.target(target, Binding.ASSIGN, node, node.value, chain)
         elif isinstance(node, ast.AnnAssign):

@@ -36,7 +36,7 @@ class Flow(Reaching):
         if known is None:
             known = defaultdict(list)
             for node in self.tree.walk(scope):
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                if type(node) is ast.Name and type(node.ctx) is ast.Load:
                     known[node.id].append(node)
             for names in known.values():
                 names.sort(key=lambda name: (name.lineno, name.col_offset))

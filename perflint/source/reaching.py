@@ -14,12 +14,14 @@ from typing import TypeAlias
 
 from perflint.source.backwards import Backwards, Query
 from perflint.source.bindings import Binding, Definition, ScopeBindings, ScopeLike, collect, key_of, prefixes
-from perflint.source.tree import FUNCTIONS, SCOPES, Tree
+from perflint.source.tree import FUNCTIONS, STATEMENTS, Tree
 from perflint.source.walk import walk
 
 #: Whether a file may hold a `global` statement at all; docstrings like the word.
 _GLOBAL = re.compile(r"^\s*global\s+\w", re.MULTILINE)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+#: Expressions that bind names, and parts of such.
+_BINDING = frozenset({*_COMPREHENSIONS, ast.comprehension, ast.Lambda})
 _Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
@@ -33,6 +35,8 @@ class Reaching:
         self._scopes: dict[int, ScopeBindings] = {}
         self._known: dict[int, tuple[Definition, ...]] = {}
         self._generators: dict[tuple[int, str], Definition | None] = {}
+        #: By statement, the scopes around it whose names it sees, innermost first.
+        self._around: dict[int, tuple[ScopeLike, ...]] = {}
 
     def definitions(self, use: ast.Name) -> tuple[Definition, ...]:
         """The definitions that may give the name its value here; empty for builtins and names of star imports."""
@@ -138,6 +142,8 @@ class Reaching:
             definitions = scope.all_of(use.id)
         elif isinstance(scope.node, ast.Lambda):
             definitions = (scope.params[use.id],)
+        elif isinstance(scope.node, FUNCTIONS) and scope.is_bound_once(use.id):
+            definitions = scope.all_of(use.id)  # without it there would be no value at all
         else:
             query = Query.of(scope, (use.id,))
             if self._from_use(use, query) and use.id in scope.params:
@@ -155,57 +161,74 @@ class Reaching:
 
     def _scope_node(self, node: ast.AST) -> ScopeLike:
         """The innermost scope whose names a node sees directly, a class body included."""
-        child = node
-        for outer in self.tree.ancestors(node):
-            if isinstance(outer, SCOPES) and _inside(outer, child):
-                return outer
-            if isinstance(outer, ast.ClassDef) and child in outer.body:
-                return outer
-            child = outer
-        return self.tree.module
+        return next(self._scopes_of(node), self.tree.module)
 
     def _scope_binding(self, use: ast.Name, *, any_scope: bool = False) -> ScopeBindings | None:
         """The scope that binds a name, looked for as Python does. With `any_scope`, the one a use stands in."""
-        node: ast.AST = use
-        innermost = True
-        child: ast.AST = use
-        for outer in self.tree.ancestors(node):
-            scoped = isinstance(outer, SCOPES) and _inside(outer, child)
-            if scoped or (innermost and isinstance(outer, ast.ClassDef) and child in outer.body):
-                scope = self.bindings(outer)  # type: ignore[arg-type]
-                if any_scope and not isinstance(outer, ast.Lambda):
-                    return scope
-                if use.id in scope.outer:
-                    if any(isinstance(part, ast.Global) and use.id in part.names for part in walk(outer)):
-                        break
-                elif scope.binds(use.id):
-                    return scope
-                innermost = False
-            child = outer
+        for outer in self._scopes_of(use):
+            scope = self.bindings(outer)
+            if any_scope and not isinstance(outer, ast.Lambda):
+                return scope
+            if use.id in scope.outer:
+                if any(isinstance(part, ast.Global) and use.id in part.names for part in walk(outer)):
+                    break
+            elif scope.binds(use.id):
+                return scope
         module = self.bindings(self.tree.module)
         return module if any_scope or module.binds(use.id) else None
+
+    def _scopes_of(self, node: ast.AST) -> Iterator[ScopeLike]:
+        """The scopes around a node whose names it sees, innermost first; not the module."""
+        in_lambda = False
+        child = node
+        outer = self.tree.parent(node)
+        while outer is not None and type(child) not in STATEMENTS:
+            if type(outer) is ast.Lambda and child is outer.body:
+                in_lambda = True
+                yield outer
+            child, outer = outer, self.tree.parent(outer)
+        for scope in self._scopes_around(child):
+            # A lambda in the body of a class does not see the names of that body.
+            if not in_lambda or not isinstance(scope, ast.ClassDef):
+                yield scope
+
+    def _scopes_around(self, statement: ast.AST) -> tuple[ScopeLike, ...]:
+        found = self._around.get(id(statement))
+        if found is None:
+            outer = self.tree.parent(statement)
+            if outer is None or isinstance(outer, ast.Module):
+                found = ()
+            elif isinstance(outer, (*FUNCTIONS, ast.ClassDef)):
+                seen = (scope for scope in self._scopes_around(outer) if not isinstance(scope, ast.ClassDef))
+                found = (outer, *seen)
+            else:
+                found = self._scopes_around(outer)
+            self._around[id(statement)] = found
+        return found
 
     def _comprehension_target(self, use: ast.Name) -> Definition | None:
         child: ast.AST = use
         for outer in self.tree.ancestors(use):
-            if isinstance(outer, _COMPREHENSIONS):
-                found = self._target_of(outer, child, use)
-                if found is not None:
-                    return found
-            elif isinstance(outer, ast.comprehension):
-                # The step from a generator to its comprehension is judged with the generator as the child.
-                if child is outer.iter:
-                    child = outer
-                    comp = self.tree.parent(outer)
-                    if isinstance(comp, _COMPREHENSIONS):
-                        found = self._bound_by(comp.generators[: comp.generators.index(outer)], use.id)
-                        if found is not None:
-                            return found
-                    continue
-            elif isinstance(outer, ast.stmt):
+            kind = type(outer)
+            if kind in STATEMENTS:
                 return None
-            elif isinstance(outer, ast.Lambda) and use.id in self.bindings(outer).params:
-                return None
+            if kind in _BINDING:
+                if isinstance(outer, _COMPREHENSIONS):
+                    found = self._target_of(outer, child, use)
+                    if found is not None:
+                        return found
+                elif isinstance(outer, ast.comprehension):
+                    # The step from a generator to its comprehension is judged with the generator as the child.
+                    if child is outer.iter:
+                        child = outer
+                        comp = self.tree.parent(outer)
+                        if isinstance(comp, _COMPREHENSIONS):
+                            found = self._bound_by(comp.generators[: comp.generators.index(outer)], use.id)
+                            if found is not None:
+                                return found
+                        continue
+                elif use.id in self.bindings(outer).params:  # type: ignore[arg-type]
+                    return None
             child = outer
         return None
 
@@ -235,6 +258,8 @@ class Reaching:
 
     def _from_use(self, use: ast.expr, query: Query) -> bool:
         """Collect what reaches the statement of `use`; whether the scope's start is reached as well."""
+        if not query.holders:
+            return True
         statement = self._statement_in(use, query.scope.node)
         if statement is None:
             return True
@@ -267,13 +292,6 @@ def _wildcards(key: str) -> tuple[str, ...]:
     """`batch['x']` may be given its value by a store to `batch[*]`."""
     base, bracket, _ = key.rpartition("[")
     return (f"{base}[*]",) if bracket and key.endswith("]") and not key.endswith("[*]") else ()
-
-
-def _inside(scope: ast.AST, child: ast.AST) -> bool:
-    """Whether `child`, a direct child of a function, is evaluated in its scope: defaults and decorators are not."""
-    if isinstance(scope, ast.Lambda):
-        return child is scope.body
-    return child in scope.body  # type: ignore[attr-defined]
 
 
 def _names(target: ast.expr, path: tuple[int | str, ...]) -> Iterator[tuple[tuple[int | str, ...], ast.Name]]:

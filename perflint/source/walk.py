@@ -15,6 +15,7 @@ _NO_NODES = frozenset(
     "id attr arg ctx op ops module level is_async simple conversion asname type_comment type_ignores kind tag rest "
     "cls kwd_attrs".split()
 )
+_APART = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
 _LEAVES = (ast.Constant, ast.Global, ast.Nonlocal, ast.Pass, ast.Break, ast.Continue, ast.alias)
 
 
@@ -39,7 +40,7 @@ def _any_children(node: ast.AST) -> list[ast.AST]:
     for name in _FIELDS[node.__class__]:
         value = getattr(node, name, None)
         if value.__class__ is list:
-            found += [item for item in value if isinstance(item, _AST)]
+            found += [item for item in value if item is not None]
         elif isinstance(value, _AST):
             found.append(value)
     return found
@@ -70,6 +71,14 @@ _COMMON: dict[type[ast.AST], _Below] = {
     ast.JoinedStr: lambda node: [*node.values],
     ast.Return: lambda node: [] if node.value is None else [node.value],
     ast.arg: lambda node: [] if node.annotation is None else [node.annotation],
+    ast.IfExp: lambda node: [node.test, node.body, node.orelse],
+    ast.Starred: lambda node: [node.value],
+    ast.Slice: lambda node: [item for item in (node.lower, node.upper, node.step) if item is not None],
+    ast.ListComp: lambda node: [node.elt, *node.generators],
+    ast.GeneratorExp: lambda node: [node.elt, *node.generators],
+    ast.comprehension: lambda node: [node.target, node.iter, *node.ifs],
+    ast.With: lambda node: [*node.items, *node.body],
+    ast.Assert: lambda node: [node.test] if node.msg is None else [node.test, node.msg],
 }
 
 
@@ -88,7 +97,37 @@ def children(node: ast.AST) -> list[ast.AST]:
     return below(node) if below is not None else []
 
 
-# Three loops that are nearly one: they visit every node of every inspected file, where a test for what only one of
+class _Blocks(dict[type[ast.AST], tuple[str, ...]]):
+    """The fields of a class of nodes that hold statements, or the handlers and cases that do."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        holds = issubclass(kind, (ast.stmt, ast.mod, ast.ExceptHandler, ast.match_case))
+        names = ("body", "orelse", "finalbody", "handlers", "cases")
+        self[kind] = tuple(name for name in names if holds and name in kind._fields)
+        return self[kind]
+
+
+_BLOCKS = _Blocks()
+
+
+def blocks(node: ast.AST) -> list[ast.AST]:
+    """The statements, handlers and cases right below `node`."""
+    names = _BLOCKS[node.__class__]
+    return [item for name in names for item in getattr(node, name)] if names else []
+
+
+def statements(node: ast.AST) -> list[ast.stmt]:
+    """All statements below `node`, those of functions and classes in it as well, in no certain order."""
+    found: list[ast.AST] = []
+    stack = [node]
+    while stack:
+        below = blocks(stack.pop())
+        stack += below
+        found += below
+    return [item for item in found if isinstance(item, ast.stmt)]
+
+
+# Four loops that are nearly one: they visit every node of every inspected file, where a test for what only one of
 # them does would be felt.
 
 
@@ -105,6 +144,22 @@ def walk(node: ast.AST) -> list[ast.AST]:
             nodes = below(current)
             nodes.reverse()
             stack += nodes
+    return found
+
+
+def walk_own(node: ast.AST) -> list[ast.AST]:
+    """`node` and what runs when it does: nested functions, lambdas and classes are left out. Outer before inner; of
+    what stands beside each other the last comes first.
+    """
+    found: list[ast.AST] = []
+    stack = [node]
+    table, apart = _BELOW, _APART
+    while stack:
+        current = stack.pop()
+        found.append(current)
+        below = table[current.__class__]
+        if below is not None:
+            stack += [item for item in below(current) if item.__class__ not in apart]
     return found
 
 
