@@ -35,8 +35,9 @@ class Inspector:
         self.program = program
         self.rules = rules
         self.suspects = Suspects(program, rules)
-        #: By the rules that are to see a piece of code.
-        self._tables: dict[frozenset[Rule], _Table] = {}
+        self._table = _Table(rules)
+        #: By the rules that are to see a piece of code, the classes of nodes that they want to see.
+        self._classes: dict[frozenset[Rule], frozenset[type[ast.AST]]] = {}
         #: The rule that is looking at something.
         self.at_work: Rule | None = None
 
@@ -86,25 +87,23 @@ class Inspector:
         findings: dict[Finding, tuple[int, int]],
         problems: list[Problem],
     ) -> None:
-        table = self._table_of(rules)
-        by_type, by_callee = table.by_type, table.by_callee
+        table, wanted = self._table, self._wanted(rules)
         for node in nodes:
             kind = node.__class__
-            if kind is ast.Call and by_callee:
-                listeners = table.listeners(node, context)  # type: ignore[arg-type]
-            elif kind in by_type:
-                listeners = by_type[kind]
-            else:
+            if kind not in wanted:
                 continue
+            listeners = table.by_type[kind] if kind is not ast.Call else table.of_call(node, context)  # type: ignore[arg-type]
             for rule in listeners:
-                if rule.at_least == Heat.ONCE or context.heat(node) >= rule.at_least:
+                if rule in rules and (rule.at_least == Heat.ONCE or context.heat(node) >= rule.at_least):
                     self._ask(rule, node, context, findings, problems)
 
-    def _table_of(self, rules: frozenset[Rule]) -> _Table:
-        table = self._tables.get(rules)
-        if table is None:
-            table = self._tables[rules] = _Table([rule for rule in self.rules if rule in rules])
-        return table
+    def _wanted(self, rules: frozenset[Rule]) -> frozenset[type[ast.AST]]:
+        """The classes of nodes that any of `rules` listens to."""
+        found = self._classes.get(rules)
+        if found is None:
+            found = frozenset(kind for rule in rules for listen in rule.listens for kind in listen.nodes)
+            self._classes[rules] = found
+        return found
 
     def _ask(
         self,
@@ -138,7 +137,7 @@ def _statement_lines(tree: Tree, node: ast.AST, finding: Finding) -> tuple[int, 
 
 
 class _Table:
-    """Which of some rules listen to which nodes, so that each node is looked up once for all of them."""
+    """Which rules listen to which nodes, so that each node is looked up once for all rules."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.by_type: dict[type[ast.AST], list[Rule]] = {}
@@ -152,7 +151,7 @@ class _Table:
                     for kind in listen.nodes:
                         _add(self.by_type.setdefault(kind, []), rule)
 
-    def listeners(self, node: ast.Call, context: Context) -> Sequence[Rule]:
+    def of_call(self, node: ast.Call, context: Context) -> Sequence[Rule]:
         general = self.by_type.get(ast.Call, ())
         name = callee_name(node)
         named: Sequence[Rule] = self.by_callee.get(name, ())

@@ -6,14 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from perflint.api import (
-    FUNCTION,
-    Confidence,
-    Context,
-    Scope,
-    Tag,
-    is_text,
-)
+from perflint.api import FUNCTION, Confidence, Context, Scope, Tag, is_text, walk
 
 from ._waits import ARRAYS, certainty_on_device, in_forward, is_exceptional, uses_accelerator
 
@@ -74,11 +67,11 @@ def _is_of_list(side: ast.expr, ctx: Context) -> bool:
         return False
     for outer in ctx.tree.ancestors(side):
         if isinstance(outer, (ast.For, ast.comprehension)):
-            names = {part.id for part in ast.walk(outer.target) if isinstance(part, ast.Name)}
+            names = {part.id for part in walk(outer.target) if isinstance(part, ast.Name)}
             if side.id in names:
                 keys = {
                     part.slice.value
-                    for part in ast.walk(outer.iter)
+                    for part in walk(outer.iter)
                     if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant)
                 }
                 return any(isinstance(key, str) and _holds_list(key, ctx) for key in keys)
@@ -86,7 +79,7 @@ def _is_of_list(side: ast.expr, ctx: Context) -> bool:
 
 
 def _holds_list(key: str, ctx: Context) -> bool:
-    for node in ast.walk(ctx.tree.module):
+    for node in walk(ctx.tree.module):
         if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
             if isinstance(target.slice, ast.Constant) and target.slice.value == key and _is_list(node.value, ctx):
                 return True
@@ -187,7 +180,7 @@ def _compares_sizes(leaf: ast.Compare, ctx: Context) -> bool:
     """
     sides = (leaf.left, *leaf.comparators)
     known = [side for side in sides if ctx.kind(side).tag is Tag.NUMBER and not isinstance(side, ast.Constant)]
-    others = [part for side in sides if side not in known for part in ast.walk(side)]
+    others = [part for side in sides if side not in known for part in walk(side)]
     if any(_is_surely_tensor(side, ctx) for side in sides):
         return False
     return bool(known) and not any(isinstance(part, (ast.Call, ast.Subscript)) for part in others)

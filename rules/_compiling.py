@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, Hop, compiling
+from perflint.api import Context, Hop, compiling, walk
 
 
 def is_compile_call(node: ast.AST, ctx: Context) -> bool:
@@ -32,5 +32,5 @@ def asks_for_tracing(test: ast.expr) -> bool:
         isinstance(part, ast.Call)
         and (part.func.attr if isinstance(part.func, ast.Attribute) else getattr(part.func, "id", ""))
         in compiling.TRACING_TESTS
-        for part in ast.walk(test)
+        for part in walk(test)
     )

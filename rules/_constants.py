@@ -5,13 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.api import (
-    Context,
-    Scope,
-    Tag,
-    is_text,
-    last_name,
-)
+from perflint.api import Context, Scope, Tag, is_text, last_name, walk
 
 _NUMBERS = frozenset({"float", "int", "bool", "abs", "round", "len", "list", "tuple", "sorted", "min", "max", "sum"})
 _MODULES = ("math.", "numpy.pi", "numpy.inf", "numpy.nan", "torch.pi", "torch.inf", "torch.nan", "torch.finfo")
@@ -95,7 +89,7 @@ def _is_set_up_once(node: ast.Attribute, ctx: Context) -> bool:
 def _stores(name: str, region: ast.AST) -> list[ast.Attribute]:
     return [
         part
-        for part in ast.walk(region)
+        for part in walk(region)
         if isinstance(part, ast.Attribute) and part.attr == name and not isinstance(part.ctx, ast.Load)
     ]
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from perflint.api import Context, callee_name
+from perflint.api import Context, callee_name, walk
 
 from ._gradients import asks_for_gradients, asks_in, is_model_call, name_of_whole
 
@@ -48,13 +48,13 @@ def _run_in_training(backwards: list[ast.Call], ctx: Context) -> set[str]:
         name_of_whole(part.func)
         for call in backwards
         for loop in ctx.loops(call)[:1]
-        for part in ast.walk(loop)
+        for part in walk(loop)
         if isinstance(part, ast.Call) and is_model_call(part, ctx)
     }
 
 
 def _trains(loop: ast.AST, backwards: list[ast.Call]) -> bool:
-    inside = {id(part) for part in ast.walk(loop)}
+    inside = {id(part) for part in walk(loop)}
     return any(id(call) in inside for call in backwards)
 
 
@@ -62,7 +62,7 @@ def _follows_eval(loop: ast.stmt, ctx: Context) -> bool:
     """Whether `model.eval()` stands above the loop in its block, with no `model.train()` between."""
     block = _block_of(loop, ctx)
     for statement in reversed(block[: block.index(loop)]):
-        for part in ast.walk(statement):
+        for part in walk(statement):
             if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "train":
                 return False
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
@@ -91,17 +91,13 @@ def _ends_training(loop: ast.stmt, backwards: list[ast.Call], ctx: Context) -> b
 
 def _is_walked_back(loop: ast.AST, call: ast.Call, ctx: Context) -> bool:
     """Whether a backward may walk through what the loop binds or collects."""
-    bound = {id(part) for part in ast.walk(loop)}
+    bound = {id(part) for part in walk(loop)}
     filled = {
         name_of_whole(part.func.value)
-        for part in ast.walk(loop)
+        for part in walk(loop)
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in ("append", "add_")
-    } | {
-        part.target.id
-        for part in ast.walk(loop)
-        if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)
-    }
-    for part in ast.walk(call):
+    } | {part.target.id for part in walk(loop) if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)}
+    for part in walk(call):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             if part.id in filled or any(id(made.node) in bound for made in ctx.inference.flow.definitions(part)):
                 return True
@@ -111,7 +107,7 @@ def _is_walked_back(loop: ast.AST, call: ast.Call, ctx: Context) -> bool:
 def _first_forward(loop: ast.AST, trained: set[str], ctx: Context) -> Iterator[ast.Call]:
     forwards = [
         part
-        for part in ast.walk(loop)
+        for part in walk(loop)
         if isinstance(part, ast.Call)
         and is_model_call(part, ctx)
         and name_of_whole(part.func) in trained

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Context, Scope, Tag, callee_name, tensors
+from perflint.api import Context, Scope, Tag, callee_name, tensors, walk
 
 from ._forwards import FORWARD_METHODS
 from ._gradients import is_loss_function, is_model_call, name_of_whole
@@ -125,8 +125,8 @@ def _is_frozen(node: ast.Call, ctx: Context) -> bool:
     model = _model(node)
     if not ctx.mentions("requires_grad", "requires_grad_", "freeze"):
         return False
-    for part in ast.walk(ctx.tree.module):
-        if isinstance(part, ast.For) and any(_sets_requires_grad(inner) for inner in ast.walk(part)):
+    for part in walk(ctx.tree.module):
+        if isinstance(part, ast.For) and any(_sets_requires_grad(inner) for inner in walk(part)):
             if model in set(names_in(part.iter)) or _is_of_own_parameters(part, node, ctx):
                 return True
         if isinstance(part, ast.Call) and callee_name(part) in ("requires_grad_", "freeze", "freeze_params"):
@@ -268,5 +268,5 @@ class Followed:
         """Whether `loss /= n` makes more of a value, which is no use of its own."""
         return any(
             isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name) and part.target.id == name.id
-            for part in ast.walk(self.ctx.tree.function_of(name) or self.ctx.tree.module)
+            for part in walk(self.ctx.tree.function_of(name) or self.ctx.tree.module)
         )

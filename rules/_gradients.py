@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable
 
-from perflint.api import Context, callee_name, last_name
+from perflint.api import Context, callee_name, last_name, walk
 
 from ._forwards import is_forward
 
@@ -58,7 +58,7 @@ def name_of_whole(node: ast.expr) -> str:
 
 def asks_for_gradients(region: ast.AST) -> bool:
     """Whether a region names anything that needs gradients, trains, or switches gradients itself."""
-    return asks_in(ast.walk(region))
+    return asks_in(walk(region))
 
 
 def asks_in(parts: Iterable[ast.AST]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from perflint.api import Context, Heat
+from perflint.api import Context, Heat, walk
 
 
 class GuardedUse(NamedTuple):
@@ -53,5 +53,5 @@ def _guard_of(use: ast.Name, statement: ast.stmt, ctx: Context) -> ast.If | None
         child = outer
     if not isinstance(child, ast.If) or ctx.heat(child.body[0]) >= Heat.STEP:
         return None
-    inside = {id(part) for item in child.body for part in ast.walk(item)}
+    inside = {id(part) for item in child.body for part in walk(item)}
     return child if id(use) in inside else None

@@ -81,7 +81,7 @@ def is_trial_run(node: ast.AST, ctx: Context) -> bool:
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return False
         if isinstance(outer, ast.If) and "__name__" in names_in(outer.test):
-            return any(isinstance(part, ast.For) and _is_counted(part.iter, outer) for part in ast.walk(outer))
+            return any(isinstance(part, ast.For) and _is_counted(part.iter, outer) for part in walk(outer))
     return False
 
 
@@ -91,7 +91,7 @@ def _is_counted(turns: ast.expr, block: ast.If) -> bool:
         return False
     count = turns.args[0]
     if isinstance(count, ast.Name):
-        made = [item.value for item in ast.walk(block) if isinstance(item, ast.Assign) and _names_it(item, count.id)]
+        made = [item.value for item in walk(block) if isinstance(item, ast.Assign) and _names_it(item, count.id)]
         return len(made) == 1 and isinstance(made[0], ast.Constant)
     return isinstance(count, ast.Constant)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.api import Context, callee_name, last_name
+from perflint.api import Context, callee_name, last_name, walk
 
 from ._loops import names_in
 
@@ -63,7 +63,7 @@ def is_load_shedding(node: ast.AST, ctx: Context) -> bool:
         if not inside:
             continue
         if isinstance(outer, ast.If):
-            for part in ast.walk(outer.test):
+            for part in walk(outer.test):
                 name = last_name(part)
                 if name in _PRESSURE or _SAVING.search(name) or ("memory" in name and "pin" not in name):
                     return True

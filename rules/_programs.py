@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from perflint.api import Context
+from perflint.api import Context, walk
 
 
 def file_passes(ctx: Context, names: Iterable[str]) -> bool:
@@ -15,5 +15,5 @@ def file_passes(ctx: Context, names: Iterable[str]) -> bool:
         isinstance(node, ast.keyword)
         and node.arg in wanted
         and not (isinstance(node.value, ast.Constant) and node.value.value in (None, False))
-        for node in ast.walk(ctx.tree.module)
+        for node in walk(ctx.tree.module)
     )

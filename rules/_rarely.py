@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Context, Heat, callee_name, is_constant, last_name
+from perflint.api import Context, Heat, callee_name, is_constant, last_name, walk
 
 #: Functions that nobody calls on every step, whatever leads to them: checkpoints, exports, set-up, making models.
 _RARELY = re.compile(
@@ -57,7 +57,7 @@ def hands_over(node: ast.AST, ctx: Context) -> bool:
 def _has_sampled(place: ast.AST, node: ast.AST, ctx: Context) -> bool:
     """Whether a whole loop of decoding, or of taking noise away, has ended before `node`: one sample of many steps."""
     found = ctx.program.roots.loops
-    for loop in ast.walk(place):
+    for loop in walk(place):
         if isinstance(loop, (ast.For, ast.While)) and loop is not place and (loop.end_lineno or 0) < node.lineno:  # type: ignore[attr-defined]
             scope = ctx.scope(loop)
             for index, facts in enumerate(ctx.summary.functions[scope.function].loops):
@@ -71,7 +71,7 @@ def _swaps_weights(place: ast.AST, node: ast.AST) -> bool:
     """Whether other weights are loaded into a model before `node`: what held the former ones is to be freed."""
     return any(
         isinstance(part, ast.Call) and callee_name(part) == "load_state_dict" and part.lineno < node.lineno  # type: ignore[attr-defined]
-        for part in ast.walk(place)
+        for part in walk(place)
     )
 
 
@@ -126,7 +126,7 @@ def _breaks_early(statement: ast.stmt, loop: ast.For) -> bool:
     test = statement.test
     if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name)):
         return False
-    limit, counted = test.comparators[0], {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
+    limit, counted = test.comparators[0], {part.id for part in walk(loop.target) if isinstance(part, ast.Name)}
     return (
         isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.Eq))
         and test.left.id in counted
@@ -144,11 +144,11 @@ def _is_used(owner: ast.ClassDef, ctx: Context) -> bool:
     """Whether a class is named anywhere outside of itself."""
     if any(ctx.program.mentions((owner.name,), (path,)) for path in ctx.program.summaries if path != ctx.path):
         return True
-    inside = {id(part) for part in ast.walk(owner)}
+    inside = {id(part) for part in walk(owner)}
     return any(
         (isinstance(part, ast.Name) and part.id == owner.name)
         or (isinstance(part, ast.Constant) and part.value == owner.name)
-        for part in ast.walk(ctx.tree.module)
+        for part in walk(ctx.tree.module)
         if id(part) not in inside
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, Place, Tag, tensors
+from perflint.api import Context, Place, Tag, tensors, walk
 
 _BUILTINS = frozenset(
     "len print isinstance type repr str id hasattr float int bool list tuple dict zip enumerate".split()
@@ -53,7 +53,7 @@ def _root(value: ast.expr) -> ast.Name | None:
 
 
 def _function(node: ast.AST, ctx: Context) -> list[ast.AST]:
-    return list(ast.walk(ctx.tree.function_of(node) or ctx.tree.module))
+    return list(walk(ctx.tree.function_of(node) or ctx.tree.module))
 
 
 def _sharing(name: str, node: ast.AST, ctx: Context) -> set[str]:
@@ -80,7 +80,7 @@ def _moves(value: ast.expr, ctx: Context) -> bool:
 
 def _targets(part: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> list[ast.Name]:
     targets = part.targets if isinstance(part, ast.Assign) else [part.target]
-    return [name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+    return [name for target in targets for name in walk(target) if isinstance(name, ast.Name)]
 
 
 def _is_write(part: ast.AST, names: set[str], ctx: Context) -> bool:
@@ -121,17 +121,17 @@ def _is_on_host(value: ast.expr, ctx: Context) -> bool:
 
 def _may_follow(part: ast.AST, value: ast.expr, root: ast.Name, node: ast.AST, ctx: Context) -> bool:
     """Whether `part` may run after `node` and still concern what `root` was bound to there."""
-    if any(inner is node for inner in ast.walk(part)):
+    if any(inner is node for inner in walk(part)):
         return False
     flow = ctx.inference.flow
     ours = {id(item) for item in flow.definitions(root)}
     carried = not any(_is_bound_in(item.node, loop) for loop in ctx.loops(node)[:1] for item in flow.definitions(root))
-    inside = bool(ctx.loops(node)) and any(inner is part for inner in ast.walk(ctx.loops(node)[-1]))
+    inside = bool(ctx.loops(node)) and any(inner is part for inner in walk(ctx.loops(node)[-1]))
     end = (node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
     behind = (part.lineno, part.col_offset) >= end or getattr(part, "lineno", 0) > node.lineno  # type: ignore[attr-defined]
     if not behind and not (carried and inside):
         return False
-    for name in ast.walk(part):
+    for name in walk(part):
         if isinstance(name, ast.Name) and name.id == root.id:
             if isinstance(name.ctx, ast.Load):
                 return bool(ours & {id(item) for item in flow.definitions(name)}) and not _is_moved(value, part, ctx)
@@ -142,9 +142,9 @@ def _may_follow(part: ast.AST, value: ast.expr, root: ast.Name, node: ast.AST, c
 
 def _is_moved(value: ast.expr, part: ast.AST, ctx: Context) -> bool:
     """Whether a part of a batch that `part` names has been put on the device by then: `batch["x"].add_(1)`."""
-    same = [item for item in ast.walk(part) if isinstance(item, ast.expr) and ast.dump(item) == ast.dump(value)]
+    same = [item for item in walk(part) if isinstance(item, ast.expr) and ast.dump(item) == ast.dump(value)]
     return not isinstance(value, ast.Name) and bool(same) and all(ctx.kind(item).on_accelerator for item in same)
 
 
 def _is_bound_in(definition: ast.AST, loop: ast.AST) -> bool:
-    return any(part is definition for part in ast.walk(loop))
+    return any(part is definition for part in walk(loop))

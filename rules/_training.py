@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import CallFacts, Context, Heat, Program, Scope, is_test, precision
+from perflint.api import CallFacts, Context, Heat, Program, Scope, is_test, precision, walk
 
 from ._loops import names_in
 
@@ -83,7 +83,7 @@ def _brings_data(scope: Scope, program: Program) -> bool:
 
 def identifiers_near(node: ast.AST, ctx: Context) -> Iterator[str]:
     """Identifiers, and keywords of calls, of the file and of the functions that the loop runs or is run by."""
-    for part in ast.walk(ctx.tree.module):
+    for part in walk(ctx.tree.module):
         if isinstance(part, ast.keyword) and part.arg is not None:
             yield part.arg
     for words in ctx.summary.words_by_statement().values():

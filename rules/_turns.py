@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from perflint.api import Context, Tag, callee_name
+from perflint.api import Context, Tag, callee_name, walk
 
 from ._asking import is_asked, leaves, tests
 from ._loops import names_in
@@ -116,10 +116,10 @@ def _sized(stop: ast.expr, ctx: Context) -> str | None:
 
 def _from_turn(loop: ast.For) -> set[str]:
     """The names that hold something of one turn: the loop's own, and what is computed from them in its body."""
-    own = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
-    for node in ast.walk(loop):
+    own = {node.id for node in walk(loop.target) if isinstance(node, ast.Name)}
+    for node in walk(loop):
         if isinstance(node, ast.Assign) and own & set(names_in(node.value)):
-            own |= {part.id for target in node.targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+            own |= {part.id for target in node.targets for part in walk(target) if isinstance(part, ast.Name)}
     return own
 
 

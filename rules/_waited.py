@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import FUNCTION, Context, Tag, callee_name, guards, last_name
+from perflint.api import FUNCTION, Context, Tag, callee_name, guards, last_name, walk
 
 from ._printing import is_formatter, printed_in
 from ._waits import device_read, is_on_device
@@ -58,12 +58,12 @@ def _waits_in(statement: ast.stmt, ctx: Context) -> bool | None:
                 return waits
     if isinstance(statement, (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try)):
         # What is in such a block may not run: it queues work, but does not certainly wait.
-        works = any(_is_work(part, ctx) for part in ast.walk(statement) if isinstance(part, ast.Call))
+        works = any(_is_work(part, ctx) for part in walk(statement) if isinstance(part, ast.Call))
         return False if works else None
     last: tuple[tuple[int, int], bool] | None = None
     for read in _reads_in(statement, ctx):
         last = max(last or (_end(read), True), (_end(read), True))
-    for part in ast.walk(statement):
+    for part in walk(statement):
         if isinstance(part, ast.Call) and _is_work(part, ctx):
             found = _end(part), _reads_at_its_end(part, ctx)
             last = max(last, found) if last is not None else found
@@ -80,7 +80,7 @@ def _is_before(read: ast.expr, node: ast.expr) -> bool:
 
 def _reads_in(statement: ast.stmt, ctx: Context) -> Iterator[ast.expr]:
     """The expressions of a statement that wait for the device whenever it runs."""
-    for part in ast.walk(statement):
+    for part in walk(statement):
         if isinstance(part, ast.expr) and not _is_conditional(part, statement, ctx):
             if device_read(part, ctx) is not None:
                 yield part
@@ -151,7 +151,7 @@ def _is_flag(test: ast.expr) -> bool:
 
 
 def _depends_on_device(test: ast.expr, ctx: Context) -> bool:
-    for part in ast.walk(test):
+    for part in walk(test):
         if isinstance(part, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) and is_on_device(part, ctx):
             parent = ctx.tree.parent(part)
             if not isinstance(parent, ast.Attribute) and not _asks_for_none(parent):
@@ -168,5 +168,5 @@ def _complains(block: list[ast.stmt]) -> bool:
         isinstance(part, ast.Raise) or (isinstance(part, ast.Call) and _COMPLAINS.search(callee_name(part)) is not None)
         for statement in block
         if not isinstance(statement, (ast.FunctionDef, ast.ClassDef))
-        for part in ast.walk(statement)
+        for part in walk(statement)
     )

@@ -360,10 +360,10 @@ def _fills_once(branch: ast.If, ctx: Context) -> bool:
     if not loops or not isinstance(test.comparators[0], ast.Constant) or test.comparators[0].value is not None:
         return False
     name = test.left.id
-    inside = {id(part) for part in ast.walk(branch)}
+    inside = {id(part) for part in walk(branch)}
     stores = [
         part
-        for part in ast.walk(loops[0])
+        for part in walk(loops[0])
         if isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Store)
     ]
     return bool(stores) and all(id(part) in inside for part in stores)

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tier, is_constant, is_test, keyword
+from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tier, is_constant, is_test, keyword, walk
 
 from ._datasets import dataset_work
 from ._loaders import is_plain_loader, option, purpose
@@ -79,7 +79,7 @@ def _of_option(node: ast.Call, ctx: Context) -> str:
 
 def _accumulates(ctx: Context) -> bool:
     """Whether another option asks for accumulation unless told otherwise: who does that has no memory for two."""
-    for part in ast.walk(ctx.tree.module):
+    for part in walk(ctx.tree.module):
         if isinstance(part, ast.Call) and _is_option(part):
             default = keyword(part, "default")
             named = any(isinstance(item, ast.Constant) and "accum" in str(item.value) for item in part.args)

@@ -26,6 +26,7 @@ from perflint.api import (
     keyword,
     last_name,
     tensors,
+    walk,
 )
 
 from ._sources import changes_later
@@ -203,7 +204,7 @@ def _was_put_off(call: ast.Call, ctx: Context) -> bool:
         isinstance(part, ast.Call) and callee_name(part) == "cpu"
         for method in cls.body
         if isinstance(method, ast.FunctionDef) and method.name == "forward"
-        for part in ast.walk(method)
+        for part in walk(method)
     )
 
 
@@ -220,7 +221,7 @@ def _goes_through_batch(call: ast.Call, moved: ast.Name, ctx: Context) -> bool:
                 source = generator.iter
                 if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute):
                     source = source.func.value
-                names = {part.id for part in ast.walk(generator.target) if isinstance(part, ast.Name)}
+                names = {part.id for part in walk(generator.target) if isinstance(part, ast.Name)}
                 if moved.id in names:
                     return isinstance(source, ast.Name) and bool(_BATCHES.search(source.id))
         if isinstance(outer, ast.stmt):
@@ -264,11 +265,11 @@ def _maker_in_view(maker: str, moved: ast.expr, ctx: Context) -> str | None:
     is not to be seen, or when it is filled afterwards from the host: then one copy of the whole is right.
     """
     exprs = (moved, *ctx.inference.origins(moved))
-    called = {callee_name(part) for expr in exprs for part in ast.walk(expr) if isinstance(part, ast.Call)}
+    called = {callee_name(part) for expr in exprs for part in walk(expr) if isinstance(part, ast.Call)}
     places: list[tuple[ast.AST, str]] = [(ctx.tree.function_of(moved) or ctx.tree.module, "")]
     places += [
         (part, f" in `{part.name}`")
-        for part in ast.walk(ctx.tree.module)
+        for part in walk(ctx.tree.module)
         if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)) and part.name in called
     ]
     for place, words in places:

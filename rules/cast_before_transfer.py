@@ -21,6 +21,7 @@ from perflint.api import (
     has_unpacking,
     is_test,
     tensors,
+    walk,
 )
 
 from ._transfers import brought_down, constructor
@@ -117,7 +118,7 @@ def _text(span: Span, ctx: Context) -> str:
 
 def _widens(cast: str, value: ast.expr, node: ast.Call, ctx: Context) -> Confidence | None:
     """How sure it is that a cast makes the value larger, None where it may as well make it smaller."""
-    if any(isinstance(part, (ast.ListComp, ast.GeneratorExp)) for part in ast.walk(value)):
+    if any(isinstance(part, (ast.ListComp, ast.GeneratorExp)) for part in walk(value)):
         return None  # gathered number by number in Python: few, and the gathering is what costs
     if any(_NARROW.search(ctx.text(origin)) for origin in ctx.inference.origins(value)):
         return Confidence.HIGH

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tag, distributed, is_test
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tag, distributed, is_test, walk
 
 from ._compiling import is_compile_call
 
@@ -79,7 +79,7 @@ class CompiledHandleBypassed(Rule):
         cls = ctx.tree.class_of(handle.call)
         if cls is None or "." in attribute or _reads(cls, attribute) or _read_elsewhere(attribute, ctx):
             return
-        used = [part for part in ast.walk(cls) if _is_hot_call(part, handle.raw, ctx)]
+        used = [part for part in walk(cls) if _is_hot_call(part, handle.raw, ctx)]
         if used:
             yield self._finding(used[0], handle, ctx)
 
@@ -176,7 +176,7 @@ def _is_hot_call(node: ast.AST | None, raw: str, ctx: Context) -> bool:
 def _reads(cls: ast.ClassDef, attribute: str) -> bool:
     return any(
         isinstance(part, ast.Attribute) and part.attr == attribute and isinstance(part.ctx, ast.Load)
-        for part in ast.walk(cls)
+        for part in walk(cls)
     )
 
 

@@ -22,6 +22,7 @@ from perflint.api import (
     is_test,
     keyword,
     tensors,
+    walk,
 )
 
 from ._constants import is_fixed
@@ -165,7 +166,7 @@ def _is_fallback(node: ast.AST, ctx: Context) -> bool:
 
 
 def _asks_for_data(test: ast.expr, ctx: Context) -> bool:
-    for part in ast.walk(test):
+    for part in walk(test):
         if isinstance(part, ast.Name) and any(_is_size(origin) for origin in ctx.inference.origins(part)):
             return True
         if isinstance(part, ast.Call) and callee_name(part) in _ASKS:

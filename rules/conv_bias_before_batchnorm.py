@@ -23,6 +23,7 @@ from perflint.api import (
     is_test,
     keyword,
     modules,
+    walk,
 )
 
 #: What reads weights of another training, which then have a bias each.
@@ -142,7 +143,7 @@ def _next_in_forward(node: ast.Call, ctx: Context) -> ast.Call | None:
     target = statement.targets[0]
     if not isinstance(target, ast.Attribute) or ctx.text(target.value) != "self":
         return None
-    uses = [part for part in ast.walk(owner) if _is_own(part, target.attr) and part is not target]
+    uses = [part for part in walk(owner) if _is_own(part, target.attr) and part is not target]
     call = ctx.tree.parent(uses[0]) if len(uses) == 1 else None
     if not isinstance(call, ast.Call) or call.func is not uses[0]:
         return None
@@ -184,7 +185,7 @@ def _made_once(name: str, owner: ast.ClassDef, ctx: Context) -> ast.Call | None:
     """The normalisation that `self.name` is, where the class sets it once."""
     made = [
         part.value
-        for part in ast.walk(owner)
+        for part in walk(owner)
         if isinstance(part, ast.Assign) and any(_is_own(target, name) for target in part.targets)
     ]
     only = made[0] if len(made) == 1 else None

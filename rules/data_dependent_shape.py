@@ -22,6 +22,7 @@ from perflint.api import (
     keyword,
     last_name,
     tensors,
+    walk,
 )
 
 from ._waits import certainty_on_device, in_forward, is_exceptional, is_on_device, works_on_host
@@ -158,7 +159,7 @@ def _selects_often(node: ast.Call, ctx: Context) -> bool:
     name = statement.targets[0].id
     uses = [
         part
-        for part in ast.walk(ctx.tree.function_of(node) or ctx.tree.module)
+        for part in walk(ctx.tree.function_of(node) or ctx.tree.module)
         if (isinstance(part, ast.Subscript) and _is_named(part.slice, name))
         or (
             isinstance(part, ast.Call)

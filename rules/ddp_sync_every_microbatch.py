@@ -21,6 +21,7 @@ from perflint.api import (
     distributed,
     guards,
     is_test,
+    walk,
 )
 
 from ._loops import names_in
@@ -138,8 +139,8 @@ def _forward_before(node: ast.Call, block: ast.With, ctx: Context) -> bool:
         isinstance(part, ast.Assign)
         and part.lineno < block.lineno
         and isinstance(part.value, (ast.Call, ast.BinOp, ast.Attribute, ast.Subscript))
-        and any(isinstance(name, ast.Name) and name.id in names for target in part.targets for name in ast.walk(target))
-        for part in ast.walk(function)
+        and any(isinstance(name, ast.Name) and name.id in names for target in part.targets for name in walk(target))
+        for part in walk(function)
     ) and not any(
         isinstance(outer, ast.With) and "sync" in ctx.text(outer.items[0].context_expr)
         for outer in ctx.tree.ancestors(block)
@@ -216,15 +217,15 @@ def _is_passed_by(ctx: Context) -> bool:
     reduces nothing.
     """
     inner: set[str] = set()
-    for part in ast.walk(ctx.tree.module):
-        if isinstance(part, ast.Assign) and any(_is_inside(item) for item in ast.walk(part.value)):
+    for part in walk(ctx.tree.module):
+        if isinstance(part, ast.Assign) and any(_is_inside(item) for item in walk(part.value)):
             inner |= {item.id for item in part.targets if isinstance(item, ast.Name)}
     return any(
         isinstance(part, ast.Call)
         and (_is_inside(part.func) or (isinstance(part.func, ast.Name) and part.func.id in inner))
         and ctx.heat(part) >= Heat.STEP
         and not ctx.grad_off(part)
-        for part in ast.walk(ctx.tree.module)
+        for part in walk(ctx.tree.module)
     )
 
 

@@ -22,6 +22,7 @@ from perflint.api import (
     is_test,
     keyword,
     last,
+    walk,
 )
 
 from ._rarely import is_conversion
@@ -155,13 +156,13 @@ def _is_unconditional(node: ast.AST, ctx: Context) -> bool:
 
 
 def _is_main_guard(test: ast.If) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(test.test))
+    return any(isinstance(part, ast.Name) and part.id == "__name__" for part in walk(test.test))
 
 
 def _is_switched_back(node: ast.AST, ctx: Context) -> bool:
     """Whether the file switches the same thing off as well, so that somebody minds it."""
     function = ctx.tree.function_of(node) or ctx.tree.module
-    for part in ast.walk(function):
+    for part in walk(function):
         if part is node or not isinstance(part, ast.Call):
             continue
         if callee_name(part) == "set_detect_anomaly" and is_constant(argument(part, 0, "mode"), value=False):

@@ -18,6 +18,7 @@ from perflint.api import (
     is_test,
     keyword,
     last_name,
+    walk,
 )
 
 from ._gradients import asks_for_gradients, is_model_call
@@ -120,7 +121,7 @@ _JOINS = ("torch.cat", "torch.concat", "torch.concatenate")
 def _trains(loop: ast.stmt) -> bool:
     """Whether the loop trains; `no_grad` in it is no sign of that."""
     return asks_for_gradients(loop) and not any(
-        isinstance(part, ast.Attribute) and part.attr in ("no_grad", "inference_mode") for part in ast.walk(loop)
+        isinstance(part, ast.Attribute) and part.attr in ("no_grad", "inference_mode") for part in walk(loop)
     )
 
 
@@ -137,7 +138,7 @@ def _turns_rarely(loop: ast.stmt) -> bool:
 
 
 def _names_a_cache(loop: ast.stmt) -> bool:
-    for part in ast.walk(loop):
+    for part in walk(loop):
         name = last_name(part)
         if isinstance(part, ast.keyword):
             name = "" if part.arg == "use_cache" and is_constant(part.value, value=False) else part.arg or "past"
@@ -148,9 +149,9 @@ def _names_a_cache(loop: ast.stmt) -> bool:
 
 def _is_cropped(loop: ast.stmt, name: str, grown: ast.stmt) -> bool:
     """Whether the loop takes a window of the sequence, or sets it in another way."""
-    for part in ast.walk(loop):
+    for part in walk(loop):
         if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) and part.value.id == name:
-            if any(isinstance(item, ast.Slice) and item.lower is not None for item in ast.walk(part.slice)):
+            if any(isinstance(item, ast.Slice) and item.lower is not None for item in walk(part.slice)):
                 return True
         if isinstance(part, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and part is not grown:
             targets = part.targets if isinstance(part, ast.Assign) else [part.target]
@@ -177,7 +178,7 @@ def _is_picked(new: ast.expr, forward: ast.Call, loop: ast.stmt) -> bool:
     picks = found = False
     while reached:
         region = reached.pop()
-        for part in ast.walk(region):
+        for part in walk(region):
             found = found or part is forward
             if isinstance(part, ast.Call):
                 called = part.func
@@ -192,7 +193,7 @@ def _is_picked(new: ast.expr, forward: ast.Call, loop: ast.stmt) -> bool:
 def _settings(loop: ast.stmt, name: str) -> list[ast.Assign]:
     return [
         part
-        for part in ast.walk(loop)
+        for part in walk(loop)
         if isinstance(part, ast.Assign)
-        and any(isinstance(item, ast.Name) and item.id == name for target in part.targets for item in ast.walk(target))
+        and any(isinstance(item, ast.Name) and item.id == name for target in part.targets for item in walk(target))
     ]

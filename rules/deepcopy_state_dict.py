@@ -21,6 +21,7 @@ from perflint.api import (
     has_unpacking,
     is_test,
     keyword,
+    walk,
 )
 
 from ._modules import is_part
@@ -185,7 +186,7 @@ def _only_rebinds_entries(name: str, node: ast.Call, ctx: Context) -> bool:
     if function is None:
         return False
     rebinds = False
-    for part in ast.walk(function):
+    for part in walk(function):
         if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) and part.value.id == name:
             parent = ctx.tree.parent(part)
             if isinstance(parent, ast.AugAssign) and parent.target is part:

@@ -19,6 +19,7 @@ from perflint.api import (
     is_test,
     last,
     randomness,
+    walk,
 )
 
 from ._rarely import is_conversion
@@ -169,13 +170,13 @@ def _is_for_reproducing(node: ast.AST, ctx: Context) -> bool:
         isinstance(part, ast.Call) and callee_name(part) in _SEEDING
         for statement in block
         if around is not None or not isinstance(statement, (ast.FunctionDef, ast.ClassDef))
-        for part in ast.walk(statement)
+        for part in walk(statement)
     )
 
 
 def _is_put_back(node: ast.AST, ctx: Context) -> bool:
     """Whether the file also switches it off, or keeps what it was."""
-    for part in ast.walk(ctx.tree.module):
+    for part in walk(ctx.tree.module):
         if isinstance(part, ast.Call) and ctx.target(part.func) in randomness.DETERMINISTIC_SWITCHES:
             if part.args and not is_constant(part.args[0], True):  # noqa: FBT003 - the literal
                 return True

@@ -20,6 +20,7 @@ from perflint.api import (
     is_test,
     keyword,
     modules,
+    walk,
 )
 
 from ._loops import names_in
@@ -112,7 +113,7 @@ def _has_no_other_way(node: ast.Call, ctx: Context) -> bool:
         return True
     return any(
         isinstance(part, ast.Constant) and isinstance(part.value, str) and _WRITTEN_OUT.search(part.value[:100])
-        for part in ast.walk(ctx.tree.module)
+        for part in walk(ctx.tree.module)
     )
 
 
@@ -142,7 +143,7 @@ def _replaces_forwards(ctx: Context) -> bool:
     """Whether the file gives modules another `forward`."""
     return any(
         isinstance(target, ast.Attribute) and target.attr == "forward"
-        for node in ast.walk(ctx.tree.module)
+        for node in walk(ctx.tree.module)
         if isinstance(node, ast.Assign)
         for target in node.targets
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name, walk
 
 from ._memory import gives_up_the_step, is_load_shedding, measures_memory
 from ._rarely import is_between_phases
@@ -89,7 +89,7 @@ def _only_asks(test: ast.expr) -> bool:
     return all(
         not isinstance(part, (ast.Call, ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom))
         or (isinstance(part, ast.Call) and callee_name(part) in _ASKING)
-        for part in ast.walk(test)
+        for part in walk(test)
     )
 
 
@@ -98,4 +98,4 @@ def _stands_beside_cuda(node: ast.Call, ctx: Context) -> bool:
     function = ctx.tree.function_of(node)
     if function is None or ctx.is_call_of(node, "torch.cuda.empty_cache"):
         return False
-    return any(ctx.is_call_of(part, "torch.cuda.empty_cache") for part in ast.walk(function))
+    return any(ctx.is_call_of(part, "torch.cuda.empty_cache") for part in walk(function))

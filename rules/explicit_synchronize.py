@@ -6,7 +6,19 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, callee_name, distributed, is_constant
+from perflint.api import (
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Heat,
+    Impact,
+    Rule,
+    callee_name,
+    distributed,
+    is_constant,
+    walk,
+)
 
 from ._rarely import is_between_phases
 from ._waits import beside_generation, is_exceptional
@@ -104,7 +116,7 @@ def _has_reason(node: ast.Call, ctx: Context) -> bool:
         return True
     if function is not None and _is_thin(function):
         return True  # a helper that does nothing else: where it is called is what matters
-    for part in ast.walk(function or ctx.tree.module):
+    for part in walk(function or ctx.tree.module):
         if isinstance(part, ast.Call) and callee_name(part) in _REASONS and part is not node:
             if not (callee_name(part) in ("save", "load", "save_checkpoint") and ctx.heat(part) < Heat.STEP):
                 return True
@@ -139,7 +151,7 @@ def _copies_to_host(keyword: ast.keyword, ctx: Context) -> bool:
 
 
 def _is_thin(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    statements = [part for part in ast.walk(function) if isinstance(part, ast.stmt) and part is not function]
+    statements = [part for part in walk(function) if isinstance(part, ast.stmt) and part is not function]
     work = [part for part in statements if not isinstance(part, (ast.If, ast.Pass, ast.Return, ast.Import, ast.Try))]
     return all(isinstance(part, ast.Expr) or _is_asking(part) for part in work)
 
@@ -154,7 +166,7 @@ def _is_timed(node: ast.Call, ctx: Context) -> bool:
     """Whether a clock is read in the same function, so that the wait is there for the number."""
     function = ctx.tree.function_of(node)
     return any(
-        isinstance(part, ast.Call) and callee_name(part) in _CLOCKS for part in ast.walk(function or ctx.tree.module)
+        isinstance(part, ast.Call) and callee_name(part) in _CLOCKS for part in walk(function or ctx.tree.module)
     )
 
 

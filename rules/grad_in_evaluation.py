@@ -21,6 +21,7 @@ from perflint.api import (
     Tag,
     callee_name,
     is_test,
+    walk,
 )
 
 from ._callers import ways_in
@@ -250,7 +251,7 @@ def _is_looked_at(forward: ast.Call, ctx: Context) -> bool:
     if function.name == "forward":
         return True  # who runs the module has the say
     if _EVALUATION.search(function.name):
-        return any(evaluated(part) for part in ast.walk(function))
+        return any(evaluated(part) for part in walk(function))
     return (
         _predicts(function)
         or forward in evaluating_forwards(function, ctx)
@@ -268,7 +269,7 @@ def _forwards_of(node: ast.Call, ctx: Context) -> Iterator[ast.Call]:
 
 def _predicts(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether a function is named for what a model says, and puts the model into evaluation mode to ask it."""
-    return _PREDICTION.search(function.name) is not None and any(evaluated(part) for part in ast.walk(function))
+    return _PREDICTION.search(function.name) is not None and any(evaluated(part) for part in walk(function))
 
 
 def _forward_with_gradients(parts: list[ast.AST], models: set[str], ctx: Context, at_least: Heat) -> ast.Call | None:
@@ -380,7 +381,7 @@ def _grows_argument(
     """Whether `results += [out]` changes an argument in place."""
     if not isinstance(part, ast.AugAssign) or not isinstance(part.target, ast.Name):
         return False
-    arguments = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
+    arguments = {argument.arg for argument in walk(function.args) if isinstance(argument, ast.arg)}
     return part.target.id in arguments and _carries(part.value, made, ctx)
 
 
@@ -408,13 +409,13 @@ def _made_from_forwards(parts: list[ast.AST], ctx: Context) -> set[str]:
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} - {"self"}
+    return {part.id for part in walk(node) if isinstance(part, ast.Name)} - {"self"}
 
 
 def _own_containers(function: ast.FunctionDef | ast.AsyncFunctionDef, parts: list[ast.AST]) -> set[str]:
     """Names bound to nothing but new lists, dictionaries and sets."""
     new: set[str] = set()
-    other = {part.arg for part in ast.walk(function.args) if isinstance(part, ast.arg)}
+    other = {part.arg for part in walk(function.args) if isinstance(part, ast.arg)}
     stored = [part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
     for part in parts:
         if isinstance(part, ast.Assign) and isinstance(part.value, (ast.List, ast.Dict, ast.Set, ast.ListComp)):

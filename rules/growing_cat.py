@@ -22,6 +22,7 @@ from perflint.api import (
     has_unpacking,
     is_constant,
     is_test,
+    walk,
 )
 
 from ._rarely import runs_rarely
@@ -133,7 +134,7 @@ def _growing_loop(grown: _Grown, ctx: Context) -> ast.stmt | None:
     if not loops or _turns_rarely(loops[0]):
         return None
     loop = loops[0]
-    for part in ast.walk(loop):
+    for part in walk(loop):
         if isinstance(part, ast.Name) and part.id == grown.name and not isinstance(part.ctx, ast.Load):
             if part is not grown.statement.targets[0] and not _is_first_turn(part, grown, ctx):
                 return None
@@ -163,11 +164,11 @@ def _goes_over_a_handful(loop: ast.stmt) -> bool:
         if isinstance(first, ast.Name) and _KEYS.match(first.id):
             return True  # things by their kinds
     # Keywords are about how progress is shown: `trange(longest, disable=rank > 0)`.
-    shown = {id(part) for item in ast.walk(loop.iter) if isinstance(item, ast.keyword) for part in ast.walk(item)}
+    shown = {id(part) for item in walk(loop.iter) if isinstance(item, ast.keyword) for part in walk(item)}
     return any(
         _HANDFUL.search(part.id if isinstance(part, ast.Name) else part.attr)
         for header in (loop.target, loop.iter)
-        for part in ast.walk(header)
+        for part in walk(header)
         if isinstance(part, (ast.Name, ast.Attribute)) and id(part) not in shown
     )
 
@@ -224,7 +225,7 @@ def _is_first_turn(target: ast.Name, grown: _Grown, ctx: Context) -> bool:
 
 def _asks_for_first(test: ast.If) -> bool:
     """`i == 0`, `x is None`, `first`, `len(x) == 0`, `x`."""
-    for part in ast.walk(test.test):
+    for part in walk(test.test):
         if isinstance(part, ast.Constant) and part.value in (0, None):
             return True
         if isinstance(part, ast.Name) and "first" in part.id:
@@ -235,8 +236,8 @@ def _asks_for_first(test: ast.If) -> bool:
 def _reads(grown: _Grown, loop: ast.stmt, ctx: Context) -> list[ast.Name] | None:
     """Reads of the name in the loop that ask for its size only; None where its values are read."""
     sizes = []
-    own = {id(part) for part in ast.walk(grown.call)}
-    for part in ast.walk(loop):
+    own = {id(part) for part in walk(grown.call)}
+    for part in walk(loop):
         if not isinstance(part, ast.Name) or part.id != grown.name or not isinstance(part.ctx, ast.Load):
             continue
         if id(part) in own:
@@ -267,7 +268,7 @@ def _collect(grown: _Grown, loop: ast.stmt, ctx: Context) -> Fix | None:
     others = [*grown.call.args[1:], *(item.value for item in grown.call.keywords)]
     if not all(_is_literal(item) for item in others) or not _is_bound_before(grown, loop, ctx):
         return None
-    if any(isinstance(part, (ast.Try, ast.Yield, ast.YieldFrom, ast.Return)) for part in ast.walk(loop)):
+    if any(isinstance(part, (ast.Try, ast.Yield, ast.YieldFrom, ast.Return)) for part in walk(loop)):
         return None
     name = ctx.edit.free_name(f"{grown.name}_parts")
     added = f"{name}.append({grown.new})" if len(grown.added) == 1 else f"{name}.extend([{grown.new}])"
@@ -306,4 +307,4 @@ def _is_name(node: ast.expr, name: str) -> bool:
 
 
 def _mentions(node: ast.AST, name: str) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
+    return any(isinstance(part, ast.Name) and part.id == name for part in walk(node))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, walk
 
 _REGISTRARS = (
     "register_forward_hook",
@@ -78,5 +78,5 @@ def _handle_is_removed(call: ast.Call, ctx: Context) -> bool:
     around = ctx.tree.class_of(call) or ctx.tree.function_of(call) or ctx.tree.module
     return any(
         isinstance(part, ast.Attribute) and part.attr in ("remove", "remove_hooks", "remove_handles", "clear_hooks")
-        for part in ast.walk(around)
+        for part in walk(around)
     )

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, walk
 
 from ._compiling import is_compile_call
 
@@ -108,9 +108,9 @@ def _path(node: ast.expr, ctx: Context, depth: int) -> str | None:
 def _compiled_around(node: ast.AST, ctx: Context) -> Iterator[_Compiled]:
     """What the same function compiles, and what any method of the same class compiles under a path of `self`."""
     around: ast.AST = ctx.tree.function_of(node) or ctx.tree.module
-    own = {id(part) for part in ast.walk(around)}
+    own = {id(part) for part in walk(around)}
     cls = ctx.tree.class_of(node)
-    for part in ast.walk(cls or around):
+    for part in walk(cls or around):
         if not isinstance(part, ast.Call):
             continue
         found = _compiling(part, ctx)
@@ -155,7 +155,7 @@ def _calls(region: ast.AST, compiled: _Compiled) -> list[tuple[int, int]]:
     """Where a region calls the compiled object itself."""
     return [
         (part.lineno, part.col_offset)
-        for part in ast.walk(region)
+        for part in walk(region)
         if isinstance(part, ast.Call)
         and isinstance(part.func, (ast.Name, ast.Attribute))
         and ast.unparse(part.func) == compiled.bound

@@ -21,6 +21,7 @@ from perflint.api import (
     is_test,
     last_name,
     tensors,
+    walk,
 )
 
 from ._forwards import CHANGES, DRAWS, arguments, is_forward
@@ -127,7 +128,7 @@ def _draws_anew(call: ast.Call, loop: ast.AST, ctx: Context) -> bool:
     function = ctx.tree.function_of(loop) or ctx.tree.module
     switches = [
         part
-        for part in ast.walk(function)
+        for part in walk(function)
         if isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr in ("train", "eval")

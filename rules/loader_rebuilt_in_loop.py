@@ -5,7 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, Tag, is_constant, is_test, keyword
+from perflint.api import (
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Heat,
+    Impact,
+    Rule,
+    Tag,
+    is_constant,
+    is_test,
+    keyword,
+    walk,
+)
 
 from ._loaders import is_plain_loader, option
 from ._loops import is_timing, starts_afresh
@@ -127,7 +140,7 @@ def _confidence_by_use(node: ast.Call, source: ast.expr, ctx: Context) -> Confid
         return None
     moved = {
         part.func.value.id
-        for part in ast.walk(function)
+        for part in walk(function)
         if isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr in ("to", "cuda")
@@ -185,15 +198,15 @@ def _stays_the_same(node: ast.Call, loop: ast.stmt, ctx: Context) -> bool:
     given = [*node.args, *(item.value for item in node.keywords)]
     if not all(flow.is_invariant(item, loop, pure=lambda call: _is_plain(call, ctx)) for item in given):
         return False
-    names = {part.id for item in given for part in ast.walk(item) if isinstance(part, ast.Name)}
+    names = {part.id for item in given for part in walk(item) if isinstance(part, ast.Name)}
     dataset = option(node, "dataset")
     if not isinstance(dataset, (ast.Name, ast.Attribute)) or keyword(node, "generator") is not None:
         return False
-    inside = {id(part) for part in ast.walk(node)}
+    inside = {id(part) for part in walk(node)}
     text = ctx.text(dataset)
     return bool(names) and not any(
         isinstance(part, (ast.Name, ast.Attribute)) and id(part) not in inside and ctx.text(part) == text
-        for part in ast.walk(loop)
+        for part in walk(loop)
     )
 
 

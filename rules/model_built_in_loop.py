@@ -19,6 +19,7 @@ from perflint.api import (
     is_test,
     last,
     modules,
+    walk,
 )
 
 from ._loops import is_timing, names_in, starts_afresh, trains_inside
@@ -185,7 +186,7 @@ def _is_invariant(node: ast.expr, loop: ast.stmt, ctx: Context) -> bool:
 
 def _ends(loop: ast.stmt) -> bool:
     """Whether the loop is one that tries until something works."""
-    return any(isinstance(part, (ast.Break, ast.Return, ast.Try)) for part in ast.walk(loop))
+    return any(isinstance(part, (ast.Break, ast.Return, ast.Try)) for part in walk(loop))
 
 
 def _drains(loop: ast.stmt) -> bool:
@@ -201,7 +202,7 @@ def _drains(loop: ast.stmt) -> bool:
         and part.func.attr in ("pop", "popleft", "popitem", "get_nowait")
         and isinstance(part.func.value, ast.Name)
         and part.func.value.id in tested
-        for part in ast.walk(loop)
+        for part in walk(loop)
     )
 
 

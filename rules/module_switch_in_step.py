@@ -20,6 +20,7 @@ from perflint.api import (
     is_constant,
     is_test,
     last_name,
+    walk,
 )
 
 
@@ -119,7 +120,7 @@ def _comes_and_goes(module: ast.expr, ctx: Context) -> bool:
     """Whether the file also moves it back to the host, under this name."""
     text = ctx.text(module)
     last = text.rpartition(".")[2]
-    for part in ast.walk(ctx.tree.module):
+    for part in walk(ctx.tree.module):
         if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)):
             continue
         if part.func.attr not in ("cpu", "to") or not _ends_in(part.func.value, last):
@@ -135,7 +136,7 @@ def _is_moved_around(module: ast.expr, node: ast.Call, ctx: Context) -> bool:
     last = ctx.text(module).rpartition(".")[2]
     places = {
         ctx.text(part.args[0]) if part.args else ""
-        for part in ast.walk(function or ctx.tree.module)
+        for part in walk(function or ctx.tree.module)
         if isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr in ("to", "cuda")

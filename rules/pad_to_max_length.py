@@ -6,7 +6,20 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tag, Tier, callee_name, is_constant, is_test
+from perflint.api import (
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Impact,
+    Rule,
+    Tag,
+    Tier,
+    callee_name,
+    is_constant,
+    is_test,
+    walk,
+)
 from perflint.api import keyword as given
 
 _METHODS = ("encode_plus", "batch_encode_plus", "pad")
@@ -100,8 +113,8 @@ def _feeds_training(node: ast.AST, ctx: Context) -> bool:
 
 
 def _is_mapped(name: str, ctx: Context) -> bool:
-    for part in ast.walk(ctx.tree.module):
+    for part in walk(ctx.tree.module):
         if isinstance(part, ast.Call) and callee_name(part) in ("map", "with_transform", "set_transform"):
-            if any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(part)):
+            if any(isinstance(item, ast.Name) and item.id == name for item in walk(part)):
                 return True
     return False

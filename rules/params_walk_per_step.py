@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Context, Finding, Heat, Impact, Nodes, Rule, callee_name, is_test
+from perflint.api import Context, Finding, Heat, Impact, Nodes, Rule, callee_name, is_test, walk
 
 _WALKS = ("parameters", "named_parameters")
 _LISTS = ("params", "trainable_params", "model_params", "param_list", "trainable_parameters")
@@ -50,10 +50,10 @@ class ParamsWalkPerStep(Rule):
     at_least = Heat.STEP
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        walk = _walk(node)
-        if walk is None or is_test(ctx.path) or _is_for_others(ctx):
+        found = _walk(node)
+        if found is None or is_test(ctx.path) or _is_for_others(ctx):
             return
-        target, parts = walk
+        target, parts = found
         inner = parts[0]
         if ctx.heat(inner) < Heat.STEP or ctx.guards(inner) or _is_inside_walk(node, ctx):
             return
@@ -122,9 +122,9 @@ def _is_inside_walk(node: ast.AST, ctx: Context) -> bool:
 
 def _derived(target: ast.expr, parts: list[ast.AST]) -> set[str]:
     """The loop's own names, and those given a value from them."""
-    names = {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+    names = {part.id for part in walk(target) if isinstance(part, ast.Name)}
     for part in parts:
-        for statement in ast.walk(part):
+        for statement in walk(part):
             if isinstance(statement, ast.Assign) and _mentions(statement.value, names):
                 names |= {item.id for item in statement.targets if isinstance(item, ast.Name)}
     return names
@@ -132,7 +132,7 @@ def _derived(target: ast.expr, parts: list[ast.AST]) -> set[str]:
 
 def _calls_on(part: ast.AST, names: set[str]) -> Iterator[ast.Call]:
     """Calls on, or of, something made from the names."""
-    for call in ast.walk(part):
+    for call in walk(part):
         if not isinstance(call, ast.Call):
             continue
         given = [*call.args, call.func.value] if isinstance(call.func, ast.Attribute) else call.args
@@ -152,7 +152,7 @@ def _mentions(value: ast.AST, names: set[str]) -> bool:
 def _updates(parts: list[ast.AST]) -> bool:
     """Whether the loop changes the parameters: then it is no statistic."""
     for part in parts:
-        for item in ast.walk(part):
+        for item in walk(part):
             if isinstance(item, ast.Call) and callee_name(item) in _UPDATES:
                 return True
             if isinstance(item, (ast.Assign, ast.AugAssign)):
@@ -172,7 +172,7 @@ def _is_detached(parts: list[ast.AST], names: set[str], ctx: Context) -> bool:
         and isinstance(item.value, ast.Name)
         and item.value.id in names
         for part in parts
-        for item in ast.walk(part)
+        for item in walk(part)
     )
 
 
@@ -181,11 +181,11 @@ def _is_penalty(node: ast.AST, parts: list[ast.AST], ctx: Context) -> bool:
     summed = {
         item.target.id
         for part in parts
-        for item in ast.walk(part)
+        for item in walk(part)
         if isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Name)
     }
     around = ctx.tree.function_of(node) or ctx.tree.module
-    for item in ast.walk(around) if summed else ():
+    for item in walk(around) if summed else ():
         if isinstance(item, (ast.Assign, ast.AugAssign)) and item.lineno > node.lineno:  # type: ignore[attr-defined]
             targets = item.targets if isinstance(item, ast.Assign) else [item.target]
             if any("loss" in ctx.text(target) for target in targets) and _mentions(item.value, summed):

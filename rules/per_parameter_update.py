@@ -20,6 +20,7 @@ from perflint.api import (
     is_test,
     keyword,
     last_name,
+    walk,
 )
 
 from ._loops import is_trial_run, names_in
@@ -144,14 +145,14 @@ def _hands_out(node: ast.expr, ctx: Context) -> bool:
         return False
     if all(ref.path != ctx.path for ref in ctx.refs(node.func)):
         return False
-    defined = [part for part in ast.walk(ctx.tree.module) if isinstance(part, ast.FunctionDef)]
+    defined = [part for part in walk(ctx.tree.module) if isinstance(part, ast.FunctionDef)]
     named = [function for function in defined if function.name == callee_name(node)]
     return len(named) == 1 and _returns_walks(named[0])
 
 
 def _returns_walks(function: ast.FunctionDef) -> bool:
     """Whether all that a function returns are walks over parameters, written there or bound to a name."""
-    parts = list(ast.walk(function))
+    parts = list(walk(function))
     returned = [part.value for part in parts if isinstance(part, ast.Return) and part.value is not None]
     walks = {
         target.id
@@ -173,14 +174,14 @@ def _is_state(node: ast.expr) -> bool:
 
 def _is_small(node: ast.expr, ctx: Context) -> bool:
     """Whether the walk is over the two parameters of a single layer, or those of the last layers only."""
-    if any(_is_few(part, ctx) for part in ast.walk(node)):
+    if any(_is_few(part, ctx) for part in walk(node)):
         return True
     return any(
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr in _WALKS
         and ctx.kind(part.func.value).qualified in _LAYERS
-        for part in ast.walk(node)
+        for part in walk(node)
     )
 
 
@@ -252,7 +253,7 @@ def _calls(node: ast.expr, own: set[str]) -> Iterator[_Update]:
 
 def _mixes(value: ast.expr, loop: ast.For | None) -> bool:
     """Whether a value is computed: by an operator, by a method that mixes two, or so in the loop before."""
-    for part in ast.walk(value):
+    for part in walk(value):
         if isinstance(part, ast.BinOp) or (isinstance(part, ast.Call) and callee_name(part) in _MIXERS):
             return True
         if isinstance(part, ast.Name) and loop is not None:
@@ -268,12 +269,12 @@ def _binds(statement: ast.Assign, name: str) -> bool:
 
 def _own_names(node: ast.For) -> set[str]:
     """The loop's names, and those bound in it."""
-    names = {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
+    names = {part.id for part in walk(node.target) if isinstance(part, ast.Name)}
     for part in _statements(node):
         if isinstance(part, ast.Assign):
             names |= {item.id for item in part.targets if isinstance(item, ast.Name)}
     # What is reached by the loop's key: `average[name]`.
-    for item in ast.walk(node):
+    for item in walk(node):
         if isinstance(item, ast.Subscript) and isinstance(item.slice, ast.Name) and item.slice.id in names:
             base = _root(item.value)
             if base is not None:
@@ -283,7 +284,7 @@ def _own_names(node: ast.For) -> set[str]:
 
 def _statements(node: ast.For) -> Iterator[ast.stmt]:
     for statement in node.body:
-        for part in ast.walk(statement):
+        for part in walk(statement):
             if isinstance(part, ast.stmt):
                 yield part
 
@@ -312,7 +313,7 @@ def _sets_tensor(target: ast.expr, own: set[str]) -> bool:
 
 def _is_alike(node: ast.For) -> bool:
     """Whether every parameter is treated the same way, by updates and nothing else."""
-    for part in ast.walk(ast.Module(body=node.body, type_ignores=[])):
+    for part in walk(ast.Module(body=node.body, type_ignores=[])):
         if isinstance(part, ast.Call) and callee_name(part) not in _UPDATES | _HARMLESS | _MIXERS:
             return False
         if isinstance(part, (ast.If, ast.IfExp)) and _tells_apart(part.test):
@@ -327,7 +328,7 @@ def _tells_apart(test: ast.expr) -> bool:
     return any(
         (isinstance(part, ast.Constant) and isinstance(part.value, str))
         or (isinstance(part, ast.Attribute) and part.attr in ("ndim", "shape"))
-        for part in ast.walk(test)
+        for part in walk(test)
     )
 
 
@@ -381,8 +382,8 @@ def _fresh_walks(node: ast.For) -> dict[str, ast.expr]:
         walks = node.iter.args
     else:
         return {}
-    fresh = all(isinstance(walk, ast.Call) and callee_name(walk) == "parameters" for walk in walks)
-    return {name.id: walk for name, walk in zip(names, walks)} if fresh and len(names) == len(walks) else {}
+    fresh = all(isinstance(item, ast.Call) and callee_name(item) == "parameters" for item in walks)
+    return {name.id: item for name, item in zip(names, walks)} if fresh and len(names) == len(walks) else {}
 
 
 def _links(node: ast.expr) -> list[ast.Call]:
@@ -417,13 +418,13 @@ def _line(link: ast.Call, walks: dict[str, ast.expr], torch: str, ctx: Context) 
 
 def _list(node: ast.expr, walks: dict[str, ast.expr], ctx: Context) -> str:
     """All values that an expression of one of the loop's names takes; empty where it has several."""
-    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and part.id in walks}
+    names = {part.id for part in walk(node) if isinstance(part, ast.Name) and part.id in walks}
     if len(names) != 1:
         return ""
     name = names.pop()
-    walk = ctx.text(walks[name])
-    return f"list({walk})" if isinstance(node, ast.Name) else f"[{ctx.text(node)} for {name} in {walk}]"
+    walked = ctx.text(walks[name])
+    return f"list({walked})" if isinstance(node, ast.Name) else f"[{ctx.text(node)} for {name} in {walked}]"
 
 
 def _uses(node: ast.expr, walks: dict[str, ast.expr]) -> bool:
-    return any(isinstance(part, ast.Name) and part.id in walks for part in ast.walk(node))
+    return any(isinstance(part, ast.Name) and part.id in walks for part in walk(node))

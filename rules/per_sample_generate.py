@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tag, callee_name, is_test, keyword
+from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tag, callee_name, is_test, keyword, walk
 
 from ._gradients import name_of_whole
 from ._loops import is_timing, names_in
@@ -82,7 +82,7 @@ def _is_timed(node: ast.Call, loop: ast.For) -> bool:
     """Whether the clock is read in the loop before the generation and after it: how long each takes is the question."""
     clocks = [
         part.lineno
-        for part in ast.walk(loop)
+        for part in walk(loop)
         if isinstance(part, ast.Call) and callee_name(part) in ("time", "perf_counter", "time_ns", "monotonic")
     ]
     return any(line < node.lineno for line in clocks) and any(line > node.lineno for line in clocks)
@@ -109,7 +109,7 @@ def _text_of(node: ast.Call, loop: ast.For, ctx: Context) -> ast.Call | None:
 def _text_behind(embedded: ast.expr, loop: ast.For, ctx: Context) -> ast.Call | None:
     """The tokenizer's call whose one text the embeddings of this turn are made from."""
     for part in needed(embedded, loop)[1]:
-        for made in ast.walk(part):
+        for made in walk(part):
             if isinstance(made, ast.Call) and _is_tokenizer(made) and made.args and _is_text_of_turn(made, loop, ctx):
                 return made
     return None
@@ -173,8 +173,7 @@ def _is_text_of_turn(made: ast.Call, loop: ast.For, ctx: Context) -> bool:
 def _steps(rows: ast.expr) -> bool:
     """`range(0, len(texts), size)`, whose turns are batches."""
     return any(
-        isinstance(part, ast.Call) and name_of_whole(part.func) == "range" and len(part.args) > 2
-        for part in ast.walk(rows)
+        isinstance(part, ast.Call) and name_of_whole(part.func) == "range" and len(part.args) > 2 for part in walk(rows)
     )
 
 

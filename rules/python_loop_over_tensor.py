@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Loops, Rule, Tag, is_test
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Loops, Rule, Tag, is_test, walk
 
 from ._loops import names_in
 from ._spans import fills_spans
@@ -102,7 +102,7 @@ class PythonLoopOverTensor(Rule):
         if _SMALL.search(index) or not (goes_through or _is_long(turns.iter, ctx)):
             return
         of_rows = (index,) if goes_through else ()
-        works = any(isinstance(part, (ast.Call, ast.BinOp)) for part in ast.walk(rows.elt))
+        works = any(isinstance(part, (ast.Call, ast.BinOp)) for part in walk(rows.elt))
         if not works or index not in names_in(rows.elt) or not _is_simple(rows.elt, index, set(), ctx, of_rows):
             return
         yield self.finding(

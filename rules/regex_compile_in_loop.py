@@ -20,6 +20,7 @@ from perflint.api import (
     is_constant,
     is_test,
     is_text,
+    walk,
 )
 
 from ._rarely import runs_rarely
@@ -174,7 +175,7 @@ def _goes_over_names(loop: ast.AST) -> bool:
         isinstance(part, ast.Name) and _NAMES.search(part.id) is not None
         for target, items in _pairs(loop)
         if _is_of_a_model(items)
-        for part in ast.walk(target)
+        for part in walk(target)
     )
 
 
@@ -192,7 +193,7 @@ def _is_of_a_model(items: ast.expr) -> bool:
 
 
 def _named(node: ast.AST) -> Iterator[ast.Name | ast.Attribute]:
-    return (part for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute)))
+    return (part for part in walk(node) if isinstance(part, (ast.Name, ast.Attribute)))
 
 
 def _is_inside(node: ast.AST, loop: ast.AST, ctx: Context) -> bool:
@@ -201,7 +202,7 @@ def _is_inside(node: ast.AST, loop: ast.AST, ctx: Context) -> bool:
 
 def _is_same(built: ast.expr, loop: ast.AST) -> bool:
     """Whether a pattern is put together from what does not change in the loop."""
-    names = {part.id for part in ast.walk(built) if isinstance(part, ast.Name)}
+    names = {part.id for part in walk(built) if isinstance(part, ast.Name)}
     return not _changes(names, loop) and not _has_calls_with_effects(built)
 
 
@@ -232,11 +233,11 @@ def _built(pattern: ast.expr, node: ast.Call, ctx: Context) -> ast.expr | None:
     if isinstance(pattern, ast.BinOp) and isinstance(pattern.op, (ast.Add, ast.Mod)):
         texts = [pattern.left, pattern.right]
         if any(isinstance(part, (ast.JoinedStr, ast.BinOp)) or is_text(part) for part in texts):
-            return pattern if any(isinstance(part, ast.Name) for part in ast.walk(pattern)) else None
+            return pattern if any(isinstance(part, ast.Name) for part in walk(pattern)) else None
         return None
     if isinstance(pattern, ast.Call) and isinstance(pattern.func, ast.Attribute):
         if pattern.func.attr in ("format", "join", "replace") or ctx.target(pattern.func) == "re.escape":
-            return pattern if any(isinstance(part, ast.Name) for part in ast.walk(pattern)) else None
+            return pattern if any(isinstance(part, ast.Name) for part in walk(pattern)) else None
     return None
 
 
@@ -246,7 +247,7 @@ def _assigned_in_loop(name: str, node: ast.AST, ctx: Context) -> ast.expr | None
         found = [
             statement.value
             for part in loop.body
-            for statement in ast.walk(part)
+            for statement in walk(part)
             if isinstance(statement, ast.Assign)
             and any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
         ]
@@ -259,7 +260,7 @@ def _changes(names: set[str], loop: ast.AST) -> bool:
     """Whether one of the names is bound in the loop, to more than the same constant each time."""
     constants = {
         id(target)
-        for part in ast.walk(loop)
+        for part in walk(loop)
         if isinstance(part, ast.Assign) and isinstance(part.value, ast.Constant)
         for target in part.targets
     }
@@ -268,12 +269,12 @@ def _changes(names: set[str], loop: ast.AST) -> bool:
         and isinstance(part.ctx, ast.Store)
         and part.id in names
         and id(part) not in constants
-        for part in ast.walk(loop)
+        for part in walk(loop)
     )
 
 
 def _has_calls_with_effects(node: ast.expr) -> bool:
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Call):
             method = part.func.attr if isinstance(part.func, ast.Attribute) else ""
             if method not in ("escape", "format", "join", "replace", "lower", "upper", "strip"):

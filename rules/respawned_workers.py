@@ -21,6 +21,7 @@ from perflint.api import (
     is_constant,
     is_test,
     keyword,
+    walk,
 )
 
 from ._datasets import is_small, is_tiny
@@ -236,7 +237,7 @@ def _bound_name(node: ast.Dict, ctx: Context) -> str | None:
 def _loader_with(name: str, node: ast.Dict, ctx: Context) -> ast.Call | None:
     """A loader of the same scope that is built with the options in `name`, or in a dict that takes them over."""
     names = {name}
-    calls = [part for part in ast.walk(ctx.tree.scope_of(node)) if isinstance(part, ast.Call)]
+    calls = [part for part in walk(ctx.tree.scope_of(node)) if isinstance(part, ast.Call)]
     for call in calls:
         func = call.func
         if isinstance(func, ast.Attribute) and func.attr == "update" and isinstance(func.value, ast.Name):

@@ -5,7 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name, has_unpacking, is_constant, keyword
+from perflint.api import (
+    Calls,
+    Context,
+    Finding,
+    Heat,
+    Impact,
+    Rule,
+    callee_name,
+    has_unpacking,
+    is_constant,
+    keyword,
+    walk,
+)
 
 
 class RetainedGraph(Rule):
@@ -60,7 +72,7 @@ def _unreduced(loss: ast.expr) -> ast.expr:
 
 
 def _walks_back_elsewhere(node: ast.Call, ctx: Context) -> bool:
-    for part in ast.walk(ctx.tree.module):
+    for part in walk(ctx.tree.module):
         if isinstance(part, ast.Call) and part is not node:
             if callee_name(part) in ("backward", "manual_backward", "grad", "jacobian", "hessian"):
                 return True
@@ -71,7 +83,7 @@ def _walks_back_elsewhere(node: ast.Call, ctx: Context) -> bool:
 
 def _is_made_in(loop: ast.stmt, loss: ast.Name, ctx: Context) -> bool:
     """Whether every loss that may arrive is made anew in the same turn, from no earlier one."""
-    inside = {id(part) for part in ast.walk(loop)}
+    inside = {id(part) for part in walk(loop)}
     definitions = ctx.inference.flow.definitions(loss)
     return bool(definitions) and all(
         isinstance(definition.node, ast.Assign) and id(definition.node) in inside for definition in definitions
@@ -80,8 +92,8 @@ def _is_made_in(loop: ast.stmt, loss: ast.Name, ctx: Context) -> bool:
 
 def _carries_state(loop: ast.stmt, ctx: Context) -> bool:
     """Whether a turn reads a name before it binds it: a hidden state that links the graphs of two turns."""
-    inside = {id(part) for part in ast.walk(loop)}
-    for part in ast.walk(loop):
+    inside = {id(part) for part in walk(loop)}
+    for part in walk(loop):
         if isinstance(part, ast.AugAssign):
             continue
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):

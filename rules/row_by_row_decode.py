@@ -19,6 +19,7 @@ from perflint.api import (
     Tier,
     has_unpacking,
     is_test,
+    walk,
 )
 
 from ._gradients import name_of_whole
@@ -120,17 +121,17 @@ def _loop_of(node: ast.Call, row: str, ctx: Context) -> ast.For | ast.comprehens
 
 def _is_kept(loop: ast.For, row: str) -> bool:
     """Whether the loop neither changes the row, nor leaves some out."""
-    for part in ast.walk(loop):
+    for part in walk(loop):
         if isinstance(part, (ast.Break, ast.Continue, ast.Return, ast.Yield)):
             return False
         if isinstance(part, ast.Name) and part.id == row and isinstance(part.ctx, ast.Store):
-            if part not in list(ast.walk(loop.target)):
+            if part not in list(walk(loop.target)):
                 return False
     return True
 
 
 def _names(target: ast.expr) -> list[str]:
-    return [part.id for part in ast.walk(target) if isinstance(part, ast.Name)]
+    return [part.id for part in walk(target) if isinstance(part, ast.Name)]
 
 
 def _is_batch(rows: ast.expr) -> bool:

@@ -22,6 +22,7 @@ from perflint.api import (
     is_test,
     keyword,
     precision,
+    walk,
 )
 
 from ._loops import is_trial_run
@@ -115,7 +116,7 @@ def _asks_for_wide(test: ast.expr, ctx: Context) -> bool:
 def _switches_float16(node: ast.Call, ctx: Context) -> bool:
     """Whether the switch around a scaler switches an autocast to float16 on in this file, whatever it is called."""
     tests = {ctx.text(outer.test) for outer in ctx.tree.ancestors(node) if isinstance(outer, (ast.If, ast.IfExp))}
-    for part in ast.walk(ctx.tree.module):
+    for part in walk(ctx.tree.module):
         call = _autocast(part, ctx)
         enabled = keyword(call, "enabled") if call is not None else None
         dtype = keyword(call, "dtype") if call is not None else None
@@ -129,7 +130,7 @@ def _is_restored(ctx: Context) -> bool:
     """Whether the file reads the scaler's state back: runs that are resumed expect it."""
     return any(
         isinstance(part, ast.Attribute) and part.attr == "load_state_dict" and "scaler" in ctx.text(part.value).lower()
-        for part in ast.walk(ctx.tree.module)
+        for part in walk(ctx.tree.module)
     )
 
 
@@ -138,7 +139,7 @@ def _autocast_in_wide_range(ctx: Context) -> str | None:
     type where a branch sets that to bfloat16, None otherwise.
     """
     found: str | None = None
-    for node in ast.walk(ctx.tree.module):
+    for node in walk(ctx.tree.module):
         call = _autocast(node, ctx)
         if call is None or is_constant(keyword(call, "enabled"), False):  # noqa: FBT003 - the literal
             continue

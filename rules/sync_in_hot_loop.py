@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name, walk
 
 from ._forwards import is_forward
 from ._gradients import is_model_call
@@ -313,6 +313,4 @@ def _is_count(value: ast.expr) -> bool:
 
 
 def _is_used(name: str, statement: ast.AugAssign, loop: ast.AST) -> bool:
-    return any(
-        isinstance(part, ast.Name) and part.id == name and part is not statement.target for part in ast.walk(loop)
-    )
+    return any(isinstance(part, ast.Name) and part.id == name and part is not statement.target for part in walk(loop))

@@ -6,19 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import (
-    Applicability,
-    Calls,
-    Confidence,
-    Context,
-    Finding,
-    Fix,
-    Heat,
-    Impact,
-    Rule,
-    Tag,
-    is_test,
-)
+from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Heat, Impact, Rule, Tag, is_test, walk
 
 from ._followed import Followed, forwards_behind, has_no_graph, learns
 
@@ -88,7 +76,7 @@ def _draws(node: ast.Call, ctx: Context) -> bool:
     function = ctx.tree.function_of(node)
     return function is not None and any(
         isinstance(part, ast.Call) and (ctx.target(part.func) or "").startswith("matplotlib.")
-        for part in ast.walk(function)
+        for part in walk(function)
     )
 
 

@@ -20,6 +20,7 @@ from perflint.api import (
     has_unpacking,
     is_test,
     keyword,
+    walk,
 )
 
 from ._wording import short_text
@@ -135,7 +136,7 @@ def _appended(data: ast.Name, ctx: Context) -> list[ast.expr] | None:
     if not origins or not all(isinstance(origin, ast.List) and not origin.elts for origin in origins):
         return None
     found: list[ast.expr] = []
-    for part in ast.walk(ctx.tree.scope_of(data)):
+    for part in walk(ctx.tree.scope_of(data)):
         if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)):
             continue
         receiver = part.func.value
@@ -183,9 +184,9 @@ def _given_back(name: ast.Name, ctx: Context) -> list[ast.expr]:
         names = [item.id if isinstance(item, ast.Name) else "" for item in getattr(target, "elts", [])]
         if ref is None or ref.path != ctx.path or names.count(name.id) != 1:
             return []
-        for part in ast.walk(ctx.tree.module):
+        for part in walk(ctx.tree.module):
             if isinstance(part, ast.FunctionDef) and ctx.tree.qualname(part) == ref.name:
-                returned = [item.value for item in ast.walk(part) if isinstance(item, ast.Return)]
+                returned = [item.value for item in walk(part) if isinstance(item, ast.Return)]
                 if not all(isinstance(item, ast.Tuple) and len(item.elts) == len(names) for item in returned):
                     return []
                 found += [item.elts[names.index(name.id)] for item in returned if isinstance(item, ast.Tuple)]

@@ -20,6 +20,7 @@ from perflint.api import (
     is_test,
     keyword,
     precision,
+    walk,
 )
 
 from ._training import (
@@ -135,20 +136,20 @@ def _runs_a_model(node: ast.AST, ctx: Context) -> bool:
         and isinstance(part.func, (ast.Name, ast.Attribute))
         and ctx.kind(part.func).tag is Tag.MODULE
         for statement in node.body
-        for part in ast.walk(statement)
+        for part in walk(statement)
     )
 
 
 def _first(ctx: Context) -> ast.AST | None:
     """The first loop of the file that runs a model: what is said holds for all of them."""
-    loops = [part for part in ast.walk(ctx.tree.module) if isinstance(part, (ast.For, ast.AsyncFor, ast.While))]
+    loops = [part for part in walk(ctx.tree.module) if isinstance(part, (ast.For, ast.AsyncFor, ast.While))]
     loops.sort(key=lambda loop: loop.lineno)
     return next((loop for loop in loops if _runs_a_model(loop, ctx)), None)
 
 
 def _is_narrow(ctx: Context) -> bool:
     """Whether the file enters autocast by its name, or makes its models narrower."""
-    for part in ast.walk(ctx.tree.module):
+    for part in walk(ctx.tree.module):
         if isinstance(part, (ast.With, ast.AsyncWith)):
             if any(isinstance(item.context_expr, ast.Call) and _is_autocast(item.context_expr) for item in part.items):
                 return True

@@ -19,6 +19,7 @@ from perflint.api import (
     callee_name,
     is_test,
     modules,
+    walk,
 )
 
 from ._rarely import runs_rarely
@@ -120,7 +121,7 @@ def _makes_text(node: ast.Call, ctx: Context) -> bool:
     loops = [loop for loop in ctx.loops(node) if ctx.is_root_loop(loop)]
     function = ctx.tree.function_of(node)
     place: ast.AST = loops[0] if loops else function if function is not None else ctx.tree.statement_of(node)
-    for part in ast.walk(place):
+    for part in walk(place):
         if isinstance(part, ast.Call):
             name = callee_name(part)
             if name in _FRESH or (name in _DECODES and (not loops or part.lineno <= node.lineno)):

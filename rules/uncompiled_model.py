@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Tier, callee_name
+from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Tier, callee_name, walk
 
 from ._training import BACKWARD, is_about_agents, is_training_loop
 
@@ -65,5 +65,5 @@ def _is_full_batch(node: ast.AST, ctx: Context) -> bool:
     return not any(
         isinstance(part, (ast.For, ast.While)) or (isinstance(part, ast.Call) and callee_name(part) == "next")
         for statement in node.body
-        for part in ast.walk(statement)
+        for part in walk(statement)
     )

@@ -19,6 +19,7 @@ from perflint.api import (
     is_constant,
     is_test,
     keyword,
+    walk,
 )
 
 #: Calls that are given the switch and run no single forward.
@@ -105,10 +106,10 @@ def _is_repeated(call: ast.Call, ctx: Context) -> bool:
     """Whether a model runs again and again here: in hot code, or in a loop that is none over several models."""
     if ctx.heat(call) >= Heat.EPOCH:
         return True
-    model = {part.id for part in ast.walk(call.func) if isinstance(part, ast.Name)}
+    model = {part.id for part in walk(call.func) if isinstance(part, ast.Name)}
     return any(
         not isinstance(loop, (ast.For, ast.AsyncFor))
-        or model.isdisjoint(part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name))
+        or model.isdisjoint(part.id for part in walk(loop.target) if isinstance(part, ast.Name))
         for loop in ctx.loops(call)
     )
 
@@ -169,7 +170,7 @@ class _Reads:
     def _varies(self, key: ast.expr) -> bool:
         """Whether a key depends on what a loop behind the call binds."""
         around = {id(loop) for loop in self.ctx.tree.ancestors(self.call)}
-        for part in ast.walk(key):
+        for part in walk(key):
             if not isinstance(part, ast.Name):
                 continue
             for made in self.ctx.inference.flow.definitions(part):

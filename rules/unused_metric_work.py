@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, walk
 
 from ._guarded import GuardedUse, used_under_guard
 from ._waits import READ_NAMES, device_read, is_exceptional, works_on_host
@@ -57,7 +57,7 @@ class UnusedMetricWork(Rule):
 
 
 def _fix(found: GuardedUse, ctx: Context) -> Fix | None:
-    names = {part.id for part in ast.walk(found.statement.value) if isinstance(part, ast.Name)}
+    names = {part.id for part in walk(found.statement.value) if isinstance(part, ast.Name)}
     block = ctx.tree.parent(found.statement)
     between = [item for item in getattr(block, "body", ()) if found.statement.lineno < item.lineno < found.guard.lineno]
     if any(names & ctx.inference.flow.names_written(item) for item in between):

@@ -23,6 +23,7 @@ from perflint.api import (
     has_unpacking,
     is_constant,
     is_test,
+    walk,
 )
 
 #: What needs the gradients where they are: captured graphs, and parts of tensors that other processes share.
@@ -116,7 +117,7 @@ def _zeroes(function: ast.FunctionDef, ctx: Context) -> Iterator[ast.expr | ast.
         if argument_.arg == "set_to_none" and is_constant(default, value=False) and default is not None:
             yield default
     offers = any(item.arg == "set_to_none" for item in [*positional, *arguments.kwonlyargs])
-    for part in ast.walk(function):
+    for part in walk(function):
         if isinstance(part, ast.Assign) and is_constant(part.value, value=False):
             if any(isinstance(target, ast.Name) and target.id == "set_to_none" for target in part.targets):
                 yield part
@@ -145,7 +146,7 @@ def _is_of_loop(zeroed: ast.Call, ctx: Context) -> bool:
 def _is_written_into(zeroed: ast.Call, ctx: Context) -> bool:
     """Whether this file copies or adds into the gradients of what has this name: then they must be there."""
     into = re.compile(rf"\b{re.escape(_owner(zeroed))}\b.*\.grad\b")
-    for part in ast.walk(ctx.tree.module):
+    for part in walk(ctx.tree.module):
         target: ast.expr | None = part.target if isinstance(part, ast.AugAssign) else None
         if isinstance(part, ast.Call) and callee_name(part) in ("copy_", "add_"):
             target = part.func.value if isinstance(part.func, ast.Attribute) else None

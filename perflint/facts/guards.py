@@ -384,11 +384,7 @@ def _negated_comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: li
     if isinstance(op, ast.In):
         return _comparison(left, ast.NotIn(), right, body)
     is_order = isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE))
-    if (
-        is_order
-        and body is not None
-        and any(_is_best(written_name(at)) and raises(body, at) for at in (left, right))
-    ):
+    if is_order and body is not None and any(_is_best(written_name(at)) and raises(body, at) for at in (left, right)):
         return PERIODIC  # `if score < best: wait += 1`, and `else: best = score; save()`
     if isinstance(op, ast.Gt) and isinstance(left, ast.BinOp) and _is_zero(right):
         return _modulo(left)
