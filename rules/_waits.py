@@ -43,9 +43,9 @@ READ_NAMES = (*READ_METHODS, *sorted({name.rpartition(".")[2] for name in _READ_
 _ACCELERATOR_WORDS = frozenset(
     "cuda device to_device Accelerator accelerator Fabric LightningModule pl xpu npu local_rank get_device".split()
 )
-_OUTPUT = re.compile(r"plot|visuali[sz]|draw|save|export|write|render", re.IGNORECASE)
+_OUTPUT = re.compile(r"plot|visuali[sz]|(?<![a-z])draw|save|export|write|render", re.IGNORECASE)
 #: Functions that make pictures and files, or are the variant for the host.
-_FOR_PEOPLE = re.compile(r"plot|visuali[sz]|draw|render|colou?r_?map|_cpu_?$", re.IGNORECASE)
+_FOR_PEOPLE = re.compile(r"plot|visuali[sz]|(?<![a-z])draw|render|colou?r_?map|_cpu_?$", re.IGNORECASE)
 #: What is run once, before training, to choose how to train.
 _TRIES_OUT = re.compile(r"lr_?finder|find_(?:best_|optimal_)?lr|lr_range_test", re.IGNORECASE)
 #: Classes and folders of what writes files, and of what makes a model ready to leave the program.

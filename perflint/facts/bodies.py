@@ -103,6 +103,20 @@ def raises(body: list[ast.stmt], limit: ast.expr) -> bool:
     return assigns(body, limit)
 
 
+def sets_back(body: list[ast.stmt], counter: ast.expr) -> bool:
+    """Whether `body` begins a count anew that its own test compares: `self.calls = 0`, `self.calls.zero_()`."""
+    wanted = ast.dump(counter)
+    for item in body:
+        if isinstance(item, ast.Assign) and isinstance(item.value, ast.Constant) and item.value.value == 0:
+            if any(ast.dump(target).replace("Store()", "Load()") == wanted for target in item.targets):
+                return True
+        call = item.value if isinstance(item, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "zero_":
+            if ast.dump(call.func.value) == wanted:
+                return True
+    return False
+
+
 def asks_for(body: list[ast.stmt], target: ast.expr) -> bool:
     """`if self._buffer is None: self._fill_buffer()`: a method of the object is asked to make what it lacks."""
     if not (isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self"):

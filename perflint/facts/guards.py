@@ -18,6 +18,7 @@ from perflint.facts.bodies import (
     keeps,
     makes,
     raises,
+    sets_back,
     stands_in,
     supplies,
     switches_off,
@@ -89,6 +90,7 @@ _NEW_BEST = re.compile(r"^(?:is_|new_|found_)?(?:new_)?best(?:_\w+)?$")
 _SKIPS = re.compile(r"(?:^|_)skip_(?:log|save|eval)")
 _DIVIDES = frozenset({"divisible_by", "is_divisible", "is_divisible_by"})
 _INTERVAL = re.compile(r"every|interval|_per_|freq|period", re.IGNORECASE)
+_SINCE = re.compile(r"(?:^|_)since(?:_|$)")
 _COMPLAINTS = frozenset({"warn", "warning", "warn_once", "warning_once"})
 _CACHE = re.compile(r"(?:^|_)(?:cache|cached|memo)(?:_|s?$)", re.IGNORECASE)
 #: How much a table holds that grows with the longest input: not how much a cache may hold, which it soon does.
@@ -404,6 +406,8 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
             return _modulo(left)
         if isinstance(right, ast.BinOp) and isinstance(right.op, ast.Mod):
             return _modulo(right)
+        if body is not None and _is_interval(left, right) and sets_back(body, left):
+            return _above(left, right, body)
         if not _is_counter(left):
             return None
         is_number = isinstance(right, ast.Constant) and isinstance(right.value, int)
@@ -428,6 +432,11 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
     return None
 
 
+def _is_interval(count: ast.expr, limit: ast.expr) -> bool:
+    """Whether a count is held against an interval, by the name of either: `calls_since_draw`, `redraw_interval`."""
+    return bool(_INTERVAL.search(written_name(limit)) or _SINCE.search(written_name(count)))
+
+
 def _asked_for(node: ast.expr) -> str:
     """`found_oom` of `found_oom.item()` too."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item":
@@ -442,6 +451,8 @@ def _above(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str 
         # `if step - last_saved >= save_interval`, `if time.time() - last_saved > 60`
         if _INTERVAL.search(name) or _mentions(left, {"time", "perf_counter", "monotonic", "now"}):
             return PERIODIC
+    if body is not None and _is_interval(left, right) and sets_back(body, left):
+        return ACCUMULATION if _mentions_text(right, "accum") else PERIODIC  # `if since >= every: ...; since = 0`
     if (body is not None and raises(body, right)) or _CACHED.search(name):
         return PERIODIC  # `if length > self.longest: self.longest = length`: ever more rarely
     if _is_counter(left) and _ALL_TURNS.match(name):
