@@ -105,14 +105,13 @@ def raises(body: list[ast.stmt], limit: ast.expr) -> bool:
 
 def sets_back(body: list[ast.stmt], counter: ast.expr) -> bool:
     """Whether `body` begins a count anew that its own test compares: `self.calls = 0`, `self.calls.zero_()`."""
-    wanted = ast.dump(counter)
     for item in body:
-        if isinstance(item, ast.Assign) and isinstance(item.value, ast.Constant) and item.value.value == 0:
-            if any(ast.dump(target).replace("Store()", "Load()") == wanted for target in item.targets):
+        if isinstance(item, ast.Assign):
+            if isinstance(item.value, ast.Constant) and item.value.value == 0 and _is_target(item, counter):
                 return True
-        call = item.value if isinstance(item, ast.Expr) else None
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "zero_":
-            if ast.dump(call.func.value) == wanted:
+        elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
+            func = item.value.func
+            if isinstance(func, ast.Attribute) and func.attr == "zero_" and _alike(func.value, counter):
                 return True
     return False
 

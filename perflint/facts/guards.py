@@ -406,7 +406,7 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
             return _modulo(left)
         if isinstance(right, ast.BinOp) and isinstance(right.op, ast.Mod):
             return _modulo(right)
-        if body is not None and _is_interval(left, right) and sets_back(body, left):
+        if body is not None and sets_back(body, left) and _is_interval(left, right):
             return _above(left, right, body)
         if not _is_counter(left):
             return None
@@ -451,7 +451,7 @@ def _above(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str 
         # `if step - last_saved >= save_interval`, `if time.time() - last_saved > 60`
         if _INTERVAL.search(name) or _mentions(left, {"time", "perf_counter", "monotonic", "now"}):
             return PERIODIC
-    if body is not None and _is_interval(left, right) and sets_back(body, left):
+    if body is not None and sets_back(body, left) and _is_interval(left, right):
         return ACCUMULATION if _mentions_text(right, "accum") else PERIODIC  # `if since >= every: ...; since = 0`
     if (body is not None and raises(body, right)) or _CACHED.search(name):
         return PERIODIC  # `if length > self.longest: self.longest = length`: ever more rarely
