@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from sys import intern
 
 from perflint.facts import guards
@@ -19,8 +19,9 @@ from perflint.facts.notation import (
     params_of,
     path_of,
 )
-from perflint.facts.sharing import Sharing
+from perflint.facts.sharing import NoSharing, Sharing
 from perflint.facts.summary import CallFacts, ClassFacts, FunctionFacts, LoopFacts, Summary, Value
+from perflint.source.walk import children
 
 _ARGUMENT_DEPTH = 4
 
@@ -72,6 +73,8 @@ class Expressions:
     def __init__(self, sharing: Sharing) -> None:
         self.sharing = sharing
         self.once = sharing.once
+        #: The value of a literal.
+        self.literal = constant if isinstance(sharing, NoSharing) else self.shared_literal
         self.summary = Summary()
         self.classes: dict[str, ClassFacts] = {}
         self.identifiers: set[str] = set()
@@ -80,29 +83,75 @@ class Expressions:
         self.owner = ""
         self.cls = ""
 
-    def value(self, node: ast.AST, depth: int = DEPTH) -> Value:
+    def value(self, node: ast.expr, depth: int = DEPTH) -> Value:
         """Write down what `node` holds. Its value reaches `depth` levels down; 0 where nobody asks for it."""
-        handler = _HANDLERS.get(type(node))
-        return handler(self, node, depth) if handler is not None else self.children(node)
+        return _HANDLERS[type(node)](self, node, depth)
 
-    def children(self, node: ast.AST) -> None:
-        for child in ast.iter_child_nodes(node):
-            self.value(child, 0)
-
-    def many(self, nodes: Iterable[ast.AST | None]) -> None:
+    def values(self, nodes: Sequence[ast.expr], depth: int) -> tuple[Value, ...]:
+        """The values of several. Names and literals, which most are, come without another call."""
+        if depth <= 0:
+            return tuple([self.value(node, 0) for node in nodes])
+        made: list[Value] = []
         for node in nodes:
-            if node is not None:
-                self.value(node, 0)
+            kind = type(node)
+            if kind is ast.Name:
+                name = node.id  # type: ignore[attr-defined]
+                self.identifiers.add(name)
+                made.append(name)
+            elif kind is ast.Constant:
+                made.append(self.literal(node.value))  # type: ignore[attr-defined]
+            else:
+                made.append(_HANDLERS[kind](self, node, depth))
+        return tuple(made)
+
+    def keywords(self, nodes: Sequence[ast.keyword], depth: int) -> tuple[tuple[str, Value], ...]:
+        """As `values`, with their names."""
+        if depth <= 0:
+            return tuple([(item.arg or "", self.value(item.value, 0)) for item in nodes])
+        made: list[tuple[str, Value]] = []
+        for item in nodes:
+            node = item.value
+            kind = type(node)
+            if kind is ast.Constant:
+                value = self.literal(node.value)  # type: ignore[attr-defined]
+            elif kind is ast.Name:
+                value = node.id  # type: ignore[attr-defined]
+                self.identifiers.add(value)
+            else:
+                value = _HANDLERS[kind](self, node, depth)
+            made.append((item.arg or "", value))
+        return tuple(made)
+
+    def visit(self, node: ast.expr) -> None:
+        """Write down what stands in an expression whose value nobody asks for."""
+        kind = type(node)
+        if kind is ast.Name:
+            self.identifiers.add(node.id)  # type: ignore[attr-defined]
+        elif kind is not ast.Constant:
+            _HANDLERS[kind](self, node, 0)
+
+    def many(self, nodes: Iterable[ast.expr | None]) -> None:
+        for node in nodes:
+            kind = type(node)
+            if kind is ast.Name:
+                self.identifiers.add(node.id)  # type: ignore[union-attr]
+            elif kind is not ast.Constant and node is not None:
+                _HANDLERS[kind](self, node, 0)
+
+    def children(self, node: ast.expr, _depth: int) -> Value:
+        self.many(children(node))  # type: ignore[arg-type]
+        return None
 
     def name(self, node: ast.Name, depth: int) -> Value:
         self.identifiers.add(node.id)
         return node.id if depth > 0 else None
 
-    def constant(self, node: ast.Constant, depth: int) -> Value:
-        if depth <= 0:
-            return None
-        value = constant(node)
+    def shared_literal(self, literal: object) -> Value:
+        value = constant(literal)
         return self.once(value, value)
+
+    def constant(self, node: ast.Constant, depth: int) -> Value:
+        return self.literal(node.value) if depth > 0 else None
 
     def attribute(self, node: ast.Attribute, depth: int) -> Value:
         attr = node.attr
@@ -161,19 +210,27 @@ class Expressions:
             dull = self.is_dull(func, node)
         else:
             name = self.value(func, DEPTH)
+        if name == "isinstance":
+            asked = self.values(node.args, _ARGUMENT_DEPTH)
+            self.scope.asked.append(CallFacts(name, asked, (), node.lineno, node.col_offset, self.context))
+        if dull and depth <= 0:
+            self.many(node.args)
+            for item in node.keywords:
+                self.visit(item.value)
+            return None
         wanted = depth - 1 if dull else _ARGUMENT_DEPTH
-        args = tuple([self.value(item, wanted) for item in node.args]) if node.args else ()
-        keywords = (
-            tuple([(item.arg or "", self.value(item.value, wanted)) for item in node.keywords]) if node.keywords else ()
-        )
-        args, keywords = self.once(args, args), self.once(keywords, keywords)
+        args: tuple[Value, ...] = ()
+        keywords: tuple[tuple[str, Value], ...] = ()
+        if node.args:
+            args = self.values(node.args, wanted)
+            args = self.once(args, args)
+        if node.keywords:
+            keywords = self.keywords(node.keywords, wanted)
+            keywords = self.once(keywords, keywords)
         if not dull:
             self.scope.calls.append(CallFacts(name, args, keywords, node.lineno, node.col_offset, self.context))
             if type(func) is ast.Attribute and func.attr == "compile":
                 self.narrow(func.value)
-        elif name == "isinstance":
-            asked = tuple([self.value(item, _ARGUMENT_DEPTH) for item in node.args])
-            self.scope.asked.append(CallFacts(name, asked, (), node.lineno, node.col_offset, self.context))
         if depth <= 0 or name is None:
             return None
         if depth < _ARGUMENT_DEPTH and not dull:
@@ -202,8 +259,7 @@ class Expressions:
 
     def subscript(self, node: ast.Subscript, depth: int) -> Value:
         base = self.value(node.value, depth - 1)
-        if type(node.slice) is not ast.Constant:
-            self.value(node.slice, 0)
+        self.visit(node.slice)
         return None if base is None or depth <= 0 else ("item", base, index_of(node.slice))
 
     def inner(self, node: ast.Await | ast.Starred, depth: int) -> Value:
@@ -214,21 +270,21 @@ class Expressions:
             self.many(node.elts)
             return None
         self.many(node.elts[MOST_ITEMS:])
-        return ("seq", tuple([self.value(item, depth - 1) for item in node.elts[:MOST_ITEMS]]))
+        return ("seq", self.values(node.elts[:MOST_ITEMS], depth - 1))
 
     def mapping(self, node: ast.Dict, depth: int) -> Value:
         items: list[tuple[str, Value]] = []
         for key, item in zip(node.keys, node.values):
             text = key.value if type(key) is ast.Constant and type(key.value) is str else None
             if key is not None and text is None:
-                self.value(key, 0)
+                self.visit(key)
             value = self.value(item, depth - 1 if text is not None else 0)
             if text is not None and len(items) < 2 * MOST_ITEMS:
                 items.append((text, value))
         return ("map", tuple(items)) if depth > 0 else None
 
     def conditional(self, node: ast.IfExp, depth: int) -> Value:
-        self.value(node.test, 0)
+        self.visit(node.test)
         here = self.context
         values = []
         for part, kind in (
@@ -249,27 +305,26 @@ class Expressions:
         # Sums of strings may be thousands long: walked in a loop, not by recursion.
         left: ast.expr = node
         while type(left) is ast.BinOp:
-            self.value(left.right, 0)
+            self.visit(left.right)
             left = left.left
-        self.value(left, 0)
+        self.visit(left)
         return None
 
     def unary(self, node: ast.UnaryOp, _depth: int) -> Value:
-        self.value(node.operand, 0)
+        self.visit(node.operand)
         return None
 
     def compare(self, node: ast.Compare, _depth: int) -> Value:
-        self.value(node.left, 0)
-        for item in node.comparators:
-            self.value(item, 0)
+        self.visit(node.left)
+        self.many(node.comparators)
         return None
 
     def formatted(self, node: ast.JoinedStr, _depth: int) -> Value:
         for part in node.values:
             if type(part) is ast.FormattedValue:
-                self.value(part.value, 0)
+                self.visit(part.value)
                 if part.format_spec is not None:
-                    self.value(part.format_spec, 0)
+                    self.visit(part.format_spec)
         return None
 
     def named(self, node: ast.NamedExpr, depth: int) -> Value:
@@ -303,8 +358,8 @@ class Expressions:
             self.many(generator.ifs)
         element: Value = None
         if type(node) is ast.DictComp:
-            self.value(node.key, 0)
-            self.value(node.value, 0)
+            self.visit(node.key)
+            self.visit(node.value)
         else:
             element = self.value(node.elt, depth - 1)  # type: ignore[union-attr]
         self.context = here
@@ -346,7 +401,7 @@ class Expressions:
             for part in node.elts:  # type: ignore[attr-defined]
                 self.target(part)
         else:
-            self.value(node, 0)
+            self.visit(node)
 
     def bind(self, target: ast.expr, value: Value) -> None:
         kind = type(target)
@@ -422,6 +477,7 @@ def _gives_numbers(value: Value) -> bool:
 
 _Handler = Callable[..., Value]
 _HANDLERS: dict[type[ast.AST], _Handler] = {
+    **dict.fromkeys(ast.expr.__subclasses__(), Expressions.children),
     ast.Name: Expressions.name,
     ast.Attribute: Expressions.attribute,
     ast.Call: Expressions.call,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from sys import intern
+from typing import Any
 
 from perflint.facts.sharing import Sharing
 from perflint.facts.summary import Param, Value
@@ -39,7 +40,7 @@ def value_of(node: ast.expr | None, depth: int = DEPTH) -> Value:
                 tuple((item.arg or "", value_of(item.value, depth - 1)) for item in node.keywords),
             )
         case ast.Constant():
-            return constant(node)
+            return constant(node.value)
         case ast.Subscript():
             base = value_of(node.value, depth - 1)
             return None if base is None else ("item", base, index_of(node.slice))
@@ -71,15 +72,27 @@ def is_text(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def constant(node: ast.Constant) -> Value:
+def constant(value: Any) -> Value:
     """A literal with the name of its type; its value where it is a text, a bool or a number of usual size."""
-    value = node.value
     kind = type(value)
     if kind is str:
-        return ("const", "str", value[:200])  # type: ignore[index]
-    # Larger integers would not survive a trip through JSON.
-    plain = value if kind is bool or (kind is int and abs(value) < 2**53) else None  # type: ignore[arg-type]
-    return ("const", kind.__name__, plain)
+        return ("const", "str", value if len(value) <= _LONGEST_TEXT else value[:_LONGEST_TEXT])
+    if kind is int:
+        # Larger integers would not survive a trip through JSON.
+        return ("const", "int", value if abs(value) < 2**53 else None)
+    return _OTHER_CONSTANTS[value] if kind is bool else _OTHER_CONSTANTS[kind]
+
+
+class _Constants(dict[Any, Value]):
+    """What is told of a truth value, and of all literals of a type."""
+
+    def __missing__(self, kind: type) -> Value:
+        self[kind] = ("const", kind.__name__, None)
+        return self[kind]
+
+
+_OTHER_CONSTANTS = _Constants({truth: ("const", "bool", truth) for truth in (False, True)})
+_LONGEST_TEXT = 200
 
 
 def index_of(node: ast.expr) -> int | str | None:

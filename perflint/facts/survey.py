@@ -129,13 +129,12 @@ class _Surveyor(Expressions):
         return None
 
     def expression(self, node: ast.Expr) -> str | None:
-        if type(node.value) is not ast.Constant:
-            self.value(node.value, 0)
+        self.visit(node.value)
         return None
 
     def augmented(self, node: ast.AugAssign) -> str | None:
         self.target(node.target)
-        self.value(node.value, 0)
+        self.visit(node.value)
         self.bind(node.target, None)
         return None
 
@@ -233,7 +232,7 @@ class _Surveyor(Expressions):
         try:
             while True:
                 known = self.scope.tests
-                self.value(node.test, 0)
+                self.visit(node.test)
                 failure = guards.is_failure(node.body)
                 rare = failure or guards.is_complaint(node.body)
                 kind = guards.RARE if rare else guards.classify(node.test, node.body, known)
@@ -276,7 +275,7 @@ class _Surveyor(Expressions):
         here = self.context
         inner = self.loop(node, "while", (), None)
         self.context = inner
-        self.value(node.test, 0)
+        self.visit(node.test)
         self.context = here
         self.block(node.body, self.turn(node.body, inner))
         self.block(node.orelse, here)
@@ -318,7 +317,7 @@ class _Surveyor(Expressions):
         self.block(node.body, here)
         for handler in node.handlers:
             if handler.type is not None:
-                self.value(handler.type, 0)
+                self.visit(handler.type)
             self.block(handler.body, self.guarded(handler.body, here, guards.RARE))
         self.block(node.orelse, here)
         self.block(node.finalbody, here)
@@ -326,10 +325,10 @@ class _Surveyor(Expressions):
         return guards.RARE if node.handlers and guards.ends_block(node.body) else None
 
     def match_(self, node: ast.Match) -> str | None:
-        self.value(node.subject, 0)
+        self.visit(node.subject)
         for case in node.cases:
             if case.guard is not None:
-                self.value(case.guard, 0)
+                self.visit(case.guard)
             self.block(case.body, self.context)
         return None
 
@@ -414,7 +413,7 @@ class _Surveyor(Expressions):
         return False
 
     def annotated(self, node: ast.AnnAssign) -> str | None:
-        self.value(node.annotation, 0)
+        self.visit(node.annotation)
         target = node.target
         self.target(target)
         if isinstance(target, ast.Name):
