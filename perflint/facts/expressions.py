@@ -12,15 +12,16 @@ from perflint.facts.notation import (
     DEPTH,
     MOST_ITEMS,
     constant,
+    annotation_text,
     cut,
     either,
     index_of,
     lambda_name,
-    params_of,
     path_of,
+    value_of,
 )
 from perflint.facts.sharing import NoSharing, Sharing
-from perflint.facts.summary import CallFacts, ClassFacts, FunctionFacts, LoopFacts, Summary, Value
+from perflint.facts.summary import CallFacts, ClassFacts, FunctionFacts, LoopFacts, Param, Summary, Value
 from perflint.source.walk import children
 
 _ARGUMENT_DEPTH = 4
@@ -71,7 +72,7 @@ class Expressions:
     """
 
     def __init__(self, sharing: Sharing) -> None:
-        self.sharing = sharing
+        self.params = sharing.params
         self.once = sharing.once
         #: The value of a literal.
         self.literal = constant if isinstance(sharing, NoSharing) else self.shared_literal
@@ -369,15 +370,13 @@ class Expressions:
 
     def lambda_(self, node: ast.Lambda, depth: int) -> Value:
         qualname = lambda_name(node)
-        self.many(node.args.defaults)
-        self.many(node.args.kw_defaults)
         facts = FunctionFacts(
             qualname,
             node.lineno,
             node.end_lineno or node.lineno,
             self.owner,
             "",
-            params=params_of(node.args, self.sharing),
+            params=self.parameters(node.args),
         )
         inner = Growing(facts)
         self.summary.functions[qualname] = facts
@@ -388,15 +387,55 @@ class Expressions:
         inner.finish(self.once)
         return ("lambda", qualname) if depth > 0 else None
 
+    # Parameters.
+
+    def parameters(self, arguments: ast.arguments) -> tuple[Param, ...]:
+        """The parameters of a function, in the order of its text."""
+        self.many(arguments.defaults)
+        self.many(arguments.kw_defaults)
+        positional = [*arguments.posonlyargs, *arguments.args] if arguments.posonlyargs else arguments.args
+        required = len(positional) - len(arguments.defaults)
+        made = [self.parameter("", item, None) for item in positional[:required]]
+        made += [self.parameter("", item, default) for item, default in zip(positional[required:], arguments.defaults)]
+        named = [
+            self.parameter("=", item, default) for item, default in zip(arguments.kwonlyargs, arguments.kw_defaults)
+        ]
+        if arguments.vararg is not None:
+            made.append(self.parameter("*", arguments.vararg, None))
+        made += named
+        if arguments.kwarg is not None:
+            made.append(self.parameter("**", arguments.kwarg, None))
+        params = tuple(made)
+        return self.once(params, params)  # type: ignore[no-any-return]
+
+    def parameter(self, prefix: str, argument: ast.arg, default: ast.expr | None) -> Param:
+        name = intern(prefix + argument.arg) if prefix else argument.arg
+        annotation = self.annotation(argument.annotation) if argument.annotation is not None else ""
+        told = name, annotation, value_of(default) if default is not None else None
+        known: Param | None = self.params.get(told)
+        if known is None:
+            known = self.params[told] = Param(*told)
+        return known
+
+    def annotation(self, node: ast.expr | None) -> str:
+        """An annotation as text."""
+        if type(node) is ast.Name:
+            self.identifiers.add(node.id)
+            return node.id
+        if node is None:
+            return ""
+        self.visit(node)
+        return annotation_text(node)
+
     # Targets and what they come to hold.
 
     def target(self, node: ast.expr) -> None:
+        while type(node) is ast.Attribute:
+            self.identifiers.add(node.attr)
+            node = node.value
         kind = type(node)
         if kind is ast.Name:
             self.identifiers.add(node.id)  # type: ignore[attr-defined]
-        elif kind is ast.Attribute:
-            self.identifiers.add(node.attr)  # type: ignore[attr-defined]
-            self.target(node.value)  # type: ignore[attr-defined]
         elif kind is ast.Tuple or kind is ast.List:
             for part in node.elts:  # type: ignore[attr-defined]
                 self.target(part)

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from sys import intern
 from typing import Any
 
-from perflint.facts.sharing import Sharing
-from perflint.facts.summary import Param, Value
+from perflint.facts.summary import Value
 
 #: How deep values nest before they end in None.
 DEPTH = 5
@@ -19,6 +18,8 @@ def value_of(node: ast.expr | None, depth: int = DEPTH) -> Value:
     """`node` in the notation of `Summary`, None where it is not plain to see."""
     if node is None or depth <= 0:
         return None
+    if type(node) is ast.Constant:
+        return constant(node.value)
     match node:
         case ast.Name():
             return node.id
@@ -39,8 +40,6 @@ def value_of(node: ast.expr | None, depth: int = DEPTH) -> Value:
                 args,
                 tuple((item.arg or "", value_of(item.value, depth - 1)) for item in node.keywords),
             )
-        case ast.Constant():
-            return constant(node.value)
         case ast.Subscript():
             base = value_of(node.value, depth - 1)
             return None if base is None else ("item", base, index_of(node.slice))
@@ -151,11 +150,10 @@ def source_of(annotation: ast.expr) -> str:
 
 def _plain_annotation(node: ast.expr) -> str | None:
     """What `ast.unparse` gives, for the shapes that nearly all annotations have: it is slow, and they are many."""
-    path = path_of(node)
-    if path is not None:
-        return path
-    if isinstance(node, ast.Constant):
-        return repr(node.value) if node.value is None or isinstance(node.value, str) else None
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return path_of(node)
     if isinstance(node, ast.Subscript):
         inner = node.slice
         parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
@@ -163,30 +161,12 @@ def _plain_annotation(node: ast.expr) -> str | None:
         if not parts or None in texts:
             return None
         return f"{texts[0]}[{', '.join(text for text in texts[1:] if text)}]"
+    if isinstance(node, ast.Constant):
+        return repr(node.value) if node.value is None or isinstance(node.value, str) else None
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         left, right = _plain_annotation(node.left), _plain_annotation(node.right)
         return f"{left} | {right}" if left and right and not isinstance(node.right, ast.BinOp) else None
     return None
-
-
-def params_of(arguments: ast.arguments, sharing: Sharing) -> tuple[Param, ...]:
-    """The parameters of a function, in the order of its text."""
-    one = sharing.one_param
-    positional = [*arguments.posonlyargs, *arguments.args]
-    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
-    made = [_param("", item, default) for item, default in zip(positional, defaults)]
-    if arguments.vararg is not None:
-        made.append(_param("*", arguments.vararg, None))
-    made += [_param("=", item, default) for item, default in zip(arguments.kwonlyargs, arguments.kw_defaults)]
-    if arguments.kwarg is not None:
-        made.append(_param("**", arguments.kwarg, None))
-    params = tuple(one(param, param) for param in made)
-    return one(params, params)  # type: ignore[no-any-return]
-
-
-def _param(prefix: str, argument: ast.arg, default: ast.expr | None) -> Param:
-    annotation = annotation_text(argument.annotation) if argument.annotation is not None else ""
-    return Param(intern(prefix + argument.arg), annotation, value_of(default) if default is not None else None)
 
 
 def switches_grad(node: ast.expr) -> bool | None:

@@ -17,17 +17,17 @@ class Sharing:
 
     def __init__(self) -> None:
         values: dict[Any, Any] = {}
-        params: dict[Any, Any] = {}
         self.once: Once = values.setdefault
-        #: For parameters: a named tuple is equal to a plain one, and must not be given for it.
-        self.one_param: Once = params.setdefault
+        #: For parameters, by what they hold: a named tuple is equal to a plain one, and must not be given for it.
+        self.params: dict[Any, Any] = {}
 
 
 class NoSharing(Sharing):
-    """Every part is kept as it is."""
+    """Every part is kept as it is, but for parameters, which are quicker found than made."""
 
     def __init__(self) -> None:
-        self.once = self.one_param = _itself
+        super().__init__()
+        self.once = _itself
 
 
 def _itself(part: Any, _: Any) -> Any:

@@ -13,7 +13,7 @@ from sys import intern
 from perflint.facts import guards
 from perflint.facts.expressions import Expressions, names_in
 from perflint.facts.growing import HEADER_LENGTH, MOST_BINDS, Growing
-from perflint.facts.notation import annotation_text, params_of, switches_grad, value_of
+from perflint.facts.notation import annotation_text, switches_grad, value_of
 from perflint.facts.sharing import NOTHING, NoSharing, Sharing
 from perflint.facts.summary import (
     MODULE,
@@ -154,12 +154,8 @@ class _Surveyor(Expressions):
         if is_outermost:
             self.identifiers, self.inside = set(), True
         decorators = tuple([self.value(item) for item in node.decorator_list])
-        arguments = node.args
-        self.many(arguments.defaults)
-        self.many(arguments.kw_defaults)
-        self.many(one.annotation for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
-        self.many(one.annotation for one in (arguments.vararg, arguments.kwarg) if one is not None)
-        self.many([node.returns])
+        params = self.parameters(node.args)
+        returns_annotation = self.annotation(node.returns)
         in_class_body = bool(cls) and owner == cls
         qualname = f"{owner}.{node.name}" if in_class_body else f"{owner}.<locals>.{node.name}" if owner else node.name
         qualname = self.fresh(qualname)
@@ -169,9 +165,9 @@ class _Surveyor(Expressions):
             node.end_lineno or node.lineno,
             owner,
             cls if in_class_body else "",
-            params=params_of(arguments, self.sharing),
+            params=params,
             decorators=decorators,
-            returns_annotation=annotation_text(node.returns),
+            returns_annotation=returns_annotation,
         )
         self.summary.functions[qualname] = facts
         if in_class_body:
@@ -413,15 +409,15 @@ class _Surveyor(Expressions):
         return False
 
     def annotated(self, node: ast.AnnAssign) -> str | None:
-        self.visit(node.annotation)
+        annotation = self.annotation(node.annotation)
         target = node.target
         self.target(target)
         if isinstance(target, ast.Name):
             if not self.cls or self.owner != self.cls:
-                self.scope.annotations.setdefault(target.id, annotation_text(node.annotation))
+                self.scope.annotations.setdefault(target.id, annotation)
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
             if self.cls in self.classes:
-                self.classes[self.cls].annotations.setdefault(target.attr, annotation_text(node.annotation))
+                self.classes[self.cls].annotations.setdefault(target.attr, annotation)
         if node.value is not None:
             self.bind(target, self.value(node.value))
         return None
