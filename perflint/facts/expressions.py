@@ -11,8 +11,8 @@ from perflint.facts.growing import HEADER_LENGTH, MOST_BINDS, Growing
 from perflint.facts.notation import (
     DEPTH,
     MOST_ITEMS,
-    constant,
     annotation_text,
+    constant,
     cut,
     either,
     index_of,
@@ -191,54 +191,63 @@ class Expressions:
         if type(base) is ast.Name:
             self.identifiers.add(base.id)
             return intern(f"{base.id}.{node.attr}")
-        value = self.value(base, DEPTH)
-        if value is None:
-            return None
-        if type(value) is str and type(base) is ast.Attribute:
-            return intern(f"{value}.{node.attr}")
-        return ("attr", value, node.attr)
+        if type(base) is ast.Attribute:
+            value = self.attribute(base, DEPTH)
+            if type(value) is str:
+                return intern(f"{value}.{node.attr}")
+        else:
+            value = self.value(base)
+        return None if value is None else ("attr", value, node.attr)
 
     def call(self, node: ast.Call, depth: int) -> Value:
         func = node.func
-        dull = False
         name: Value
         if type(func) is ast.Name:
             name = func.id
             self.identifiers.add(name)
-            dull = name in _DULL_CALLS
+            if name in _DULL_CALLS:
+                return self.dull_call(node, name, depth)
         elif type(func) is ast.Attribute:
             name = self.callee(func)
-            dull = self.is_dull(func, node)
+            if self.is_dull(func, node):
+                return self.dull_call(node, name, depth)
         else:
             name = self.value(func, DEPTH)
-        if name == "isinstance":
-            asked = self.values(node.args, _ARGUMENT_DEPTH)
-            self.scope.asked.append(CallFacts(name, asked, (), node.lineno, node.col_offset, self.context))
-        if dull and depth <= 0:
-            self.many(node.args)
-            for item in node.keywords:
-                self.visit(item.value)
-            return None
-        wanted = depth - 1 if dull else _ARGUMENT_DEPTH
-        args: tuple[Value, ...] = ()
-        keywords: tuple[tuple[str, Value], ...] = ()
-        if node.args:
-            args = self.values(node.args, wanted)
-            args = self.once(args, args)
-        if node.keywords:
-            keywords = self.keywords(node.keywords, wanted)
-            keywords = self.once(keywords, keywords)
-        if not dull:
-            self.scope.calls.append(CallFacts(name, args, keywords, node.lineno, node.col_offset, self.context))
-            if type(func) is ast.Attribute and func.attr == "compile":
-                self.narrow(func.value)
+        args, keywords = self.arguments(node, _ARGUMENT_DEPTH)
+        self.scope.calls.append(CallFacts(name, args, keywords, node.lineno, node.col_offset, self.context))
+        if type(func) is ast.Attribute and func.attr == "compile":
+            self.narrow(func.value)
         if depth <= 0 or name is None:
             return None
-        if depth < _ARGUMENT_DEPTH and not dull:
+        if depth < _ARGUMENT_DEPTH:
             # A call within a call's arguments: cut, or every level of nesting would be told once more.
             args = tuple([cut(item, depth - 1) for item in args])
             keywords = tuple([(key, cut(item, depth - 1)) for key, item in keywords])
         return ("call", name, args, keywords)
+
+    def dull_call(self, node: ast.Call, name: Value, depth: int) -> Value:
+        """A call that is not recorded, but for what stands in it."""
+        if name == "isinstance":
+            asked = self.values(node.args, _ARGUMENT_DEPTH)
+            self.scope.asked.append(CallFacts(name, asked, (), node.lineno, node.col_offset, self.context))
+        if depth <= 0 or name is None:
+            self.many(node.args)
+            for item in node.keywords:
+                self.visit(item.value)
+            return None
+        args, keywords = self.arguments(node, depth - 1)
+        return ("call", name, args, keywords)
+
+    def arguments(self, node: ast.Call, depth: int) -> tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]]:
+        args: tuple[Value, ...] = ()
+        keywords: tuple[tuple[str, Value], ...] = ()
+        if node.args:
+            args = self.values(node.args, depth)
+            args = self.once(args, args)
+        if node.keywords:
+            keywords = self.keywords(node.keywords, depth)
+            keywords = self.once(keywords, keywords)
+        return args, keywords
 
     def narrow(self, receiver: ast.expr) -> None:
         """Record the `isinstance` tests of a module that is compiled in place: they alone tell what it is."""
@@ -442,11 +451,14 @@ class Expressions:
         else:
             self.visit(node)
 
+    def bind_name(self, name: str, value: Value) -> None:
+        if not self.cls or self.owner != self.cls:
+            self.scope.bind(name, value)
+
     def bind(self, target: ast.expr, value: Value) -> None:
         kind = type(target)
         if kind is ast.Name:
-            if not self.cls or self.owner != self.cls:
-                self.scope.bind(target.id, value)  # type: ignore[attr-defined]
+            self.bind_name(target.id, value)  # type: ignore[attr-defined]
         elif kind is ast.Attribute:
             base = target.value  # type: ignore[attr-defined]
             if type(base) is ast.Name and base.id in ("self", "cls") and self.cls:
@@ -515,7 +527,7 @@ def _gives_numbers(value: Value) -> bool:
 
 
 _Handler = Callable[..., Value]
-_HANDLERS: dict[type[ast.AST], _Handler] = {
+_HANDLERS: dict[type, _Handler] = {
     **dict.fromkeys(ast.expr.__subclasses__(), Expressions.children),
     ast.Name: Expressions.name,
     ast.Attribute: Expressions.attribute,

@@ -103,6 +103,8 @@ _EXPORTING = {"is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting",
 _BROKEN = {"isnan", "isinf"}
 _HEALTHY = {"isfinite"}
 _SOUND = {"isfinite", "all"}
+_TELLING_CALLS = _SOUND | {"get"}
+_PLAIN = (ast.Name, ast.Subscript, ast.Tuple, ast.List, ast.Dict, ast.ListComp, ast.JoinedStr, ast.Lambda)
 
 
 def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = _NO_TESTS) -> str | None:
@@ -219,6 +221,15 @@ def _negated_call(test: ast.Call, body: list[ast.stmt] | None, known: Tests) -> 
     if name == "all" and isinstance(test.func, ast.Attribute):
         return classify_negated(test.func.value, body, known)
     return PERIODIC if name == "should_skip" or _SKIPS.search(name) else None
+
+
+def is_plain(value: ast.expr) -> bool:
+    """Whether a name that is given this value tells nothing when it is tested: told by what sort of thing it is."""
+    if isinstance(value, ast.Call):
+        return written_name(value.func) not in _TELLING_CALLS
+    if isinstance(value, ast.Attribute):
+        return value.attr != "training"
+    return isinstance(value, _PLAIN)
 
 
 def is_mode(value: ast.expr) -> bool:

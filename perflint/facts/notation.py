@@ -11,7 +11,7 @@ from perflint.facts.summary import Value
 
 #: How deep values nest before they end in None.
 DEPTH = 5
-_NO_GRAD = ("no_grad", "inference_mode")
+_GRAD_SWITCHES = frozenset({"no_grad", "inference_mode", "enable_grad", "set_grad_enabled"})
 
 
 def value_of(node: ast.expr | None, depth: int = DEPTH) -> Value:
@@ -174,10 +174,10 @@ def switches_grad(node: ast.expr) -> bool | None:
     (`torch.enable_grad()`), None leaves them."""
     call = node if isinstance(node, ast.Call) else None
     name = last_name(call.func if call is not None else node)
+    if name not in _GRAD_SWITCHES:
+        return None
     if name == "enable_grad":
         return True
-    if name not in _NO_GRAD and name != "set_grad_enabled":
-        return None
     given = None
     if call is not None and (call.args or call.keywords):
         given = call.args[0] if call.args else call.keywords[0].value

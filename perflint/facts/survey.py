@@ -25,6 +25,7 @@ from perflint.facts.summary import (
     Summary,
     Value,
 )
+from perflint.source.walk import children
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 #: A value that says nothing of what it is.
@@ -94,17 +95,16 @@ class _Surveyor(Expressions):
         """Walk statements in a context of the current function, and come back to the one before."""
         before = self.context
         self.context = context
-        statement = self.statement
-        for index, node in enumerate(body):
-            after = statement(node)
-            if after is None and type(node) is ast.If:
-                after = guards.works_off(node, body, index + 1)
-            if after is not None and index + 1 < len(body):
-                self.context = self.scope.push(self.context, "guard", after, body[index + 1], body[-1])
-            elif type(node) is ast.Expr and type(node.value) is ast.Call and index + 1 < len(body):
-                if switches_grad(node.value) is False:
-                    self.gradless(body, index + 1)
-                    break
+        for following, node in enumerate(body, 1):
+            kind = type(node)
+            after = _STATEMENTS[kind](self, node)
+            if kind is ast.If:
+                after = after or guards.works_off(node, body, following)  # type: ignore[arg-type]
+            elif kind is ast.Expr and following < len(body) and switches_grad(node.value) is False:  # type: ignore[attr-defined]
+                self.gradless(body, following)
+                break
+            if after is not None and following < len(body):
+                self.context = self.scope.push(self.context, "guard", after, body[following], body[-1])
         self.context = before
 
     def gradless(self, body: list[ast.stmt], start: int) -> None:
@@ -120,10 +120,10 @@ class _Surveyor(Expressions):
         self.block(body[end:], self.context)
 
     def statement(self, node: ast.stmt) -> str | None:
-        handler = _STATEMENTS.get(type(node))
-        if handler is not None:
-            return handler(self, node)
-        for child in ast.iter_child_nodes(node):
+        return _STATEMENTS[type(node)](self, node)
+
+    def other(self, node: ast.stmt) -> str | None:
+        for child in children(node):
             if isinstance(child, ast.expr):
                 self.target(child)
         return None
@@ -331,13 +331,17 @@ class _Surveyor(Expressions):
     # What names come to hold.
 
     def assign(self, node: ast.Assign) -> str | None:
-        value = self.value(node.value)
+        held = node.value
+        value = self.value(held)
         for target in node.targets:
+            if type(target) is ast.Name:
+                self.identifiers.add(target.id)
+                self.bind_name(target.id, value)
+                self.keep_test(target.id, held)
+                continue
             self.target(target)
             self.bind(target, value)
-            if type(target) is ast.Name:
-                self.keep_test(target.id, node.value)
-            elif type(target) is ast.Subscript and type(target.value) is ast.Name and self.is_key_of(target):
+            if type(target) is ast.Subscript and type(target.value) is ast.Name and self.is_key_of(target):
                 self.scope.bind(target.value.id, _ANYTHING)
         return None
 
@@ -362,6 +366,8 @@ class _Surveyor(Expressions):
         only an error sets (`skip = True` under `if not finite`), or takes away (`states = None` in a handler).
         """
         tests = self.scope.tests
+        if not tests and guards.is_plain(value):
+            return
         if tests:
             for known in [known for known in tests if known.startswith(f"{name} == ")]:
                 del tests[known]
@@ -465,7 +471,8 @@ def _is_assigned(read: ReadFacts, assigned: dict[str, tuple[tuple[Value, str], .
 
 
 _Handler = Callable[..., "str | None"]
-_STATEMENTS: dict[type[ast.stmt], _Handler] = {
+_STATEMENTS: dict[type, _Handler] = {
+    **dict.fromkeys(ast.stmt.__subclasses__(), _Surveyor.other),
     ast.FunctionDef: _Surveyor.function,
     ast.AsyncFunctionDef: _Surveyor.function,
     ast.ClassDef: _Surveyor.class_,
