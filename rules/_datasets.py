@@ -21,6 +21,7 @@ from perflint.api import (
     guards,
     has_unpacking,
     loaders,
+    walk,
 )
 
 from ._loaders import option
@@ -144,6 +145,8 @@ def _project_work(ref: Ref, left_out: frozenset[str], ctx: Context) -> Work:
         if any(base in loaders.IN_MEMORY_DATASETS for base in bases):
             return "memory"
         return "iterable" if _method(ref, "__iter__", ctx) is not None else "unknown"
+    if _goes_on(scope, ctx):
+        return "iterable"
     if any(_IN_MEMORY.search(base.rpartition(".")[2]) for base in _bases(ref, ctx)[1:]):
         return "memory"  # what is left for each sample is small beside handing it over
     absent = {f"self.{name}" for name in left_out}
@@ -157,6 +160,35 @@ def _project_work(ref: Ref, left_out: frozenset[str], ctx: Context) -> Work:
         return "work"
     facts = ctx.program.function(scope)
     return "memory" if len(facts.calls) <= _FEW_CALLS and not facts.loops else "unknown"
+
+
+def _goes_on(scope: Scope, ctx: Context) -> bool:
+    """Whether a `__getitem__` of this file computes an attribute anew from what it was: `self.part += 1` at the end of
+    a part. Then samples have to be asked for in their order, and a worker is asked for some of them only.
+    """
+    if scope.path != ctx.path:
+        return False
+    name = scope.function.rpartition(".")[2]
+    line = ctx.program.function(scope).line
+    node = next((part for part in walk(ctx.tree.module) if _is_function_at(part, name, line)), None)
+    return node is not None and any(_steps_on(part, ctx) for part in walk(node))
+
+
+def _is_function_at(node: ast.AST, name: str, line: int) -> bool:
+    return isinstance(node, ast.FunctionDef) and node.name == name and node.lineno == line
+
+
+def _steps_on(node: ast.AST, ctx: Context) -> bool:
+    if isinstance(node, ast.AugAssign):
+        return _is_own(node.target)
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.BinOp) or not _is_own(node.targets[0]):
+        return False
+    stepped = ctx.text(node.targets[0])
+    return any(isinstance(part, ast.Attribute) and ctx.text(part) == stepped for part in walk(node.value))
+
+
+def _is_own(target: ast.expr) -> bool:
+    return isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self"
 
 
 def _works(scope: Scope, ctx: Context, depth: int, costs: Callable[[CallFacts, Scope, Context], bool]) -> bool:

@@ -6,7 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Context, Heat, callee_name, is_constant, last_name, walk
+from perflint.api import Context, Heat, callee_name, is_constant, last_name, tensors, walk
+
+from ._forwards import is_forward
 
 #: Functions that nobody calls on every step, whatever leads to them: checkpoints, exports, set-up, making models.
 _RARELY = re.compile(
@@ -88,11 +90,12 @@ def _on_the_way(node: ast.AST, ctx: Context) -> Iterator[str]:
 
 
 def is_tried_out(node: ast.AST, ctx: Context) -> bool:
-    """Whether `node` only runs to try something out: in a loop of a handful of steps that is written so, in the
-    stand-in of an operation that an exporter traces, or in an operation that nothing applies.
+    """Whether `node` only runs to try something out: in a loop of a handful of steps that is written so, or that
+    measures one made-up input, in the stand-in of an operation that an exporter traces, or in an operation that nothing
+    applies.
     """
     loops = [loop for loop in ctx.loops(node) if ctx.is_root_loop(loop)]
-    if loops and all(_turns_few_times(loop, ctx) for loop in loops):
+    if loops and all(_turns_few_times(loop, ctx) or _measures(loop, ctx) for loop in loops):
         return True
     function = ctx.tree.function_of(node)
     owner = ctx.tree.parent(function) if function is not None else None
@@ -118,6 +121,35 @@ def _turns_few_times(loop: ast.AST, ctx: Context) -> bool:
         origins = ctx.inference.origins(turns)
         turns = origins[0] if len(origins) == 1 else turns
     return isinstance(turns, ast.Constant) and isinstance(turns.value, int) and turns.value <= _FEW
+
+
+def _measures(loop: ast.AST, ctx: Context) -> bool:
+    """Whether every turn of a loop runs a model on what was made up before it, in a function that reads the clock."""
+    if not isinstance(loop, ast.For) or not ctx.is_call_of(loop.iter, "range"):
+        return False
+    function = ctx.tree.function_of(loop)
+    if function is None or not any(isinstance(part, ast.Call) and _reads_clock(part) for part in ctx.walk(function)):
+        return False
+    runs = [part for part in ctx.walk(loop) if isinstance(part, ast.Call) and is_forward(part, ctx)]
+    return bool(runs) and all(_is_made_up(item, loop, ctx) for run in runs for item in run.args)
+
+
+def _reads_clock(call: ast.Call) -> bool:
+    name = callee_name(call)
+    return name in ("perf_counter", "monotonic") or (name == "time" and isinstance(call.func, ast.Attribute))
+
+
+def _is_made_up(value: ast.expr, loop: ast.For, ctx: Context) -> bool:
+    """`torch.randn(4, 16).to(device)`, made before a loop."""
+    for origin in ctx.inference.origins(value):
+        made = origin
+        while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in ("to", "cuda"):
+            made = made.func.value
+        if not isinstance(made, ast.Call) or made.lineno >= loop.lineno:
+            return False
+        if ctx.target(made.func) not in tensors.CONSTRUCTORS:
+            return False
+    return True
 
 
 def _breaks_early(statement: ast.stmt, loop: ast.For) -> bool:

@@ -48,6 +48,7 @@ _OUTPUT = re.compile(r"plot|visuali[sz]|(?<![a-z])draw|save|export|write|render"
 _FOR_PEOPLE = re.compile(r"plot|visuali[sz]|(?<![a-z])draw|render|colou?r_?map|_cpu_?$", re.IGNORECASE)
 #: What is run once, before training, to choose how to train.
 _TRIES_OUT = re.compile(r"lr_?finder|find_(?:best_|optimal_)?lr|lr_range_test", re.IGNORECASE)
+_FIRST_RATE, _LAST_RATE = frozenset({"start_lr", "lr_start"}), frozenset({"end_lr", "lr_end"})
 #: Classes and folders of what writes files, and of what makes a model ready to leave the program.
 _WRITES = re.compile(r"(?:Saver|Writer|Exporter|Dumper)$")
 _LEAVES = re.compile(r"(?:^|/)_?(?:export|onnx|deploy|deployment)(?:er|ing)?(?:/|_|\.py$)", re.IGNORECASE)
@@ -145,12 +146,19 @@ def is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context, also: tuple[Ta
     names = [getattr(part, "id", "") or getattr(part, "attr", "") for part in walk(value)]
     if any(_is_of_dataset(part, ctx) for part in walk(value) if isinstance(part, ast.Name)):
         return False
+    if isinstance(value, ast.Call) and any(_is_host_tensor(item, ctx) for item in value.args):
+        return False
     if not uses_accelerator(ctx) or any(_HOST_NAME.search(name) for name in names):
         return False
     if any("loss" in name.lower() for name in names):
         return True  # arrays beside it are the labels' and the metrics'
     around = ctx.tree.function_of(value)
     return around is None or not any(isinstance(part, ast.Name) and part.id in ARRAYS for part in walk(around))
+
+
+def _is_host_tensor(value: ast.expr, ctx: Context) -> bool:
+    kind = ctx.kind(value)
+    return kind.is_tensor and kind.place is Place.HOST
 
 
 def _is_of_dataset(name: ast.Name, ctx: Context) -> bool:
@@ -395,6 +403,8 @@ def works_on_host(node: ast.AST, ctx: Context) -> bool:
     function = ctx.tree.function_of(node)
     if function is not None and (_FOR_PEOPLE.search(function.name) or _TRIES_OUT.search(function.name)):
         return True
+    if function is not None and _sweeps_rate(function):
+        return True
     if _is_kernel_source(node, ctx) or _is_kept_in_file(node, ctx):
         return True
     around = ctx.tree.class_of(node)
@@ -402,6 +412,19 @@ def works_on_host(node: ast.AST, ctx: Context) -> bool:
     if _TRIES_OUT.search(around.name if around is not None else file) or is_only_inference(node, ctx):
         return True
     return ctx.role(node) == "data" and not in_forward(node, ctx)
+
+
+def _sweeps_rate(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function is given both ends of a range of learning rates, goes through it until it breaks off, and
+    gives back what it saw: it is run once, before training.
+    """
+    given = {item.arg for item in (*function.args.args, *function.args.kwonlyargs)}
+    if not (_FIRST_RATE & given and _LAST_RATE & given):
+        return False
+    parts = list(walk(function))
+    return any(isinstance(part, ast.Break) for part in parts) and any(
+        isinstance(part, ast.Return) and part.value is not None for part in parts
+    )
 
 
 def _is_kernel_source(node: ast.AST, ctx: Context) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name
 
-from ._rarely import is_between_phases
+from ._rarely import is_between_phases, is_tried_out
 from ._waits import is_exceptional, region_of
 
 _STATISTICS = frozenset(
@@ -35,8 +35,8 @@ class DeviceStatsEveryStep(Rule):
     number per step, as it keeps the peak.
 
     When to leave it
-    Under an every-N guard, once per epoch, in an out-of-memory handler, or where the number decides what is done
-    next (a test of free memory): perflint is silent there.
+    Under an every-N guard, once per epoch, in an out-of-memory handler, where the number decides what is done next (a
+    test of free memory), or where a loop of one made-up input measures what a model takes: perflint is silent there.
 
     Fix safety
     There is no automatic fix: how often the number is wanted is for the author to say.
@@ -56,6 +56,8 @@ class DeviceStatsEveryStep(Rule):
         hot = [part for part in asked if ctx.heat(part) >= Heat.STEP]
         if hot and node is not min(hot, key=lambda part: (part.lineno, part.col_offset)):
             return  # told of once
+        if is_tried_out(node, ctx):
+            return
         more = f" It is one of {len(hot)} such questions here." if len(hot) > 1 else ""
         yield self.finding(
             node,
