@@ -164,30 +164,43 @@ def _project_work(ref: Ref, left_out: frozenset[str], ctx: Context) -> Work:
 
 def _goes_on(scope: Scope, ctx: Context) -> bool:
     """Whether a `__getitem__` of this file computes an attribute anew from what it was: `self.part += 1` at the end of
-    a part. Then samples have to be asked for in their order, and a worker is asked for some of them only.
+    a part, which tells where to look. Then samples have to be asked for in their order, and a worker is asked for some
+    of them only.
     """
     if scope.path != ctx.path:
         return False
     name = scope.function.rpartition(".")[2]
     line = ctx.program.function(scope).line
     node = next((part for part in walk(ctx.tree.module) if _is_function_at(part, name, line)), None)
-    return node is not None and any(_steps_on(part, ctx) for part in walk(node))
+    if node is None:
+        return False
+    places = {
+        ctx.text(inner)
+        for part in walk(node)
+        if isinstance(part, ast.Subscript)
+        for inner in walk(part.slice)
+        if _is_own(inner)
+    }
+    return bool(places) and any(_steps_on(part, places, ctx) for part in walk(node))
 
 
 def _is_function_at(node: ast.AST, name: str, line: int) -> bool:
     return isinstance(node, ast.FunctionDef) and node.name == name and node.lineno == line
 
 
-def _steps_on(node: ast.AST, ctx: Context) -> bool:
+def _steps_on(node: ast.AST, places: set[str], ctx: Context) -> bool:
+    """Whether a statement computes one of the `places`, by which data are looked up, from what it was."""
     if isinstance(node, ast.AugAssign):
-        return _is_own(node.target)
-    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.BinOp) or not _is_own(node.targets[0]):
+        return ctx.text(node.target) in places
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.BinOp):
         return False
     stepped = ctx.text(node.targets[0])
-    return any(isinstance(part, ast.Attribute) and ctx.text(part) == stepped for part in walk(node.value))
+    return stepped in places and any(
+        isinstance(part, ast.expr) and ctx.text(part) == stepped for part in walk(node.value)
+    )
 
 
-def _is_own(target: ast.expr) -> bool:
+def _is_own(target: ast.AST) -> bool:
     return isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self"
 
 

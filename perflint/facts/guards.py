@@ -90,6 +90,7 @@ _NEW_BEST = re.compile(r"^(?:is_|new_|found_)?(?:new_)?best(?:_\w+)?$")
 _SKIPS = re.compile(r"(?:^|_)skip_(?:log|save|eval)")
 _DIVIDES = frozenset({"divisible_by", "is_divisible", "is_divisible_by"})
 _INTERVAL = re.compile(r"every|interval|_per_|freq|period", re.IGNORECASE)
+_ACCUMULATES = re.compile(r"accum|(?:^|_)acc(?:_|$)", re.IGNORECASE)
 _SINCE = re.compile(r"(?:^|_)since(?:_|$)")
 _COMPLAINTS = frozenset({"warn", "warning", "warn_once", "warning_once"})
 _CACHE = re.compile(r"(?:^|_)(?:cache|cached|memo)(?:_|s?$)", re.IGNORECASE)
@@ -445,7 +446,8 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
 
 def _is_interval(count: ast.expr, limit: ast.expr) -> bool:
     """Whether a count is held against an interval, by the name of either: `calls_since_draw`, `redraw_interval`."""
-    return bool(_INTERVAL.search(written_name(limit)) or _SINCE.search(written_name(count)))
+    name = written_name(limit)
+    return bool(_SINCE.search(written_name(count)) or (_INTERVAL.search(name) and "_per_" not in name))
 
 
 def _asked_for(node: ast.expr) -> str:
@@ -463,7 +465,7 @@ def _above(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str 
         if _INTERVAL.search(name) or _mentions(left, {"time", "perf_counter", "monotonic", "now"}):
             return PERIODIC
     if body is not None and sets_back(body, left) and _is_interval(left, right):
-        return ACCUMULATION if _mentions_text(right, "accum") else PERIODIC  # `if since >= every: ...; since = 0`
+        return ACCUMULATION if _ACCUMULATES.search(name) else PERIODIC  # `if since >= every: ...; since = 0`
     if (body is not None and raises(body, right)) or _CACHED.search(name):
         return PERIODIC  # `if length > self.longest: self.longest = length`: ever more rarely
     if _is_counter(left) and _ALL_TURNS.match(name):
