@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from perflint.api import FUNCTION, Confidence, Context, Scope, Tag, is_text, walk
+from perflint.api import FUNCTION, Confidence, Context, Scope, Tag, walk
 
+from ._host_values import asks_the_host
 from ._waits import ARRAYS, certainty_on_device, in_forward, is_exceptional, uses_accelerator
 
 #: Comparisons that ask no tensor for its value.
@@ -120,7 +121,7 @@ def _sides(leaf: ast.expr) -> Iterator[ast.expr]:
 
 def certainty_asked(leaf: ast.expr, ctx: Context) -> Confidence | None:
     """How sure it is that a device tensor is asked; None where that is not known."""
-    if isinstance(leaf, (ast.Constant, ast.JoinedStr)) or _asks_the_host(leaf) or _is_handed_in(leaf, ctx):
+    if isinstance(leaf, (ast.Constant, ast.JoinedStr)) or asks_the_host(leaf, ctx):
         return None
     through = next((found for side in _sides(leaf) if (found := read_by_helper(side, ctx)) is not None), None)
     if through is not None:
@@ -202,53 +203,6 @@ def _is_row_of_tensor(leaf: ast.Name, ctx: Context) -> bool:
             if isinstance(name, ast.Name) and name.id == leaf.id:
                 return ctx.kind(values).is_tensor
     return False
-
-
-#: Functions that give a bool or number of the host for whatever they are given.
-_HOST_FUNCTIONS = frozenset("isinstance issubclass hasattr callable len id type".split())
-
-
-def _asks_the_host(leaf: ast.expr) -> bool:
-    """Whether the shape of a test alone says that no tensor is asked: most tests are such, and this costs nothing."""
-    if isinstance(leaf, ast.Call):
-        return isinstance(leaf.func, ast.Name) and leaf.func.id in _HOST_FUNCTIONS
-    if isinstance(leaf, ast.Compare):
-        compared = (leaf.left, *leaf.comparators)
-        return any(is_text(item) for item in leaf.comparators) or all(_is_size(item) for item in compared)
-    return False
-
-
-def _is_handed_in(leaf: ast.expr, ctx: Context) -> bool:
-    """A parameter, or an attribute that is set to literals and parameters alone: of neither it is ever sure enough
-    that it is a tensor of one number, and most of what is tested is such.
-    """
-    if isinstance(leaf, ast.Name):
-        definitions = ctx.inference.flow.definitions(leaf)
-        return bool(definitions) and all(isinstance(item.node, ast.arg) for item in definitions)
-    if not (isinstance(leaf, ast.Attribute) and isinstance(leaf.value, ast.Name) and leaf.value.id == "self"):
-        return False
-    around = ctx.tree.class_of(leaf)
-    facts = ctx.summary.classes.get(ctx.tree.qualname(around)) if around is not None else None
-    values = facts.attributes.get(leaf.attr, ()) if facts is not None else ()
-    return bool(values) and all(_is_plain(value) for value, _ in values)
-
-
-def _is_plain(value: object) -> bool:
-    """A name or a literal, in the notation of summaries."""
-    return (isinstance(value, str) and "." not in value) or (isinstance(value, tuple) and value[0] == "const")
-
-
-def _is_size(node: ast.expr) -> bool:
-    """A literal, `len(x)`, `x.ndim`, `x.shape[0]`, and sums of such."""
-    if isinstance(node, ast.BinOp):
-        return _is_size(node.left) and _is_size(node.right)
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Name) and node.func.id == "len"
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape" and _is_size(node.value)
-    if isinstance(node, ast.Attribute):
-        return node.attr in ("ndim", "shape") and not (isinstance(node.value, ast.Name) and node.value.id == "self")
-    return isinstance(node, ast.Constant)
 
 
 def _reduces_unknown(leaf: ast.expr, ctx: Context) -> bool:

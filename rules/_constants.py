@@ -118,7 +118,7 @@ def _is_fixed_parameter(node: ast.arg, ctx: Context) -> bool:
     function = ctx.tree.parent(ctx.tree.parent(node) or node)
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
-    default = _default_of(node, function.args)
+    default = default_of(node, function.args)
     fixed = default is not None and is_fixed(default, ctx)
     return _is_passed_fixed(ctx.own_scope(function), node.arg, ctx, default_fixed=fixed, depth=3)
 
@@ -143,7 +143,7 @@ def _is_passed_fixed(scope: Scope, name: str, ctx: Context, *, default_fixed: bo
     return bool(edges)
 
 
-def _default_of(node: ast.arg, arguments: ast.arguments) -> ast.expr | None:
+def default_of(node: ast.arg, arguments: ast.arguments) -> ast.expr | None:
     positional = [*arguments.posonlyargs, *arguments.args]
     pairs = [
         *zip(reversed(positional), reversed(arguments.defaults)),

@@ -299,6 +299,11 @@ class Classes:
         name = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
         return name in ("Parameter", "Buffer", "UninitializedParameter")
 
+    def stores(self, node: ast.ClassDef, name: str) -> tuple[Definition, ...]:
+        """The stores to `self.name` in a class of this file."""
+        self._link(node)
+        return tuple(self._stores_of(node).get(name, ()))
+
     def attribute_definitions(self, base: Kind, name: str) -> tuple[Definition, ...]:
         """The stores to `self.name` in the class of `base`, when it is of this file."""
         node = self.class_node(base.qualified) if base.path == self.inference.path else None

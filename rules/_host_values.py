@@ -1,0 +1,130 @@
+"""Tests of which the text alone tells that they ask the host: most are such, and this costs a hundredth of asking for
+kinds.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.api import Context, Definition, is_text, last_name
+
+from ._constants import default_of
+
+#: Functions that give a bool or number of the host for whatever they are given.
+_HOST_FUNCTIONS = frozenset("isinstance issubclass hasattr callable len id type".split())
+#: Methods of tensors that tell what the host knows of them.
+_SIZE_METHODS = frozenset("size dim numel ndimension nelement element_size".split())
+_PLAIN_ANNOTATIONS = frozenset({"int", "float", "bool", "str"})
+#: How many names a size is followed through.
+_LINKS = 2
+
+
+def asks_the_host(leaf: ast.expr, ctx: Context) -> bool:
+    """Whether no tensor is asked by a test, or none of which it can ever be sure enough that it is one."""
+    if isinstance(leaf, ast.Call):
+        return _is_answered_by_host(leaf, ctx)
+    if isinstance(leaf, ast.Compare):
+        return any(is_text(item) for item in leaf.comparators) or (
+            all(_is_of_host(item, ctx) for item in (leaf.left, *leaf.comparators))
+        )
+    return _is_handed_in(leaf, ctx)
+
+
+def _is_answered_by_host(call: ast.Call, ctx: Context) -> bool:
+    """`len(x)`, `torch.jit.is_scripting()`."""
+    func = call.func
+    if isinstance(func, ast.Name):
+        return func.id in _HOST_FUNCTIONS
+    if not (isinstance(func, ast.Attribute) and func.attr.startswith("is_")) or func.attr == "is_nonzero":
+        return False
+    root: ast.expr = func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    return isinstance(root, ast.Name) and ctx.summary.imports.get(root.id, "").partition(".")[0] == "torch"
+
+
+def _is_handed_in(leaf: ast.expr, ctx: Context) -> bool:
+    """A parameter, or an attribute that is set to literals and parameters alone: of neither it is ever sure enough
+    that it is a tensor of one number, and most of what is tested is such.
+    """
+    if isinstance(leaf, ast.Name):
+        definitions = ctx.inference.flow.definitions(leaf)
+        return bool(definitions) and all(isinstance(item.node, ast.arg) for item in definitions)
+    if not (isinstance(leaf, ast.Attribute) and isinstance(leaf.value, ast.Name) and leaf.value.id == "self"):
+        return False
+    around = ctx.tree.class_of(leaf)
+    facts = ctx.summary.classes.get(ctx.tree.qualname(around)) if around is not None else None
+    values = facts.attributes.get(leaf.attr, ()) if facts is not None else ()
+    return bool(values) and all(_is_plain(value) for value, _ in values)
+
+
+def _is_plain(value: object) -> bool:
+    """A name or a literal, in the notation of summaries."""
+    return (isinstance(value, str) and "." not in value) or (isinstance(value, tuple) and value[0] == "const")
+
+
+def _is_of_host(node: ast.expr, ctx: Context, links: int = _LINKS) -> bool:
+    """A literal, a size, a setting of numbers and flags, and sums of such."""
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.BinOp):
+        return _is_of_host(node.left, ctx, links) and _is_of_host(node.right, ctx, links)
+    if isinstance(node, ast.UnaryOp):
+        return _is_of_host(node.operand, ctx, links)
+    if isinstance(node, ast.Name):
+        return links > 0 and _is_named_size(node, ctx, links)
+    return _is_size(node) or _is_setting(node, ctx)
+
+
+def _is_size(node: ast.expr) -> bool:
+    """`len(x)`, `x.ndim`, `x.shape[0]`, `x.size(0)`."""
+    if isinstance(node, ast.Call):
+        func = node.func
+        return func.id == "len" if isinstance(func, ast.Name) else last_name(func) in _SIZE_METHODS
+    if isinstance(node, ast.Subscript):
+        inner = node.value
+        return _is_size(inner) if isinstance(inner, ast.Call) else last_name(inner) == "shape" and _is_size(inner)
+    if isinstance(node, ast.Attribute):
+        return node.attr in ("ndim", "shape") and not (isinstance(node.value, ast.Name) and node.value.id == "self")
+    return False
+
+
+def _is_named_size(name: ast.Name, ctx: Context, links: int) -> bool:
+    """Whether a name only ever holds sizes: `batch, length, _ = x.shape`."""
+    definitions = ctx.inference.flow.definitions(name)
+    return bool(definitions) and all(
+        item.value is not None and isinstance(item.node, ast.Assign) and _is_of_host(item.value, ctx, links - 1)
+        for item in definitions
+    )
+
+
+def _is_setting(node: ast.expr, ctx: Context) -> bool:
+    """Whether `self.x` is only set to literals, and to parameters that are declared to be numbers, flags or texts."""
+    if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"):
+        return False
+    around = ctx.tree.class_of(node)
+    stores = ctx.inference.classes.stores(around, node.attr) if around is not None else ()
+    return bool(stores) and all(isinstance(item.node, ast.Assign) and _is_declared(item, ctx) for item in stores)
+
+
+def _is_declared(store: Definition, ctx: Context) -> bool:
+    value = store.value
+    if isinstance(value, ast.Constant):
+        return True
+    if store.path or not isinstance(value, ast.Name):
+        return False
+    definitions = ctx.inference.flow.definitions(value)
+    return bool(definitions) and all(
+        isinstance(item.node, ast.arg) and _is_plain_parameter(item.node, ctx) for item in definitions
+    )
+
+
+def _is_plain_parameter(parameter: ast.arg, ctx: Context) -> bool:
+    """Whether a parameter is annotated as a number, flag or text, or has one by default."""
+    if isinstance(parameter.annotation, ast.Name) and parameter.annotation.id in _PLAIN_ANNOTATIONS:
+        return True
+    arguments = ctx.tree.parent(parameter)
+    if not isinstance(arguments, ast.arguments):
+        return False
+    default = default_of(parameter, arguments)
+    return isinstance(default, ast.Constant) and default.value is not None
