@@ -73,6 +73,8 @@ def instance_of(ref: Ref) -> Ref:
 
 def few(refs: Iterator[Ref] | Refs) -> Refs:
     """At most a handful of distinct refs: a value that may be anything is nothing to build on."""
+    if type(refs) is tuple and len(refs) < 2:
+        return refs
     found: dict[Ref, None] = {}
     for ref in refs:
         found[ref] = None

@@ -105,18 +105,24 @@ class Resolver:
         if memo is None:
             memo = self._memo[scope] = {}
         else:
-            known = memo.get(value)
-            if known is not None:
+            known = memo.get(value, ())
+            if known:
                 return known
             if value in memo:
-                self.cut()
+                if known is None:
+                    self.cut()
                 return ()
         if self._depth > _DEEPEST:
             return ()
         memo[value] = None
         cuts = self.cuts
         self._depth += 1
-        found = self._path(value, scope) if type(value) is str else few(self._evaluate(value, scope))
+        if type(value) is not str:
+            found = few(self._evaluate(value, scope))
+        elif "." in value:
+            found = self._path(value, scope)
+        else:
+            found = self._look_up(value, scope)
         self._depth -= 1
         self.keep(memo, value, found, cuts)
         return found
@@ -143,32 +149,33 @@ class Resolver:
                     del other[name]
             self._provisional.clear()
 
-    def _evaluate(self, value: Value, scope: Scope) -> Iterator[Ref]:
+    def _evaluate(self, value: Value, scope: Scope) -> Refs:
         form = value[0]
         if form == "call":
-            yield from self._call(value, scope)
-        elif form == "attr":
-            yield from self._attribute_of(value, scope)
-        elif form == "item":
-            yield from self.elements(value[1], scope, value[2]) or self._generic(value[1], scope)
-        elif form == "either":
-            for part in value[1]:
-                yield from self.refs(part, scope)
-        elif form == "lambda" and value[1] in self.summaries[scope.path].functions:
-            yield Ref(FUNCTION, scope.path, value[1])
+            return self._call(value, scope)
+        if form == "attr":
+            return self._attribute_of(value, scope)
+        if form == "item":
+            return self.elements(value[1], scope, value[2]) or self._generic(value[1], scope)
+        if form == "either":
+            return self.any_of(value[1], scope)
+        if form == "lambda" and value[1] in self.summaries[scope.path].functions:
+            return (Ref(FUNCTION, scope.path, value[1]),)
+        return ()
 
-    def _generic(self, base: Value, scope: Scope) -> Iterator[Ref]:
+    def _generic(self, base: Value, scope: Scope) -> Refs:
         """`DataLoader[Sample]` is the class, for all that running it is concerned."""
-        for ref in self.refs(base, scope):
-            if ref.kind == CLASS or (ref.kind == EXTERNAL and ref.name.rpartition(".")[2][:1].isupper()):
-                yield ref
+        return tuple(
+            ref
+            for ref in self.refs(base, scope)
+            if ref.kind == CLASS or (ref.kind == EXTERNAL and ref.name.rpartition(".")[2][:1].isupper())
+        )
 
     def _path(self, dotted: str, scope: Scope) -> Refs:
+        """What a name with attributes may be."""
         first, *rest = dotted.split(".")
-        if not rest:
-            return self.name(first, scope)
         binds = self.nesting.function(scope).binds
-        for size in range(len(rest), 0, -1):
+        for size in range(len(rest), 0, -1) if binds else ():
             # `args.loader = DataLoader(...)` binds a dotted name of its own.
             values = binds.get(".".join([first, *rest[:size]]))
             if values:
@@ -177,79 +184,72 @@ class Resolver:
 
     def _attributes(self, refs: Refs, names: list[str]) -> Refs:
         for name in names:
-            if len(refs) == 1:
-                refs = self.attribute(refs[0], name)
-            else:
-                refs = few(found for ref in refs for found in self.attribute(ref, name))
+            refs = self._attribute_of_any(refs, name)
         return refs
 
-    def _attribute_of(self, value: Value, scope: Scope) -> Iterator[Ref]:
+    def _attribute_of_any(self, refs: Refs, name: str) -> Refs:
+        if len(refs) == 1:
+            return self.attribute(refs[0], name)
+        return few(found for ref in refs for found in self.attribute(ref, name))
+
+    def _attribute_of(self, value: Value, scope: Scope) -> Refs:
         base, name = value[1], value[2]
         if isinstance(base, tuple) and base[0] == "call" and base[1] == "super":
             for cls in self.mro(self.nesting.enclosing_class(scope))[1:]:
                 found = self._own_attribute(cls, name)
                 if found:
-                    yield from found
-                    return
-            return
-        for ref in self.refs(base, scope):
-            yield from self.attribute(ref, name)
+                    return found
+            return ()
+        return self._attribute_of_any(self.refs(base, scope), name)
 
-    def _call(self, value: Value, scope: Scope) -> Iterator[Ref]:
+    def _call(self, value: Value, scope: Scope) -> Refs:
         func, args = value[1], value[2]
         last = func.rpartition(".")[2] if isinstance(func, str) else func[2] if func[0] == "attr" else ""
         if last in _PREPARE and args:
-            yield from self.refs(args[0], scope)
-            return
+            return self.refs(args[0], scope)
         callees = self.refs(func, scope)
-        if not callees and last in _IDENTITY_METHODS:
+        if len(callees) == 1:
+            return self._result(callees[0], value, scope)
+        if callees:
+            return few(found for callee in callees for found in self._result(callee, value, scope))
+        if last in _IDENTITY_METHODS:
             base = func.rpartition(".")[0] if isinstance(func, str) else func[1]
-            yield from self.refs(base or None, scope)
-            return
-        for callee in callees:
-            yield from self._result(callee, value, scope)
-        if (
-            not callees
-            and func == "getattr"
-            and len(args) > 1
-            and args[1]
-            and args[1][0] == "const"
-            and args[1][1] == "str"
-        ):
-            yield from self.refs(("attr", args[0], args[1][2]), scope)
+            return self.refs(base or None, scope)
+        if func == "getattr" and len(args) > 1 and args[1] and args[1][0] == "const" and args[1][1] == "str":
+            return self.refs(("attr", args[0], args[1][2]), scope)
+        return ()
 
-    def _result(self, callee: Ref, value: Value, scope: Scope) -> Iterator[Ref]:
-        args = value[2]
+    def _result(self, callee: Ref, value: Value, scope: Scope) -> Refs:
         if callee.kind == CLASS:
-            yield Ref(INSTANCE, callee.path, callee.name)
-        elif callee.kind == FUNCTION:
-            yield from self.returned(callee, value, scope)
-        elif callee.kind == INSTANCE:
-            for method in ("forward", "__call__"):
-                found = self.method(callee, method)
-                if found:
-                    yield from self.returned(found, value, scope)
-                    return
-        elif callee.kind == EXTERNAL:
-            index = IDENTITY.get(canonical(callee.name))
-            if index is not None and len(args) > index:
-                yield from self.refs(args[index], scope)
-                if callee.name.startswith("functools"):
-                    return
-            elif callee.name == "builtins.getattr" and len(args) > 1 and args[1] and args[1][0] == "const":
-                yield from self.refs(("attr", args[0], args[1][2]), scope)
-            elif callee.name in _IMPORTERS:
-                # What is imported by a computed name is unknown, not the import machinery's.
-                if args and isinstance(args[0], tuple) and args[0][0] == "const" and isinstance(args[0][2], str):
-                    yield from self.imported(args[0][2], scope.path)
-            elif callee.name == "builtins.next" and args:
-                yield from self.elements(args[0], scope, None)
-            else:
-                yield Ref(EXTERNAL_INSTANCE, "", callee.name)
-        elif callee.kind == EXTERNAL_INSTANCE:
+            return (Ref(INSTANCE, callee.path, callee.name),)
+        if callee.kind == FUNCTION:
+            return self.returned(callee, value, scope)
+        if callee.kind == INSTANCE:
+            found = self.method(callee, "forward") or self.method(callee, "__call__")
+            return self.returned(found, value, scope) if found else ()
+        if callee.kind == EXTERNAL:
+            return self._library_result(callee, value, scope)
+        if callee.kind == EXTERNAL_INSTANCE:
             owner, _, last = callee.name.rpartition(".")
             if last in _IDENTITY_METHODS:
-                yield Ref(EXTERNAL_INSTANCE, "", owner)
+                return (Ref(EXTERNAL_INSTANCE, "", owner),)
+        return ()
+
+    def _library_result(self, callee: Ref, value: Value, scope: Scope) -> Refs:
+        args = value[2]
+        index = IDENTITY.get(canonical(callee.name))
+        if index is not None and len(args) > index:
+            return self.refs(args[index], scope)
+        if callee.name == "builtins.getattr" and len(args) > 1 and args[1] and args[1][0] == "const":
+            return self.refs(("attr", args[0], args[1][2]), scope)
+        if callee.name in _IMPORTERS:
+            # What is imported by a computed name is unknown, not the import machinery's.
+            if args and isinstance(args[0], tuple) and args[0][0] == "const" and isinstance(args[0][2], str):
+                return self.imported(args[0][2], scope.path)
+            return ()
+        if callee.name == "builtins.next" and args:
+            return self.elements(args[0], scope, None)
+        return (Ref(EXTERNAL_INSTANCE, "", callee.name),)
 
     def returned(self, function: Ref, call: Value = None, caller: Scope | None = None) -> Refs:
         """What calling a project function gives back: of what it was handed, what this `call` hands it."""
