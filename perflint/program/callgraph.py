@@ -68,6 +68,8 @@ class CallGraph:
         self._scopes: dict[Scope, Scope] = {}
         #: While the calls of one function are connected: what each callee that it names runs.
         self._known: dict[Value, list[Scope] | None] = {}
+        #: By file, the same of names that are no function's own.
+        self._global: dict[str, dict[str, list[Scope] | None]] = {}
         self._methods = _methods_by_name(resolver.summaries)
         #: Functions that give back one they define: `schedule(self.make_step())` runs what that gives.
         self._makers = {
@@ -92,6 +94,7 @@ class CallGraph:
                         waiting.append((scope, facts, index))  # noqa: PERF401
         self.resolver.param_refs = self.passed
         self.resolver.forget()
+        self._global.clear()
         last = None
         for scope, facts, index in waiting:
             if scope is not last:
@@ -100,8 +103,10 @@ class CallGraph:
             if not self._connect(scope, facts, index, guess=True):
                 self.unresolved[scope].append(facts.calls[index])
         self._known.clear()
+        self._global.clear()
         self._connect_properties()
         self._scopes.clear()
+        self.resolver.nesting.forget()
 
     def _connect_properties(self) -> None:
         """Reading a property runs it."""
@@ -175,7 +180,7 @@ class CallGraph:
         if func in self._known:
             found = self._known[func]
         else:
-            found = self._known[func] = None if self._is_foreign(func, scope, facts) else self.targets(call, scope)
+            found = self._known[func] = self._found(call, scope, facts)
         confidence = Confidence.HIGH
         external = found is None
         targets = found or []
@@ -195,6 +200,21 @@ class CallGraph:
             for callee in self._handed_on(call, scope, targets):
                 self._add(scope, callee, call.context, call.line, Confidence.MEDIUM, index, callback=True)
         return bool(targets or inherited or external)
+
+    def _found(self, call: CallFacts, scope: Scope, facts: FunctionFacts) -> list[Scope] | None:
+        """What `targets` says, worked out once for a name that means the same in all functions of a file."""
+        func = call.func
+        if not isinstance(func, str):
+            return self.targets(call, scope)
+        if self._is_foreign(func, scope, facts):
+            return None
+        nesting = self.resolver.nesting
+        if not nesting.is_global(func, scope):
+            return self.targets(call, scope)
+        known = self._global.setdefault(scope.path, {})
+        if func not in known:
+            known[func] = self.targets(call, nesting.module(scope.path))
+        return known[func]
 
     def _is_foreign(self, func: Value, scope: Scope, facts: FunctionFacts) -> bool:
         """Whether a callee is plainly a library's function: most are, and need no second thought."""

@@ -16,11 +16,11 @@ class Nesting:
         self._scopes: dict[Scope, tuple[tuple[Scope, FunctionFacts], ...]] = {}
         #: By the identity of parameters, which equal functions of a large project share.
         self._positions: dict[int, dict[str, int]] = {}
-        #: By file, the functions that define other functions or classes inside.
-        self.holders = {
-            path: {name.rpartition(".<locals>.")[0] for name in (*summary.functions, *summary.classes)}
-            for path, summary in summaries.items()
-        }
+        self._modules = {path: Scope(path, MODULE) for path in summaries}
+        #: The names that may mean something else in a function than in its module.
+        self._own: dict[Scope, frozenset[str]] = {}
+        #: By file, the functions that define other functions or classes inside, with the names of those.
+        self.holders = {path: _holders(summary) for path, summary in summaries.items()}
 
     def function(self, scope: Scope) -> FunctionFacts:
         """The facts of a scope's function; in a class body those of the module."""
@@ -45,9 +45,35 @@ class Nesting:
                 continue
             found.append((scope if current == scope.function else Scope(scope.path, current), facts))
             current = facts.owner
+        module = self._modules[scope.path]
         if scope.function == MODULE:
-            return ((scope, functions[MODULE]),)
-        return (*found, *self.scopes(Scope(scope.path, MODULE)))
+            return ((module, functions[MODULE]),)
+        return (*found, *self.scopes(module))
+
+    def module(self, path: str) -> Scope:
+        """The scope of a file's own body."""
+        return self._modules[path]
+
+    def is_global(self, dotted: str, scope: Scope) -> bool:
+        """Whether a name, with attributes or without, surely means in a function what it means in its module."""
+        own = self._own.get(scope)
+        if own is None:
+            own = self._own[scope] = self._names_in(scope)
+        return dotted.partition(".")[0] not in own
+
+    def forget(self) -> None:
+        """Drop what many are asked for at once, while a program is linked, and few later."""
+        self._own.clear()
+
+    def _names_in(self, scope: Scope) -> frozenset[str]:
+        *functions, (_, module_facts) = self.scopes(scope)
+        # `args.loader = DataLoader(...)` holds where it is written.
+        names = {name.partition(".")[0] for name in module_facts.binds if "." in name}
+        holders = self.holders[scope.path]
+        for where, facts in functions:
+            names.update(facts.annotations, self.positions(facts), holders.get(where.function, ()))
+            names.update([name.partition(".")[0] for name in facts.binds])
+        return frozenset(names)
 
     def enclosing_class(self, scope: Scope) -> Ref:
         """The class whose method a scope is or stands in; one without a name where there is none."""
@@ -64,3 +90,12 @@ class Nesting:
                 param.name.lstrip("="): index for index, param in enumerate(facts.params)
             }
         return known
+
+
+def _holders(summary: Summary) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for qualname in (*summary.functions, *summary.classes):
+        holder, inside, name = qualname.rpartition(".<locals>.")
+        if inside:
+            found.setdefault(holder, set()).add(name)
+    return found

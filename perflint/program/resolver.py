@@ -112,6 +112,8 @@ class Resolver:
                 if known is None:
                     self.cut()
                 return ()
+        if type(value) is str and scope.function != MODULE and self.nesting.is_global(value, scope):
+            return self.refs(value, self.nesting.module(scope.path))
         if self._depth > _DEEPEST:
             return ()
         memo[value] = None
@@ -305,17 +307,19 @@ class Resolver:
         return found
 
     def _look_up(self, name: str, scope: Scope) -> Refs:
-        summary = self.summaries[scope.path]
         nesting = self.nesting
+        if scope.function == MODULE:
+            return self._global(name, scope, nesting.function(scope))
+        module = nesting.module(scope.path)
+        if nesting.is_global(name, scope):
+            return self.name(name, module)
         holders = nesting.holders[scope.path]
         for where, facts in nesting.scopes(scope):
             function = where.function
             if function == MODULE:
-                return self._global(name, where, facts) if where == scope else self.name(name, where)
-            if function in holders:
-                found = defined(summary, where.path, f"{function}.<locals>.{name}")
-                if found:
-                    return found
+                return self.name(name, module)
+            if name in holders.get(function, ()):
+                return defined(self.summaries[scope.path], scope.path, f"{function}.<locals>.{name}")
             if name in facts.annotations:
                 annotated = self.annotated(facts.annotations[name], where)
                 if annotated:
