@@ -12,8 +12,8 @@ from perflint.program.callgraph import CallGraph
 from perflint.program.conventions import (
     ITERATOR_NAME,
     ITERATORS_OVER_ANYTHING,
-    callee,
     is_removal_of_handle,
+    last_name,
     looks_once,
 )
 from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Ref, Scope
@@ -24,6 +24,7 @@ from perflint.pytorch.names import canonical
 
 _HOOKS = frameworks.FORWARD_HOOKS | frameworks.BACKWARD_HOOKS | frameworks.OPTIMIZER_HOOKS
 _IGNITE_ENGINES = {name.rpartition(".")[2] for name in frameworks.IGNITE_ENGINES}
+_REGISTERING = _HOOKS | _IGNITE_ENGINES | {"add_event_handler"}
 
 
 class FunctionRoot(NamedTuple):
@@ -47,8 +48,6 @@ class CallbackFinder:
 
     def note_method(self, scope: Scope, facts: FunctionFacts) -> None:
         """Note a method that the class of a framework calls, told by its name."""
-        if not facts.in_class:
-            return
         name = facts.name
         owner = facts.in_class.rpartition(".")[2]
         bases = [
@@ -73,23 +72,23 @@ class CallbackFinder:
 
     def note_registered(self) -> None:
         """Note hooks, collate functions, event handlers and step functions handed to PyTorch and ignite."""
-        for path, summary in self.resolver.summaries.items():
-            for qualname, facts in summary.functions.items():
-                scope = Scope(path, qualname)
-                for call in facts.calls:
+        for scope, facts in self.resolver.nesting.functions:
+            for call in facts.calls:
+                if call.keywords or last_name(call.func) in _REGISTERING:
                     self._registered(call, scope)
-                self._decorated_handler(scope, facts)
-                self._takes_next_batch(scope, facts)
+            self._decorated_handler(scope, facts)
+            self._takes_next_batch(scope, facts)
 
     def _takes_next_batch(self, scope: Scope, facts: FunctionFacts) -> None:
         """`def forward_step(data_iterator, model): batch = next(data_iterator)`: each call takes one more batch, and is
         one step of a loop that may be a library's.
         """
-        if facts.is_generator or looks_once(facts.name):
+        calls = [call for call in facts.calls if call.func == "next" and call.args]
+        if not calls or facts.is_generator or looks_once(facts.name):
             return
         names = {param.name.lstrip("=") for param in facts.params} - ITERATORS_OVER_ANYTHING
-        for call in facts.calls:
-            given = call.args[0] if call.args and call.func == "next" else None
+        for call in calls:
+            given = call.args[0]
             if not isinstance(given, str) or given not in names or not ITERATOR_NAME.search(given):
                 continue
             if facts.innermost_loop(call.context) is None:
@@ -97,7 +96,7 @@ class CallbackFinder:
                 self.functions.setdefault(scope, FunctionRoot(Heat.STEP, "batches", text, Confidence.MEDIUM))
 
     def _registered(self, call: CallFacts, scope: Scope) -> None:
-        last, _ = callee(call.func)
+        last = last_name(call.func)
         if last in _HOOKS and not self._is_temporary(call, scope):
             text = f"{last}(...): runs in every forward or backward"
             self._mark(call.args[:1], scope, FunctionRoot(Heat.STEP, "hook", text, Confidence.HIGH))

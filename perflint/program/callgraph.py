@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Container
 from typing import NamedTuple
 
-from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, ReadFacts, Summary, Value
+from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, ReadFacts, Value
 from perflint.finding import Confidence
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, MOST, Ref, Refs, Scope
 from perflint.program.resolver import Resolver
@@ -54,6 +54,19 @@ class Edge(NamedTuple):
     stands_in: bool = False
 
 
+class _Callee(NamedTuple):
+    """What all calls of a callee run: functions of the project, and those that stand in for them for some of the
+    objects that it is of, with how sure that is.
+    """
+
+    targets: list[Scope]
+    inherited: dict[Scope, Confidence]
+    is_library: bool = False
+
+
+_LIBRARY = _Callee([], {}, is_library=True)
+
+
 class CallGraph:
     """Edges both ways. Built in two rounds: the second knows what callers pass for parameters."""
 
@@ -64,37 +77,34 @@ class CallGraph:
         self.unresolved: dict[Scope, list[CallFacts]] = defaultdict(list)
         self._params: dict[tuple[Scope, str], Refs] = {}
         self._resolving: set[tuple[Scope, str]] = set()
+        nesting = resolver.nesting
         #: While edges are added: each scope once.
-        self._scopes: dict[Scope, Scope] = {}
-        #: While the calls of one function are connected: what each callee that it names runs.
-        self._known: dict[Value, list[Scope] | None] = {}
-        #: By file, the same of names that are no function's own.
-        self._global: dict[str, dict[str, list[Scope] | None]] = {}
-        self._methods = _methods_by_name(resolver.summaries)
+        self._scopes = {scope: scope for scope, _ in nesting.functions}
+        #: While the calls of one function are connected: the callees that it names.
+        self._known: dict[Value, _Callee] = {}
+        #: By file, callees that are the same in all its functions.
+        self._global: dict[str, dict[str, _Callee]] = {path: {} for path in resolver.summaries}
         #: Functions that give back one they define: `schedule(self.make_step())` runs what that gives.
         self._makers = {
             facts.name
-            for summary in resolver.summaries.values()
-            for qualname, facts in summary.functions.items()
+            for scope, facts in nesting.functions
             for value in facts.returns
-            if isinstance(value, str) and f"{qualname}.<locals>.{value}" in summary.functions
+            if isinstance(value, str)
+            and f"{scope.function}.<locals>.{value}" in resolver.summaries[scope.path].functions
         }
-        self._names = {facts.name for summary in resolver.summaries.values() for facts in summary.functions.values()}
 
     def build(self) -> None:
         """Connect all calls: first those that are plain to see, then the others by what callers pass and by guesses."""
         waiting: list[tuple[Scope, FunctionFacts, int]] = []
-        for path, summary in self.resolver.summaries.items():
-            for qualname, facts in summary.functions.items():
-                scope = Scope(path, qualname)
-                scope = self._scopes.setdefault(scope, scope)
-                self._known.clear()
-                for index in range(len(facts.calls)):
-                    if not self._connect(scope, facts, index, guess=False):
-                        waiting.append((scope, facts, index))  # noqa: PERF401
+        for scope, facts in self.resolver.nesting.functions:
+            self._known.clear()
+            for index in range(len(facts.calls)):
+                if not self._connect(scope, facts, index, guess=False):
+                    waiting.append((scope, facts, index))  # noqa: PERF401
         self.resolver.param_refs = self.passed
         self.resolver.forget()
-        self._global.clear()
+        for known in self._global.values():
+            known.clear()
         last = None
         for scope, facts, index in waiting:
             if scope is not last:
@@ -110,20 +120,15 @@ class CallGraph:
 
     def _connect_properties(self) -> None:
         """Reading a property runs it."""
-        names = {
-            facts.name
-            for summary in self.resolver.summaries.values()
-            for facts in summary.functions.values()
-            if facts.in_class and facts.decorators and is_property(facts)
-        }
+        functions = self.resolver.nesting.functions
+        names = {facts.name for _, facts in functions if facts.in_class and facts.decorators and is_property(facts)}
         if not names:
             return
-        for path, summary in self.resolver.summaries.items():
-            for qualname, facts in summary.functions.items():
-                for read in facts.reads:
-                    base, _, name = read.path.rpartition(".")
-                    if name in names:
-                        self._connect_property(Scope(path, qualname), base, name, read)
+        for scope, facts in functions:
+            for read in facts.reads:
+                base, _, name = read.path.rpartition(".")
+                if name in names:
+                    self._connect_property(scope, base, name, read)
 
     def _connect_property(self, scope: Scope, base: str, name: str, read: ReadFacts) -> None:
         for ref in self.resolver.refs(base, scope):
@@ -176,84 +181,78 @@ class CallGraph:
 
     def _connect(self, scope: Scope, facts: FunctionFacts, index: int, *, guess: bool) -> bool:
         call = facts.calls[index]
-        func = call.func
-        if func in self._known:
-            found = self._known[func]
-        else:
-            found = self._known[func] = self._found(call, scope, facts)
+        callee = self._known.get(call.func)
+        if callee is None:
+            callee = self._known[call.func] = self._callee(call.func, scope, facts)
+        targets, inherited, is_library = callee
+        passes = bool(call.args or call.keywords)
+        if passes and not (targets or inherited):
+            for handed in self._callbacks(call, scope, facts):
+                self._add(scope, handed, call.context, call.line, Confidence.MEDIUM, index, callback=True)
+        if is_library:
+            return True
         confidence = Confidence.HIGH
-        external = found is None
-        targets = found or []
-        inherited = self._overrides(call, scope, targets) if not external else {}
-        if external or not (targets or inherited):
-            for callee in self._callbacks(call, scope, facts):
-                self._add(scope, callee, call.context, call.line, Confidence.MEDIUM, index, callback=True)
-        if not targets and not inherited and not external and guess:
+        if guess and not targets and not inherited:
             targets = self._guess(call, facts)
             confidence = Confidence.MEDIUM
-        for callee in targets:
-            self._add(scope, callee, call.context, call.line, confidence, index)
-        for callee, sure in inherited.items():
+        for target in targets:
+            self._add(scope, target, call.context, call.line, confidence, index)
+        for target, sure in inherited.items():
             missing = sure is not Confidence.HIGH and not any(self._is_marked(item) for item in targets)
-            self._add(scope, callee, call.context, call.line, sure, index, stands_in=missing)
-        if targets and not external:
-            for callee in self._handed_on(call, scope, targets):
-                self._add(scope, callee, call.context, call.line, Confidence.MEDIUM, index, callback=True)
-        return bool(targets or inherited or external)
+            self._add(scope, target, call.context, call.line, sure, index, stands_in=missing)
+        if passes and targets:
+            for handed in self._handed_on(call, scope, targets):
+                self._add(scope, handed, call.context, call.line, Confidence.MEDIUM, index, callback=True)
+        return bool(targets or inherited)
 
-    def _found(self, call: CallFacts, scope: Scope, facts: FunctionFacts) -> list[Scope] | None:
-        """What `targets` says, worked out once for a name that means the same in all functions of a file."""
-        func = call.func
-        if not isinstance(func, str):
-            return self.targets(call, scope)
-        if self._is_foreign(func, scope, facts):
-            return None
+    def _callee(self, func: Value, scope: Scope, facts: FunctionFacts) -> _Callee:
         nesting = self.resolver.nesting
-        if not nesting.is_global(func, scope):
-            return self.targets(call, scope)
-        known = self._global.setdefault(scope.path, {})
-        if func not in known:
-            known[func] = self.targets(call, nesting.module(scope.path))
-        return known[func]
+        if type(func) is not str:
+            return self._evaluated(func, scope)
+        if scope.function == MODULE or not nesting.is_global(func, scope):
+            return _LIBRARY if self._is_foreign(func, scope.path, facts) else self._evaluated(func, scope)
+        shared = self._global[scope.path]
+        callee = shared.get(func)
+        if callee is None:
+            foreign = self._is_foreign(func, scope.path, _NO_FACTS)
+            callee = _LIBRARY if foreign else self._evaluated(func, nesting.module(scope.path))
+            shared[func] = callee
+        return callee
 
-    def _is_foreign(self, func: Value, scope: Scope, facts: FunctionFacts) -> bool:
+    def _is_foreign(self, func: str, path: str, facts: FunctionFacts) -> bool:
         """Whether a callee is plainly a library's function: most are, and need no second thought."""
-        if not isinstance(func, str):
-            return False
         first, _, rest = func.partition(".")
         return (
-            bool(rest)
-            and first in self.resolver.foreign(scope.path)
-            and first not in facts.binds
-            and func not in facts.binds
+            bool(rest) and first in self.resolver.foreign(path) and first not in facts.binds and func not in facts.binds
         )
 
-    def _overrides(self, call: CallFacts, scope: Scope, targets: list[Scope]) -> dict[Scope, Confidence]:
+    def _evaluated(self, func: Value, scope: Scope) -> _Callee:
+        targets = self.targets(func, scope)
+        return _LIBRARY if targets is None else _Callee(targets, self._overrides(func, scope, targets))
+
+    def _overrides(self, func: Value, scope: Scope, targets: list[Scope]) -> dict[Scope, Confidence]:
         """What `self.method()` runs where `self` is of a class that derives from the method's own."""
-        func = call.func
         if isinstance(func, str) and (func == "self" or (func.startswith("self.") and func.count(".") == 1)):
-            cls = self.resolver.nesting.enclosing_class(scope)
-            children = self.resolver.hierarchy.below(cls) if cls.name else ()
-            if not children or len(children) > _MOST_CHILDREN:
-                return {}
-            method = scope.function.removeprefix(f"{cls.name}.").partition(".<locals>")[0]
-            wanted = func.removeprefix("self.") if func != "self" else "forward"
-            found = dict.fromkeys(
-                (
-                    target
-                    for child in children
-                    if self._inherits(child, cls, method)
-                    for target in self._methods_of(Ref(INSTANCE, child.path, child.name), (wanted,))
-                ),
-                Confidence.HIGH,
-            )
-        elif not targets:
-            return {}
+            found = dict.fromkeys(self._overriding(func, scope), Confidence.HIGH)
         else:
             found = dict.fromkeys(
-                (item for target in targets for item in self._implementations(target)), Confidence.MEDIUM
+                [item for target in targets for item in self._implementations(target)], Confidence.MEDIUM
             )
-        return {target: sure for target, sure in found.items() if target not in targets}
+        return {target: sure for target, sure in found.items() if target not in targets} if found else found
+
+    def _overriding(self, func: str, scope: Scope) -> list[Scope]:
+        cls = self.resolver.nesting.enclosing_class(scope)
+        children = self.resolver.hierarchy.below(cls) if cls.name else ()
+        if not children or len(children) > _MOST_CHILDREN:
+            return []
+        method = scope.function.removeprefix(f"{cls.name}.").partition(".<locals>")[0]
+        wanted = func.removeprefix("self.") if func != "self" else "forward"
+        return [
+            target
+            for child in children
+            if self._inherits(child, cls, method)
+            for target in self._methods_of(Ref(INSTANCE, child.path, child.name), (wanted,))
+        ]
 
     def _inherits(self, child: Ref, cls: Ref, method: str) -> bool:
         """Whether a method of `cls` runs for instances of `child`: unchanged, or because the child's asks `super()`."""
@@ -296,14 +295,14 @@ class CallGraph:
         *,
         stands_in: bool = False,
     ) -> None:
-        known = self._scopes.setdefault(callee, callee)
-        edge = Edge(caller, known, context, line, confidence, index, callback, stands_in)
+        callee = self._scopes[callee]
+        edge = Edge(caller, callee, context, line, confidence, index, callback, stands_in)
         self.outgoing[caller].append(edge)
-        self.incoming[edge.callee].append(edge)
+        self.incoming[callee].append(edge)
 
-    def targets(self, call: CallFacts, scope: Scope) -> list[Scope] | None:
-        """The project functions a call runs; None when it is known to be a library's."""
-        refs = self.resolver.refs(call.func, scope)
+    def targets(self, func: Value, scope: Scope) -> list[Scope] | None:
+        """The project functions that calling a callee runs; None when it is known to be a library's."""
+        refs = self.resolver.refs(func, scope)
         if not refs:
             return []
         found: list[Scope] = []
@@ -320,19 +319,19 @@ class CallGraph:
             elif ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):
                 external = True
         if external and not found:
-            found += self._sequential(call, scope)
+            found += self._sequential(func, scope)
         return list(dict.fromkeys(found)) or (None if external else [])
 
     def _methods_of(self, ref: Ref, names: tuple[str, ...]) -> list[Scope]:
         found = [self.resolver.method(ref, name) for name in names]
         return [Scope(item.path, item.name) for item in found if item is not None]
 
-    def _sequential(self, call: CallFacts, scope: Scope) -> list[Scope]:
+    def _sequential(self, func: Value, scope: Scope) -> list[Scope]:
         """Calling an `nn.Sequential` runs the `forward` of what it holds."""
-        if not isinstance(call.func, str):
+        if not isinstance(func, str):
             return []
         found = []
-        for value, where in self.resolver.written.definitions(call.func, scope):
+        for value, where in self.resolver.written.definitions(func, scope):
             if isinstance(value, tuple) and value[0] == "call" and str(value[1]).endswith("Sequential"):
                 for ref in self.resolver.elements(value, where):
                     if ref.kind == INSTANCE:
@@ -341,38 +340,29 @@ class CallGraph:
 
     def _callbacks(self, call: CallFacts, scope: Scope, facts: FunctionFacts) -> list[Scope]:
         """Project functions handed to a library: it runs them about where it is called."""
-        if not (call.args or call.keywords):
-            return []
         if isinstance(call.func, str) and call.func.rpartition(".")[2] in _KEEPERS:
             return []
+        values = [*call.args, *[value for _, value in call.keywords]] if call.keywords else call.args
         found: list[Scope] = []
-        for value in (*call.args, *(value for _, value in call.keywords)):
+        for value in values:
             if self._may_be_function(value, facts):
                 found += [Scope(ref.path, ref.name) for ref in self.resolver.refs(value, scope) if ref.kind == FUNCTION]
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(found)) if found else found
 
     def _handed_on(self, call: CallFacts, scope: Scope, targets: list[Scope]) -> list[Scope]:
         """Functions defined where they are handed to a function of the project that runs what it is handed:
         `apply_to_sample(_move_to_cuda, sample)`. Each is as hot as its own call, whoever else calls that function.
         """
-        found: list[Scope] = []
+        inner = self.resolver.nesting.inner(scope)
         given: list[tuple[int | str, Value]] = [*enumerate(call.args), *call.keywords]
-        for place, value in given:
-            if not self._is_local_function(value, scope):
-                continue
+        local = [item for item in given if _is_local_function(item[1], inner)]
+        found: list[Scope] = []
+        for place, value in local:
             for target in targets:
                 if self._runs_parameter(target, place):
                     refs = self.resolver.refs(value, scope)
                     found += [Scope(ref.path, ref.name) for ref in refs if ref.kind == FUNCTION]
         return list(dict.fromkeys(found))
-
-    def _is_local_function(self, value: Value, scope: Scope) -> bool:
-        if isinstance(value, tuple):
-            return bool(value[0] == "lambda")
-        return (
-            isinstance(value, str)
-            and f"{scope.function}.<locals>.{value}" in self.resolver.summaries[scope.path].functions
-        )
 
     def _runs_parameter(self, target: Scope, place: int | str) -> bool:
         """Whether a function, or one defined in it, calls what it is given at `place`."""
@@ -394,7 +384,7 @@ class CallGraph:
 
     def _may_be_function(self, value: Value, facts: FunctionFacts) -> bool:
         if isinstance(value, str):
-            if value.rpartition(".")[2] in self._names:
+            if value.rpartition(".")[2] in self.resolver.nesting.by_name:
                 return True
             return any(self._may_be_function(bound, _NO_FACTS) for bound in facts.binds.get(value, ()))
         if not isinstance(value, tuple):
@@ -419,7 +409,7 @@ class CallGraph:
             return []
         if name in _COMMON or name.startswith("__") or ("_" not in name.strip("_") and len(name) < 10):
             return []
-        found = self._methods.get(name, [])
+        found = [scope for scope, facts in self.resolver.nesting.by_name.get(name, ()) if facts.in_class]
         if len(found) > 1:
             loops = (facts.loops[index] for index in facts.loops_around(call.context))
             in_turn = any(owner in loop.targets for loop in loops)
@@ -438,14 +428,10 @@ class CallGraph:
         return len(owners) == len(methods) and bool(shared)
 
 
-def _methods_by_name(summaries: Mapping[str, Summary]) -> dict[str, list[Scope]]:
-    """The methods of the program's classes by their names."""
-    found: dict[str, list[Scope]] = {}
-    for path, summary in summaries.items():
-        for qualname, facts in summary.functions.items():
-            if facts.in_class and qualname != MODULE:
-                found.setdefault(facts.name, []).append(Scope(path, qualname))
-    return found
+def _is_local_function(value: Value, inner: Container[str]) -> bool:
+    if type(value) is tuple:
+        return bool(value[0] == "lambda")
+    return value in inner
 
 
 def is_abstract(facts: FunctionFacts) -> bool:

@@ -134,6 +134,13 @@ def is_optimizer_step(func: Value, args: tuple[Value, ...], resolver: Resolver, 
     )
 
 
+def last_name(func: Value) -> str:
+    """The last name of a callee, "" where it has none."""
+    if type(func) is str:
+        return func.rpartition(".")[2]
+    return str(func[2]) if type(func) is tuple and func[0] == "attr" else ""
+
+
 def callee(func: Value) -> tuple[str, str]:
     """The last name of a callee and its receiver as text ("" where the receiver is not plain)."""
     if isinstance(func, str):
@@ -159,7 +166,7 @@ def is_denoising(call: CallFacts) -> bool:
 
 def is_whole_run(facts: FunctionFacts) -> bool:
     """Whether a function makes the model or the optimizer that it trains: a loop around it tries models, not steps."""
-    return any(callee(call.func)[0] in _MAKERS for call in facts.calls)
+    return any(last_name(call.func) in _MAKERS for call in facts.calls)
 
 
 def is_look_at_one(call: CallFacts) -> bool:
@@ -171,7 +178,7 @@ def is_look_at_one(call: CallFacts) -> bool:
 def may_give_batches(value: Value) -> bool:
     """Whether what an iterator is made from may be a loader, by all that is plain to see."""
     if isinstance(value, tuple) and value[0] == "call":
-        name = callee(value[1])[0]
+        name = last_name(value[1])
         if name == "iter" and value[2]:
             return may_give_batches(value[2][0])
         return name not in _NOT_BATCHES

@@ -54,11 +54,11 @@ class HeatMap:
         self.roots = roots
         self.reasons: dict[Scope, Reason] = {}
         self._no_grad: dict[Scope, bool] = {}
-        self.cached = {
-            Scope(path, qualname)
-            for path, summary in resolver.summaries.items()
-            for qualname, facts in summary.functions.items()
-            if (facts.decorators and is_cached(facts)) or (facts.name == "__init__" and self._makes_module(path, facts))
+        self.cached = {scope for scope, facts in resolver.nesting.functions if facts.decorators and is_cached(facts)}
+        self.cached |= {
+            scope
+            for scope, facts in resolver.nesting.by_name.get("__init__", ())
+            if self._makes_module(scope.path, facts)
         }
 
     def _makes_module(self, path: str, facts: FunctionFacts) -> bool:
@@ -84,17 +84,13 @@ class HeatMap:
             reason = Reason(root.heat, root.confidence, None, root)
             rank = _rank(root.heat, in_data=root.role == _DATA)
             heapq.heappush(queue, (rank, -root.heat, -root.confidence, steps, serial, scope, reason))
-        for path, summary in self.resolver.summaries.items():
-            if is_test(path):
-                continue
-            for qualname, facts in summary.functions.items():
-                if facts.loops:
-                    scope = Scope(path, qualname)
-                    for edge, heat, confidence in self._hot_edges(scope, facts, COLD):
-                        serial += 1
-                        made = Reason(heat, confidence, edge, None)
-                        rank = _rank(heat, in_data=False)
-                        heapq.heappush(queue, (rank, -heat, -confidence, 1, serial, edge.callee, made))
+        for scope, facts in self.resolver.nesting.functions:
+            if facts.loops:
+                for edge, heat, confidence in self._hot_edges(scope, facts, COLD):
+                    serial += 1
+                    made = Reason(heat, confidence, edge, None)
+                    rank = _rank(heat, in_data=False)
+                    heapq.heappush(queue, (rank, -heat, -confidence, 1, serial, edge.callee, made))
         while queue:
             rank, _, _, steps, _, scope, reason = heapq.heappop(queue)
             if scope in self.reasons:
@@ -172,31 +168,29 @@ class HeatMap:
         """Assume it of every function that is called, then take it back from those with a way in that has gradients."""
         state: dict[Scope, bool] = {}
         fixed: set[Scope] = set()
-        for path, summary in self.resolver.summaries.items():
-            for qualname, facts in summary.functions.items():
-                scope = Scope(path, qualname)
-                root = self.roots.functions.get(scope)
-                if _is_switched_off(facts) or (root is not None and root.role == "eval"):
-                    state[scope] = True
-                    fixed.add(scope)
-                elif root is not None and root.by_name:
-                    # Who calls what only its name tells of, is asked; a framework nobody sees evaluates without.
-                    called = bool(self.graph.incoming.get(scope))
-                    state[scope] = called or root.role == "infer"
-                elif root is not None:
-                    state[scope] = root.role == "eval"
-                    fixed.add(scope)
-                else:
-                    state[scope] = bool(self.graph.incoming.get(scope))
+        for scope, facts in self.resolver.nesting.functions:
+            root = self.roots.functions.get(scope)
+            if (facts.decorators and _is_switched_off(facts)) or (root is not None and root.role == "eval"):
+                state[scope] = True
+                fixed.add(scope)
+            elif root is not None and root.by_name:
+                # Who calls what only its name tells of, is asked; a framework nobody sees evaluates without.
+                called = scope in self.graph.incoming
+                state[scope] = called or root.role == "infer"
+            elif root is not None:
+                state[scope] = root.role == "eval"
+                fixed.add(scope)
+            else:
+                state[scope] = scope in self.graph.incoming
         waiting = [scope for scope, off in state.items() if not off]
         while waiting:
             caller = waiting.pop()
             facts = self.resolver.summaries[caller.path].functions[caller.function]
             for edge in self.graph.outgoing.get(caller, ()):
-                switch = grad_switch(facts, edge.context)
-                if state[edge.callee] and edge.callee not in fixed and switch != "no_grad":
-                    state[edge.callee] = False
-                    waiting.append(edge.callee)
+                callee = edge.callee
+                if state[callee] and callee not in fixed and grad_switch(facts, edge.context) != "no_grad":
+                    state[callee] = False
+                    waiting.append(callee)
         self._no_grad = state
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from perflint.facts.summary import MODULE, FunctionFacts, Summary
 from perflint.program.refs import CLASS, Ref, Scope
@@ -16,6 +16,15 @@ class Nesting:
         self._scopes: dict[Scope, tuple[tuple[Scope, FunctionFacts], ...]] = {}
         #: By the identity of parameters, which equal functions of a large project share.
         self._positions: dict[int, dict[str, int]] = {}
+        #: All functions of the project, by file, as they are written.
+        self.functions = [
+            (Scope(path, qualname), facts)
+            for path, summary in summaries.items()
+            for qualname, facts in summary.functions.items()
+        ]
+        self.by_name: dict[str, list[tuple[Scope, FunctionFacts]]] = {}
+        for item in self.functions:
+            self.by_name.setdefault(item[1].name, []).append(item)
         self._modules = {path: Scope(path, MODULE) for path in summaries}
         #: The names that may mean something else in a function than in its module.
         self._own: dict[Scope, frozenset[str]] = {}
@@ -56,10 +65,16 @@ class Nesting:
 
     def is_global(self, dotted: str, scope: Scope) -> bool:
         """Whether a name, with attributes or without, surely means in a function what it means in its module."""
+        if dotted.startswith("self."):
+            return False  # what it always is, by convention
         own = self._own.get(scope)
         if own is None:
             own = self._own[scope] = self._names_in(scope)
         return dotted.partition(".")[0] not in own
+
+    def inner(self, scope: Scope) -> Container[str]:
+        """The names of the functions and classes that are defined in a function."""
+        return self.holders[scope.path].get(scope.function, ())
 
     def forget(self) -> None:
         """Drop what many are asked for at once, while a program is linked, and few later."""

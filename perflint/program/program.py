@@ -171,15 +171,7 @@ class Program:
 
     def named(self, name: str) -> tuple[Scope, ...]:
         """All functions of that name, methods among them, by path."""
-        return tuple(self._by_name.get(name, ()))
-
-    @cached_property
-    def _by_name(self) -> dict[str, list[Scope]]:
-        found: dict[str, list[Scope]] = {}
-        for path, summary in self.summaries.items():
-            for qualname, facts in summary.functions.items():
-                found.setdefault(facts.name, []).append(Scope(path, qualname))
-        return found
+        return tuple([scope for scope, _ in self.resolver.nesting.by_name.get(name, ())])
 
     @cached_property
     def compiled(self) -> Mapping[Scope, Hop]:
@@ -195,12 +187,10 @@ class Program:
     def _training(self) -> set[Scope]:
         found: set[Scope] = set()
         waiting: list[Scope] = []
-        for path, summary in self.summaries.items():
-            for qualname, facts in summary.functions.items():
-                scope = Scope(path, qualname)
-                if any(self.roots.is_training_call(call.func, call.args, scope) for call in facts.calls):
-                    found.add(scope)
-                    waiting.append(scope)
+        for scope, facts in self.resolver.nesting.functions:
+            if any(self.roots.is_training_call(call.func, call.args, scope) for call in facts.calls):
+                found.add(scope)
+                waiting.append(scope)
         while waiting:
             for edge in self.graph.incoming.get(waiting.pop(), ()):
                 if edge.caller not in found and edge.confidence == Confidence.HIGH:

@@ -23,7 +23,6 @@ from perflint.program.conventions import (
     TELLING,
     TOKENIZERS,
     TRAIN_STEPS,
-    callee,
     is_backward,
     is_denoising,
     is_literal,
@@ -32,6 +31,7 @@ from perflint.program.conventions import (
     is_plainly_loader,
     is_range,
     is_whole_run,
+    last_name,
     looks_like_loader,
     may_give_batches,
 )
@@ -61,7 +61,7 @@ def _in_small_loops(facts: FunctionFacts, context: int) -> bool:
 
 def _is_given_data(names: frozenset[str], call: CallFacts, _: Scope) -> bool:
     """Whether one of the names is called with something: `platform.processor()` reads no text."""
-    return callee(call.func)[0] in names and bool(call.args or call.keywords)
+    return last_name(call.func) in names and bool(call.args or call.keywords)
 
 
 class RootFinder:
@@ -72,7 +72,8 @@ class RootFinder:
         self.graph = graph
         self._taking: set[Scope] = set()
         self._reading: set[Scope] = set()
-        self._calls: dict[Scope, list[CallFacts]] = {}
+        #: Of each function, the calls that may say what its loops are for: few of many, told by their last names.
+        self._telling: dict[Scope, list[CallFacts]] = {}
         self._runs: set[tuple[Scope, int]] = set()
         self._steps: set[tuple[Scope, int]] = set()
         self.loops: dict[tuple[Scope, int], LoopHeat] = {}
@@ -83,20 +84,21 @@ class RootFinder:
 
     def find(self) -> None:
         """Fill `loops` and `functions`."""
+        self._telling = _telling_calls(self.resolver)
         training = self._training_functions()
         self._taking = self._batch_taking_functions()
         self._reading = self._text_reading_functions()
-        for path, summary in self.resolver.summaries.items():
-            for qualname, facts in summary.functions.items():
-                self._callbacks.note_method(Scope(path, qualname), facts)
-                if facts.loops:
-                    self._classify_loops(Scope(path, qualname), facts, training)
+        for scope, facts in self.resolver.nesting.functions:
+            if facts.in_class:
+                self._callbacks.note_method(scope, facts)
+            if facts.loops:
+                self._classify_loops(scope, facts, training)
         self._callbacks.note_registered()
         self._named_steps(training)
         mark_epochs(self.loops, self._runs, self._steps, self.graph, self.resolver)
         self.drivers = find_drivers(self.loops, self.resolver)
         mark_drivers(self.loops, self.drivers)
-        self._calls.clear()
+        self._telling.clear()
 
     # Loops.
 
@@ -119,7 +121,7 @@ class RootFinder:
         facts = self._facts(scope)
         return any(callee in taking for _, callee in self._called_in_loops(scope, facts)) or any(
             facts.innermost_loop(call.context) is not None and takes(call, scope)
-            for call in self._telling(scope, facts)
+            for call in self._telling.get(scope, ())
         )
 
     def _text_reading_functions(self) -> set[Scope]:
@@ -143,15 +145,11 @@ class RootFinder:
         inside = inside or _outside_loops
         found: set[Scope] = set()
         waiting: list[Scope] = []
-        for path, summary in self.resolver.summaries.items():
-            for qualname, facts in summary.functions.items():
-                scope = Scope(path, qualname)
-                for call in self._telling(scope, facts):
-                    if inside(facts, call.context) and wanted(call, scope):
-                        if not stops(facts, scope):
-                            found.add(scope)
-                            waiting.append(scope)
-                        break
+        for scope, calls in self._telling.items():
+            facts = self._facts(scope)
+            if any(inside(facts, call.context) and wanted(call, scope) for call in calls) and not stops(facts, scope):
+                found.add(scope)
+                waiting.append(scope)
         while waiting:
             callee = waiting.pop()
             for edge in self.graph.incoming.get(callee, ()):
@@ -177,15 +175,8 @@ class RootFinder:
                 self._loader_confidence(facts.loops[index], scope) is not None
                 for index in facts.loops_around(call.context)
             )
-            for call in self._telling(scope, facts)
+            for call in self._telling.get(scope, ())
         )
-
-    def _telling(self, scope: Scope, facts: FunctionFacts) -> list[CallFacts]:
-        """The calls of a function that may say what its loops are for: few of many, by their last names."""
-        found = self._calls.get(scope)
-        if found is None:
-            found = self._calls[scope] = [call for call in facts.calls if callee(call.func)[0] in TELLING]
-        return found
 
     def is_training_call(self, func: Value, args: tuple[Value, ...], scope: Scope) -> bool:
         return is_backward(func, args) or is_optimizer_step(func, args, self.resolver, scope)
@@ -204,7 +195,7 @@ class RootFinder:
             if context.detail == guards.ACCUMULATION
             for outer in facts.loops_around(index)[:1]
         }
-        for call in self._telling(scope, facts):
+        for call in self._telling.get(scope, ()):
             inner = facts.innermost_loop(call.context)
             if inner is None:
                 continue
@@ -214,7 +205,7 @@ class RootFinder:
                 steps.add(inner)
             if self._advances(call, scope):
                 advances.add(inner)
-            name = callee(call.func)[0]
+            name = last_name(call.func)
             if _is_given_data(TOKENIZERS, call, scope):
                 tokenizes.add(inner)
             elif _is_given_data(RUNNERS, call, scope):
@@ -388,29 +379,25 @@ class RootFinder:
         that trains, itself or by what it calls, and is called, by what no loop that is known to be hot comes to.
         """
         elsewhere = any(loop.role in ("train", "batches") for loop in self.loops.values())
-        for path, summary in self.resolver.summaries.items():
-            for qualname, facts in summary.functions.items():
-                if facts.name not in TRAIN_STEPS and (elsewhere or facts.name not in EVAL_STEPS):
-                    continue
-                scope = Scope(path, qualname)
-                if is_whole_run(facts) or any((scope, index) in self.loops for index in range(len(facts.loops))):
-                    continue
-                if elsewhere and (
-                    scope not in training or not self._is_called_anywhere(facts.name) or self._is_run_by_loops(scope)
-                ):
-                    continue
-                role = "train" if facts.name in TRAIN_STEPS else "infer"
-                text = f"{facts.name} (a step, by its name)"
-                root = FunctionRoot(Heat.STEP, role, text, Confidence.MEDIUM, by_name=True)
-                self.functions.setdefault(scope, root)
+        names = TRAIN_STEPS if elsewhere else TRAIN_STEPS | EVAL_STEPS
+        if names.isdisjoint(self.resolver.nesting.by_name):
+            return
+        for scope, facts in self.resolver.nesting.functions:
+            if facts.name not in names:
+                continue
+            if is_whole_run(facts) or any((scope, index) in self.loops for index in range(len(facts.loops))):
+                continue
+            if elsewhere and (
+                scope not in training or not self._is_called_anywhere(facts.name) or self._is_run_by_loops(scope)
+            ):
+                continue
+            role = "train" if facts.name in TRAIN_STEPS else "infer"
+            text = f"{facts.name} (a step, by its name)"
+            root = FunctionRoot(Heat.STEP, role, text, Confidence.MEDIUM, by_name=True)
+            self.functions.setdefault(scope, root)
 
     def _is_called_anywhere(self, name: str) -> bool:
-        return any(
-            callee(call.func)[0] == name
-            for summary in self.resolver.summaries.values()
-            for facts in summary.functions.values()
-            for call in facts.calls
-        )
+        return any(last_name(call.func) == name for _, facts in self.resolver.nesting.functions for call in facts.calls)
 
     def _is_run_by_loops(self, scope: Scope) -> bool:
         """Whether anything that comes to call a function is known to be hot, under whatever guard."""
@@ -427,3 +414,12 @@ class RootFinder:
 
     def _facts(self, scope: Scope) -> FunctionFacts:
         return self.resolver.summaries[scope.path].functions[scope.function]
+
+
+def _telling_calls(resolver: Resolver) -> dict[Scope, list[CallFacts]]:
+    found = {}
+    for scope, facts in resolver.nesting.functions:
+        calls = [call for call in facts.calls if last_name(call.func) in TELLING]
+        if calls:
+            found[scope] = calls
+    return found
