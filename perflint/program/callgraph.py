@@ -62,6 +62,8 @@ class _Callee(NamedTuple):
     targets: list[Scope]
     inherited: dict[Scope, Confidence]
     is_library: bool = False
+    #: Whether what callers pass may say more.
+    leans: bool = False
 
 
 _LIBRARY = _Callee([], {}, is_library=True)
@@ -95,22 +97,23 @@ class CallGraph:
 
     def build(self) -> None:
         """Connect all calls: first those that are plain to see, then the others by what callers pass and by guesses."""
-        waiting: list[tuple[Scope, FunctionFacts, int]] = []
+        waiting: list[tuple[Scope, FunctionFacts, int, _Callee]] = []
         for scope, facts in self.resolver.nesting.functions:
             self._known.clear()
-            for index in range(len(facts.calls)):
-                if not self._connect(scope, facts, index, guess=False):
-                    waiting.append((scope, facts, index))  # noqa: PERF401
-        self.resolver.param_refs = self.passed
-        self.resolver.forget()
+            for index, call in enumerate(facts.calls):
+                callee = self._callee(call.func, scope, facts)
+                if not self._connect(scope, facts, index, callee, guess=False):
+                    waiting.append((scope, facts, index, callee))
+        self.resolver.learn(self.passed)
         for known in self._global.values():
             known.clear()
         last = None
-        for scope, facts, index in waiting:
+        for scope, facts, index, callee in waiting:
             if scope is not last:
                 self._known.clear()
                 last = scope
-            if not self._connect(scope, facts, index, guess=True):
+            asked = self._callee(facts.calls[index].func, scope, facts) if callee.leans else callee
+            if not self._connect(scope, facts, index, asked, guess=True):
                 self.unresolved[scope].append(facts.calls[index])
         self._known.clear()
         self._global.clear()
@@ -179,12 +182,9 @@ class CallGraph:
             return call.args[names.index(name)]
         return None
 
-    def _connect(self, scope: Scope, facts: FunctionFacts, index: int, *, guess: bool) -> bool:
+    def _connect(self, scope: Scope, facts: FunctionFacts, index: int, callee: _Callee, *, guess: bool) -> bool:
         call = facts.calls[index]
-        callee = self._known.get(call.func)
-        if callee is None:
-            callee = self._known[call.func] = self._callee(call.func, scope, facts)
-        targets, inherited, is_library = callee
+        targets, inherited, is_library, _ = callee
         passes = bool(call.args or call.keywords)
         if passes and not (targets or inherited):
             for handed in self._callbacks(call, scope, facts):
@@ -206,6 +206,12 @@ class CallGraph:
         return bool(targets or inherited)
 
     def _callee(self, func: Value, scope: Scope, facts: FunctionFacts) -> _Callee:
+        callee = self._known.get(func)
+        if callee is None:
+            callee = self._known[func] = self._new_callee(func, scope, facts)
+        return callee
+
+    def _new_callee(self, func: Value, scope: Scope, facts: FunctionFacts) -> _Callee:
         nesting = self.resolver.nesting
         if type(func) is not str:
             return self._evaluated(func, scope)
@@ -227,8 +233,12 @@ class CallGraph:
         )
 
     def _evaluated(self, func: Value, scope: Scope) -> _Callee:
+        cuts, leans = self.resolver.cuts, self.resolver.leans
         targets = self.targets(func, scope)
-        return _LIBRARY if targets is None else _Callee(targets, self._overrides(func, scope, targets))
+        if targets is None:
+            return _LIBRARY
+        inherited = self._overrides(func, scope, targets)
+        return _Callee(targets, inherited, leans=cuts != self.resolver.cuts or leans != self.resolver.leans)
 
     def _overrides(self, func: Value, scope: Scope, targets: list[Scope]) -> dict[Scope, Confidence]:
         """What `self.method()` runs where `self` is of a class that derives from the method's own."""

@@ -41,6 +41,7 @@ class Resolving(Protocol):
 
     summaries: Mapping[str, Summary]
     cuts: int
+    leans: int
 
     def refs(self, value: Value, scope: Scope) -> Refs: ...
 
@@ -54,7 +55,9 @@ class Resolving(Protocol):
 
     def cut(self) -> None: ...
 
-    def keep(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int) -> None: ...
+    def leaning(self, memo: dict[Any, Any], key: object) -> Refs | None: ...
+
+    def keep(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int, leans: int) -> None: ...
 
 
 class Iteration:
@@ -78,14 +81,18 @@ class Iteration:
         if key in memo:
             self.resolver.cut()
             return ()
+        leaning = self.resolver.leaning(memo, key)
+        if leaning is not None:
+            return leaning
         if self.depth > _DEEPEST_ELEMENTS:
+            self.resolver.leans += 1
             return ()
         memo[key] = None
-        cuts = self.resolver.cuts
+        cuts, leans = self.resolver.cuts, self.resolver.leans
         self.depth += 1
         found = few(self._elements(value, scope, index))
         self.depth -= 1
-        self.resolver.keep(memo, key, found, cuts)
+        self.resolver.keep(memo, key, found, cuts, leans)
         return found
 
     def _elements(self, value: Value, scope: Scope, index: object) -> Iterator[Ref]:
