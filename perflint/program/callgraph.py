@@ -10,6 +10,7 @@ from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, ReadFacts, 
 from perflint.finding import Confidence
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, MOST, Ref, Refs, Scope
 from perflint.program.resolver import Resolver
+from perflint.pytorch import wrappers
 
 #: Methods too common to be guessed from their name alone, even when one class of the project defines them.
 _COMMON = frozenset(
@@ -76,6 +77,7 @@ class CallGraph:
         self.resolver = resolver
         self.outgoing: dict[Scope, list[Edge]] = defaultdict(list)
         self.incoming: dict[Scope, list[Edge]] = defaultdict(list)
+        #: Of names that something of the project has.
         self.unresolved: dict[Scope, list[CallFacts]] = defaultdict(list)
         self._params: dict[tuple[Scope, str], Refs] = {}
         self._resolving: set[tuple[Scope, str]] = set()
@@ -95,12 +97,17 @@ class CallGraph:
             and f"{scope.function}.<locals>.{value}" in resolver.summaries[scope.path].functions
         }
 
+        #: All that an attribute must be called to be something of the project.
+        self._names = _attribute_names(resolver)
+
     def build(self) -> None:
         """Connect all calls: first those that are plain to see, then the others by what callers pass and by guesses."""
         waiting: list[tuple[Scope, FunctionFacts, int, _Callee]] = []
         for scope, facts in self.resolver.nesting.functions:
             self._known.clear()
             for index, call in enumerate(facts.calls):
+                if self._is_dull(call, facts):
+                    continue
                 callee = self._callee(call.func, scope, facts)
                 if not self._connect(scope, facts, index, callee, guess=False):
                     waiting.append((scope, facts, index, callee))
@@ -181,6 +188,22 @@ class CallGraph:
         if name in names and names.index(name) < len(call.args):
             return call.args[names.index(name)]
         return None
+
+    def _is_dull(self, call: CallFacts, facts: FunctionFacts) -> bool:
+        """Whether a call surely runs nothing of the project: `x.amax(1)`, by its name, and hands on no function."""
+        func = call.func
+        if type(func) is str:
+            _, dot, name = func.rpartition(".")
+            if not dot or name in self._names:
+                return False
+        elif type(func) is not tuple or func[0] != "attr" or func[2] in self._names:
+            return False
+        return not self._given_functions(call, facts)
+
+    def _given_functions(self, call: CallFacts, facts: FunctionFacts) -> list[Value]:
+        """What a call is given that may be a function of the project."""
+        values = [*call.args, *[value for _, value in call.keywords]] if call.keywords else call.args
+        return [value for value in values if self._may_be_function(value, facts)]
 
     def _connect(self, scope: Scope, facts: FunctionFacts, index: int, callee: _Callee, *, guess: bool) -> bool:
         call = facts.calls[index]
@@ -352,11 +375,9 @@ class CallGraph:
         """Project functions handed to a library: it runs them about where it is called."""
         if isinstance(call.func, str) and call.func.rpartition(".")[2] in _KEEPERS:
             return []
-        values = [*call.args, *[value for _, value in call.keywords]] if call.keywords else call.args
         found: list[Scope] = []
-        for value in values:
-            if self._may_be_function(value, facts):
-                found += [Scope(ref.path, ref.name) for ref in self.resolver.refs(value, scope) if ref.kind == FUNCTION]
+        for value in self._given_functions(call, facts):
+            found += [Scope(ref.path, ref.name) for ref in self.resolver.refs(value, scope) if ref.kind == FUNCTION]
         return list(dict.fromkeys(found)) if found else found
 
     def _handed_on(self, call: CallFacts, scope: Scope, targets: list[Scope]) -> list[Scope]:
@@ -436,6 +457,20 @@ class CallGraph:
         }
         shared = owners.intersection(*(self.resolver.mro(owner) for owner in owners))
         return len(owners) == len(methods) and bool(shared)
+
+
+def _attribute_names(resolver: Resolver) -> set[str]:
+    """The names that functions, classes and attributes of a project have, and what its modules bind and import."""
+    nesting = resolver.nesting
+    found = set(nesting.by_name) | wrappers.WRAPPED_ATTRIBUTES
+    for summary in resolver.summaries.values():
+        found.update(summary.imports, summary.functions[MODULE].binds)
+        for qualname, cls in summary.classes.items():
+            found.add(qualname.rpartition(".")[2])
+            found.update(cls.attributes, cls.annotations)
+    for dotted in nesting.dotted.values():
+        found.update([name.rpartition(".")[2] for name in dotted])
+    return found
 
 
 def _is_local_function(value: Value, inner: Container[str]) -> bool:

@@ -25,6 +25,11 @@ class Nesting:
         self.by_name: dict[str, list[tuple[Scope, FunctionFacts]]] = {}
         for item in self.functions:
             self.by_name.setdefault(item[1].name, []).append(item)
+        #: Of functions that bind names with a dot: `args.loader = DataLoader(...)`.
+        self.dotted: dict[Scope, list[str]] = {}
+        for scope, facts in self.functions:
+            if facts.binds and "." in "".join(facts.binds):
+                self.dotted[scope] = [name for name in facts.binds if "." in name]
         self._modules = {path: Scope(path, MODULE) for path in summaries}
         #: The names that may mean something else in a function than in its module.
         self._own: dict[Scope, frozenset[str]] = {}
@@ -81,13 +86,14 @@ class Nesting:
         self._own.clear()
 
     def _names_in(self, scope: Scope) -> frozenset[str]:
-        *functions, (_, module_facts) = self.scopes(scope)
+        *functions, (module, _) = self.scopes(scope)
         # `args.loader = DataLoader(...)` holds where it is written.
-        names = {name.partition(".")[0] for name in module_facts.binds if "." in name}
+        names = {name.partition(".")[0] for name in self.dotted.get(module, ())}
         holders = self.holders[scope.path]
         for where, facts in functions:
-            names.update(facts.annotations, self.positions(facts), holders.get(where.function, ()))
-            names.update([name.partition(".")[0] for name in facts.binds])
+            names.update(facts.binds, facts.annotations, self.positions(facts), holders.get(where.function, ()))
+            if where in self.dotted:
+                names.update([name.partition(".")[0] for name in self.dotted[where]])
         return frozenset(names)
 
     def enclosing_class(self, scope: Scope) -> Ref:
