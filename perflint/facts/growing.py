@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.facts import guards
-from perflint.facts.sharing import NOTHING, Once
+from perflint.facts.sharing import Once
 from perflint.facts.summary import CallFacts, Context, FunctionFacts, LoopFacts, ReadFacts, Value
 
 #: Of all values that a name is given, the first ones are kept.
@@ -82,18 +82,18 @@ class Growing:
         facts.contexts = tuple(self.contexts)
         facts.loops = tuple(self.loops)
         facts.calls = tuple(self.calls)
-        facts.reads = tuple(ReadFacts(path, line, context) for (path, context), line in self.reads.items())
-        facts.binds = {name: _kept(values, once) for name, values in self.binds.items()} if self.binds else NOTHING
+        if self.reads:
+            facts.reads = tuple([ReadFacts(path, line, context) for (path, context), line in self.reads.items()])
+        if self.binds:
+            facts.binds = {name: once(made := tuple(values), made) for name, values in self.binds.items()}
         if self.unclear:
             named = self.binds.keys() | {param.name.lstrip("*=") for param in facts.params}
             facts.unclear = tuple(sorted(self.unclear & named))
-        facts.annotations = self.annotations or NOTHING
-        facts.returns = _kept(self.returns, once)
+        if self.annotations:
+            facts.annotations = self.annotations
+        if self.returns:
+            returns = tuple(self.returns)
+            facts.returns = once(returns, returns)
         facts.yields = tuple(self.yields)
         facts.is_generator = self.is_generator
         return facts
-
-
-def _kept(values: list[Value], once: Once) -> tuple[Value, ...]:
-    made = tuple(values)
-    return once(made, made)  # type: ignore[no-any-return]

@@ -113,7 +113,7 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = 
     if isinstance(test, ast.Compare):
         if len(test.ops) != 1:
             return None
-        kept = _kept_comparison(test, known)
+        kept = _kept_comparison(test, known) if known else None
         return kept[0] if kept else _comparison(test.left, test.ops[0], test.comparators[0], body)
     if isinstance(test, (ast.Name, ast.Attribute, ast.Subscript)):
         return _named(test, body, known)
@@ -185,7 +185,7 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: 
     if isinstance(test, ast.Compare):
         if len(test.ops) != 1:
             return None
-        kept = _kept_comparison(test, known)
+        kept = _kept_comparison(test, known) if known else None
         return kept[1] if kept else _negated_comparison(test.left, test.ops[0], test.comparators[0], body)
     if isinstance(test, ast.Name):
         return known[test.id][1] if test.id in known else None
@@ -354,10 +354,12 @@ def is_failure(body: list[ast.stmt]) -> bool:
 
 def is_complaint(body: list[ast.stmt]) -> bool:
     """Whether `body` is there to warn of what should not be: `if not ok: logger.warning(...)`, a repair beside it."""
-    return len(body) <= 3 and any(
-        isinstance(item, ast.Expr) and isinstance(item.value, ast.Call) and written_name(item.value.func) in _COMPLAINTS
-        for item in body
-    )
+    if len(body) <= 3:
+        for item in body:
+            if isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
+                if written_name(item.value.func) in _COMPLAINTS:
+                    return True
+    return False
 
 
 def _kept_comparison(test: ast.Compare, known: Tests) -> tuple[str | None, str | None] | None:
@@ -516,7 +518,7 @@ def _modulo(node: ast.BinOp) -> str | None:
 
 
 def _coldest(kinds: Sequence[str | None]) -> str | None:
-    return next((kind for kind in _COLDEST_FIRST if kind in kinds), None)
+    return next((kind for kind in _COLDEST_FIRST if kind in kinds), None) if any(kinds) else None
 
 
 def _hottest(kinds: Sequence[str | None]) -> str | None:

@@ -156,11 +156,11 @@ def _plain_annotation(node: ast.expr) -> str | None:
         return path_of(node)
     if isinstance(node, ast.Subscript):
         inner = node.slice
-        parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-        texts = [_plain_annotation(item) for item in (node.value, *parts)]
-        if not parts or None in texts:
+        texts = [_plain_annotation(item) for item in (inner.elts if isinstance(inner, ast.Tuple) else [inner])]
+        base = _plain_annotation(node.value)
+        if base is None or not texts or None in texts:
             return None
-        return f"{texts[0]}[{', '.join(text for text in texts[1:] if text)}]"
+        return f"{base}[{', '.join(texts)}]"  # type: ignore[arg-type]
     if isinstance(node, ast.Constant):
         return repr(node.value) if node.value is None or isinstance(node.value, str) else None
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from sys import intern
 
 from perflint.facts import guards
-from perflint.facts.expressions import Expressions, names_in
+from perflint.facts.expressions import HANDLERS, Expressions, names_in
 from perflint.facts.growing import HEADER_LENGTH, MOST_BINDS, Growing
-from perflint.facts.notation import annotation_text, switches_grad, value_of
+from perflint.facts.notation import DEPTH, annotation_text, switches_grad, value_of
 from perflint.facts.sharing import NOTHING, NoSharing, Sharing
 from perflint.facts.summary import (
     MODULE,
@@ -77,8 +77,9 @@ class _Surveyor(Expressions):
 
     def told(self, words: set[str]) -> str:
         """Identifiers as text, with what the renamed ones are called where they come from."""
-        for alias in self.renamed.keys() & words:
-            words.add(self.renamed[alias])
+        if self.renamed:
+            for alias in self.renamed.keys() & words:
+                words.add(self.renamed[alias])
         text = " ".join(sorted(words))
         return self.once(text, text)  # type: ignore[no-any-return]
 
@@ -129,7 +130,9 @@ class _Surveyor(Expressions):
         return None
 
     def expression(self, node: ast.Expr) -> str | None:
-        self.visit(node.value)
+        held = node.value
+        if type(held) is not ast.Constant:
+            HANDLERS[type(held)](self, held, 0)
         return None
 
     def augmented(self, node: ast.AugAssign) -> str | None:
@@ -167,6 +170,8 @@ class _Surveyor(Expressions):
             cls if in_class_body else "",
             params=params,
             decorators=decorators,
+            binds=NOTHING,
+            annotations=NOTHING,
             returns_annotation=returns_annotation,
         )
         self.summary.functions[qualname] = facts
@@ -332,7 +337,7 @@ class _Surveyor(Expressions):
 
     def assign(self, node: ast.Assign) -> str | None:
         held = node.value
-        value = self.value(held)
+        value = HANDLERS[type(held)](self, held, DEPTH)
         for target in node.targets:
             if type(target) is ast.Name:
                 self.identifiers.add(target.id)
