@@ -403,31 +403,37 @@ class Expressions:
 
     def parameters(self, arguments: ast.arguments) -> tuple[Param, ...]:
         """The parameters of a function, in the order of its text."""
-        self.many(arguments.defaults)
-        self.many(arguments.kw_defaults)
+        defaults: list[ast.expr | None] = [*arguments.defaults]
+        if defaults:
+            self.many(defaults)
+        if arguments.kw_defaults:
+            self.many(arguments.kw_defaults)
         positional = [*arguments.posonlyargs, *arguments.args] if arguments.posonlyargs else arguments.args
-        required = len(positional) - len(arguments.defaults)
-        made = [self.parameter("", item, None) for item in positional[:required]]
-        made += [self.parameter("", item, default) for item, default in zip(positional[required:], arguments.defaults)]
-        named = [
-            self.parameter("=", item, default) for item, default in zip(arguments.kwonlyargs, arguments.kw_defaults)
-        ]
+        made = self.params_of("", positional, [None] * (len(positional) - len(defaults)) + defaults)
+        named = self.params_of("=", arguments.kwonlyargs, arguments.kw_defaults) if arguments.kwonlyargs else ()
         if arguments.vararg is not None:
-            made.append(self.parameter("*", arguments.vararg, None))
+            made += self.params_of("*", [arguments.vararg], [None])
         made += named
         if arguments.kwarg is not None:
-            made.append(self.parameter("**", arguments.kwarg, None))
+            made += self.params_of("**", [arguments.kwarg], [None])
         params = tuple(made)
         return self.once(params, params)  # type: ignore[no-any-return]
 
-    def parameter(self, prefix: str, argument: ast.arg, default: ast.expr | None) -> Param:
-        name = intern(prefix + argument.arg) if prefix else argument.arg
-        annotation = self.annotation(argument.annotation) if argument.annotation is not None else ""
-        told = name, annotation, value_of(default) if default is not None else None
-        known: Param | None = self.params.get(told)
-        if known is None:
-            known = self.params[told] = Param(*told)
-        return known
+    def params_of(self, prefix: str, arguments: Sequence[ast.arg], defaults: Sequence[ast.expr | None]) -> list[Param]:
+        known = self.params
+        made: list[Param] = []
+        for argument, default in zip(arguments, defaults):
+            annotation = argument.annotation
+            told = (
+                intern(prefix + argument.arg) if prefix else argument.arg,
+                "" if annotation is None else self.annotation(annotation),
+                None if default is None else value_of(default),
+            )
+            param = known.get(told)
+            if param is None:
+                param = known[told] = Param(*told)
+            made.append(param)
+        return made
 
     def annotation(self, node: ast.expr | None) -> str:
         """An annotation as text."""

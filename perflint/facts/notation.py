@@ -196,6 +196,8 @@ def cut(value: Value, depth: int) -> Value:
     if depth <= 0:
         return None
     form = value[0]
+    if form == "const":
+        return value
     if form == "call":
         func = cut(value[1], depth - 1)
         if func is None:

@@ -156,7 +156,7 @@ class _Surveyor(Expressions):
         around, is_outermost = self.identifiers, not self.inside
         if is_outermost:
             self.identifiers, self.inside = set(), True
-        decorators = tuple([self.value(item) for item in node.decorator_list])
+        decorators = tuple([self.value(item) for item in node.decorator_list]) if node.decorator_list else ()
         params = self.parameters(node.args)
         returns_annotation = self.annotation(node.returns)
         in_class_body = bool(cls) and owner == cls
