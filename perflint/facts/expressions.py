@@ -64,6 +64,10 @@ _DULL_READS = frozenset(
 )
 
 
+#: Makes a named tuple for half of what calling its class costs.
+_made = tuple.__new__
+
+
 class Expressions:
     """Walks expressions for the function `scope`, in its context `context`.
 
@@ -74,8 +78,9 @@ class Expressions:
     def __init__(self, sharing: Sharing) -> None:
         self.params = sharing.params
         self.once = sharing.once
+        self.shares = not isinstance(sharing, NoSharing)
         #: The value of a literal.
-        self.literal = constant if isinstance(sharing, NoSharing) else self.shared_literal
+        self.literal = self.shared_literal if self.shares else constant
         self.summary = Summary()
         self.classes: dict[str, ClassFacts] = {}
         self.identifiers: set[str] = set()
@@ -93,14 +98,15 @@ class Expressions:
         if depth <= 0:
             return tuple([self.value(node, 0) for node in nodes])
         made: list[Value] = []
+        identifiers, literal = self.identifiers, self.literal
         for node in nodes:
             kind = type(node)
             if kind is ast.Name:
                 name = node.id  # type: ignore[attr-defined]
-                self.identifiers.add(name)
+                identifiers.add(name)
                 made.append(name)
             elif kind is ast.Constant:
-                made.append(self.literal(node.value))  # type: ignore[attr-defined]
+                made.append(literal(node.value))  # type: ignore[attr-defined]
             else:
                 made.append(HANDLERS[kind](self, node, depth))
         return tuple(made)
@@ -110,14 +116,15 @@ class Expressions:
         if depth <= 0:
             return tuple([(item.arg or "", self.value(item.value, 0)) for item in nodes])
         made: list[tuple[str, Value]] = []
+        identifiers, literal = self.identifiers, self.literal
         for item in nodes:
             node = item.value
             kind = type(node)
             if kind is ast.Constant:
-                value = self.literal(node.value)  # type: ignore[attr-defined]
+                value = literal(node.value)  # type: ignore[attr-defined]
             elif kind is ast.Name:
                 value = node.id  # type: ignore[attr-defined]
-                self.identifiers.add(value)
+                identifiers.add(value)
             else:
                 value = HANDLERS[kind](self, node, depth)
             made.append((item.arg or "", value))
@@ -215,7 +222,7 @@ class Expressions:
             name = self.value(func, DEPTH)
         args, keywords = self.arguments(node, _ARGUMENT_DEPTH)
         facts = name, args, keywords, node.lineno, node.col_offset, self.context
-        self.scope.calls.append(tuple.__new__(CallFacts, facts))  # half of what calling the class costs
+        self.scope.calls.append(_made(CallFacts, facts))
         if type(func) is ast.Attribute and func.attr == "compile":
             self.narrow(func.value)
         if depth <= 0 or name is None:
@@ -244,11 +251,9 @@ class Expressions:
         keywords: tuple[tuple[str, Value], ...] = ()
         if node.args:
             args = self.values(node.args, depth)
-            args = self.once(args, args)
         if node.keywords:
             keywords = self.keywords(node.keywords, depth)
-            keywords = self.once(keywords, keywords)
-        return args, keywords
+        return (self.once(args, args), self.once(keywords, keywords)) if self.shares else (args, keywords)
 
     def narrow(self, receiver: ast.expr) -> None:
         """Record the `isinstance` tests of a module that is compiled in place: they alone tell what it is."""

@@ -342,7 +342,8 @@ class _Surveyor(Expressions):
             if type(target) is ast.Name:
                 self.identifiers.add(target.id)
                 self.bind_name(target.id, value)
-                self.keep_test(target.id, held)
+                if self.scope.tests or not guards.is_plain(held):
+                    self.keep_test(target.id, held)
                 continue
             self.target(target)
             self.bind(target, value)
@@ -371,8 +372,6 @@ class _Surveyor(Expressions):
         only an error sets (`skip = True` under `if not finite`), or takes away (`states = None` in a handler).
         """
         tests = self.scope.tests
-        if not tests and guards.is_plain(value):
-            return
         if tests:
             for known in [known for known in tests if known.startswith(f"{name} == ")]:
                 del tests[known]
