@@ -82,6 +82,7 @@ class Expressions:
         #: The value of a literal.
         self.literal = self.shared_literal if self.shares else constant
         self.summary = Summary()
+        self.imports = self.summary.imports
         self.classes: dict[str, ClassFacts] = {}
         self.identifiers: set[str] = set()
         self.scope = Growing(FunctionFacts("", 0, 0, "", ""))
@@ -169,7 +170,7 @@ class Expressions:
             self.identifiers.add(first)
             self.identifiers.add(attr)
             path = intern(f"{first}.{attr}")
-            if attr not in _DULL_READS and first not in self.summary.imports:
+            if attr not in _DULL_READS and first not in self.imports:
                 self.scope.reads[path, self.context] = node.lineno
             return path
         names = [attr]
@@ -183,7 +184,7 @@ class Expressions:
             names.append(first)
             names.reverse()
             path = intern(".".join(names))
-            if first not in self.summary.imports:
+            if first not in self.imports:
                 self.scope.reads[path, self.context] = node.lineno
             return path
         value = self.value(base, depth - len(names))
@@ -264,7 +265,7 @@ class Expressions:
     def is_dull(self, func: ast.Attribute, node: ast.Call) -> bool:
         receiver = func.value
         if type(receiver) is ast.Name:
-            if func.attr in _DULL_FUNCTIONS and self.summary.imports.get(receiver.id) in _DULL_MODULES:
+            if func.attr in _DULL_FUNCTIONS and self.imports.get(receiver.id) in _DULL_MODULES:
                 return True
             if func.attr not in _DULL_METHODS or receiver.id in ("self", "super"):
                 return False
@@ -520,10 +521,12 @@ class Expressions:
         if value is None or cls not in self.classes:
             return
         known = self.classes[cls].attributes
-        value = self.once(value, value)
-        entries = known.get(name, ())
-        if len(entries) < MOST_BINDS and (value, where) not in entries:
-            known[name] = (*entries, (value, where))
+        held = self.once(value, value), where
+        entries = known.get(name)
+        if entries is None:
+            known[name] = (held,)
+        elif len(entries) < MOST_BINDS and held not in entries:
+            known[name] = (*entries, held)
 
 
 def names_in(target: ast.expr) -> tuple[str, ...]:

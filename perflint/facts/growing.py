@@ -87,8 +87,8 @@ class Growing:
         if self.binds:
             facts.binds = {name: once(made := tuple(values), made) for name, values in self.binds.items()}
         if self.unclear:
-            named = self.binds.keys() | {param.name.lstrip("*=") for param in facts.params}
-            facts.unclear = tuple(sorted(self.unclear & named))
+            params = {param.name.lstrip("*=") for param in facts.params}
+            facts.unclear = tuple(sorted([name for name in self.unclear if name in self.binds or name in params]))
         if self.annotations:
             facts.annotations = self.annotations
         if self.returns:

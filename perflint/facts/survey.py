@@ -20,7 +20,6 @@ from perflint.facts.summary import (
     ClassFacts,
     FunctionFacts,
     LoopFacts,
-    ReadFacts,
     StatementFacts,
     Summary,
     Value,
@@ -86,9 +85,9 @@ class _Surveyor(Expressions):
     def drop_plain_reads(self) -> None:
         """Forget reads of `self.x` where this file's class assigns `x`: a property has no room beside it."""
         for facts in self.summary.functions.values():
-            if facts.reads:
-                assigned = self.classes[facts.in_class].attributes if facts.in_class in self.classes else {}
-                facts.reads = tuple(read for read in facts.reads if not _is_assigned(read, assigned))
+            if facts.reads and facts.in_class in self.classes:
+                assigned = self.classes[facts.in_class].attributes
+                facts.reads = tuple([read for read in facts.reads if not _is_assigned(read.path, assigned)])
 
     # Blocks.
 
@@ -469,9 +468,8 @@ class _Surveyor(Expressions):
         return None
 
 
-def _is_assigned(read: ReadFacts, assigned: dict[str, tuple[tuple[Value, str], ...]]) -> bool:
-    first, _, rest = read.path.partition(".")
-    return first == "self" and rest in assigned
+def _is_assigned(path: str, assigned: dict[str, tuple[tuple[Value, str], ...]]) -> bool:
+    return path.startswith("self.") and path[len("self.") :] in assigned
 
 
 _Handler = Callable[..., "str | None"]
