@@ -25,6 +25,8 @@ _WORTH_IT = 48
 #: worker has long to wait for another. None is so large that a progress bar stands still for long.
 _SHARE_OF_THE_REST = 0.5
 _SMALLEST_CHUNK, _LARGEST_CHUNK = 4, 100
+#: Where this process works as well. A worker has its next chunk before it needs it, which nobody can take from it.
+_SHARED_CHUNK = 12
 _LOOK_SECONDS = 0.5
 
 
@@ -34,21 +36,30 @@ def can_fork() -> bool:
 
 
 def map_chunks(
-    work: Callable[[Sequence[Item]], Result], items: Sequence[Item], jobs: int, lost: Callable[[Item], Result]
+    work: Callable[[Sequence[Item]], Result],
+    items: Sequence[Item],
+    jobs: int,
+    lost: Callable[[Item], Result],
+    *,
+    here: bool = False,
 ) -> Iterator[tuple[Sequence[Item], Result]]:
     """`work` over chunks of `items`, each with its result, in order, on up to `jobs` forked processes.
 
-    `lost` gives what stands for the result of an item that no process survives.
+    `lost` gives what stands for the result of an item that no process survives. With `here` this process is one of the
+    `jobs`, for work that ends no process and leaves behind here what is wanted later; the order is another one then.
     `work` may be a bound method of an object that cannot be sent: it is inherited, only chunks and results travel.
     """
     if jobs <= 1 or len(items) < _WORTH_IT or not can_fork():
         for item in items:
             yield [item], work([item])
         return
-    chunks = list(_chunks(items, jobs))
-    pool, futures = _submit(work, chunks, jobs)
+    chunks = _even_chunks(items) if here else list(_chunks(items, jobs))
+    pool, futures = _submit(work, chunks, jobs - here)
     single = _OneByOne(work, lost)
     try:
+        while here and futures and futures[-1].cancel():
+            futures.pop()
+            yield chunks[-1], work(chunks.pop())
         for chunk, future in zip(chunks, futures):
             if _has_died(future):
                 yield from (([item], single.result(item)) for item in chunk)
@@ -67,6 +78,10 @@ def _chunks(items: Sequence[Item], jobs: int) -> Iterator[Sequence[Item]]:
         size = min(max(_SMALLEST_CHUNK, share), _LARGEST_CHUNK)
         yield items[start : start + size]
         start += size
+
+
+def _even_chunks(items: Sequence[Item]) -> list[Sequence[Item]]:
+    return [items[start : start + _SHARED_CHUNK] for start in range(0, len(items), _SHARED_CHUNK)]
 
 
 _inherited: Callable[[Sequence[object]], object] | None = None

@@ -39,7 +39,9 @@ def spread(
     """
     options = worker.options
     if options.executor is None or worker.texts.overlay:
-        yield from map_chunks(work, files, options.jobs, lost)
+        # The trees that a survey in this process makes are kept for the inspection, which forks.
+        here = program is None and worker.texts.trees.keeps
+        yield from map_chunks(work, files, options.jobs, lost, here=here)
         return
     carried: list[_Carried] = []
     for file in files:

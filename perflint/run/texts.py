@@ -89,6 +89,8 @@ class KeptTrees:
         self._process = os.getpid()
         self._wanted = {file.display for file in files}
         self._trees: dict[str, tuple[SourceFile, ast.Module]] = {}
+        #: Whether any are kept.
+        self.keeps = bool(files)
 
     def put(self, source: SourceFile, module: ast.Module) -> None:
         if source.path in self._wanted and os.getpid() == self._process:
