@@ -60,7 +60,9 @@ class Filling:
         if not made.known:
             return kind
         if kind.tag is Tag.BATCH:
-            return kind.but(place=made.place, device=made.device, pinned=made.pinned, items=(), how=made.how)
+            left_out = self._inference.flow.keys_left_out
+            left = tuple((key, kind.but(items=())) for item in stores for key in left_out(item))
+            return kind.but(place=made.place, device=made.device, pinned=made.pinned, items=left, how=made.how)
         if empty:
             made = promises.kept(made, kind.element or UNKNOWN).at_most(Confidence.MEDIUM)
         return kind.but(element=made, items=())

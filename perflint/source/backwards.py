@@ -269,14 +269,28 @@ def _iterated(node: ast.expr) -> str | None:
 
 
 def _unconditional(definition: Definition, loop: LoopNode) -> bool:
-    """Whether a store runs on every turn, or is left out only for what is no tensor."""
+    """Whether a store runs on every turn, or is left out only for what is no tensor or goes by a name of its own."""
     node = definition.node
     if node in loop.body:
         return True
     for statement in loop.body:
-        if isinstance(statement, ast.If) and node in statement.body and _asks_for_tensors(statement.test):
-            return True
+        if isinstance(statement, ast.If) and node in statement.body:
+            if _asks_for_tensors(statement.test) or keys_left_out(statement.test):
+                return True
     return False
+
+
+def keys_left_out(test: ast.expr) -> tuple[str, ...]:
+    """The keys that a test keeps out: `key != "meta"`, `key not in ("meta", "path")`; empty for any other test."""
+    if not (isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and len(test.ops) == 1):
+        return ()
+    named = test.comparators[0]
+    if isinstance(test.ops[0], ast.NotIn) and isinstance(named, (ast.Tuple, ast.List, ast.Set)):
+        values = named.elts
+    else:
+        values = [named] if isinstance(test.ops[0], ast.NotEq) else []
+    keys = [item.value for item in values if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+    return tuple(keys) if len(keys) == len(values) else ()
 
 
 def _asks_for_tensors(test: ast.expr) -> bool:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from perflint.source.backwards import Backwards, Query
+from perflint.source.backwards import Backwards, Query, keys_left_out
 from perflint.source.bindings import Binding, Definition, ScopeBindings, ScopeLike, collect, key_of, prefixes
 from perflint.source.tree import FUNCTIONS, STATEMENTS, Tree
 from perflint.source.walk import walk
@@ -85,7 +85,15 @@ class Reaching:
         query = Query.of(scope, (key, *prefixes(key), *wild))
         through = self._from_use(root, query)
         stores = tuple(item for item in query.found.values() if item.name == key or item.name in wild)
+        if wild and isinstance(use, ast.Subscript) and isinstance(use.slice, ast.Constant):
+            index = use.slice.value
+            stores = tuple(item for item in stores if item.name == key or index not in self.keys_left_out(item))
         return stores, through or len(stores) < len(query.found)
+
+    def keys_left_out(self, store: Definition) -> tuple[str, ...]:
+        """The keys of what stays as it was: `"meta"` of `if key != "meta": batch[key] = ...`."""
+        around = self.tree.parent(store.node)
+        return keys_left_out(around.test) if isinstance(around, ast.If) else ()
 
     def item_stores(self, use: ast.Name) -> tuple[tuple[Definition, ...], bool]:
         """The stores to `use[...]` under an index that is not constant, and whether the value may also be as it was."""
