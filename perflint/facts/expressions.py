@@ -10,6 +10,7 @@ from perflint.facts import guards
 from perflint.facts.growing import HEADER_LENGTH, MOST_BINDS, Growing
 from perflint.facts.notation import (
     DEPTH,
+    LONGEST_TEXT,
     MOST_ITEMS,
     annotation_text,
     constant,
@@ -57,6 +58,7 @@ _DULL_FUNCTIONS = frozenset(
     "cross_entropy mse_loss join dirname basename Linear Conv2d Conv1d Conv3d BatchNorm2d BatchNorm1d LayerNorm "
     "Dropout ReLU GELU SiLU Identity Parameter Embedding MaxPool2d AvgPool2d AdaptiveAvgPool2d ConvTranspose2d".split()
 )
+_MAYBE_DULL = _DULL_METHODS | _DULL_FUNCTIONS
 #: Attributes of tensors and modules that no property of a project is worth following for.
 _DULL_READS = frozenset(
     "shape device dtype ndim data grad T weight bias training requires_grad is_cuda __name__ __class__ __dict__ args "
@@ -66,6 +68,10 @@ _DULL_READS = frozenset(
 
 #: Makes a named tuple for half of what calling its class costs.
 _made = tuple.__new__
+
+
+#: Parts of an annotation that read as they do alone.
+_PLAIN = frozenset({ast.Name, ast.Attribute, ast.Subscript})
 
 
 class Expressions:
@@ -217,7 +223,7 @@ class Expressions:
                 return self.dull_call(node, name, depth)
         elif type(func) is ast.Attribute:
             name = self.callee(func)
-            if self.is_dull(func, node):
+            if func.attr in _MAYBE_DULL and self.is_dull(func, node):
                 return self.dull_call(node, name, depth)
         else:
             name = self.value(func, DEPTH)
@@ -443,13 +449,16 @@ class Expressions:
 
     def annotation(self, node: ast.expr | None) -> str:
         """An annotation as text."""
-        if type(node) is ast.Name:
-            self.identifiers.add(node.id)
-            return node.id
+        kind = type(node)
+        if kind is ast.Name:
+            self.identifiers.add(node.id)  # type: ignore[union-attr]
+            return node.id  # type: ignore[union-attr, no-any-return]
         if node is None:
             return ""
-        self.visit(node)
-        return annotation_text(node)
+        if kind is ast.Subscript and type(node.value) in _PLAIN and type(node.slice) in _PLAIN:  # type: ignore[attr-defined]
+            return f"{self.annotation(node.value)}[{self.annotation(node.slice)}]"[:LONGEST_TEXT]  # type: ignore[attr-defined]
+        value = HANDLERS[kind](self, node, 0)
+        return value[:LONGEST_TEXT] if kind is ast.Attribute and type(value) is str else annotation_text(node)
 
     # Targets and what they come to hold.
 
@@ -475,13 +484,7 @@ class Expressions:
         if kind is ast.Name:
             self.bind_name(target.id, value)  # type: ignore[attr-defined]
         elif kind is ast.Attribute:
-            base = target.value  # type: ignore[attr-defined]
-            if type(base) is ast.Name and base.id in ("self", "cls") and self.cls:
-                self.attribute_holds(self.cls, target.attr, value, self.scope.facts.qualname)  # type: ignore[attr-defined]
-            else:
-                path = path_of(target)
-                if path is not None:
-                    self.scope.bind(intern(path), value)
+            self.bind_attribute(target, value)  # type: ignore[arg-type]
         elif kind is ast.Tuple or kind is ast.List:
             parts = target.elts  # type: ignore[attr-defined]
             if type(value) is tuple and value[0] == "seq" and len(value[1]) == len(parts):
@@ -491,6 +494,15 @@ class Expressions:
                 self.bind_items(target, value)  # type: ignore[arg-type]
         elif kind is ast.Subscript and type(target.value) is ast.Name:  # type: ignore[attr-defined]
             self.scope.unclear.add(target.value.id)  # type: ignore[attr-defined]
+
+    def bind_attribute(self, target: ast.Attribute, value: Value) -> None:
+        base = target.value
+        if type(base) is ast.Name and base.id in ("self", "cls") and self.cls:
+            self.attribute_holds(self.cls, target.attr, value, self.scope.facts.qualname)
+        else:
+            path = path_of(target)
+            if path is not None:
+                self.scope.bind(intern(path), value)
 
     def bind_each(self, target: ast.expr, iterable: Value) -> None:
         if iterable is None or (type(iterable) is tuple and iterable[0] == "call" and iterable[1] == "range"):

@@ -11,6 +11,8 @@ from perflint.facts.summary import Value
 
 #: How deep values nest before they end in None.
 DEPTH = 5
+#: Characters that are kept of a literal or an annotation.
+LONGEST_TEXT = 200
 _GRAD_SWITCHES = frozenset({"no_grad", "inference_mode", "enable_grad", "set_grad_enabled"})
 
 
@@ -75,7 +77,7 @@ def constant(value: Any) -> Value:
     """A literal with the name of its type; its value where it is a text, a bool or a number of usual size."""
     kind = type(value)
     if kind is str:
-        return ("const", "str", value if len(value) <= _LONGEST_TEXT else value[:_LONGEST_TEXT])
+        return ("const", "str", value if len(value) <= LONGEST_TEXT else value[:LONGEST_TEXT])
     if kind is int:
         # Larger integers would not survive a trip through JSON.
         return ("const", "int", value if abs(value) < 2**53 else None)
@@ -91,7 +93,6 @@ class _Constants(dict[Any, Value]):
 
 
 _OTHER_CONSTANTS = _Constants({truth: ("const", "bool", truth) for truth in (False, True)})
-_LONGEST_TEXT = 200
 
 
 def index_of(node: ast.expr) -> int | str | None:
@@ -135,9 +136,9 @@ def annotation_text(node: ast.expr | None) -> str:
     if node is None:
         return ""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value[:200]
+        return node.value[:LONGEST_TEXT]
     try:
-        return source_of(node)[:200]
+        return source_of(node)[:LONGEST_TEXT]
     except (RecursionError, ValueError):
         return ""
 

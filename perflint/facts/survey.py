@@ -343,11 +343,14 @@ class _Surveyor(Expressions):
                 self.bind_name(target.id, value)
                 if self.scope.tests or not guards.is_plain(held):
                     self.keep_test(target.id, held)
-                continue
-            self.target(target)
-            self.bind(target, value)
-            if type(target) is ast.Subscript and type(target.value) is ast.Name and self.is_key_of(target):
-                self.scope.bind(target.value.id, _ANYTHING)
+            elif type(target) is ast.Attribute:
+                self.target(target)
+                self.bind_attribute(target, value)
+            else:
+                self.target(target)
+                self.bind(target, value)
+                if type(target) is ast.Subscript and type(target.value) is ast.Name and self.is_key_of(target):
+                    self.scope.bind(target.value.id, _ANYTHING)
         return None
 
     def is_key_of(self, target: ast.Subscript) -> bool:
