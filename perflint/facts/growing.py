@@ -6,7 +6,7 @@ import ast
 
 from perflint.facts import guards
 from perflint.facts.sharing import Once
-from perflint.facts.summary import CallFacts, Context, FunctionFacts, LoopFacts, ReadFacts, Value
+from perflint.facts.summary import CallFacts, Context, FunctionFacts, LoopFacts, ReadFacts, Value, record
 
 #: Of all values that a name is given, the first ones are kept.
 MOST_BINDS = 4
@@ -79,11 +79,12 @@ class Growing:
 
     def finish(self, once: Once) -> FunctionFacts:
         facts = self.facts
-        facts.contexts = tuple(self.contexts)
-        facts.loops = tuple(self.loops)
-        facts.calls = tuple(self.calls)
+        if self.contexts:
+            facts.contexts, facts.loops = tuple(self.contexts), tuple(self.loops)
+        if self.calls:
+            facts.calls = tuple(self.calls)
         if self.reads:
-            facts.reads = tuple([ReadFacts(path, line, context) for (path, context), line in self.reads.items()])
+            facts.reads = tuple([record(ReadFacts, (path, line, at)) for (path, at), line in self.reads.items()])
         if self.binds:
             facts.binds = {name: once(made := tuple(values), made) for name, values in self.binds.items()}
         if self.unclear:
@@ -94,6 +95,6 @@ class Growing:
         if self.returns:
             returns = tuple(self.returns)
             facts.returns = once(returns, returns)
-        facts.yields = tuple(self.yields)
-        facts.is_generator = self.is_generator
+        if self.is_generator:
+            facts.yields, facts.is_generator = tuple(self.yields), True
         return facts

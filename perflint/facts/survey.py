@@ -76,6 +76,8 @@ class _Surveyor(Expressions):
 
     def told(self, words: set[str]) -> str:
         """Identifiers as text, with what the renamed ones are called where they come from."""
+        if not words:
+            return ""
         if self.renamed:
             for alias in self.renamed.keys() & words:
                 words.add(self.renamed[alias])
