@@ -285,11 +285,14 @@ class Expressions:
         return self.value(node.value, depth)
 
     def sequence(self, node: ast.Tuple | ast.List, depth: int) -> Value:
+        items = node.elts
         if depth <= 0:
-            self.many(node.elts)
+            self.many(items)
             return None
-        self.many(node.elts[MOST_ITEMS:])
-        return ("seq", self.values(node.elts[:MOST_ITEMS], depth - 1))
+        if len(items) > MOST_ITEMS:
+            self.many(items[MOST_ITEMS:])
+            items = items[:MOST_ITEMS]
+        return ("seq", self.values(items, depth - 1))
 
     def mapping(self, node: ast.Dict, depth: int) -> Value:
         items: list[tuple[str, Value]] = []
