@@ -121,14 +121,14 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) ->
     if name in ("cpu", "to"):
         # Only a model is moved for good by `vae.cpu()`: of a tensor the result is wanted.
         is_wanted = not isinstance(ctx.tree.parent(call), ast.Expr)
-        if certainty is None and name == "cpu" and is_wanted and _is_unknown_value(value, ctx):
+        if certainty is None and name == "cpu" and is_wanted and _is_unknown_value(_without_reductions(value), ctx):
             certainty = Confidence.MEDIUM
         return Read(value, certainty, copies=True) if certainty is not None else None
     kind = ctx.kind(value)
     # What a model gives may be of many forms, but only a tensor has these methods.
     if certainty is None and kind.tag in (Tag.OUTPUT, Tag.BATCH) and kind.place.is_accelerator:
         certainty = None if kind.certainty is Confidence.LOW else Confidence.MEDIUM
-    if certainty is None and name == "item" and _may_be_on_device(kind) and _is_loss(value, ctx):
+    if certainty is None and name == "item" and _may_be_on_device(kind) and is_loss(value, ctx):
         certainty = Confidence.MEDIUM
     if certainty is None and name in ("item", "tolist") and is_unknown_in_step(value, kind, ctx):
         certainty = Confidence.MEDIUM
@@ -271,7 +271,7 @@ def _may_be_on_device(kind: Kind) -> bool:
     return not kind.known or (kind.tag is Tag.TENSOR and kind.place is Place.UNKNOWN)
 
 
-def _is_loss(value: ast.expr, ctx: Context) -> bool:
+def is_loss(value: ast.expr, ctx: Context) -> bool:
     """Whether something unknown is the loss of a step: back-propagated here, a part or a sum of what is, or made by a
     criterion and named so.
     """

@@ -22,6 +22,7 @@ from ._waits import (
     device_read,
     in_forward,
     is_exceptional,
+    is_loss,
     region_of,
     works_on_host,
 )
@@ -184,8 +185,13 @@ def _hands_on(node: ast.Call, others: list[ast.Call], ctx: Context) -> bool:
     if in_forward(node, ctx):
         return to_numpy or isinstance(parent, ast.Return) or _is_put_away(node, ctx)
     if ctx.role(node) == "train":
-        return _is_iterated(node, ctx) or (not others and to_numpy)
+        return _is_iterated(node, ctx) or (not others and to_numpy and not _is_of_loss(node, ctx))
     return not others or len([loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]) < 2
+
+
+def _is_of_loss(node: ast.Call, ctx: Context) -> bool:
+    """`loss.detach().cpu().numpy()`: a number that is read in a roundabout way."""
+    return isinstance(node.func, ast.Attribute) and is_loss(node.func.value, ctx)
 
 
 def _is_put_away(node: ast.Call, ctx: Context) -> bool:
