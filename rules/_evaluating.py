@@ -12,8 +12,14 @@ from ._gradients import asks_for_gradients, asks_in, is_model_call, name_of_whol
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _BACKWARD = frozenset({"backward", "manual_backward"})
+_MODES = _BACKWARD | {"eval"}
 #: Roles of loops that go through batches and take no step.
 _PASSES = frozenset({"batches", "eval"})
+
+
+def tells_of_modes(parts: list[ast.AST]) -> bool:
+    """Whether code trains or puts something into evaluation mode at all."""
+    return any(type(part) is ast.Call and callee_name(part) in _MODES for part in parts)
 
 
 def evaluating_forwards(function: _Function, ctx: Context) -> Iterator[ast.Call]:

@@ -25,7 +25,7 @@ from perflint.api import (
 )
 
 from ._callers import ways_in
-from ._evaluating import evaluated, evaluating_forwards, evaluating_passes, model_name
+from ._evaluating import evaluated, evaluating_forwards, evaluating_passes, model_name, tells_of_modes
 from ._followed import Followed, forwards_behind, has_no_graph, learns
 from ._gradients import asks_for_gradients, is_loss_function, is_model_call, name_of_whole
 
@@ -108,7 +108,7 @@ class GradInEvaluation(Rule):
                 yield from self._without_training(node, ctx)
             return
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        if _HOOK.search(node.name):
+        if _HOOK.search(node.name) or not tells_of_modes(ctx.body(node)):
             return
         if _EVALUATION.search(node.name):
             yield from self._function(node, ctx, Heat.EPOCH)
