@@ -224,7 +224,7 @@ class Context:
         """What `walk` gives of each statement of a function."""
         found = self._bodies.get(id(function))
         if found is None:
-            found = self._bodies[id(function)] = [part for item in function.body for part in walk_own(item)]
+            found = self._bodies[id(function)] = self.tree.body(function)
         return found
 
 

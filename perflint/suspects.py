@@ -9,12 +9,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from typing import TypeAlias
 
 from perflint.facts.summary import MODULE, Summary
 from perflint.finding import Heat
 from perflint.program.program import Program, Scope
 from perflint.rule import Listen, Rule
 from perflint.source.tree import LOOPS
+
+#: Whether there are loops, and the hottest any line is.
+_Place: TypeAlias = tuple[bool, Heat]
 
 
 class Suspects:
@@ -28,7 +32,8 @@ class Suspects:
         self._everywhere = frozenset(rule for rule in rules if _triggers(rule) is None)
         self._triggered = _triggered(rules)
         #: The same in a function, where what is listened to tells more.
-        self._free: dict[tuple[bool, Heat], frozenset[Rule]] = {}
+        self._free: dict[_Place, frozenset[Rule]] = {}
+        self._named: dict[tuple[str, _Place, bool], frozenset[Rule]] = {}
         self._by_word = _by_word(rules)
         #: All words that any of this asks for.
         self._vocabulary = frozenset(self._triggered).union(self._by_word, *(rule.needs for rule in rules))
@@ -42,6 +47,8 @@ class Suspects:
         self._words: dict[int, set[str]] = {}
         self._words_outside: dict[int, set[str]] = {}
         self._looping_lines: set[int] = set()
+        #: By such a line, the rules that listen to something there, whatever is called.
+        self._around: dict[tuple[int, _Place], frozenset[Rule]] = {}
         #: What is named in those functions.
         self._words_inside: dict[str, frozenset[str]] = {}
 
@@ -73,7 +80,7 @@ class Suspects:
         loops = line in self._looping_lines
         return self._kept(
             rules,
-            self._words.get(line, set()),
+            line,
             Heat.STEP if loops else Heat.ONCE,
             loops=loops,
             called=self._words_outside.get(line, set()),
@@ -87,36 +94,52 @@ class Suspects:
         facts = self._summary.functions[function.function]
         if facts.qualname == MODULE:
             return rules
-        words = self._words.get(self._summary.statement_at(facts.line), set())
         return self._kept(
             rules,
-            words,
+            self._summary.statement_at(facts.line),
             self._peaks[function],
             loops=function in self._looping,
             called=self._words_inside.get(function.function, frozenset()),
         )
 
     def _kept(
-        self, rules: frozenset[Rule], words: AbstractSet[str], peak: Heat, *, loops: bool, called: AbstractSet[str]
+        self, rules: frozenset[Rule], line: int, peak: Heat, *, loops: bool, called: AbstractSet[str]
     ) -> frozenset[Rule]:
         """Of `rules`, those that listen to something that may be there: for calls a name among `called`, for other
-        nodes one of the statement's `words`.
+        nodes one of the words of the top-level statement at `line`.
         """
-        free = self._free.get((loops, peak))
-        if free is None:
-            free = self._free[loops, peak] = frozenset(
+        place = (loops, peak)
+        around = self._around.get((line, place))
+        if around is None:
+            words = self._words.get(line, ())
+            named = (self._listening(word, place, calls=False) for word in words)
+            around = self._around[line, place] = self._listening_anyway(place).union(*named)
+        return rules & around.union(*[self._listening(word, place, calls=True) for word in called])
+
+    def _listening_anyway(self, place: _Place) -> frozenset[Rule]:
+        """The rules that listen to something in such a place, whatever is named there."""
+        loops, peak = place
+        found = self._free.get(place)
+        if found is None:
+            found = self._free[place] = frozenset(
                 rule
                 for rule in self._rules
                 if rule.at_least <= peak
                 and any(_looks(one, peak, loops=loops) and not one.names for one in rule.listens)
             )
-        named = {
-            rule
-            for word in words
-            for rule, listen in self._by_word.get(word, ())
-            if rule.at_least <= peak and _looks(listen, peak, loops=loops) and (word in called or not _calls(listen))
-        }
-        return rules & (free | named) if named else rules & free
+        return found
+
+    def _listening(self, word: str, place: _Place, *, calls: bool) -> frozenset[Rule]:
+        """The rules that listen to something in such a place by this word: to calls, or to other nodes."""
+        loops, peak = place
+        found = self._named.get((word, place, calls))
+        if found is None:
+            found = self._named[word, place, calls] = frozenset(
+                rule
+                for rule, listen in self._by_word.get(word, ())
+                if rule.at_least <= peak and _looks(listen, peak, loops=loops) and _calls(listen) is calls
+            )
+        return found
 
     def _note_functions(self, path: str) -> dict[int, Heat]:
         """The hottest any line of each top-level statement is. Notes how hot its functions are, and which loop."""
@@ -143,7 +166,7 @@ class Suspects:
         stands outside of its functions, and of each of these.
         """
         summary, vocabulary = self._summary, self._vocabulary
-        self._words_outside, self._words_inside = {}, {}
+        self._words_outside, self._words_inside, self._around = {}, {}, {}
         for statement in summary.statements:
             words = vocabulary.intersection(statement.identifiers.split())
             self._words_outside.setdefault(statement.line, set()).update(words)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from perflint.finding import Span
 from perflint.source.file import SourceFile
-from perflint.source.walk import parents_below, parents_outside, walk
+from perflint.source.walk import APART, parents_below, parents_outside, walk, walk_own
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -83,6 +83,20 @@ class Tree:
         """`node` and all below it, without contexts and operators; outer before inner, in the order of the source."""
         known = self._nodes.get(id(node))
         return known if known is not None else walk(node)
+
+    def body(self, function: FunctionNode) -> list[ast.AST]:
+        """All that stands in the body of a function and runs when it does: nested functions, lambdas and classes are
+        left out, unless they are statements of that body.
+        """
+        known = self._nodes.get(id(function))
+        if known is not None:
+            behind = [*function.decorator_list, function.returns, *getattr(function, "type_params", ())]
+            after = next((item for item in behind if item is not None), None)
+            end = known.index(after) if after is not None else len(known)
+            found = known[known.index(function.body[0]) : end]
+            if not any(part.__class__ in APART for part in found):
+                return found
+        return [part for item in function.body for part in walk_own(item)]
 
     def names(self, region: ast.AST) -> dict[str, list[ast.Name]]:
         """The plain names in a region, a function or the module, in the order of the source."""

@@ -15,7 +15,8 @@ _NO_NODES = frozenset(
     "id attr arg ctx op ops module level is_async simple conversion asname type_comment type_ignores kind tag rest "
     "cls kwd_attrs".split()
 )
-_APART = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
+#: What is evaluated at another time than what stands around it.
+APART = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
 _LEAVES = (ast.Constant, ast.Global, ast.Nonlocal, ast.Pass, ast.Break, ast.Continue, ast.alias)
 
 
@@ -153,7 +154,7 @@ def walk_own(node: ast.AST) -> list[ast.AST]:
     """
     found: list[ast.AST] = []
     stack = [node]
-    table, apart = _BELOW, _APART
+    table, apart = _BELOW, APART
     while stack:
         current = stack.pop()
         found.append(current)
