@@ -63,8 +63,6 @@ class _Callee(NamedTuple):
     targets: list[Scope]
     inherited: dict[Scope, Confidence]
     is_library: bool = False
-    #: Whether what callers pass may say more.
-    leans: bool = False
 
 
 _LIBRARY = _Callee([], {}, is_library=True)
@@ -102,7 +100,7 @@ class CallGraph:
 
     def build(self) -> None:
         """Connect all calls: first those that are plain to see, then the others by what callers pass and by guesses."""
-        waiting: list[tuple[Scope, FunctionFacts, int, _Callee]] = []
+        waiting: list[tuple[Scope, FunctionFacts, int]] = []
         for scope, facts in self.resolver.nesting.functions:
             self._known.clear()
             for index, call in enumerate(facts.calls):
@@ -110,17 +108,18 @@ class CallGraph:
                     continue
                 callee = self._callee(call.func, scope, facts)
                 if not self._connect(scope, facts, index, callee, guess=False):
-                    waiting.append((scope, facts, index, callee))
-        self.resolver.learn(self.passed)
+                    waiting.append((scope, facts, index))
+        self.resolver.param_refs = self.passed
+        self.resolver.forget()
         for known in self._global.values():
             known.clear()
         last = None
-        for scope, facts, index, callee in waiting:
+        for scope, facts, index in waiting:
             if scope is not last:
                 self._known.clear()
                 last = scope
-            asked = self._callee(facts.calls[index].func, scope, facts) if callee.leans else callee
-            if not self._connect(scope, facts, index, asked, guess=True):
+            callee = self._callee(facts.calls[index].func, scope, facts)
+            if not self._connect(scope, facts, index, callee, guess=True):
                 self.unresolved[scope].append(facts.calls[index])
         self._known.clear()
         self._global.clear()
@@ -207,7 +206,7 @@ class CallGraph:
 
     def _connect(self, scope: Scope, facts: FunctionFacts, index: int, callee: _Callee, *, guess: bool) -> bool:
         call = facts.calls[index]
-        targets, inherited, is_library, _ = callee
+        targets, inherited, is_library = callee
         passes = bool(call.args or call.keywords)
         if passes and not (targets or inherited):
             for handed in self._callbacks(call, scope, facts):
@@ -256,12 +255,11 @@ class CallGraph:
         )
 
     def _evaluated(self, func: Value, scope: Scope) -> _Callee:
-        cuts, leans = self.resolver.cuts, self.resolver.leans
         targets = self.targets(func, scope)
         if targets is None:
             return _LIBRARY
         inherited = self._overrides(func, scope, targets)
-        return _Callee(targets, inherited, leans=cuts != self.resolver.cuts or leans != self.resolver.leans)
+        return _Callee(targets, inherited)
 
     def _overrides(self, func: Value, scope: Scope, targets: list[Scope]) -> dict[Scope, Confidence]:
         """What `self.method()` runs where `self` is of a class that derives from the method's own."""

@@ -41,7 +41,6 @@ class Resolving(Protocol):
 
     summaries: Mapping[str, Summary]
     cuts: int
-    leans: int
 
     def refs(self, value: Value, scope: Scope) -> Refs: ...
 
@@ -55,9 +54,7 @@ class Resolving(Protocol):
 
     def cut(self) -> None: ...
 
-    def leaning(self, memo: dict[Any, Any], key: object) -> Refs | None: ...
-
-    def keep(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int, leans: int) -> None: ...
+    def keep(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int) -> None: ...
 
 
 class Iteration:
@@ -81,18 +78,14 @@ class Iteration:
         if key in memo:
             self.resolver.cut()
             return ()
-        leaning = self.resolver.leaning(memo, key)
-        if leaning is not None:
-            return leaning
         if self.depth > _DEEPEST_ELEMENTS:
-            self.resolver.leans += 1
             return ()
         memo[key] = None
-        cuts, leans = self.resolver.cuts, self.resolver.leans
+        cuts = self.resolver.cuts
         self.depth += 1
         found = few(self._elements(value, scope, index))
         self.depth -= 1
-        self.resolver.keep(memo, key, found, cuts, leans)
+        self.resolver.keep(memo, key, found, cuts)
         return found
 
     def _elements(self, value: Value, scope: Scope, index: object) -> Iterator[Ref]:

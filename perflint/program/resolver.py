@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from perflint.facts.summary import MODULE, FunctionFacts, Summary, Value
@@ -67,10 +67,6 @@ class Resolver:
         self._depth = 0
         #: How often a value that is being evaluated was asked for again: what was concluded meanwhile may lack a part.
         self.cuts = 0
-        #: How often something was concluded that callers may still change, until `param_refs` is known.
-        self.leans = 0
-        #: Such conclusions, by the identity of the table they will be kept in.
-        self._leaning: dict[tuple[int, object], Refs] = {}
         self._provisional: list[tuple[dict[Any, Any], object]] = []
         self.nesting = Nesting(summaries)
         self.hierarchy = Hierarchy(summaries, self.refs)
@@ -86,15 +82,9 @@ class Resolver:
             known = self._loaders[ref] = self._is_loader(self, ref)
         return known
 
-    def learn(self, param_refs: ParamRefs) -> None:
-        """Take into account what callers pass: what was concluded without it, and may lean on it, is dropped."""
-        self.param_refs = param_refs
-        self._leaning.clear()
-
     def forget(self) -> None:
-        """Drop all that was concluded."""
+        """Drop what was concluded before `param_refs` was known."""
         self._memo.clear()
-        self._leaning.clear()
         self._answers.clear()
         self.iteration.memo.clear()
         self._attributes_of.clear()
@@ -124,15 +114,10 @@ class Resolver:
                 return ()
         if type(value) is str and scope.function != MODULE and self.nesting.is_global(value, scope):
             return self.refs(value, self.nesting.module(scope.path))
-        if self._leaning:
-            leaning = self.leaning(memo, value)
-            if leaning is not None:
-                return leaning
         if self._depth > _DEEPEST:
-            self.leans += 1
             return ()
         memo[value] = None
-        cuts, leans = self.cuts, self.leans
+        cuts = self.cuts
         self._depth += 1
         if type(value) is not str:
             found = few(self._evaluate(value, scope))
@@ -141,7 +126,7 @@ class Resolver:
         else:
             found = self._look_up(value, scope)
         self._depth -= 1
-        self.keep(memo, value, found, cuts, leans)
+        self.keep(memo, value, found, cuts)
         return found
 
     def any_of(self, values: tuple[Value, ...], scope: Scope) -> Refs:
@@ -154,24 +139,8 @@ class Resolver:
         """Note that an answer was refused because it is being worked out: what is concluded now is not final."""
         self.cuts += 1
 
-    def leaning(self, memo: dict[Any, Any], key: object) -> Refs | None:
-        """An answer that was given without knowing what callers pass. What is made of it leans on that as well."""
-        found = self._leaning.get((id(memo), key))
-        if found is not None:
-            self.leans += 1
-        return found
-
-    def keep(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int, leans: int) -> None:
-        """Remember an answer. One that a circle cut short since `cuts` holds only until the first question is done,
-        one that callers may still change, as something since `leans` did, until they are known.
-        """
-        place: dict[Any, Any] = memo
-        if self.param_refs is None and (leans != self.leans or cuts != self.cuts):
-            memo.pop(key, None)
-            place, key = self._leaning, (id(memo), key)
-        self._remember(place, key, found, cuts)
-
-    def _remember(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int) -> None:
+    def keep(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int) -> None:
+        """Remember an answer. One that a circle cut short since `cuts` holds only until the first question is done."""
         memo[key] = self._answers.setdefault(found, found)
         if self._depth or self.iteration.depth:
             if not found and cuts != self.cuts:
@@ -320,11 +289,9 @@ class Resolver:
         memo = self._memo.setdefault(scope, {})
         known = memo.get(name)
         if known is None:
-            known = self.leaning(memo, name) if self._leaning else None
-        if known is None:
-            cuts, leans = self.cuts, self.leans
+            cuts = self.cuts
             known = self._look_up(name, scope)
-            self.keep(memo, name, known, cuts, leans)
+            self.keep(memo, name, known, cuts)
         return known
 
     def foreign(self, path: str) -> frozenset[str]:
@@ -397,9 +364,7 @@ class Resolver:
         name = param.name.lstrip("=")
         if any(ref.kind == INSTANCE for ref in annotated):
             return annotated
-        if self.param_refs is None:
-            self.leans += 1
-        elif not name.startswith("*"):
+        if self.param_refs is not None and not name.startswith("*"):
             found = self.param_refs(scope, name)
             # `dataset: Dataset` says less than the project's own class that callers pass.
             if found and (not annotated or any(ref.kind == INSTANCE for ref in found)):
@@ -475,11 +440,9 @@ class Resolver:
         key = (ref, name)
         known = self._attributes_of.get(key)
         if known is None:
-            known = self.leaning(self._attributes_of, key) if self._leaning else None
-        if known is None:
-            cuts, leans = self.cuts, self.leans
+            cuts = self.cuts
             known = self._attribute(ref, name)
-            self.keep(self._attributes_of, key, known, cuts, leans)
+            self.keep(self._attributes_of, key, known, cuts)
         return known
 
     def _attribute(self, ref: Ref, name: str) -> Refs:
