@@ -4,6 +4,7 @@ that are not in sight.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from perflint.facts.summary import CallFacts, FunctionFacts, Value
@@ -24,7 +25,7 @@ from perflint.pytorch.names import canonical
 
 _HOOKS = frameworks.FORWARD_HOOKS | frameworks.BACKWARD_HOOKS | frameworks.OPTIMIZER_HOOKS
 _IGNITE_ENGINES = {name.rpartition(".")[2] for name in frameworks.IGNITE_ENGINES}
-_REGISTERING = _HOOKS | _IGNITE_ENGINES | {"add_event_handler"}
+REGISTERING = _HOOKS | _IGNITE_ENGINES | {"add_event_handler"}
 
 
 class FunctionRoot(NamedTuple):
@@ -70,20 +71,24 @@ class CallbackFinder:
                 Heat.STEP, "autograd", f"{owner}.{name} (an autograd function's {name})", Confidence.MEDIUM
             )
 
-    def note_registered(self) -> None:
-        """Note hooks, collate functions, event handlers and step functions handed to PyTorch and ignite."""
+    def note_registered(self, telling: Mapping[Scope, list[CallFacts]]) -> None:
+        """Note hooks, collate functions, event handlers and step functions handed to PyTorch and ignite. The calls of
+        each function that may hand them are among the `telling` ones.
+        """
         for scope, facts in self.resolver.nesting.functions:
-            for call in facts.calls:
-                if call.keywords or last_name(call.func) in _REGISTERING:
+            calls = telling.get(scope)
+            if calls is not None:
+                for call in calls:
                     self._registered(call, scope)
             self._decorated_handler(scope, facts)
-            self._takes_next_batch(scope, facts)
+            if calls is not None:
+                self._takes_next_batch(calls, scope, facts)
 
-    def _takes_next_batch(self, scope: Scope, facts: FunctionFacts) -> None:
+    def _takes_next_batch(self, telling: list[CallFacts], scope: Scope, facts: FunctionFacts) -> None:
         """`def forward_step(data_iterator, model): batch = next(data_iterator)`: each call takes one more batch, and is
         one step of a loop that may be a library's.
         """
-        calls = [call for call in facts.calls if call.func == "next" and call.args]
+        calls = [call for call in telling if call.func == "next" and call.args]
         if not calls or facts.is_generator or looks_once(facts.name):
             return
         names = {param.name.lstrip("=") for param in facts.params} - ITERATORS_OVER_ANYTHING

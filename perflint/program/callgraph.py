@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, ReadFacts, Value
@@ -201,8 +201,30 @@ class CallGraph:
 
     def _given_functions(self, call: CallFacts, facts: FunctionFacts) -> list[Value]:
         """What a call is given that may be a function of the project."""
-        values = [*call.args, *[value for _, value in call.keywords]] if call.keywords else call.args
-        return [value for value in values if self._may_be_function(value, facts)]
+        named = self.resolver.nesting.by_name
+        found = []
+        for value in _given(call):
+            if type(value) is str:
+                if value.rpartition(".")[2] in named or (value in facts.binds and self._is_bound(value, facts)):
+                    found.append(value)
+            elif value is not None and (value[0] == "lambda" or (value[0] == "call" and self._makes_function(value))):
+                found.append(value)
+        return found
+
+    def _is_bound(self, name: str, facts: FunctionFacts) -> bool:
+        """Whether a function binds a name to what may be a function of the project."""
+        named = self.resolver.nesting.by_name
+        for value in facts.binds[name]:
+            if isinstance(value, str):
+                if value.rpartition(".")[2] in named:
+                    return True
+            elif value is not None and (value[0] == "lambda" or (value[0] == "call" and self._makes_function(value))):
+                return True
+        return False
+
+    def _makes_function(self, call: Value) -> bool:
+        func = call[1]
+        return (isinstance(func, str) and func.rpartition(".")[2] in self._makers) or str(func).endswith("partial")
 
     def _connect(self, scope: Scope, facts: FunctionFacts, index: int, callee: _Callee, *, guess: bool) -> bool:
         call = facts.calls[index]
@@ -383,10 +405,15 @@ class CallGraph:
         `apply_to_sample(_move_to_cuda, sample)`. Each is as hot as its own call, whoever else calls that function.
         """
         inner = self.resolver.nesting.inner(scope)
+        # Few calls hand on a function: that is told first, without a call for each value.
+        local = [value for value in _given(call) if (type(value) is tuple and value[0] == "lambda") or value in inner]
+        if not local:
+            return []
         given: list[tuple[int | str, Value]] = [*enumerate(call.args), *call.keywords]
-        local = [item for item in given if _is_local_function(item[1], inner)]
         found: list[Scope] = []
-        for place, value in local:
+        for place, value in given:
+            if value not in local:
+                continue
             for target in targets:
                 if self._runs_parameter(target, place):
                     refs = self.resolver.refs(value, scope)
@@ -410,17 +437,6 @@ class CallGraph:
             if qualname == target.function or qualname.startswith(inside)
             for call in other.calls
         )
-
-    def _may_be_function(self, value: Value, facts: FunctionFacts) -> bool:
-        if isinstance(value, str):
-            if value.rpartition(".")[2] in self.resolver.nesting.by_name:
-                return True
-            return any(self._may_be_function(bound, _NO_FACTS) for bound in facts.binds.get(value, ()))
-        if not isinstance(value, tuple):
-            return False
-        if value[0] == "call" and isinstance(value[1], str) and value[1].rpartition(".")[2] in self._makers:
-            return True
-        return value[0] == "lambda" or (value[0] == "call" and str(value[1]).endswith("partial"))
 
     def _guess(self, call: CallFacts, facts: FunctionFacts) -> list[Scope]:
         """A method that one class of the program defines, called on something unknown; or one class and those that
@@ -471,10 +487,8 @@ def _attribute_names(resolver: Resolver) -> set[str]:
     return found
 
 
-def _is_local_function(value: Value, inner: Container[str]) -> bool:
-    if type(value) is tuple:
-        return bool(value[0] == "lambda")
-    return value in inner
+def _given(call: CallFacts) -> Sequence[Value]:
+    return [*call.args, *[value for _, value in call.keywords]] if call.keywords else call.args
 
 
 def is_abstract(facts: FunctionFacts) -> bool:

@@ -166,22 +166,21 @@ class HeatMap:
 
     def _settle_no_grad(self) -> None:
         """Assume it of every function that is called, then take it back from those with a way in that has gradients."""
-        state: dict[Scope, bool] = {}
+        functions = self.resolver.nesting.functions
+        incoming = self.graph.incoming
+        state = {scope: scope in incoming for scope, _ in functions}
         fixed: set[Scope] = set()
-        for scope, facts in self.resolver.nesting.functions:
-            root = self.roots.functions.get(scope)
-            if (facts.decorators and _is_switched_off(facts)) or (root is not None and root.role == "eval"):
-                state[scope] = True
-                fixed.add(scope)
-            elif root is not None and root.by_name:
-                # Who calls what only its name tells of, is asked; a framework nobody sees evaluates without.
-                called = scope in self.graph.incoming
-                state[scope] = called or root.role == "infer"
-            elif root is not None:
+        for scope, root in self.roots.functions.items():
+            if not root.by_name:
                 state[scope] = root.role == "eval"
                 fixed.add(scope)
-            else:
-                state[scope] = scope in self.graph.incoming
+            # Who calls what only its name tells of, is asked; a framework nobody sees evaluates without.
+            elif root.role == "infer":
+                state[scope] = True
+        for scope, facts in functions:
+            if facts.decorators and _is_switched_off(facts):
+                state[scope] = True
+                fixed.add(scope)
         waiting = [scope for scope, off in state.items() if not off]
         while waiting:
             caller = waiting.pop()

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from perflint.facts.summary import MODULE, FunctionFacts, Summary, Value
@@ -75,6 +75,8 @@ class Resolver:
         self._attributes_of: dict[tuple[Ref, str], Refs] = {}
         self._loaders: dict[Ref, bool] = {}
         self._foreign: dict[str, frozenset[str]] = {}
+        #: What modules give under names that they do not define themselves.
+        self._exported: dict[tuple[str, str], Refs] = {}
 
     def is_loader(self, ref: Ref) -> bool:
         known = self._loaders.get(ref)
@@ -88,6 +90,7 @@ class Resolver:
         self._answers.clear()
         self.iteration.memo.clear()
         self._attributes_of.clear()
+        self._exported.clear()
 
     def abandon(self) -> None:
         """Nothing is being worked out any more."""
@@ -259,8 +262,10 @@ class Resolver:
         scope = Scope(function.path, function.name)
         if facts.is_generator:
             return ()
-        placed = [self.handed(value, facts, scope, call, caller) for value in facts.returns]
-        found = few(ref for value, where in placed for ref in self.refs(value, where))
+        found: Refs = ()
+        if facts.returns:
+            placed = [self.handed(value, facts, scope, call, caller) for value in facts.returns]
+            found = few(ref for value, where in placed for ref in self.refs(value, where))
         if not found and facts.returns_annotation:
             found = self.annotated(facts.returns_annotation, scope)
         return found
@@ -397,10 +402,22 @@ class Resolver:
 
     def exported(self, path: str, name: str, depth: int = _DEPTH) -> Refs:
         """A module's attribute, through re-exports and star imports."""
+        found = defined(self.summaries[path], path, name)
+        if found or depth < _DEPTH:
+            return found or self._exported_further(path, name, depth)
+        known = self._exported.get((path, name))
+        if known is None:
+            cuts = self.cuts
+            known = self._exported_further(path, name, depth)
+            if cuts == self.cuts:
+                self._exported[path, name] = known
+        return known
+
+    def _exported_further(self, path: str, name: str, depth: int) -> Refs:
+        """What a module does not define, but binds or imports."""
         summary = self.summaries[path]
-        found = defined(summary, path, name)
-        if found or depth <= 0:
-            return found
+        if depth <= 0:
+            return ()
         binds = summary.functions[MODULE].binds.get(name)
         if binds:
             return self.any_of(binds, Scope(path, MODULE))
@@ -478,14 +495,18 @@ class Resolver:
             return found
         facts = summary.classes[cls.name]
         if name in facts.attributes:
-            found = few(
-                ref for value, where in facts.attributes[name] for ref in self.refs(value, Scope(cls.path, where))
-            )
+            found = self._any_of_written(facts.attributes[name], cls.path)
             if found:
                 return found
         if name in facts.annotations:
             return self.annotated(facts.annotations[name], Scope(cls.path, MODULE))
         return ()
+
+    def _any_of_written(self, values: tuple[tuple[Value, str], ...], path: str) -> Refs:
+        if len(values) == 1:
+            value, where = values[0]
+            return self.refs(value, Scope(path, where))
+        return few(ref for value, where in values for ref in self.refs(value, Scope(path, where)))
 
     def method(self, instance: Ref, name: str) -> Ref | None:
         """The project's own definition of a method, through base classes."""

@@ -8,7 +8,7 @@ from functools import partial
 from perflint.facts import guards
 from perflint.facts.summary import CallFacts, FunctionFacts, LoopFacts, Value
 from perflint.finding import Confidence, Heat
-from perflint.program.callbacks import CallbackFinder, FunctionRoot
+from perflint.program.callbacks import REGISTERING, CallbackFinder, FunctionRoot
 from perflint.program.callgraph import CallGraph
 from perflint.program.conventions import (
     BISECTION,
@@ -72,7 +72,8 @@ class RootFinder:
         self.graph = graph
         self._taking: set[Scope] = set()
         self._reading: set[Scope] = set()
-        #: Of each function, the calls that may say what its loops are for: few of many, told by their last names.
+        #: Of each function, the calls that may say what its loops are for, or hand a function to who calls it often:
+        #: few of many, told by their last names and keywords.
         self._telling: dict[Scope, list[CallFacts]] = {}
         self._runs: set[tuple[Scope, int]] = set()
         self._steps: set[tuple[Scope, int]] = set()
@@ -93,7 +94,7 @@ class RootFinder:
                 self._callbacks.note_method(scope, facts)
             if facts.loops:
                 self._classify_loops(scope, facts, training)
-        self._callbacks.note_registered()
+        self._callbacks.note_registered(self._telling)
         self._named_steps(training)
         mark_epochs(self.loops, self._runs, self._steps, self.graph, self.resolver)
         self.drivers = find_drivers(self.loops, self.resolver)
@@ -418,8 +419,14 @@ class RootFinder:
 
 def _telling_calls(resolver: Resolver) -> dict[Scope, list[CallFacts]]:
     found = {}
+    names, keywords = TELLING | REGISTERING, frameworks.COLLATE_KEYWORDS
     for scope, facts in resolver.nesting.functions:
-        calls = [call for call in facts.calls if last_name(call.func) in TELLING]
+        calls = [
+            call
+            for call in facts.calls
+            if last_name(call.func) in names
+            or (call.keywords and not keywords.isdisjoint([key for key, _ in call.keywords]))
+        ]
         if calls:
             found[scope] = calls
     return found
