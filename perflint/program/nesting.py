@@ -50,6 +50,9 @@ class Nesting:
 
     def _enclosing(self, scope: Scope) -> tuple[tuple[Scope, FunctionFacts], ...]:
         functions = self._summaries[scope.path].functions
+        module = self._modules[scope.path]
+        if scope.function == MODULE:
+            return ((module, functions[MODULE]),)
         found: list[tuple[Scope, FunctionFacts]] = []
         current = scope.function
         while current and current != MODULE:
@@ -58,10 +61,10 @@ class Nesting:
                 current = current.rpartition(".")[0].removesuffix(".<locals>")
                 continue
             found.append((scope if current == scope.function else Scope(scope.path, current), facts))
+            # A lambda is named by its place alone, wherever it stands.
+            if ".<locals>." not in current and not current.startswith("<lambda"):
+                break
             current = facts.owner
-        module = self._modules[scope.path]
-        if scope.function == MODULE:
-            return ((module, functions[MODULE]),)
         return (*found, *self.scopes(module))
 
     def module(self, path: str) -> Scope:

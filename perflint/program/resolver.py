@@ -123,13 +123,17 @@ class Resolver:
         cuts = self.cuts
         self._depth += 1
         if type(value) is not str:
-            found = few(self._evaluate(value, scope))
+            found = self._evaluate(value, scope)
+            if len(found) > 1:
+                found = few(found)
         elif "." in value:
             found = self._path(value, scope)
         else:
             found = self._look_up(value, scope)
         self._depth -= 1
-        self.keep(memo, value, found, cuts)
+        memo[value] = self._answers.setdefault(found, found)
+        if cuts != self.cuts or self._provisional:
+            self._note_circle(memo, value, found, cuts)
         return found
 
     def any_of(self, values: tuple[Value, ...], scope: Scope) -> Refs:
@@ -145,6 +149,10 @@ class Resolver:
     def keep(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int) -> None:
         """Remember an answer. One that a circle cut short since `cuts` holds only until the first question is done."""
         memo[key] = self._answers.setdefault(found, found)
+        if cuts != self.cuts or self._provisional:
+            self._note_circle(memo, key, found, cuts)
+
+    def _note_circle(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int) -> None:
         if self._depth or self.iteration.depth:
             if not found and cuts != self.cuts:
                 self._provisional.append((memo, key))
@@ -315,14 +323,11 @@ class Resolver:
         nesting = self.nesting
         if scope.function == MODULE:
             return self._global(name, scope, nesting.function(scope))
-        module = nesting.module(scope.path)
-        if nesting.is_global(name, scope):
-            return self.name(name, module)
         holders = nesting.holders[scope.path]
         for where, facts in nesting.scopes(scope):
             function = where.function
             if function == MODULE:
-                return self.name(name, module)
+                return self.name(name, where)
             if name in holders.get(function, ()):
                 return defined(self.summaries[scope.path], scope.path, f"{function}.<locals>.{name}")
             if name in facts.annotations:
