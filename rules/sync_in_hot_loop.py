@@ -195,10 +195,14 @@ def _is_of_loss(node: ast.Call, ctx: Context) -> bool:
 
 
 def _is_put_away(node: ast.Call, ctx: Context) -> bool:
-    """`message.tensors = tuple(t.cpu() for t in message.tensors)`: a whole list is kept or sent from the host."""
+    """`message.tensors = tuple(t.cpu() for t in message.tensors)`: a whole list is kept or sent from the host. Or
+    `self.weights = weights.detach().cpu()`: one is kept, for whoever wants to look at it.
+    """
     statement = ctx.tree.statement_of(node)
     if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], (ast.Attribute, ast.Subscript)):
         return False
+    if statement.value is node and isinstance(statement.targets[0], ast.Attribute):
+        return True
     return any(
         isinstance(outer, (ast.ListComp, ast.GeneratorExp)) and outer.elt is node for outer in ctx.tree.ancestors(node)
     )
