@@ -125,7 +125,6 @@ class CallGraph:
         self._global.clear()
         self._connect_properties()
         self._scopes.clear()
-        self.resolver.nesting.forget()
 
     def _connect_properties(self) -> None:
         """Reading a property runs it."""

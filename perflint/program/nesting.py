@@ -7,6 +7,9 @@ from collections.abc import Container, Mapping
 from perflint.facts.summary import MODULE, FunctionFacts, Summary
 from perflint.program.refs import CLASS, Ref, Scope
 
+#: Functions whose names are kept at hand: those of one file are asked about together.
+_MOST_FUNCTIONS_OF_NAMES = 4096
+
 
 class Nesting:
     """The scopes of a project's files. Knows what stands in what, not what it refers to."""
@@ -77,16 +80,14 @@ class Nesting:
             return False  # what it always is, by convention
         own = self._own.get(scope)
         if own is None:
+            if len(self._own) >= _MOST_FUNCTIONS_OF_NAMES:
+                self._own.clear()
             own = self._own[scope] = self._names_in(scope)
         return dotted.partition(".")[0] not in own
 
     def inner(self, scope: Scope) -> Container[str]:
         """The names of the functions and classes that are defined in a function."""
         return self.holders[scope.path].get(scope.function, ())
-
-    def forget(self) -> None:
-        """Drop what many are asked for at once, while a program is linked, and few later."""
-        self._own.clear()
 
     def _names_in(self, scope: Scope) -> frozenset[str]:
         *functions, (module, _) = self.scopes(scope)
