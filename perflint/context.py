@@ -41,6 +41,7 @@ class Context:
         self._scopes: dict[int, Scope] = {}
         self._contexts: dict[int, int] = {}
         self._bodies: dict[int, list[ast.AST]] = {}
+        self._heats: dict[tuple[Scope, int], Heat] = {}
 
     # Where a node stands.
 
@@ -86,7 +87,11 @@ class Context:
         """How often `node` runs."""
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return self.program.peak(self.own_scope(node))
-        return self.program.heat_at(self.scope(node), self.context(node))
+        place = (self.scope(node), self.context(node))
+        found = self._heats.get(place)
+        if found is None:
+            found = self._heats[place] = self.program.heat_at(*place)
+        return found
 
     def body_heat(self, loop: LoopNode) -> Heat:
         """How often the body of a loop runs."""

@@ -71,11 +71,13 @@ class Inspector:
                 continue
             outside, functions = tree.link_outside(statement)
             if about:
-                self._visit(outside, about, context, findings, problems)
+                self._visit(outside, about, Heat.ONCE, context, findings, problems)
             for function in functions:
-                inside = self.suspects.inside(rules, context.own_scope(function))
+                scope = context.own_scope(function)
+                inside = self.suspects.inside(rules, scope)
                 if inside:
-                    self._visit(tree.link_function(function), inside, context, findings, problems)
+                    coldest = self.suspects.coldest(scope)
+                    self._visit(tree.link_function(function), inside, coldest, context, findings, problems)
         context.close()
         return [Located(finding, lines) for finding, lines in findings.items()], problems
 
@@ -83,10 +85,12 @@ class Inspector:
         self,
         nodes: Sequence[ast.AST],
         rules: frozenset[Rule],
+        coldest: Heat,
         context: Context,
         findings: dict[Finding, tuple[int, int]],
         problems: list[Problem],
     ) -> None:
+        """Show `nodes`, each at least as hot as `coldest`, to the rules that listen for them."""
         table, wanted = self._table, self._wanted(rules)
         for node in nodes:
             kind = node.__class__
@@ -94,7 +98,7 @@ class Inspector:
                 continue
             listeners = table.by_type[kind] if kind is not ast.Call else table.of_call(node, context)  # type: ignore[arg-type]
             for rule in listeners:
-                if rule in rules and (rule.at_least == Heat.ONCE or context.heat(node) >= rule.at_least):
+                if rule in rules and (rule.at_least <= coldest or context.heat(node) >= rule.at_least):
                     self._ask(rule, node, context, findings, problems)
 
     def _wanted(self, rules: frozenset[Rule]) -> frozenset[type[ast.AST]]:

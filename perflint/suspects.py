@@ -39,9 +39,10 @@ class Suspects:
         self._vocabulary = frozenset(self._triggered).union(self._by_word, *(rule.needs for rule in rules))
         self._found: dict[tuple[frozenset[str], Heat], frozenset[Rule]] = {}
         self._summary = Summary()
-        #: How hot the functions of the file at hand are that stand in no other, with those in them; and which of them
-        #: have loops.
+        #: How hot the functions of the file at hand are that stand in no other, with those in them: the hottest and the
+        #: coldest line. And which of them have loops.
         self._peaks: dict[Scope, Heat] = {}
+        self._coldest: dict[Scope, Heat] = {}
         self._looping: set[Scope] = set()
         #: By first line of its top-level statements: what is named and whether there are loops outside of functions.
         self._words: dict[int, set[str]] = {}
@@ -85,6 +86,10 @@ class Suspects:
             loops=loops,
             called=self._words_outside.get(line, set()),
         )
+
+    def coldest(self, function: Scope) -> Heat:
+        """At least how hot each line of a function is, of the file that `statements` was last asked for."""
+        return self._coldest.get(function, Heat.ONCE)
 
     def inside(self, rules: frozenset[Rule], function: Scope) -> frozenset[Rule]:
         """Of the rules that may find something in a top-level statement, those that may in one function of it.
@@ -145,7 +150,7 @@ class Suspects:
         """The hottest any line of each top-level statement is. Notes how hot its functions are, and which loop."""
         peaks: dict[int, Heat] = {}
         summary, program = self._summary, self._program
-        self._peaks, self._looping, self._looping_lines = {}, set(), set()
+        self._peaks, self._coldest, self._looping, self._looping_lines = {}, {}, set(), set()
         for qualname, facts in summary.functions.items():
             scope = Scope(path, qualname)
             if qualname == MODULE:
@@ -153,10 +158,11 @@ class Suspects:
                     _raise(peaks, summary.statement_at(context.line), program.heat_at(scope, index))
                 self._looping_lines.update(summary.statement_at(loop.line) for loop in facts.loops)
                 continue
-            peak = program.peak(scope)
+            coldest, peak = program.range(scope)
             _raise(peaks, summary.statement_at(facts.line), peak)
             outermost = Scope(path, _outermost(summary, qualname))
             self._peaks[outermost] = max(peak, self._peaks.get(outermost, Heat.ONCE))
+            self._coldest[outermost] = min(coldest, self._coldest.get(outermost, coldest))
             if any(loop.kind != "comprehension" for loop in facts.loops):
                 self._looping.add(outermost)
         return peaks

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from string import Formatter
 from typing import NamedTuple
 
-from perflint.api import Applicability, Calls, Context, Finding, Fix, Impact, Nodes, Rule, callee_name, walk
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Impact, Nodes, Rule, callee_name, statements, walk
 
 from ._gradients import is_loss_function, is_model_call, name_of_whole
 
@@ -173,10 +173,15 @@ def _starts_before(name: str, node: ast.AST, loop: ast.stmt, ctx: Context) -> bo
     stores = _named(name, ast.Store, _function(node, ctx), ctx)
     if not stores:
         return False
-    own = set(map(id, ctx.tree.walk(ctx.tree.statement_of(node))))
-    inside = set(map(id, ctx.tree.walk(loop)))
-    stores = [part for part in stores if id(part) not in own]
-    return bool(stores) and not any(id(part) in inside for part in stores)
+    statement = ctx.tree.statement_of(node)
+    stores = [part for part in stores if not _stands_in(part, statement)]
+    return bool(stores) and not any(_stands_in(part, loop) for part in stores)
+
+
+def _stands_in(part: ast.expr, region: ast.stmt | ast.expr) -> bool:
+    """Told by the places: of what stands beside each other one ends before the other begins."""
+    here = (part.lineno, part.col_offset)
+    return (region.lineno, region.col_offset) <= here < (region.end_lineno or 0, region.end_col_offset or 0)
 
 
 def _named(name: str, how: type[ast.expr_context], region: ast.AST, ctx: Context) -> list[ast.Name]:
@@ -202,20 +207,15 @@ def _uses(name: str, node: ast.AST, ctx: Context) -> list[ast.Name]:
     function = _function(node, ctx)
     if isinstance(function, ast.Module):
         return []
-    text = ctx.source.text
-    if ("global " in text or "nonlocal " in text) and _is_of_outer_scope(name, function, ctx):
+    if any(isinstance(part, (ast.Global, ast.Nonlocal)) and name in part.names for part in statements(function)):
         return []
     loop = ctx.loops(node)[0]
-    own = set(map(id, ctx.tree.walk(node)))
-    uses = [part for part in _named(name, ast.Load, function, ctx) if id(part) not in own]
+    assert isinstance(node, (ast.stmt, ast.expr))
+    uses = [part for part in _named(name, ast.Load, function, ctx) if not _stands_in(part, node)]
     end = loop.end_lineno or loop.lineno
     if any(store.lineno > end for store in _named(name, ast.Store, function, ctx)):
         uses = [use for use in uses if not _is_rebound_behind(use, loop, ctx)]
     return uses
-
-
-def _is_of_outer_scope(name: str, function: ast.AST, ctx: Context) -> bool:
-    return any(isinstance(part, (ast.Global, ast.Nonlocal)) and name in part.names for part in ctx.tree.walk(function))
 
 
 def _is_rebound_behind(use: ast.Name, loop: ast.stmt, ctx: Context) -> bool:

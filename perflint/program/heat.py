@@ -153,11 +153,6 @@ class HeatMap:
                 heats.append(outer)
         return heats
 
-    def peak(self, scope: Scope, facts: FunctionFacts) -> Heat:
-        """The hottest any line of a function is."""
-        base = self.reason(scope).heat
-        return max([base, *self.contexts(scope, facts, base)])
-
     # Gradients.
 
     def without_grad(self, scope: Scope) -> bool:

@@ -86,7 +86,13 @@ class Program:
 
     def peak(self, scope: Scope) -> Heat:
         """The hottest any line of a function is."""
-        return self.heatmap.peak(scope, self.function(scope))
+        return self.range(scope)[1]
+
+    def range(self, scope: Scope) -> tuple[Heat, Heat]:
+        """How hot the coldest and the hottest line of a function are."""
+        base = self.heat(scope)
+        heats = self.heatmap.contexts(scope, self.function(scope), base)
+        return (min(base, *heats), max(base, *heats)) if heats else (base, base)
 
     def heat_at(self, scope: Scope, context: int) -> Heat:
         facts = self.function(scope)
