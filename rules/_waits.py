@@ -121,7 +121,7 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) ->
     if name in ("cpu", "to"):
         # Only a model is moved for good by `vae.cpu()`: of a tensor the result is wanted.
         is_wanted = not isinstance(ctx.tree.parent(call), ast.Expr)
-        if certainty is None and name == "cpu" and is_wanted and _is_unknown_value(_without_reductions(value), ctx):
+        if certainty is None and name == "cpu" and is_wanted and _is_unknown_value(_as_it_was(value, ctx), ctx):
             certainty = Confidence.MEDIUM
         return Read(value, certainty, copies=True) if certainty is not None else None
     kind = ctx.kind(value)
@@ -188,6 +188,14 @@ def _is_unknown_value(value: ast.expr, ctx: Context) -> bool:
         root = root.func if isinstance(root, ast.Call) else root.value
     name = ctx.text(value).rpartition(".")[2].lower()
     return isinstance(root, ast.Name) and not re.search(r"model|net$|module|encoder|decoder|state|results?$", name)
+
+
+def _as_it_was(value: ast.expr, ctx: Context) -> ast.expr:
+    """`loss` of `loss.detach()` in a step of training. What a hook or a forward detaches, it keeps for later."""
+    whole = _without_reductions(value)
+    if "loss" in ctx.text(whole).lower() or (ctx.role(value) == "train" and not in_forward(value, ctx)):
+        return whole
+    return value
 
 
 def _goes_to_host(call: ast.Call, name: str, ctx: Context) -> bool:
