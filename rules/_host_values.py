@@ -52,6 +52,8 @@ def _is_handed_in(leaf: ast.expr, ctx: Context) -> bool:
         return bool(definitions) and all(isinstance(item.node, ast.arg) for item in definitions)
     if not (isinstance(leaf, ast.Attribute) and isinstance(leaf.value, ast.Name) and leaf.value.id == "self"):
         return False
+    if leaf.attr == "training":
+        return True  # of every module
     around = ctx.tree.class_of(leaf)
     facts = ctx.summary.classes.get(ctx.tree.qualname(around)) if around is not None else None
     values = facts.attributes.get(leaf.attr, ()) if facts is not None else ()
