@@ -121,13 +121,13 @@ class Context:
         """Whether gradients are certainly off where `node` runs."""
         return self.program.grad_off(self.scope(node), self.context(node))
 
-    def is_root_loop(self, loop: LoopNode, at_least: Heat = Heat.STEP) -> bool:
-        """Whether a loop is itself a root of heat: a loop over batches or steps, or with EPOCH over epochs, too."""
+    def is_root_loop(self, loop: LoopNode) -> bool:
+        """Whether a loop is itself a root of heat: a loop over batches or steps."""
         scope = self.scope(loop)
         for index, facts in enumerate(self.summary.functions[scope.function].loops):
             if (facts.line, facts.column) == (loop.lineno, loop.col_offset):
                 found = self.program.roots.loops.get((scope, index))
-                return found is not None and found.heat >= at_least
+                return found is not None and found.heat >= Heat.STEP
         return False
 
     # What an expression means.

@@ -57,14 +57,13 @@ class AllocThenTransfer(Rule):
     where the type is to be that of `x`, too.
 
     When to leave it
-    Outside hot code the difference does not show. What runs once is not reported, nor what runs once an epoch. In the
-    turns of another loop in an epoch's code (over the texts of an evaluation) the impact says low, and random tensors
-    and the input of a warm-up are left alone. Nor is code reported that only tries something out (a loop of ten steps,
-    the stand-in that an exporter traces) or that nothing calls, nor what replaces an argument which every call gives.
-    `torch.from_numpy`, `torch.stack` and `torch.cat` have no `device=`, nor have the legacy `torch.FloatTensor(...)`.
-    Tensors that are used on the host first, `nn.Parameter(torch.zeros(n)).to(device)`, constructors with
-    `pin_memory=True` or a `generator=`, and code under `with torch.device(...)` or `set_default_device`, where `.to`
-    does nothing: all silent.
+    Outside hot code the difference does not show. What runs once is not reported. Once an epoch it is worth next to
+    nothing as well: the impact says low there, and random tensors and the input of a warm-up are left alone. Nor is
+    code reported that only tries something out (a loop of ten steps, the stand-in that an exporter traces) or that
+    nothing calls, nor what replaces an argument which every call gives. `torch.from_numpy`, `torch.stack` and
+    `torch.cat` have no `device=`, nor have the legacy `torch.FloatTensor(...)`. Tensors that are used on the host
+    first, `nn.Parameter(torch.zeros(n)).to(device)`, constructors with `pin_memory=True` or a `generator=`, and code
+    under `with torch.device(...)` or `set_default_device`, where `.to` does nothing: all silent.
 
     Fix safety
     Safe for `zeros`, `ones`, `empty`, `eye`, `full` with a literal, `arange` of integers, index grids and `tensor` of
@@ -132,12 +131,12 @@ def _goes_to_device(node: ast.Call, ctx: Context) -> bool:
 
 
 def _is_worth_it(node: ast.Call, function: str, ctx: Context) -> bool:
-    """Whether what runs in an epoch's code is worth a word: once an epoch nothing is, and in the turns of a loop there
-    only what the device makes as well as the host, and no made-up input that a model is warmed up with.
+    """Whether what runs once an epoch is worth a word: there only what the device makes as well as the host, in an
+    epoch's own code and not as a made-up input that a model is warmed up with.
     """
     if ctx.heat(node) >= Heat.STEP:
         return True
-    if function in tensors.RANDOM_CONSTRUCTORS or not _is_in_turns(node, ctx):
+    if function in tensors.RANDOM_CONSTRUCTORS:
         return False
     _, route, _ = ctx.heat_and_route(node)
     if not route or not _EPOCH.search(route[0].text):
@@ -151,16 +150,6 @@ def _is_worth_it(node: ast.Call, function: str, ctx: Context) -> bool:
                 return False
         child = outer
     return True
-
-
-def _is_in_turns(node: ast.Call, ctx: Context) -> bool:
-    """Whether a loop goes round `node` that is not the one over epochs, and has no loop in it that its turns are there
-    for. A comprehension goes over a handful there.
-    """
-    loops = [loop for loop in ctx.loops(node) if isinstance(loop, (ast.For, ast.While))]
-    if not loops or ctx.is_root_loop(loops[0], Heat.EPOCH):
-        return False
-    return not any(isinstance(part, (ast.For, ast.While)) for part in ctx.walk(loops[0]) if part is not loops[0])
 
 
 def _is_ours(made: ast.Call, function: str, ctx: Context) -> bool:
