@@ -283,7 +283,7 @@ class RootFinder:
         return None
 
     def _loader_confidence(self, loop: LoopFacts, scope: Scope) -> Confidence | None:
-        if loop.iterable is None:
+        if loop.iterable is None or is_range(loop.iterable):
             return None
         if any(ref.kind == BATCH for ref in self.resolver.elements(loop.iterable, scope)):
             return Confidence.HIGH
