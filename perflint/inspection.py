@@ -76,8 +76,11 @@ class Inspector:
                 scope = context.own_scope(function)
                 inside = self.suspects.inside(rules, scope)
                 if inside:
-                    coldest = self.suspects.coldest(scope)
-                    self._visit(tree.link_function(function), inside, coldest, context, findings, problems)
+                    nodes, coldest = tree.link_function(function), self.suspects.coldest(scope)
+                    start, end = tree.extent(function) if coldest > Heat.ONCE else (0, 0)
+                    self._visit(nodes[start:end], inside, coldest, context, findings, problems)
+                    # Defaults and decorators are not evaluated where the function runs.
+                    self._visit([*nodes[:start], *nodes[end:]], inside, Heat.ONCE, context, findings, problems)
         context.close()
         return [Located(finding, lines) for finding, lines in findings.items()], problems
 

@@ -275,14 +275,21 @@ def _unconditional(definition: Definition, loop: LoopNode) -> bool:
         return True
     for statement in loop.body:
         if isinstance(statement, ast.If) and node in statement.body:
-            if _asks_for_tensors(statement.test) or keys_left_out(statement.test):
+            if _asks_for_tensors(statement.test) or keys_left_out(definition, statement):
                 return True
     return False
 
 
-def keys_left_out(test: ast.expr) -> tuple[str, ...]:
-    """The keys that a test keeps out: `key != "meta"`, `key not in ("meta", "path")`; empty for any other test."""
-    if not (isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and len(test.ops) == 1):
+def keys_left_out(store: Definition, branch: ast.If) -> tuple[str, ...]:
+    """The keys for which `branch` leaves out a store to `batch[key]` in it: `if key != "meta"`, `if key not in ("meta",
+    "path")`; empty for any other test.
+    """
+    test, target = branch.test, store.target
+    if store.node not in branch.body or not (isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Name)):
+        return ()
+    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name)):
+        return ()
+    if test.left.id != target.slice.id:
         return ()
     named = test.comparators[0]
     if isinstance(test.ops[0], ast.NotIn) and isinstance(named, (ast.Tuple, ast.List, ast.Set)):

@@ -84,7 +84,7 @@ class ScopeBindings:
         return name not in self.outer and (name in self.params or name in self.by_key)
 
     def is_bound_once(self, name: str) -> bool:
-        return name not in self.params and len(self.by_key[name]) == 1
+        return name not in self.params and len(self.by_key.get(name, ())) == 1
 
     def all_of(self, name: str) -> tuple[Definition, ...]:
         """Every definition of a name, in source order, the parameter first."""

@@ -90,13 +90,21 @@ class Tree:
         """
         known = self._nodes.get(id(function))
         if known is not None:
-            behind = [*function.decorator_list, function.returns, *getattr(function, "type_params", ())]
-            after = next((item for item in behind if item is not None), None)
-            end = known.index(after) if after is not None else len(known)
-            found = known[known.index(function.body[0]) : end]
+            start, end = self.extent(function)
+            found = known[start:end]
             if not any(part.__class__ in APART for part in found):
                 return found
         return [part for item in function.body for part in walk_own(item)]
+
+    def extent(self, function: FunctionNode) -> tuple[int, int]:
+        """Where the body begins and ends in what `link_function` gave: around it stand parameters with their defaults,
+        and decorators, which are evaluated once, where the function is made.
+        """
+        known = self._nodes[id(function)]
+        behind = [*function.decorator_list, function.returns, *getattr(function, "type_params", ())]
+        after = next((item for item in behind if item is not None), None)
+        end = known.index(after) if after is not None else len(known)
+        return known.index(function.body[0]), end
 
     def names(self, region: ast.AST) -> dict[str, list[ast.Name]]:
         """The plain names in a region, a function or the module, in the order of the source."""

@@ -178,6 +178,20 @@ class TestStores:
     def test_some_items(self) -> None:
         assert self.stores("for k in b:\n    if a:\n        b[k] = 1\nprint(b['x'])", "b['x']") == ([3], True)
 
+    def test_stores_under_all_keys_but_some(self) -> None:
+        text = "for k in b:\n    if k != 'x':\n        b[k] = 1\nprint(b['x'], b['y'])"
+        assert self.stores(text, "b['x']") == ([], True)
+        assert self.stores(text, "b['y']") == ([3], False)
+
+    def test_stores_under_one_key_where_the_others_are_left_out(self) -> None:
+        text = "for k in b:\n    if k != 'x':\n        pass\n    else:\n        b[k] = 1\nprint(b['x'])"
+        assert self.stores(text, "b['x']") == ([5], True)
+
+    def test_stores_under_a_test_of_something_else_than_the_key(self) -> None:
+        text = "for k in b:\n    if d != 'x':\n        b[k] = 1\nprint(b['x'], b['y'])"
+        assert self.stores(text, "b['x']") == ([3], True)
+        assert self.stores(text, "b['y']") == ([3], True)
+
 
 def test_uses_of_a_definition() -> None:
     program = Program("x = 1\nprint(x)\nx = 2\nprint(x)\nprint(x)")
