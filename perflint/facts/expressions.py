@@ -7,6 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from sys import intern
 
 from perflint.facts import guards
+from perflint.facts.dull import (
+    DULL_CALLS,
+    DULL_FUNCTIONS,
+    DULL_METHODS,
+    DULL_MODULES,
+    DULL_READS,
+    MAYBE_DULL,
+    PLAIN_METHODS,
+)
 from perflint.facts.growing import HEADER_LENGTH, MOST_BINDS, Growing
 from perflint.facts.notation import (
     DEPTH,
@@ -22,75 +31,26 @@ from perflint.facts.notation import (
     value_of,
 )
 from perflint.facts.sharing import NOTHING, NoSharing, Sharing
-from perflint.facts.summary import CallFacts, ClassFacts, FunctionFacts, LoopFacts, Param, Summary, Value, record
+from perflint.facts.summary import CallFacts, FunctionFacts, LoopFacts, Param, Value, record
+from perflint.facts.targets import Targets, names_in
 from perflint.source.walk import children
 
 _ARGUMENT_DEPTH = 4
-
-#: Calls that resolve to nothing a program defines and that carry nothing into it.
-_DULL_CALLS = frozenset(
-    "len isinstance print range str int float bool abs type id repr hasattr format ord chr round hash divmod pow "
-    "issubclass vars dir locals globals ValueError TypeError RuntimeError KeyError NotImplementedError AssertionError "
-    "AttributeError ImportError IndexError dict list tuple set frozenset enumerate zip super getattr setattr slice "
-    "bytes partial staticmethod classmethod property reversed callable".split()
-)
-_DULL_METHODS = frozenset(
-    "append extend insert join split strip lstrip rstrip startswith endswith lower upper replace format encode decode "
-    "view reshape permute transpose contiguous unsqueeze squeeze flatten expand size dim numel sum mean max min float "
-    "long half bool int item tolist detach clone fill_ zero_ mul_ add_ sub_ div_ copy_ masked_fill chunk keys values "
-    "items get pop update setdefault add discard sort reverse index count type to cpu numpy warn warning "
-    "info debug error exists repeat softmax sigmoid argmax argmin pow sqrt exp log abs cumsum gather scatter_ any "
-    "all".split()
-)
-#: Of these, the ones that only tensors, strings and lists have.
-_PLAIN_METHODS = frozenset(
-    "append extend strip lstrip rstrip startswith endswith lower upper view reshape permute transpose contiguous "
-    "unsqueeze squeeze flatten expand float long half tolist detach fill_ zero_ mul_ add_ sub_ div_ copy_ masked_fill "
-    "chunk setdefault softmax cumsum gather scatter_".split()
-)
-#: Modules whose plain arithmetic runs nothing of the program's, as written in imports.
-_DULL_MODULES = frozenset("torch torch.nn torch.nn.functional torch.nn.init numpy math os.path".split())
-_DULL_FUNCTIONS = frozenset(
-    "zeros ones empty full arange linspace tensor zeros_like ones_like empty_like full_like randn rand randint stack "
-    "matmul bmm einsum where sum mean sqrt log exp abs clamp maximum minimum sin cos floor ceil meshgrid device "
-    "manual_seed array asarray zeros_ ones_ constant_ normal_ uniform_ trunc_normal_ xavier_uniform_ kaiming_normal_ "
-    "kaiming_uniform_ xavier_normal_ relu gelu silu softmax log_softmax sigmoid linear dropout interpolate pad "
-    "cross_entropy mse_loss join dirname basename Linear Conv2d Conv1d Conv3d BatchNorm2d BatchNorm1d LayerNorm "
-    "Dropout ReLU GELU SiLU Identity Parameter Embedding MaxPool2d AvgPool2d AdaptiveAvgPool2d ConvTranspose2d".split()
-)
-_MAYBE_DULL = _DULL_METHODS | _DULL_FUNCTIONS
-#: Attributes of tensors and modules that no property of a project is worth following for.
-_DULL_READS = frozenset(
-    "shape device dtype ndim data grad T weight bias training requires_grad is_cuda __name__ __class__ __dict__ args "
-    "in_channels out_channels in_features out_features name config cfg".split()
-)
-
 
 #: Parts of an annotation that read as they do alone.
 _PLAIN = frozenset({ast.Name, ast.Attribute, ast.Subscript})
 
 
-class Expressions:
-    """Walks expressions for the function `scope`, in its context `context`.
-
-    `owner` is the qualname of the enclosing scope and `cls` that of the class around it, "" for none: the two are the
-    same in a class body.
-    """
+class Expressions(Targets):
+    """Walks expressions for the function `scope`, in its context `context`."""
 
     def __init__(self, sharing: Sharing) -> None:
+        super().__init__(sharing)
         self.params = sharing.params
-        self.once = sharing.once
         self.shares = not isinstance(sharing, NoSharing)
         #: The value of a literal.
         self.literal = self.shared_literal if self.shares else constant
-        self.summary = Summary()
-        self.imports = self.summary.imports
-        self.classes: dict[str, ClassFacts] = {}
-        self.identifiers: set[str] = set()
-        self.scope = Growing(FunctionFacts("", 0, 0, "", ""))
         self.context = -1
-        self.owner = ""
-        self.cls = ""
 
     def value(self, node: ast.expr, depth: int = DEPTH) -> Value:
         """Write down what `node` holds. Its value reaches `depth` levels down; 0 where nobody asks for it."""
@@ -172,7 +132,7 @@ class Expressions:
             self.identifiers.add(first)
             self.identifiers.add(attr)
             path = intern(f"{first}.{attr}")
-            if attr not in _DULL_READS and first not in self.imports:
+            if attr not in DULL_READS and first not in self.imports:
                 self.scope.reads[path, self.context] = node.lineno
             return path
         names = [attr]
@@ -215,11 +175,11 @@ class Expressions:
         if type(func) is ast.Name:
             name = func.id
             self.identifiers.add(name)
-            if name in _DULL_CALLS:
+            if name in DULL_CALLS:
                 return self.dull_call(node, name, depth)
         elif type(func) is ast.Attribute:
             name = self.callee(func)
-            if func.attr in _MAYBE_DULL and self.is_dull(func, node):
+            if func.attr in MAYBE_DULL and self.is_dull(func, node):
                 return self.dull_call(node, name, depth)
         else:
             name = self.value(func, DEPTH)
@@ -267,12 +227,12 @@ class Expressions:
     def is_dull(self, func: ast.Attribute, node: ast.Call) -> bool:
         receiver = func.value
         if type(receiver) is ast.Name:
-            if func.attr in _DULL_FUNCTIONS and self.imports.get(receiver.id) in _DULL_MODULES:
+            if func.attr in DULL_FUNCTIONS and self.imports.get(receiver.id) in DULL_MODULES:
                 return True
-            if func.attr not in _DULL_METHODS or receiver.id in ("self", "super"):
+            if func.attr not in DULL_METHODS or receiver.id in ("self", "super"):
                 return False
-            return not node.args or func.attr in _PLAIN_METHODS
-        if func.attr in _DULL_METHODS:
+            return not node.args or func.attr in PLAIN_METHODS
+        if func.attr in DULL_METHODS:
             return not node.args or func.attr not in ("to", "log")
         return False
 
@@ -458,102 +418,6 @@ class Expressions:
             return f"{self.annotation(node.value)}[{self.annotation(node.slice)}]"[:LONGEST_TEXT]  # type: ignore[attr-defined]
         value = HANDLERS[kind](self, node, 0)
         return value[:LONGEST_TEXT] if kind is ast.Attribute and type(value) is str else annotation_text(node)
-
-    # Targets and what they come to hold.
-
-    def target(self, node: ast.expr) -> None:
-        while type(node) is ast.Attribute:
-            self.identifiers.add(node.attr)
-            node = node.value
-        kind = type(node)
-        if kind is ast.Name:
-            self.identifiers.add(node.id)  # type: ignore[attr-defined]
-        elif kind is ast.Tuple or kind is ast.List:
-            for part in node.elts:  # type: ignore[attr-defined]
-                self.target(part)
-        else:
-            self.visit(node)
-
-    def bind_name(self, name: str, value: Value) -> None:
-        if not self.cls or self.owner != self.cls:
-            self.scope.bind(name, value)
-
-    def bind(self, target: ast.expr, value: Value) -> None:
-        kind = type(target)
-        if kind is ast.Name:
-            self.bind_name(target.id, value)  # type: ignore[attr-defined]
-        elif kind is ast.Attribute:
-            self.bind_attribute(target, value)  # type: ignore[arg-type]
-        elif kind is ast.Tuple or kind is ast.List:
-            parts = target.elts  # type: ignore[attr-defined]
-            if type(value) is tuple and value[0] == "seq" and len(value[1]) == len(parts):
-                for part, item in zip(parts, value[1]):
-                    self.bind(part, item)
-            else:
-                self.bind_items(target, value)  # type: ignore[arg-type]
-        elif kind is ast.Subscript and type(target.value) is ast.Name:  # type: ignore[attr-defined]
-            self.scope.unclear.add(target.value.id)  # type: ignore[attr-defined]
-
-    def bind_attribute(self, target: ast.Attribute, value: Value) -> None:
-        base = target.value
-        if type(base) is ast.Name and base.id in ("self", "cls") and self.cls:
-            self.attribute_holds(self.cls, target.attr, value, self.scope.facts.qualname)
-        else:
-            path = path_of(target)
-            if path is not None:
-                self.scope.bind(intern(path), value)
-
-    def bind_each(self, target: ast.expr, iterable: Value) -> None:
-        if iterable is None or (type(iterable) is tuple and iterable[0] == "call" and iterable[1] == "range"):
-            return
-        if type(target) is ast.Name:
-            self.scope.bind(target.id, ("item", iterable, None))
-        elif isinstance(target, (ast.Tuple, ast.List)):
-            self.bind_items(target, ("item", iterable, None))
-
-    def bind_items(self, target: ast.Tuple | ast.List, value: Value) -> None:
-        if value is None or _gives_numbers(value):
-            self.scope.unclear.update(names_in(target))
-            return
-        for index, part in enumerate(target.elts):
-            item = ("item", value, index)
-            if isinstance(part, ast.Starred):
-                self.scope.unclear.update(names_in(target))
-                return
-            if isinstance(part, ast.Name):
-                self.scope.bind(part.id, item)
-            elif isinstance(part, ast.Attribute):
-                if isinstance(part.value, ast.Name) and part.value.id == "self":
-                    self.attribute_holds(self.cls, part.attr, item, self.scope.facts.qualname)
-            elif isinstance(part, (ast.Tuple, ast.List)):
-                self.bind_items(part, item)
-
-    def attribute_holds(self, cls: str, name: str, value: Value, where: str) -> None:
-        if value is None or cls not in self.classes:
-            return
-        known = self.classes[cls].attributes
-        held = self.once(value, value), where
-        entries = known.get(name)
-        if entries is None:
-            known[name] = (held,)
-        elif len(entries) < MOST_BINDS and held not in entries:
-            known[name] = (*entries, held)
-
-
-def names_in(target: ast.expr) -> tuple[str, ...]:
-    """The plain names a loop's target binds."""
-    if type(target) is ast.Name:
-        return (target.id,)
-    if type(target) is ast.Tuple and all(type(part) is ast.Name for part in target.elts):
-        return tuple([part.id for part in target.elts])  # type: ignore[attr-defined]
-    return tuple(part.id for part in ast.walk(target) if isinstance(part, ast.Name))
-
-
-def _gives_numbers(value: Value) -> bool:
-    """`b, c = x.shape`, `b, c = x.size()`: what comes out refers to nothing."""
-    if type(value) is str:
-        return value.endswith((".shape", ".size"))
-    return value[0] == "call" and type(value[1]) is str and value[1].endswith((".size", ".shape"))
 
 
 _Handler = Callable[..., Value]

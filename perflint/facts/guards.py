@@ -22,7 +22,6 @@ from perflint.facts.bodies import (
     stands_in,
     supplies,
     switches_off,
-    takes_out,
     undoes,
     written_name,
 )
@@ -49,7 +48,7 @@ _COLDEST_FIRST = (RARE, LAZY, FIRST, EVALUATION, PERIODIC, ACCUMULATION)
 
 #: Local names that hold a test, with the guard where it is true and where it is false.
 Tests: TypeAlias = "dict[str, tuple[str | None, str | None]]"
-_NO_TESTS: Tests = {}
+NO_TESTS: Tests = {}
 
 _COUNTER = re.compile(
     r"^(?:i|j|k|n|t|it|idx|ii|bi|ni|tick|cur_tick|step|steps|iter|iters|iteration|iterations|batch|epoch|count|counter|num_updates|"
@@ -92,7 +91,6 @@ _DIVIDES = frozenset({"divisible_by", "is_divisible", "is_divisible_by"})
 _INTERVAL = re.compile(r"every|interval|_per_|freq|period", re.IGNORECASE)
 _ACCUMULATES = re.compile(r"accum|(?:^|_)acc(?:_|$)", re.IGNORECASE)
 _SINCE = re.compile(r"(?:^|_)since(?:_|$)")
-_COMPLAINTS = frozenset({"warn", "warning", "warn_once", "warning_once"})
 _CACHE = re.compile(r"(?:^|_)(?:cache|cached|memo)(?:_|s?$)", re.IGNORECASE)
 #: How much a table holds that grows with the longest input: not how much a cache may hold, which it soon does.
 _CACHED = re.compile(r"(?:^|_)cached(?:_|$)", re.IGNORECASE)
@@ -108,7 +106,7 @@ _TELLING_CALLS = _SOUND | {"get"}
 _PLAIN = (ast.Name, ast.Subscript, ast.Tuple, ast.List, ast.Dict, ast.ListComp, ast.JoinedStr, ast.Lambda)
 
 
-def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = _NO_TESTS) -> str | None:
+def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = NO_TESTS) -> str | None:
     """The guard that code under `if test:` stands under, None when it is as hot as its surroundings."""
     if isinstance(test, ast.Compare):
         if len(test.ops) != 1:
@@ -120,9 +118,9 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = 
     if isinstance(test, ast.BoolOp):
         kinds = [classify(value, body, known) for value in test.values]
         if isinstance(test.op, ast.And):
-            return _coldest(kinds)
+            return coldest(kinds)
         if all(kinds):
-            return _hottest(kinds)
+            return hottest(kinds)
         # `if self.cache is None or self.cache.shape != x.shape`: filled anew only when it no longer fits.
         return LAZY if LAZY in kinds else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -140,7 +138,7 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = 
 
 
 def _named(
-    test: ast.Name | ast.Attribute | ast.Subscript, body: list[ast.stmt] | None, known: Tests = _NO_TESTS
+    test: ast.Name | ast.Attribute | ast.Subscript, body: list[ast.stmt] | None, known: Tests = NO_TESTS
 ) -> str | None:
     """The guard of a test that is a name, by what it is called."""
     if isinstance(test, ast.Name):
@@ -180,7 +178,7 @@ def _is_turning_point(name: str) -> bool:
     return _EPISODE_OVER.match(name) is not None or _NEW_BEST.match(name) is not None
 
 
-def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = _NO_TESTS) -> str | None:
+def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = NO_TESTS) -> str | None:
     """The guard of code that runs when `test` is false: the `else`, or what follows `if test: continue`."""
     if isinstance(test, ast.Compare):
         if len(test.ops) != 1:
@@ -198,8 +196,8 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: 
     if isinstance(test, ast.BoolOp):
         kinds = [classify_negated(value, body, known) for value in test.values]
         if isinstance(test.op, ast.Or):
-            return _coldest(kinds)
-        return _hottest(kinds) if all(kinds) else None
+            return coldest(kinds)
+        return hottest(kinds) if all(kinds) else None
     if isinstance(test, ast.Call):
         return _negated_call(test, body, known)
     if isinstance(test, ast.BinOp):
@@ -207,7 +205,7 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: 
             return _modulo(test)
         if isinstance(test.op, ast.BitAnd):
             kinds = [classify_negated(side, body, known) for side in (test.left, test.right)]
-            return _hottest(kinds) if all(kinds) else None  # `isfinite(boxes).all() & isfinite(scores).all()`
+            return hottest(kinds) if all(kinds) else None  # `isfinite(boxes).all() & isfinite(scores).all()`
     return RARE if isinstance(test, ast.Constant) and test.value else None
 
 
@@ -258,108 +256,6 @@ def is_looked_up(value: ast.expr) -> bool:
         and isinstance(value.func.value, (ast.Attribute, ast.Name))
         and bool(_CACHE.search(written_name(value.func.value)))
     )
-
-
-def leaves_loop(body: list[ast.stmt]) -> bool:
-    """Whether `body` ends by leaving the loop around it and does something worth the name before."""
-    return bool(body) and (
-        (isinstance(body[-1], ast.Break) and len(body) > 1)
-        or (isinstance(body[-1], ast.Return) and (len(body) > 1 or body[-1].value is not None))
-    )
-
-
-def is_single_turn(body: list[ast.stmt]) -> bool:
-    """Whether a loop with this body is left at the end of its first turn: `for batch in loader: ...; break`."""
-    if not isinstance(body[-1], (ast.Break, ast.Return)):
-        return False
-    return not any(isinstance(part, ast.Continue) for statement in body for part in walk(statement))
-
-
-def ends_block(body: list[ast.stmt]) -> bool:
-    """Whether control never falls out of the end of `body`."""
-    return bool(body) and isinstance(body[-1], (ast.Continue, ast.Return, ast.Raise, ast.Break))
-
-
-def left_early(node: ast.If, known: Tests = _NO_TESTS, depth: int = 4) -> str | None:
-    """The guard that what follows an `if` stands under because the arms of it return early, each under a test of its
-    own: `if by_epoch: (if epoch % n: return) else: (if step % n: return)`. None where an arm runs through unguarded.
-    """
-    kinds: list[str] = []
-    left = False
-    while True:
-        if ends_block(node.body):
-            left = left or not is_failure(node.body)
-        else:
-            inner = _within(node.body, known, depth)
-            kind = inner or classify(node.test, node.body, known)
-            if kind is None:
-                return None
-            left = left or inner is not None
-            kinds.append(kind)
-        if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
-            break
-        node = node.orelse[0]
-    if not node.orelse or not ends_block(node.orelse):
-        inner = _within(node.orelse, known, depth)
-        kind = inner or classify_negated(node.test, node.orelse or None, known)
-        if kind is None:
-            return None
-        left = left or inner is not None
-        kinds.append(kind)
-    return _hottest(kinds) if left else None
-
-
-def works_off(node: ast.If, block: list[ast.stmt], after: int) -> str | None:
-    """What follows `if key not in self.pending: return` in its block, from `after` on, where it then takes the key
-    out: once for each key.
-    """
-    if node.orelse or not ends_block(node.body):
-        return None
-    tests = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or) else [node.test]
-    takes = any(
-        isinstance(test, ast.Compare)
-        and isinstance(test.ops[0], ast.NotIn)
-        and takes_out(block[after:], test.left, test.comparators[0])
-        for test in tests
-    )
-    return LAZY if takes else None
-
-
-def _within(body: list[ast.stmt], known: Tests, depth: int) -> str | None:
-    """The guard that the end of a block stands under, by what returns early in it."""
-    if depth == 0:
-        return None
-    return _coldest(
-        [
-            classify_negated(item.test, known=known)
-            if ends_block(item.body) and not item.orelse and not is_failure(item.body)
-            else left_early(item, known, depth - 1)
-            for item in body
-            if isinstance(item, ast.If)
-        ]
-    )
-
-
-def is_failure(body: list[ast.stmt]) -> bool:
-    """Whether `body` ends the run or the function with an error."""
-    if not body:
-        return False
-    last = body[-1]
-    if isinstance(last, ast.Raise):
-        return True
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        return written_name(last.value.func) in {"exit", "_exit", "abort"}
-    return False
-
-
-def is_complaint(body: list[ast.stmt]) -> bool:
-    """Whether `body` is there to warn of what should not be: `if not ok: logger.warning(...)`, a repair beside it."""
-    if len(body) <= 3:
-        for item in body:
-            if isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
-                if written_name(item.value.func) in _COMPLAINTS:
-                    return True
-    return False
 
 
 def _kept_comparison(test: ast.Compare, known: Tests) -> tuple[str | None, str | None] | None:
@@ -517,11 +413,11 @@ def _modulo(node: ast.BinOp) -> str | None:
     return PERIODIC
 
 
-def _coldest(kinds: Sequence[str | None]) -> str | None:
+def coldest(kinds: Sequence[str | None]) -> str | None:
     return next((kind for kind in _COLDEST_FIRST if kind in kinds), None) if any(kinds) else None
 
 
-def _hottest(kinds: Sequence[str | None]) -> str | None:
+def hottest(kinds: Sequence[str | None]) -> str | None:
     return next((kind for kind in reversed(_COLDEST_FIRST) if kind in kinds), None)
 
 

@@ -10,8 +10,8 @@ import ast
 from collections.abc import Callable
 from sys import intern
 
-from perflint.facts import guards
-from perflint.facts.expressions import HANDLERS, Expressions, names_in
+from perflint.facts import guards, leaving
+from perflint.facts.expressions import HANDLERS, Expressions
 from perflint.facts.growing import HEADER_LENGTH, MOST_BINDS, Growing
 from perflint.facts.notation import DEPTH, annotation_text, switches_grad, value_of
 from perflint.facts.sharing import NOTHING, NoSharing, Sharing
@@ -24,6 +24,7 @@ from perflint.facts.summary import (
     Summary,
     Value,
 )
+from perflint.facts.targets import names_in
 from perflint.source.walk import children
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -101,7 +102,7 @@ class _Surveyor(Expressions):
             kind = type(node)
             after = _STATEMENTS[kind](self, node)
             if kind is ast.If:
-                after = after or guards.works_off(node, body, following)  # type: ignore[arg-type]
+                after = after or leaving.works_off(node, body, following)  # type: ignore[arg-type]
             elif kind is ast.Expr and following < len(body) and switches_grad(node.value) is False:  # type: ignore[attr-defined]
                 self.gradless(body, following)
                 break
@@ -235,14 +236,14 @@ class _Surveyor(Expressions):
             while True:
                 known = self.scope.tests
                 self.visit(node.test)
-                failure = guards.is_failure(node.body)
-                rare = failure or guards.is_complaint(node.body)
+                failure = leaving.is_failure(node.body)
+                rare = failure or leaving.is_complaint(node.body)
                 kind = guards.RARE if rare else guards.classify(node.test, node.body, known)
                 self.branch(node.body, context, kind)
                 if not node.orelse:
                     if node is not first:
-                        return guards.left_early(first, tests)
-                    if not failure and guards.ends_block(node.body):
+                        return leaving.left_early(first, tests)
+                    if not failure and leaving.ends_block(node.body):
                         return guards.classify_negated(node.test, known=known)
                     return None
                 kind = guards.classify_negated(node.test, node.orelse, known)
@@ -252,12 +253,12 @@ class _Surveyor(Expressions):
                     self.context = context
                     continue
                 self.branch(node.orelse, context, kind)
-                return guards.left_early(first, tests)
+                return leaving.left_early(first, tests)
         finally:
             self.context = here
 
     def branch(self, body: list[ast.stmt], context: int, kind: str | None) -> None:
-        if kind is None and guards.leaves_loop(body) and self.scope.in_loop(context):
+        if kind is None and leaving.leaves_loop(body) and self.scope.in_loop(context):
             kind = guards.LEAVES
         self.block(body, self.guarded(body, context, kind))
 
@@ -285,7 +286,7 @@ class _Surveyor(Expressions):
 
     def turn(self, body: list[ast.stmt], inner: int) -> int:
         """The context of a loop's body, which runs for the first turn alone where it ends with a `break`."""
-        return self.guarded(body, inner, guards.LEAVES if guards.is_single_turn(body) else None)
+        return self.guarded(body, inner, guards.LEAVES if leaving.is_single_turn(body) else None)
 
     def loop(
         self, node: ast.For | ast.AsyncFor | ast.While, kind: str, targets: tuple[str, ...], iterable: Value
@@ -312,7 +313,7 @@ class _Surveyor(Expressions):
         self.block(node.body, self.context)
         self.context = here
         # `with ignore_errors(): return fast(x)`: what follows runs when an error was swallowed.
-        return guards.RARE if guards.ends_block(node.body) else None
+        return guards.RARE if leaving.ends_block(node.body) else None
 
     def try_(self, node: ast.Try) -> str | None:
         here = self.context
@@ -324,7 +325,7 @@ class _Surveyor(Expressions):
         self.block(node.orelse, here)
         self.block(node.finalbody, here)
         # `try: return fast(x)`, and after a handler that swallows the error the slow way: like the handler itself.
-        return guards.RARE if node.handlers and guards.ends_block(node.body) else None
+        return guards.RARE if node.handlers and leaving.ends_block(node.body) else None
 
     def match_(self, node: ast.Match) -> str | None:
         self.visit(node.subject)

@@ -1,0 +1,41 @@
+"""What is not worth writing down: calls and reads that lead to nothing of the program's own."""
+
+from __future__ import annotations
+
+#: Calls that resolve to nothing a program defines and that carry nothing into it.
+DULL_CALLS = frozenset(
+    "len isinstance print range str int float bool abs type id repr hasattr format ord chr round hash divmod pow "
+    "issubclass vars dir locals globals ValueError TypeError RuntimeError KeyError NotImplementedError AssertionError "
+    "AttributeError ImportError IndexError dict list tuple set frozenset enumerate zip super getattr setattr slice "
+    "bytes partial staticmethod classmethod property reversed callable".split()
+)
+DULL_METHODS = frozenset(
+    "append extend insert join split strip lstrip rstrip startswith endswith lower upper replace format encode decode "
+    "view reshape permute transpose contiguous unsqueeze squeeze flatten expand size dim numel sum mean max min float "
+    "long half bool int item tolist detach clone fill_ zero_ mul_ add_ sub_ div_ copy_ masked_fill chunk keys values "
+    "items get pop update setdefault add discard sort reverse index count type to cpu numpy warn warning "
+    "info debug error exists repeat softmax sigmoid argmax argmin pow sqrt exp log abs cumsum gather scatter_ any "
+    "all".split()
+)
+#: Of these, the ones that only tensors, strings and lists have.
+PLAIN_METHODS = frozenset(
+    "append extend strip lstrip rstrip startswith endswith lower upper view reshape permute transpose contiguous "
+    "unsqueeze squeeze flatten expand float long half tolist detach fill_ zero_ mul_ add_ sub_ div_ copy_ masked_fill "
+    "chunk setdefault softmax cumsum gather scatter_".split()
+)
+#: Modules whose plain arithmetic runs nothing of the program's, as written in imports.
+DULL_MODULES = frozenset("torch torch.nn torch.nn.functional torch.nn.init numpy math os.path".split())
+DULL_FUNCTIONS = frozenset(
+    "zeros ones empty full arange linspace tensor zeros_like ones_like empty_like full_like randn rand randint stack "
+    "matmul bmm einsum where sum mean sqrt log exp abs clamp maximum minimum sin cos floor ceil meshgrid device "
+    "manual_seed array asarray zeros_ ones_ constant_ normal_ uniform_ trunc_normal_ xavier_uniform_ kaiming_normal_ "
+    "kaiming_uniform_ xavier_normal_ relu gelu silu softmax log_softmax sigmoid linear dropout interpolate pad "
+    "cross_entropy mse_loss join dirname basename Linear Conv2d Conv1d Conv3d BatchNorm2d BatchNorm1d LayerNorm "
+    "Dropout ReLU GELU SiLU Identity Parameter Embedding MaxPool2d AvgPool2d AdaptiveAvgPool2d ConvTranspose2d".split()
+)
+MAYBE_DULL = DULL_METHODS | DULL_FUNCTIONS
+#: Attributes of tensors and modules that no property of a project is worth following for.
+DULL_READS = frozenset(
+    "shape device dtype ndim data grad T weight bias training requires_grad is_cuda __name__ __class__ __dict__ args "
+    "in_channels out_channels in_features out_features name config cfg".split()
+)

@@ -1,0 +1,113 @@
+"""How blocks end, and so when what stands behind them runs: only where they did not leave. Pure, over `ast`."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.facts.bodies import takes_out, written_name
+from perflint.facts.guards import LAZY, NO_TESTS, Tests, classify, classify_negated, coldest, hottest
+from perflint.source.walk import walk
+
+_COMPLAINTS = frozenset({"warn", "warning", "warn_once", "warning_once"})
+
+
+def leaves_loop(body: list[ast.stmt]) -> bool:
+    """Whether `body` ends by leaving the loop around it and does something worth the name before."""
+    return bool(body) and (
+        (isinstance(body[-1], ast.Break) and len(body) > 1)
+        or (isinstance(body[-1], ast.Return) and (len(body) > 1 or body[-1].value is not None))
+    )
+
+
+def is_single_turn(body: list[ast.stmt]) -> bool:
+    """Whether a loop with this body is left at the end of its first turn: `for batch in loader: ...; break`."""
+    if not isinstance(body[-1], (ast.Break, ast.Return)):
+        return False
+    return not any(isinstance(part, ast.Continue) for statement in body for part in walk(statement))
+
+
+def ends_block(body: list[ast.stmt]) -> bool:
+    """Whether control never falls out of the end of `body`."""
+    return bool(body) and isinstance(body[-1], (ast.Continue, ast.Return, ast.Raise, ast.Break))
+
+
+def left_early(node: ast.If, known: Tests = NO_TESTS, depth: int = 4) -> str | None:
+    """The guard that what follows an `if` stands under because the arms of it return early, each under a test of its
+    own: `if by_epoch: (if epoch % n: return) else: (if step % n: return)`. None where an arm runs through unguarded.
+    """
+    kinds: list[str] = []
+    left = False
+    while True:
+        if ends_block(node.body):
+            left = left or not is_failure(node.body)
+        else:
+            inner = _within(node.body, known, depth)
+            kind = inner or classify(node.test, node.body, known)
+            if kind is None:
+                return None
+            left = left or inner is not None
+            kinds.append(kind)
+        if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
+            break
+        node = node.orelse[0]
+    if not node.orelse or not ends_block(node.orelse):
+        inner = _within(node.orelse, known, depth)
+        kind = inner or classify_negated(node.test, node.orelse or None, known)
+        if kind is None:
+            return None
+        left = left or inner is not None
+        kinds.append(kind)
+    return hottest(kinds) if left else None
+
+
+def works_off(node: ast.If, block: list[ast.stmt], after: int) -> str | None:
+    """What follows `if key not in self.pending: return` in its block, from `after` on, where it then takes the key
+    out: once for each key.
+    """
+    if node.orelse or not ends_block(node.body):
+        return None
+    tests = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or) else [node.test]
+    takes = any(
+        isinstance(test, ast.Compare)
+        and isinstance(test.ops[0], ast.NotIn)
+        and takes_out(block[after:], test.left, test.comparators[0])
+        for test in tests
+    )
+    return LAZY if takes else None
+
+
+def _within(body: list[ast.stmt], known: Tests, depth: int) -> str | None:
+    """The guard that the end of a block stands under, by what returns early in it."""
+    if depth == 0:
+        return None
+    return coldest(
+        [
+            classify_negated(item.test, known=known)
+            if ends_block(item.body) and not item.orelse and not is_failure(item.body)
+            else left_early(item, known, depth - 1)
+            for item in body
+            if isinstance(item, ast.If)
+        ]
+    )
+
+
+def is_failure(body: list[ast.stmt]) -> bool:
+    """Whether `body` ends the run or the function with an error."""
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, ast.Raise):
+        return True
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        return written_name(last.value.func) in {"exit", "_exit", "abort"}
+    return False
+
+
+def is_complaint(body: list[ast.stmt]) -> bool:
+    """Whether `body` is there to warn of what should not be: `if not ok: logger.warning(...)`, a repair beside it."""
+    if len(body) <= 3:
+        for item in body:
+            if isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
+                if written_name(item.value.func) in _COMPLAINTS:
+                    return True
+    return False
