@@ -113,15 +113,19 @@ class Narrowing:
 
     def _facts_around(self, statement: ast.AST) -> list[Fact]:
         """The same, of what stands around a statement."""
+        # A chain of `elif` may be hundreds long: gone up in a loop, not by recursion.
+        passed: list[tuple[ast.AST, ast.AST]] = []
         found = self._known.get(id(statement))
-        if found is None:
+        while found is None:
             outer = self.tree.parent(statement)
-            found = []
-            if outer is not None:
-                found = _facts(_around_statement(outer, statement))
-                if not isinstance(outer, _SCOPES):
-                    found += self._facts_around(outer)
-            self._known[id(statement)] = found
+            if outer is None:
+                found = []
+            else:
+                passed.append((statement, outer))
+                found = [] if isinstance(outer, _SCOPES) else self._known.get(id(outer))
+                statement = outer
+        for inner, outer in reversed(passed):
+            found = self._known[id(inner)] = [*_facts(_around_statement(outer, inner)), *found]
         return found
 
     def _apply(self, kind: Kind, test: ast.expr, excluded: set[Tag], *, truth: bool, frame: Frame | None) -> Kind:

@@ -201,17 +201,23 @@ class Reaching:
                 yield scope
 
     def _scopes_around(self, statement: ast.AST) -> tuple[ScopeLike, ...]:
+        # A chain of `elif` may be hundreds long: gone up in a loop, not by recursion.
+        passed: list[ast.AST] = []
         found = self._around.get(id(statement))
-        if found is None:
+        while found is None:
             outer = self.tree.parent(statement)
-            if outer is None or isinstance(outer, ast.Module):
+            if outer is None:
                 found = ()
-            elif isinstance(outer, (*FUNCTIONS, ast.ClassDef)):
-                seen = (scope for scope in self._scopes_around(outer) if not isinstance(scope, ast.ClassDef))
-                found = (outer, *seen)
             else:
-                found = self._scopes_around(outer)
-            self._around[id(statement)] = found
+                passed.append(statement)
+                if isinstance(outer, (*FUNCTIONS, ast.ClassDef)):
+                    seen = (scope for scope in self._scopes_around(outer) if not isinstance(scope, ast.ClassDef))
+                    found = (outer, *seen)
+                else:
+                    found = self._around.get(id(outer))
+                    statement = outer
+        for inner in passed:
+            self._around[id(inner)] = found
         return found
 
     def _comprehension_target(self, use: ast.Name) -> Definition | None:

@@ -178,16 +178,21 @@ class Tree:
         return [*found, *self._loops_around(child)]
 
     def _loops_around(self, statement: ast.AST) -> tuple[LoopNode, ...]:
+        # A chain of `elif` may be hundreds long: gone up in a loop, not by recursion.
+        passed: list[tuple[ast.AST, ast.AST]] = []
         known = self._loops.get(id(statement))
-        if known is None:
+        while known is None:
             outer = self.parent(statement)
-            if outer is None or isinstance(outer, SCOPES):
+            if outer is None:
                 known = ()
-            elif isinstance(outer, LOOPS) and statement in outer.body:
-                known = (outer, *self._loops_around(outer))
             else:
-                known = self._loops_around(outer)
-            self._loops[id(statement)] = known
+                passed.append((statement, outer))
+                known = () if isinstance(outer, SCOPES) else self._loops.get(id(outer))
+                statement = outer
+        for inner, outer in reversed(passed):
+            if isinstance(outer, LOOPS) and inner in outer.body:
+                known = (outer, *known)
+            self._loops[id(inner)] = known
         return known
 
     def qualname(self, node: FunctionNode | ast.ClassDef) -> str:

@@ -264,3 +264,18 @@ def test_invariant(expression: str) -> None:
         return isinstance(node.func, ast.Name) and node.func.id == "pure"
 
     assert program.flow.is_invariant(call.args[0], program.loop(), pure) is INVARIANT[expression]
+
+
+def test_what_stands_around_a_statement_is_asked_anew_once_it_is_linked() -> None:
+    module = ast.parse("def f(r):\n    for x in r:\n        pass")
+    tree = Tree(SourceFile("f.py", ast.unparse(module)), module)
+    loop = module.body[0].body[0]  # type: ignore[attr-defined]
+    assert tree.loops_around(loop.body[0]) == []
+    tree.link_all()
+    assert tree.loops_around(loop.body[0]) == [loop]
+
+
+def test_hundreds_of_arms() -> None:
+    arms = "\n".join(f"    elif a == {number}:\n        pass" for number in range(900))
+    program = Program(f"def f(a, r):\n  for x in r:\n    if a:\n        pass\n{arms}\n    else:\n        print(x)")
+    assert program.tree.loops_around(program.use("print")) == [program.loop()]
