@@ -109,6 +109,12 @@ def test_scopes() -> None:
     assert Program("class A:\n    x = 1\n    y = x").lines() == [2]
     # Methods do not see the names of their class.
     assert Program("x = 0\nclass A:\n    x = 1\n    def f(self):\n        return x").lines() == [1]
+    assert Program("x = 0\nclass A:\n    x = 1\n    f = lambda self: x").lines() == [1]
+    # What is evaluated where a method is made does see them.
+    assert Program("x = 0\nclass A:\n    x = 1\n    def f(self, y=x):\n        pass").lines() == [3]
+    assert Program("x = 0\nclass A:\n    x = 1\n    @x\n    def f(self):\n        x = 2").lines() == [3]
+    # Default values of a lambda are no business of its own.
+    assert Program("x = 0\nf = lambda x=x: 1").lines() == [1]
 
 
 def test_global_names_have_the_definitions_of_functions() -> None:
@@ -279,3 +285,21 @@ def test_hundreds_of_arms() -> None:
     arms = "\n".join(f"    elif a == {number}:\n        pass" for number in range(900))
     program = Program(f"def f(a, r):\n  for x in r:\n    if a:\n        pass\n{arms}\n    else:\n        print(x)")
     assert program.tree.loops_around(program.use("print")) == [program.loop()]
+
+
+def test_what_runs_once_after_a_loop_stands_in_no_loop() -> None:
+    program = Program("def f(r):\n    for x in r:\n        pass\n    else:\n        print(r)")
+    assert program.tree.loops_around(program.use("print")) == []
+
+
+@pytest.mark.parametrize("linked", [True, False])
+def test_what_runs_with_a_function(linked: bool) -> None:
+    inner = "    if c:\n        g = lambda: h\n    while i:\n        def j(k=l):\n            m\n"
+    text = f"@d\ndef f(a=e):\n    b\n{inner}    return n"
+    module = ast.parse(text)
+    tree = Tree(SourceFile("f.py", text), module)
+    if linked:
+        _, functions = tree.link_outside(module.body[0])
+        tree.link_function(functions[0])
+    names = {node.id for node in tree.body(module.body[0]) if isinstance(node, ast.Name)}  # type: ignore[arg-type]
+    assert names == {"b", "c", "g", "i", "n"}
