@@ -39,6 +39,8 @@ _MADE = (tensors.CONSTRUCTORS - _COPIES - {"torch.from_file", "torch.empty_strid
 _INTEGERS = frozenset({"torch.arange", "torch.tril_indices", "torch.triu_indices"})
 _SIZED = frozenset({"torch.zeros", "torch.ones", "torch.empty", "torch.rand", "torch.randn"})
 _MODEL = re.compile(r"model|net$", re.IGNORECASE)
+#: Files that draw what a model does, for people.
+_PICTURES = re.compile(r"(?:^|[/_])(?:visuali[sz]|plot)[^/]*\.py$", re.IGNORECASE)
 _EPOCH = re.compile(r"epoch", re.IGNORECASE)
 _LOOKS_LIKE_TYPE = re.compile(r"type|^d?t$|float|int|half|cpu|host", re.IGNORECASE)
 _LITERALS = (ast.Constant, ast.List, ast.Tuple)
@@ -59,11 +61,12 @@ class AllocThenTransfer(Rule):
     When to leave it
     Outside hot code the difference does not show. What runs once is not reported. Once an epoch it is worth next to
     nothing as well: the impact says low there, and random tensors and the input of a warm-up are left alone. Nor is
-    code reported that only tries something out (a loop of ten steps, the stand-in that an exporter traces) or that
-    nothing calls, nor what replaces an argument which every call gives. `torch.from_numpy`, `torch.stack` and
-    `torch.cat` have no `device=`, nor have the legacy `torch.FloatTensor(...)`. Tensors that are used on the host
-    first, `nn.Parameter(torch.zeros(n)).to(device)`, constructors with `pin_memory=True` or a `generator=`, and code
-    under `with torch.device(...)` or `set_default_device`, where `.to` does nothing: all silent.
+    code reported that only tries something out (a loop of ten steps, the stand-in that an exporter traces), that draws
+    pictures (`visualizations.py`) or that nothing calls, nor what replaces an argument which every call gives.
+    `torch.from_numpy`, `torch.stack` and `torch.cat` have no `device=`, nor have the legacy `torch.FloatTensor(...)`.
+    Tensors that are used on the host first, `nn.Parameter(torch.zeros(n)).to(device)`, constructors with
+    `pin_memory=True` or a `generator=`, and code under `with torch.device(...)` or `set_default_device`, where `.to`
+    does nothing: all silent.
 
     Fix safety
     Safe for `zeros`, `ones`, `empty`, `eye`, `full` with a literal, `arange` of integers, index grids and `tensor` of
@@ -82,6 +85,8 @@ class AllocThenTransfer(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or is_test(ctx.path):
+            return
+        if _PICTURES.search(ctx.path):
             return
         made = constructor(node.func.value, _MADE | tensors.LIKE_CONSTRUCTORS, ctx)
         if made is None or ctx.role(node) == "data" or not _goes_to_device(node, ctx):
