@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from sys import intern
 
 from perflint.facts import guards
@@ -30,7 +31,7 @@ from perflint.facts.notation import (
     path_of,
     value_of,
 )
-from perflint.facts.sharing import NOTHING, NoSharing, Sharing
+from perflint.facts.sharing import NOTHING, NoSharing, Once, Sharing
 from perflint.facts.summary import CallFacts, FunctionFacts, LoopFacts, Param, Value, record
 from perflint.facts.targets import Targets, names_in
 from perflint.source.walk import children
@@ -41,6 +42,11 @@ _ARGUMENT_DEPTH = 4
 _PLAIN = frozenset({ast.Name, ast.Attribute, ast.Subscript})
 
 
+def _shared_literal(once: Once, literal: object) -> Value:
+    value = constant(literal)
+    return once(value, value)
+
+
 class Expressions(Targets):
     """Walks expressions for the function `scope`, in its context `context`."""
 
@@ -48,8 +54,9 @@ class Expressions(Targets):
         super().__init__(sharing)
         self.params = sharing.params
         self.shares = not isinstance(sharing, NoSharing)
-        #: The value of a literal.
-        self.literal = self.shared_literal if self.shares else constant
+        #: The value of a literal. (A method of this object kept in it would be a circle, which nothing frees before the
+        #: next collection, and all lines of the file with it.)
+        self.literal = partial(_shared_literal, sharing.once) if self.shares else constant
         self.context = -1
 
     def value(self, node: ast.expr, depth: int = DEPTH) -> Value:
@@ -116,10 +123,6 @@ class Expressions(Targets):
     def name(self, node: ast.Name, depth: int) -> Value:
         self.identifiers.add(node.id)
         return node.id if depth > 0 else None
-
-    def shared_literal(self, literal: object) -> Value:
-        value = constant(literal)
-        return self.once(value, value)
 
     def constant(self, node: ast.Constant, depth: int) -> Value:
         return self.literal(node.value) if depth > 0 else None
