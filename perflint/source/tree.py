@@ -22,8 +22,7 @@ LoopNode: TypeAlias = ast.For | ast.AsyncFor | ast.While
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
-#: All classes of statements. That a node is of none of some classes is told ten times faster by a set than by
-#: `isinstance`.
+#: All classes of statements. That a node is of none of many classes is told faster by a set than by `isinstance`.
 STATEMENTS = frozenset(kind for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.stmt))
 
 
