@@ -8,6 +8,7 @@ from perflint.facts.notation import is_text, last_name
 from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, LoopFacts
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
 from perflint.kinds.kind import Device, Kind, Place, Tag
+from perflint.patterns import pattern
 from perflint.program.callgraph import Edge
 from perflint.program.epochs import LoopHeat
 from perflint.program.heat import is_test
@@ -97,6 +98,7 @@ __all__ = [
     "last_name",
     "loaders",
     "modules",
+    "pattern",
     "precision",
     "randomness",
     "statements",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from perflint.facts.notation import lambda_name, last_name, value_of
 from perflint.facts.summary import MODULE, FunctionFacts
 from perflint.finding import Confidence, Heat, Hop, Span
+from perflint.patterns import pattern
 from perflint.program.program import Program
 from perflint.program.refs import EXTERNAL, EXTERNAL_INSTANCE, Ref, Refs, Scope
 from perflint.pytorch.names import canonical
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from perflint.fixes.codemods import Codemods
     from perflint.kinds import Inference, Kind
 
-_HEADER = re.compile(r"(?:async\s+)?(?:def|class)\s+\w+")
+_HEADER = pattern(r"(?:async\s+)?(?:def|class)\s+\w+")
 
 
 class Context:

@@ -6,18 +6,19 @@ Positions only: what the source says, and how it is checked, is known elsewhere.
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from perflint.patterns import pattern
+
 SUFFIX = ".ipynb"
 
-_BLANK = re.compile(r"[ \t\n\r]*")
+_BLANK = pattern(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
-_ATOM = re.compile(r"[^\s,\]}]+")
-_NEWLINE = re.compile(r"\r\n|\r|\n")
+_ATOM = pattern(r"[^\s,\]}]+")
+_NEWLINE = pattern(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True)

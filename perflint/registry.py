@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from perflint.errors import RuleError
 from perflint.finding import Confidence, Heat, Impact
+from perflint.patterns import pattern
 from perflint.rule import Listen, Rule, Tier
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 GROUP = "perflint.rules"
 OUR_DISTRIBUTION = "torch-perflint"
 _BUILT_IN_PACKAGE = "perflint.rules"
-_OUR_CODE = re.compile(r"TPL\d{3}")
-_CODE = re.compile(r"[A-Z]{2,}\d{1,5}")
-_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_OUR_CODE = pattern(r"TPL\d{3}")
+_CODE = pattern(r"[A-Z]{2,}\d{1,5}")
+_NAME = pattern(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _ATTRIBUTES: tuple[tuple[str, type], ...] = (
     ("code", str),
     ("name", str),

@@ -6,21 +6,23 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from perflint.patterns import pattern
+
 _LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pixi.lock")
 _LISTS = ("pyproject.toml", "setup.cfg", "setup.py", "environment.yml", "environment.yaml", "Pipfile")
 _LARGEST = 4_000_000
 
-_LOCKED = re.compile(
+_LOCKED = pattern(
     r'name\s*=\s*"torch"\s*\n\s*version\s*=\s*"(\d+)\.(\d+)'  # uv, poetry, pdm
     r'|"torch"\s*:\s*\{[^}]*?"version"\s*:\s*"==(\d+)\.(\d+)'  # Pipfile.lock
 )
 #: `torch==2.1.0`, `"torch>=1.12,<3"`, `torch = "^2.2"`, `- pytorch=2.3`; never `torchvision` or `torch-geometric`.
-_WANTED = re.compile(
+_WANTED = pattern(
     r"""(?:^|["'\s\-,\[])(?:py)?torch(?:\[[\w,]*\])?\s*(?:=\s*["'{]?[^"'\d\n]*|)(==|~=|>=|=|\^|~|)\s*["']?(\d+)\.(\d+)""",
     re.MULTILINE,
 )
 #: What leaves no room for a newer major version; `>=` does.
-_HELD = re.compile(r"(?<![<>!])=(?!.*>)|\^|~")
+_HELD = pattern(r"(?<![<>!])=(?!.*>)|\^|~")
 
 
 def project_torch(root: Path) -> tuple[int, int] | None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from perflint.patterns import pattern
 
 if TYPE_CHECKING:
     from perflint.rule import Rule
 
 #: Headings of a page, in order; each stands on a line of its own.
 HEADINGS = ("Why it is slow", "What to write instead", "When to leave it", "Fix safety")
-_HEADING = re.compile(rf"(?:\*|#+ )?({'|'.join(HEADINGS)})\*?[.:]?\s*")
+_HEADING = pattern(rf"(?:\*|#+ )?({'|'.join(HEADINGS)})\*?[.:]?\s*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -15,12 +14,13 @@ from perflint.api import (
     callee_name,
     is_constant,
     last_name,
+    pattern,
     statements,
     walk,
 )
 
 _DEPTH = 14
-_SQRT = re.compile(r"sqrt\(|\*\*\s*\(?-?\s*(?:0?\.5|1\s*/\s*2)")
+_SQRT = pattern(r"sqrt\(|\*\*\s*\(?-?\s*(?:0?\.5|1\s*/\s*2)")
 _SHAPING = frozenset("view reshape contiguous flatten unflatten".split())
 _VIEWS = _SHAPING | frozenset("transpose permute squeeze unsqueeze expand to type_as movedim".split())
 _FILLS = frozenset("masked_fill masked_fill_".split())

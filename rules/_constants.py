@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 
-from perflint.api import Context, Scope, Tag, is_text, last_name, walk
+from perflint.api import Context, Scope, Tag, is_text, last_name, pattern, walk
 
 _NUMBERS = frozenset({"float", "int", "bool", "abs", "round", "len", "list", "tuple", "sorted", "min", "max", "sum"})
 _MODULES = ("math.", "numpy.pi", "numpy.inf", "numpy.nan", "torch.pi", "torch.inf", "torch.nan", "torch.finfo")
 #: Names of objects that hold settings.
-_SETTINGS = re.compile(r"^_?(?:\w+_)?(?:args?|config|cfg|conf|hparams?|hps|opts?|settings|options|hyp)$")
+_SETTINGS = pattern(r"^_?(?:\w+_)?(?:args?|config|cfg|conf|hparams?|hps|opts?|settings|options|hyp)$")
 #: Where an object is set up: what is bound there holds for its life.
-_SETTERS = re.compile(r"^(?:__init__|__post_init__|_?init\w*|set_?up\w*|build\w*|_build\w*|configure\w*)$")
+_SETTERS = pattern(r"^(?:__init__|__post_init__|_?init\w*|set_?up\w*|build\w*|_build\w*|configure\w*)$")
 _DEPTH = 6
 
 

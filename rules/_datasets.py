@@ -21,6 +21,7 @@ from perflint.api import (
     guards,
     has_unpacking,
     loaders,
+    pattern,
     walk,
 )
 
@@ -31,23 +32,23 @@ from ._loaders import option
 Work: TypeAlias = Literal["memory", "work", "iterable", "unknown"]
 #: What reads a file, decodes, augments or tokenizes, by the last name of what is called. Bare `load`, `read`, `process`
 #: or `collate` say nothing: the project's own are looked into.
-_COSTLY = re.compile(
+_COSTLY = pattern(
     r"open|imread|imdecode|decode_image|read_image|read_video|VideoReader|VideoCapture|load_image\w*|load_audio\w*|"
     r"load_wav\w*|pil_loader|image_loader|fromfile|memmap|loadtxt|read_csv|"
     r"\w*transforms?|transform_\w+|augment\w*|\w+_augment\w*|\w*_aug|aug|pipeline|resample|\w*spectrogram|mfcc|stft|"
     r"resize\w*|rotate\w*|warp\w*|nlp|parse\w*|simulate\w*|render\w*|\w*processor|feature_extractor"
 )
 #: What tokenizes a text: worth a worker sample by sample, not where a fast tokenizer does a batch at once.
-_TOKENIZERS = re.compile(r"\w*tokeni[sz]er|tokeni[sz]e\w*|encode_plus|batch_encode_plus|apply_chat_template")
-_LABELS = re.compile(r"target|label")
-_ENCODERS = re.compile(r"tok|bpe|sp(?:_?model|_?processor)?$", re.IGNORECASE)
+_TOKENIZERS = pattern(r"\w*tokeni[sz]er|tokeni[sz]e\w*|encode_plus|batch_encode_plus|apply_chat_template")
+_LABELS = pattern(r"target|label")
+_ENCODERS = pattern(r"tok|bpe|sp(?:_?model|_?processor)?$", re.IGNORECASE)
 _SPLITS = frozenset({"Subset", "random_split", "ConcatDataset"})
 #: Run when a sample is asked for, and no sooner.
 _LAZY = frozenset({"with_transform", "set_transform"})
 #: Guards of what happens to few samples, or to each of them once.
 _SELDOM = frozenset({guards.PERIODIC, guards.FIRST, guards.LAZY, guards.RARE, guards.LEAVES})
 #: What data sets are derived from that read everything at once.
-_IN_MEMORY = re.compile(r"in_?memory", re.IGNORECASE)
+_IN_MEMORY = pattern(r"in_?memory", re.IGNORECASE)
 #: Calls that are followed from `__getitem__`.
 _DEPTH = 2
 #: A `__getitem__` of no more calls and no loop looks a sample up.

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Context, Scope, Tag, callee_name, tensors, walk
+from perflint.api import Context, Scope, Tag, callee_name, pattern, tensors, walk
 
 from ._forwards import FORWARD_METHODS
 from ._gradients import is_loss_function, is_model_call, name_of_whole
@@ -27,12 +27,12 @@ _VALUE_BUILTINS = _BUILTINS | frozenset("float int bool str repr print".split())
 #: Give values and their places: no gradient flows through the places.
 _WITH_PLACES = frozenset({"max", "min", "topk", "sort", "median", "mode", "kthvalue"})
 #: Modules without parameters: transformations, metrics.
-_WITHOUT_PARAMETERS = re.compile(r"^(?:torchvision\.transforms|torchaudio\.transforms|torchmetrics|kornia\.augm)")
+_WITHOUT_PARAMETERS = pattern(r"^(?:torchvision\.transforms|torchaudio\.transforms|torchmetrics|kornia\.augm)")
 #: Layers of torch with parameters.
-_PARAMETERS = re.compile(
+_PARAMETERS = pattern(
     r"Module$|Linear|Bilinear|Conv|Embedding|Transformer|LSTM|GRU|RNN|Sequential|Multihead|ModuleList"
 )
-_OFF = re.compile(r"no_?grad|inference_?mode|eval_mode", re.IGNORECASE)
+_OFF = pattern(r"no_?grad|inference_?mode|eval_mode", re.IGNORECASE)
 #: Methods of tensors through which gradients flow.
 _CARRIERS = (
     tensors.VIEW_METHODS | tensors.CAST_METHODS | tensors.FRESH_METHODS | tensors.TUPLE_METHODS | {"to", "cpu", "cuda"}

@@ -6,19 +6,19 @@ import ast
 import re
 from collections.abc import Iterable
 
-from perflint.api import Context, callee_name, last_name, walk
+from perflint.api import Context, callee_name, last_name, pattern, walk
 
 from ._forwards import is_forward
 
 #: Words of code that needs gradients, or that switches them by a way that cannot be followed.
-_GRADIENT_WORDS = re.compile(
+_GRADIENT_WORDS = pattern(
     r"^(?:backward|manual_backward|autograd|requires_grad_?|enable_grad|set_grad_enabled|no_grad|inference_mode|"
     r"retain_grad|create_graph|retain_graph|jacobian|hessian|vjp|jvp|functional_call|zero_grad|optimizer|optim|"
     r"pgd|fgsm|grad|grads|gradients?)$|perturb|attack|adversar|saliency|influence|attribut(?:e|ion)s?$|grad_?cam|"
     r"optimi[sz]er|inference_mode|no_grad",
     re.IGNORECASE,
 )
-_MODEL_NAME = re.compile(
+_MODEL_NAME = pattern(
     r"^_?(?:model|net|network|encoder|decoder|backbone|classifier|generator|discriminator|policy|student|"
     r"teacher|netG|netD|unet|vae|gnn|ddp_model|model_ema|ema_model|detector|predictor)$|_(?:model|net|network)$"
 )

@@ -22,6 +22,7 @@ from perflint.api import (
     is_test,
     keyword,
     loaders,
+    pattern,
 )
 
 #: torch's own loader, and the one of torchdata that takes the same arguments and can be saved in the middle.
@@ -30,12 +31,12 @@ LOADER_NAMES = tuple(name.rpartition(".")[2] for name in DATA_LOADERS)
 #: Last names of the loaders that sample graphs.
 SAMPLERS = frozenset(name.rpartition(".")[2] for name in loaders.SAMPLING_LOADERS)
 _POSITIONS = {"dataset": 0, "batch_size": 1, "shuffle": 2, "num_workers": 5, "collate_fn": 6, "pin_memory": 7}
-_EVALUATION = re.compile(
+_EVALUATION = pattern(
     r"(?:^|_)(?:val|valid|validation|test|eval\w*|dev|infer\w*|pred\w*|calib\w*|viz|vis|debug|toy)(?:_|$)",
     re.IGNORECASE,
 )
 #: What a command line's options are kept in.
-_ARGUMENTS = re.compile(r"(?:^|[._])(?:args?|opts?|options|flags|hparams)$", re.IGNORECASE)
+_ARGUMENTS = pattern(r"(?:^|[._])(?:args?|opts?|options|flags|hparams)$", re.IGNORECASE)
 _DEVICE_WORDS = frozenset(
     "cuda to_device Accelerator accelerator Fabric LightningModule pl xpu local_rank get_device".split()
 )

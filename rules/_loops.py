@@ -6,14 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Context, Scope, callee_name, walk
+from perflint.api import Context, Scope, callee_name, pattern, walk
 
-_TRAINING = re.compile(
+_TRAINING = pattern(
     r"^(?:backward|fit|finetune|fine_tune|zero_grad|learn|optimizer|optim|opt|trainer|Trainer|manual_backward)$"
     r"|^(?:train|finetune|fit|optimi[sz]e|calibrate)_|_(?:train|trainer|optimizer|optim)$"
 )
 #: Loops whose turns are meant to begin from the start.
-_FRESH = re.compile(
+_FRESH = pattern(
     r"fold|seed|trial|attempt|retr(?:y|ies)|repeat|restart|ensemble|member|replica|worker|rank|experiment|(?:^|_)runs?(?:_|$)",
     re.IGNORECASE,
 )

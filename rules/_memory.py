@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.api import Context, callee_name, last_name, walk
+from perflint.api import Context, callee_name, last_name, pattern, walk
 
 from ._loops import names_in
 
@@ -14,11 +14,11 @@ _PRESSURE = frozenset(
     "get_memory free_memory used_memory memory_summary memory_stats is_oom oom low_memory".split()
 )
 
-_RETRY = re.compile(r"(?:^|_)oom(?:$|_)|out_of_memory")
+_RETRY = pattern(r"(?:^|_)oom(?:$|_)|out_of_memory")
 
 
 #: Switches that give up speed for memory: results that are kept on the host, sleep of what shares the device.
-_SAVING = re.compile(
+_SAVING = pattern(
     r"offload|cpu_cache|low_?v?(?:ram|mem)|(?:^|_)sleep|save_?(?:v?ram|mem)|"
     r"(?:clear|empty|free)_?(?:cuda_?|gpu_?)?(?:cache|mem)",
     re.IGNORECASE,
@@ -26,9 +26,7 @@ _SAVING = re.compile(
 
 
 #: Names of flags by which a step is given up.
-_GIVEN_UP = re.compile(
-    r"(?:^|_)(?:skip|nans?|infs?|bad|broken|invalid|non_?finite|overflow(?:ed)?|failed|corrupt)(?:_|$)"
-)
+_GIVEN_UP = pattern(r"(?:^|_)(?:skip|nans?|infs?|bad|broken|invalid|non_?finite|overflow(?:ed)?|failed|corrupt)(?:_|$)")
 _MEASURING = ("reset_peak_memory_stats", "reset_max_memory_allocated", "reset_accumulated_memory_stats")
 
 

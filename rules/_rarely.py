@@ -6,28 +6,28 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Context, Heat, callee_name, is_constant, last_name, tensors, walk
+from perflint.api import Context, Heat, callee_name, is_constant, last_name, pattern, tensors, walk
 
 from ._forwards import is_forward
 
 #: Functions that nobody calls on every step, whatever leads to them: checkpoints, exports, set-up, making models.
-_RARELY = re.compile(
+_RARELY = pattern(
     r"(?:^|_)(?:fallback|plot|visuali[sz]e|requirements?|save|resume|restore|export|onnx|checkpoints?|ckpt|state_dict|set_?up|inject|warm_?up|profile|from_pretrained)"
     r"(?:_|$)|(?:^|_)(?:model_provider|(?:build|create|make)_(?:\w+_)?models?)$|(?:^|_)load_(?:\w+_)?(?:state|model|weights?|params|optim\w*|prompts?|pretrained)(?:_|$)",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"[\w.]+")
+_NAME = pattern(r"[\w.]+")
 #: Scripts that run once for each checkpoint that is converted.
-_CONVERTS = re.compile(r"(?:^|/)(?:convert|export|saver)_\w+\.py$")
+_CONVERTS = pattern(r"(?:^|/)(?:convert|export|saver)_\w+\.py$")
 #: Between the phases of a program: memory is handed over, graphs are captured, weights go to another engine.
-_BETWEEN = re.compile(
+_BETWEEN = pattern(
     r"(?:^|_)(?:offload|onload|suspend|sleep|wake|swap|refit|reshard|capture|cuda_?graphs?|tear_?down|shut_?down|rerun|"
     r"release(?!_(?:memory|cache|gpu|cuda|vram))|(?:prefetch|push|send|transfer)_(?:\w+_)?weights)(?:_|$)"
     r"|^(?:stop|close|destroy)$",
     re.IGNORECASE,
 )
 #: What says how many of something there are.
-_COUNTS = re.compile(r"(?:len|numel|size)$|(?:n|num|count|number_of)_")
+_COUNTS = pattern(r"(?:len|numel|size)$|(?:n|num|count|number_of)_")
 #: Steps of a loop that are too few to train anything.
 _FEW = 20
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Context, argument, is_constant, last_name, walk
+from perflint.api import Context, argument, is_constant, last_name, pattern, walk
 
 from ._forwards import arguments
 
@@ -19,8 +19,8 @@ _DEEP = 5
 _FEW = 10
 _WRAPPERS = ("enumerate", "tqdm", "zip", "list", "sorted", "reversed")
 _SHOWN = frozenset({"desc", "description", "total", "unit", "leave", "disable", "ncols", "postfix"})
-_TO_SHOW = re.compile(r"sample|example|demo|qualitative", re.IGNORECASE)
-_SEVERAL = re.compile(r"texts$|prompts$|sentences$|batch")
+_TO_SHOW = pattern(r"sample|example|demo|qualitative", re.IGNORECASE)
+_SEVERAL = pattern(r"texts$|prompts$|sentences$|batch")
 
 Turning = ast.For | ast.comprehension
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import CallFacts, Context, Heat, Program, Scope, is_test, precision, walk
+from perflint.api import CallFacts, Context, Heat, Program, Scope, is_test, pattern, precision, walk
 
 from ._loops import names_in
 
@@ -14,7 +14,7 @@ from ._loops import names_in
 _STEPS = frozenset("step zero_grad optimizer optimizer_step opt optim".split())
 #: The words that a training loop has one of, for `Loops`.
 BACKWARD = ("backward", "manual_backward", "zero_grad")
-_OPTIMIZERS = re.compile(r"optim\w*s$|^opts$", re.IGNORECASE)
+_OPTIMIZERS = pattern(r"optim\w*s$|^opts$", re.IGNORECASE)
 _EXPERIENCE = frozenset(
     "rollout_buffer rollout_data replay_buffer replay_data rollouts trajectories env envs episodes num_envs".split()
 )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from perflint.api import Context, Tag, callee_name, walk
+from perflint.api import Context, Tag, callee_name, pattern, walk
 
 from ._asking import is_asked, leaves, tests
 from ._loops import names_in
@@ -26,8 +25,8 @@ _PAIRING = ("enumerate", "zip", "reversed", "tqdm")
 _FIRST_AND_LAST = 2
 _SIZES = ("size", "shape")
 #: What packed sequences keep on the host, wherever their values are.
-_ALWAYS_ON_HOST = re.compile(r"(?:^|\.)batch_sizes$")
-_DECODES = re.compile(r"\bmax_(?:(?:\w+_)?(?:len|length|tokens)\b|decod)")
+_ALWAYS_ON_HOST = pattern(r"(?:^|\.)batch_sizes$")
+_DECODES = pattern(r"\bmax_(?:(?:\w+_)?(?:len|length|tokens)\b|decod)")
 _WHOLE_ROWS = ("cpu", "to", "tolist")
 
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import FUNCTION, Context, Tag, callee_name, guards, last_name, walk
+from perflint.api import FUNCTION, Context, Tag, callee_name, guards, last_name, pattern, walk
 
 from ._printing import is_formatter, printed_in
 from ._waits import device_read, is_on_device
@@ -15,9 +15,9 @@ from ._waits import device_read, is_on_device
 _WORK = frozenset("backward manual_backward step grad forward generate train_step training_step compute_loss".split())
 _READS = frozenset({"item", "tolist", "cpu", "numpy"})
 #: Flags that ask for text.
-_ASKED = re.compile(r"(?:^|_)(?:verbose|verbosity|debug|dbg|quiet|silent|print|show|trace|log)(?:_|$)", re.IGNORECASE)
+_ASKED = pattern(r"(?:^|_)(?:verbose|verbosity|debug|dbg|quiet|silent|print|show|trace|log)(?:_|$)", re.IGNORECASE)
 #: Functions that tell of something that went wrong.
-_COMPLAINS = re.compile(r"warn|error|fail|critical|exception|alert", re.IGNORECASE)
+_COMPLAINS = pattern(r"warn|error|fail|critical|exception|alert", re.IGNORECASE)
 
 
 def has_waited(node: ast.expr, ctx: Context) -> bool:

@@ -18,6 +18,7 @@ from perflint.api import (
     guards,
     keyword,
     last_name,
+    pattern,
     tensors,
     walk,
 )
@@ -43,37 +44,37 @@ READ_NAMES = (*READ_METHODS, *sorted({name.rpartition(".")[2] for name in _READ_
 _ACCELERATOR_WORDS = frozenset(
     "cuda device to_device Accelerator accelerator Fabric LightningModule pl xpu npu local_rank get_device".split()
 )
-_OUTPUT = re.compile(r"plot|visuali[sz]|(?<![a-z])draw|save|export|write|render", re.IGNORECASE)
+_OUTPUT = pattern(r"plot|visuali[sz]|(?<![a-z])draw|save|export|write|render", re.IGNORECASE)
 #: Functions that make pictures and files, or are the variant for the host.
-_FOR_PEOPLE = re.compile(r"plot|visuali[sz]|(?<![a-z])draw|render|colou?r_?map|_cpu_?$", re.IGNORECASE)
+_FOR_PEOPLE = pattern(r"plot|visuali[sz]|(?<![a-z])draw|render|colou?r_?map|_cpu_?$", re.IGNORECASE)
 #: What is run once, before training, to choose how to train.
-_TRIES_OUT = re.compile(r"lr_?finder|find_(?:best_|optimal_)?lr|lr_range_test", re.IGNORECASE)
+_TRIES_OUT = pattern(r"lr_?finder|find_(?:best_|optimal_)?lr|lr_range_test", re.IGNORECASE)
 _FIRST_RATE, _LAST_RATE = frozenset({"start_lr", "lr_start"}), frozenset({"end_lr", "lr_end"})
 #: Classes and folders of what writes files, and of what makes a model ready to leave the program.
-_WRITES = re.compile(r"(?:Saver|Writer|Exporter|Dumper)$")
-_LEAVES = re.compile(r"(?:^|/)_?(?:export|onnx|deploy|deployment)(?:er|ing)?(?:/|_|\.py$)", re.IGNORECASE)
+_WRITES = pattern(r"(?:Saver|Writer|Exporter|Dumper)$")
+_LEAVES = pattern(r"(?:^|/)_?(?:export|onnx|deploy|deployment)(?:er|ing)?(?:/|_|\.py$)", re.IGNORECASE)
 #: Calls on the way to a file: they run every so often, however the program says it.
-_KEEPS_FILES = re.compile(r"(?:^|[._])(?:save|saver|export)(?:_|$)|(?:preprocess|sharded|load)_\w*state_dict")
+_KEEPS_FILES = pattern(r"(?:^|[._])(?:save|saver|export)(?:_|$)|(?:preprocess|sharded|load)_\w*state_dict")
 #: What makes a kernel of the source of a function: nothing of it is Python when it runs.
-_KERNEL = re.compile(
+_KERNEL = pattern(
     r"prim_func|\b(?:triton|tilelang|numba|cute|taichi|ti|wp|nki)\.(?:\w+\.)*\w*(?:jit|kernel|func|macro)"
 )
-_WORKS_ON_RESULTS = re.compile(r"post_?process", re.IGNORECASE)
+_WORKS_ON_RESULTS = pattern(r"post_?process", re.IGNORECASE)
 #: Methods of a tensor that give a tensor on the same device.
 _KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squeeze".split())
 _BACKWARD = ("backward", "manual_backward")
 #: The names that libraries of arrays on the host go by.
 ARRAYS = ("np", "numpy", "pd", "pandas", "jnp", "polars")
-_GENERATES = re.compile(
+_GENERATES = pattern(
     r"^_?generate(?:_(?!\w*(?:mask|anchor|grid|noise|label|target|proposal|coord|position|bin|batch$|data$))\w+)?$"
 )
 #: What makes a sample in many steps, given what to make: `sample()` of a distribution or a buffer is given less.
-_SAMPLES = re.compile(r"^(?:ddim_|ddpm_|p_)?sample(?:_func|_loop|_images?|_videos?)?$|^p_sample_loop\w*$")
+_SAMPLES = pattern(r"^(?:ddim_|ddpm_|p_)?sample(?:_func|_loop|_images?|_videos?)?$|^p_sample_loop\w*$")
 _FEWEST_GIVEN = 3
-_SERVER = re.compile(r"(?:^|_)(?:client|server|requests|httpx|openai)$")
+_SERVER = pattern(r"(?:^|_)(?:client|server|requests|httpx|openai)$")
 _STEP_ROLES = ("train", "batches", "texts", "eval", "decode")
 #: Names of what is on the host as a rule: arrays, lengths (which packing wants there), what tokenizers give.
-_HOST_NAME = re.compile(
+_HOST_NAME = pattern(
     r"^(np|numpy|pd|math|jnp|random|counts?)$|len(gth)?s?(_|$)|tokeniz|processor|numpy|_np|cpu|host", re.IGNORECASE
 )
 _OTHER_LIBRARIES = frozenset({"paddle", "tensorflow", "jax", "mindspore", "mxnet", "oneflow", "tinygrad"})

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import ast
-import re
 
-from perflint.api import Context, callee_name
+from perflint.api import Context, callee_name, pattern
 
 from ._gradients import name_of_whole
 
 #: Functions that choose what an agent does next.
-_CHOOSES = re.compile(r"(?:^|_)(?:act|actions?|predict|choose|select|policy|explore|exploit)(?:_|$)")
+_CHOOSES = pattern(r"(?:^|_)(?:act|actions?|predict|choose|select|policy|explore|exploit)(?:_|$)")
 _CHOICES = frozenset("argmax argmin sample multinomial max topk".split())
 #: Functions that make a whole text of what they are given, token after token.
-_DECODES = re.compile(r"^_?(?:generate|decode|transcribe|translate|sample|beam_search|greedy_search)$")
-_LOOP = re.compile(r"^(?:for|while|async for) ")
+_DECODES = pattern(r"^_?(?:generate|decode|transcribe|translate|sample|beam_search|greedy_search)$")
+_LOOP = pattern(r"^(?:for|while|async for) ")
 #: Methods that leave a choice what it is.
 _KEEPS = frozenset("detach cpu squeeze flatten view reshape long int item".split())
 _DEPTH = 4
 #: What keeps what an agent has seen, on the host.
-_KEEPERS = re.compile(r"(?:^|_)(?:replay|buffer|memory|envs?|environment)(?:_|$)")
+_KEEPERS = pattern(r"(?:^|_)(?:replay|buffer|memory|envs?|environment)(?:_|$)")
 
 
 def is_choice(value: ast.expr, ctx: Context) -> bool:

@@ -26,6 +26,7 @@ from perflint.api import (
     is_constant,
     is_test,
     keyword,
+    pattern,
     tensors,
 )
 
@@ -38,11 +39,11 @@ _COPIES = tensors.COPYING_CONSTRUCTORS
 _MADE = (tensors.CONSTRUCTORS - _COPIES - {"torch.from_file", "torch.empty_strided"}) | {"torch.tensor"}
 _INTEGERS = frozenset({"torch.arange", "torch.tril_indices", "torch.triu_indices"})
 _SIZED = frozenset({"torch.zeros", "torch.ones", "torch.empty", "torch.rand", "torch.randn"})
-_MODEL = re.compile(r"model|net$", re.IGNORECASE)
+_MODEL = pattern(r"model|net$", re.IGNORECASE)
 #: Files that draw what a model does, for people.
-_PICTURES = re.compile(r"(?:^|[/_])(?:visuali[sz]|plot)[^/]*\.py$", re.IGNORECASE)
-_EPOCH = re.compile(r"epoch", re.IGNORECASE)
-_LOOKS_LIKE_TYPE = re.compile(r"type|^d?t$|float|int|half|cpu|host", re.IGNORECASE)
+_PICTURES = pattern(r"(?:^|[/_])(?:visuali[sz]|plot)[^/]*\.py$", re.IGNORECASE)
+_EPOCH = pattern(r"epoch", re.IGNORECASE)
+_LOOKS_LIKE_TYPE = pattern(r"type|^d?t$|float|int|half|cpu|host", re.IGNORECASE)
 _LITERALS = (ast.Constant, ast.List, ast.Tuple)
 
 

@@ -6,18 +6,29 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tier, is_constant, is_test, keyword, walk
+from perflint.api import (
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Impact,
+    Rule,
+    Tier,
+    is_constant,
+    is_test,
+    keyword,
+    pattern,
+    walk,
+)
 
 from ._datasets import dataset_work
 from ._loaders import is_plain_loader, option, purpose
 
-_OPTION = re.compile(r"^--?(?:per[-_]device[-_])?(?:train(?:ing)?[-_])?(?:micro[-_])?batch[-_]?size$|^--?bs$")
+_OPTION = pattern(r"^--?(?:per[-_]device[-_])?(?:train(?:ing)?[-_])?(?:micro[-_])?batch[-_]?size$|^--?bs$")
 #: Where one sample a batch is meant: samples of different shapes, whole graphs, or batches already made.
-_SHAPES = re.compile(
-    r"graph|bucket|variable|ragged|volume|scene|episode|rollout|chunk|shard|packed|batch", re.IGNORECASE
-)
+_SHAPES = pattern(r"graph|bucket|variable|ragged|volume|scene|episode|rollout|chunk|shard|packed|batch", re.IGNORECASE)
 #: Scripts that evaluate, whatever their loaders are called, on samples of all sizes.
-_EVALUATES = re.compile(r"(?:^|/)(?:eval|infer|extract|predict|demo)\w*\.(?:py|ipynb)$")
+_EVALUATES = pattern(r"(?:^|/)(?:eval|infer|extract|predict|demo)\w*\.(?:py|ipynb)$")
 #: Libraries whose samples are whole graphs.
 _GRAPHS = ("dgl", "torch_geometric")
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tag, argument, callee_name
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tag, argument, callee_name, pattern
 
 from ._waits import is_exceptional
 from ._wording import short_call
@@ -15,7 +15,7 @@ _SAVERS = {"torch.save": 0, "safetensors.torch.save_file": 0, "safetensors.torch
 _SAVED = frozenset({Tag.STATE_DICT, Tag.MODULE, Tag.OPTIMIZER_STATE, Tag.OPTIMIZER})
 #: Calls between the loop and the save: past that many, a test on the way decides whether one is due.
 _LONGEST = 2
-_RANKS = re.compile(r"rank|main_process|master|is_main|primary|zero|distributed|world_size", re.IGNORECASE)
+_RANKS = pattern(r"rank|main_process|master|is_main|primary|zero|distributed|world_size", re.IGNORECASE)
 
 
 class BlockingCheckpoint(Rule):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -25,6 +24,7 @@ from perflint.api import (
     is_constant,
     keyword,
     last_name,
+    pattern,
     tensors,
     walk,
 )
@@ -131,7 +131,7 @@ class BlockingTransfer(Rule):
         )
 
 
-_MOVERS = re.compile(
+_MOVERS = pattern(
     r"(?:^|_)(?:to|2)_?(?:cuda|device|gpu)$|^_?(?:cast|move|send|copy|put)_(?:data|batch|samples?|inputs?)"
 )
 
@@ -209,8 +209,8 @@ def _was_put_off(call: ast.Call, ctx: Context) -> bool:
 
 
 #: Functions that cut the next batch out of what they hold.
-_FETCHERS = re.compile(r"^_?(?:get|next|fetch|load)_(?:mini)?batch$")
-_BATCHES = re.compile(r"^(?:mini_?)?batch(?:es)?$|_batch$")
+_FETCHERS = pattern(r"^_?(?:get|next|fetch|load)_(?:mini)?batch$")
+_BATCHES = pattern(r"^(?:mini_?)?batch(?:es)?$|_batch$")
 
 
 def _goes_through_batch(call: ast.Call, moved: ast.Name, ctx: Context) -> bool:

@@ -20,6 +20,7 @@ from perflint.api import (
     Span,
     has_unpacking,
     is_test,
+    pattern,
     tensors,
     walk,
 )
@@ -28,10 +29,10 @@ from ._transfers import brought_down, constructor
 
 #: Wider than anything they are called on, or no change at all.
 _WIDEST = {"long": "int64", "double": "float64"}
-_PIXELS = re.compile(
+_PIXELS = pattern(
     r"(?:^|_)(?:im|imgs?|images?|frames?|pixels?|pixel_values|masks?|videos?|clips?)(?:_|\d*$)", re.IGNORECASE
 )
-_NARROW = re.compile(r"uint8|int8|bool|float16|bfloat16|half|byte|ByteTensor|BoolTensor|read_image|pil_to_tensor")
+_NARROW = pattern(r"uint8|int8|bool|float16|bfloat16|half|byte|ByteTensor|BoolTensor|read_image|pil_to_tensor")
 
 
 class CastBeforeTransfer(Rule):

@@ -21,6 +21,7 @@ from perflint.api import (
     has_unpacking,
     is_test,
     keyword,
+    pattern,
     tensors,
     walk,
 )
@@ -35,8 +36,8 @@ _SQUARES = ("torch.ones", "torch.full")
 _NEW_SQUARES = frozenset({"new_ones", "new_full"})
 #: What a test asks that depends on the data: what stands under it runs for the odd batch.
 _ASKS = frozenset("numel len size any all isnan isinf isfinite item nelement".split())
-_COUNTS = re.compile(r"^(?:n|num|nb|count|len|total)_|_(?:count|len|num)$|^(?:n|count|total)$")
-_EXPORT = re.compile(r"(?:^|[/_])(?:export|onnx|tensorrt|trt|coreml|tflite|tensorflow)", re.IGNORECASE)
+_COUNTS = pattern(r"^(?:n|num|nb|count|len|total)_|_(?:count|len|num)$|^(?:n|count|total)$")
+_EXPORT = pattern(r"(?:^|[/_])(?:export|onnx|tensorrt|trt|coreml|tflite|tensorflow)", re.IGNORECASE)
 _BETWEEN = tensors.VIEW_METHODS | tensors.CAST_METHODS | {"to", "cuda"}
 _COLLECTORS = frozenset("append extend insert add update setdefault register_buffer".split())
 #: Masks of fewer rows are not worth a word.

@@ -23,6 +23,7 @@ from perflint.api import (
     is_test,
     keyword,
     modules,
+    pattern,
     walk,
 )
 
@@ -39,7 +40,7 @@ _PRETRAINED = (
     "PreTrainedConfig",
 )
 #: Normalisations that are frozen use their running statistics, from which a bias does not cancel.
-_FROZEN = re.compile(r"(?:freeze|frozen|fix)_?\w*(?:bn|norm)|(?:bn|norm)\w*_?(?:freeze|frozen|eval)", re.IGNORECASE)
+_FROZEN = pattern(r"(?:freeze|frozen|fix)_?\w*(?:bn|norm)|(?:bn|norm)\w*_?(?:freeze|frozen|eval)", re.IGNORECASE)
 
 
 class ConvBiasBeforeBatchnorm(Rule):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -21,6 +20,7 @@ from perflint.api import (
     is_constant,
     keyword,
     last_name,
+    pattern,
     tensors,
     walk,
 )
@@ -38,7 +38,7 @@ _BOOLEAN = frozenset(
     "eq ne gt ge lt le bool isnan isinf isfinite isin logical_and logical_or logical_not logical_xor greater less "
     "greater_equal less_equal not_equal isclose signbit".split()
 )
-_MASK = re.compile(r"(?:^|_)(?:mask|masks|valid|keep)$")
+_MASK = pattern(r"(?:^|_)(?:mask|masks|valid|keep)$")
 
 
 class DataDependentShape(Rule):

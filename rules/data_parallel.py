@@ -18,11 +18,12 @@ from perflint.api import (
     callee_name,
     distributed,
     is_test,
+    pattern,
 )
 
-_WITHOUT_TRAINING = re.compile(r"eval|infer|predict|valid|test|demo|export|deploy|generate|extract", re.IGNORECASE)
+_WITHOUT_TRAINING = pattern(r"eval|infer|predict|valid|test|demo|export|deploy|generate|extract", re.IGNORECASE)
 #: Who offers the wrapper by name leaves the choice to whoever asks for it.
-_OFFERS_IT = re.compile(r"data_?parallel|\b(?:\w*_)?dp(?:_\w*)?\b", re.IGNORECASE)
+_OFFERS_IT = pattern(r"data_?parallel|\b(?:\w*_)?dp(?:_\w*)?\b", re.IGNORECASE)
 
 
 class DataParallel(Rule):

@@ -21,6 +21,7 @@ from perflint.api import (
     distributed,
     guards,
     is_test,
+    pattern,
     walk,
 )
 
@@ -29,13 +30,13 @@ from ._loops import names_in
 _DDP_NAMES = frozenset({"DistributedDataParallel"})
 
 #: Whatever keeps gradients from being reduced, or reduces them itself, however it is spelt.
-_HANDLED = re.compile(
+_HANDLED = pattern(
     r"no_sync|no_backward_sync|require_backward_grad_sync|requires_gradient_sync|sync_gradients|"
     r"accelerator|Accelerator|deepspeed|fabric|Fabric|LightningModule|delay_allreduce|accumulate_grads$"
 )
 #: Where a file can shard the model as well, nobody sees which of the two is trained.
 _SHARDED = ("FullyShardedDataParallel", "FSDP", "fully_shard")
-_WITHOUT_SYNC = re.compile(r"no_sync|no_backward_sync")
+_WITHOUT_SYNC = pattern(r"no_sync|no_backward_sync")
 
 
 class DdpSyncEveryMicrobatch(Rule):

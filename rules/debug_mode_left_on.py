@@ -22,13 +22,14 @@ from perflint.api import (
     is_test,
     keyword,
     last,
+    pattern,
     walk,
 )
 
 from ._rarely import is_conversion
 
-_HELPERS = re.compile(r"debug|profil|bench|determin|reproduc|trace|anomal|diagnos|snapshot|nvtx|check", re.IGNORECASE)
-_ENTRIES = re.compile(r"main|train|run|fit|worker|launch|start|setup|init|learn|pretrain|finetune", re.IGNORECASE)
+_HELPERS = pattern(r"debug|profil|bench|determin|reproduc|trace|anomal|diagnos|snapshot|nvtx|check", re.IGNORECASE)
+_ENTRIES = pattern(r"main|train|run|fit|worker|launch|start|setup|init|learn|pretrain|finetune", re.IGNORECASE)
 
 
 class DebugModeLeftOn(Rule):

@@ -18,17 +18,18 @@ from perflint.api import (
     is_test,
     keyword,
     last_name,
+    pattern,
     walk,
 )
 
 from ._gradients import asks_for_gradients, is_model_call
 from ._loops import names_in
 
-_CACHES = re.compile(r"past|cache|(?:^|_)kv|state|memor|hidden|incremental", re.IGNORECASE)
+_CACHES = pattern(r"past|cache|(?:^|_)kv|state|memor|hidden|incremental", re.IGNORECASE)
 #: What picks the next token.
 _PICKS = frozenset("argmax multinomial topk sample categorical".split())
 #: Generation that goes over the whole sequence again on purpose.
-_NO_CACHE = re.compile(r"diffusion|llada|mamba|rwkv|mdlm", re.IGNORECASE)
+_NO_CACHE = pattern(r"diffusion|llada|mamba|rwkv|mdlm", re.IGNORECASE)
 #: What the sequence can go through on its way to the model.
 _MOVES = frozenset("to cuda cpu long contiguous unsqueeze".split())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -21,6 +20,7 @@ from perflint.api import (
     has_unpacking,
     is_test,
     keyword,
+    pattern,
     walk,
 )
 
@@ -31,7 +31,7 @@ _IN_PLACE = frozenset("copy_ add_ sub_ mul_ div_ zero_ fill_ lerp_ addcmul_ addc
 
 
 #: Names of what is trained or run; an optimizer keeps the tensors of a dict that it loads.
-_MODEL = re.compile(
+_MODEL = pattern(
     r"(?:^|[._])(?:model|net|network|module|backbone|encoder|decoder|actor|critic|policy|student|teacher|generator|"
     r"discriminator|hypernet\w*)s?(?:_\w+)?$"
 )

@@ -18,13 +18,14 @@ from perflint.api import (
     is_constant,
     is_test,
     last,
+    pattern,
     randomness,
     walk,
 )
 
 from ._rarely import is_conversion
 
-_REPRODUCIBLE = re.compile(r"seed|determin|reprod|random_state", re.IGNORECASE)
+_REPRODUCIBLE = pattern(r"seed|determin|reprod|random_state", re.IGNORECASE)
 #: Calls by which a block shows that it is about repeating a run; `seed` alone is a name of many things.
 _SEEDING = frozenset(last(name) for name in randomness.SEEDING)
 

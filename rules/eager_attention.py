@@ -20,6 +20,7 @@ from perflint.api import (
     is_test,
     keyword,
     modules,
+    pattern,
     walk,
 )
 
@@ -27,13 +28,13 @@ from ._loops import names_in
 from ._programs import file_passes
 
 _SWITCHES = ("attn_implementation", "_attn_implementation")
-_FAST = re.compile(r"""["'](?:sdpa|flash_attention_[23]|flex_attention)["']""")
+_FAST = pattern(r"""["'](?:sdpa|flash_attention_[23]|flex_attention)["']""")
 #: Names of models as they stand in identifiers such as "google/gemma-2-9b": `led` is one, `loaded` is none.
-_WRITTEN_OUT = re.compile(
+_WRITTEN_OUT = pattern(
     rf"^[\w.\-/]*(?<![A-Za-z])(?:{'|'.join(sorted(attention.WRITTEN_OUT_ONLY))})(?![a-z])[\w.\-/]*$", re.IGNORECASE
 )
 #: Words in the name of a function, class or file that is about the slow way itself, or about leaving torch.
-_ON_PURPOSE = re.compile(
+_ON_PURPOSE = pattern(
     r"eager|reference|golden|parity|compar|export|convert|trace|onnx|attn_map|attention_map|heatmap|visuali|saliency"
     r"|interpret|explain|probe",
     re.IGNORECASE,

@@ -17,6 +17,7 @@ from perflint.api import (
     callee_name,
     distributed,
     is_constant,
+    pattern,
     walk,
 )
 
@@ -24,13 +25,13 @@ from ._rarely import is_between_phases
 from ._waits import beside_generation, is_exceptional
 
 _CLOCKS = frozenset("time perf_counter monotonic time_ns perf_counter_ns process_time elapsed_time now timeit".split())
-_MEASURING = re.compile(
+_MEASURING = pattern(
     r"bench|profil|timing|timer|time_|_time|perf|speed|latenc|throughput|measure|warm_?up", re.IGNORECASE
 )
-_OWNERS = re.compile(r"accelerator|fabric|strategy|distributed|dist$|state$|comm$|torch$|cuda$", re.IGNORECASE)
-_HARDWARE = re.compile(r"cuda|device|gpu|is_available|distributed|world_size|rank|is_initialized", re.IGNORECASE)
+_OWNERS = pattern(r"accelerator|fabric|strategy|distributed|dist$|state$|comm$|torch$|cuda$", re.IGNORECASE)
+_HARDWARE = pattern(r"cuda|device|gpu|is_available|distributed|world_size|rank|is_initialized", re.IGNORECASE)
 #: Names of options that ask for a wait; `no_sync` is the accumulation of gradients.
-_OPTION = re.compile(r"(?<!no_)sync|barrier|debug|profil", re.IGNORECASE)
+_OPTION = pattern(r"(?<!no_)sync|barrier|debug|profil", re.IGNORECASE)
 #: What such a wait is there for: streams of its own, copies that are read later, files that others read, and messages
 #: between two processes, whose buffers are not ordered by streams in all releases.
 _REASONS = frozenset(

@@ -6,7 +6,19 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tier, callee_name, is_constant, is_test
+from perflint.api import (
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Impact,
+    Rule,
+    Tier,
+    callee_name,
+    is_constant,
+    is_test,
+    pattern,
+)
 from perflint.api import keyword as keyword_of
 
 _WRAPPERS = (
@@ -20,7 +32,7 @@ _WRAPPERS = (
 )
 _CONFIGURED = ("Trainer", "Fabric", "TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig")
 #: What programs with branches that a step may leave out are made of.
-_CONDITIONAL = re.compile(
+_CONDITIONAL = pattern(
     r"discriminator|(?:^|_)gan(?:_|$)|netD|(?:^|_)moe(?:_|$)|experts?(?:_|$)|stochastic_depth|layer_?drop|multi_?task",
     re.IGNORECASE,
 )

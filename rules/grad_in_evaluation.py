@@ -21,6 +21,7 @@ from perflint.api import (
     Tag,
     callee_name,
     is_test,
+    pattern,
     walk,
 )
 
@@ -29,16 +30,16 @@ from ._evaluating import evaluated, evaluating_forwards, evaluating_passes, mode
 from ._followed import Followed, forwards_behind, has_no_graph, learns
 from ._gradients import asks_for_gradients, is_loss_function, is_model_call, name_of_whole
 
-_EVALUATION = re.compile(
+_EVALUATION = pattern(
     r"^_?(?:test|eval|evaluate|evaluation|validate|validation|valid|val|run_eval)(?:_|$)|_(?:test|eval|evaluate|validate)$"
 )
 #: Functions that answer by a model, and hand out what it says.
-_PREDICTION = re.compile(
+_PREDICTION = pattern(
     r"^_?(?:predict|infer|inference|transcribe|translate|classify|recogni[sz]e|caption|summari[sz]e|annotate|detect|"
     r"parse|tag)(?:_|$)"
 )
 #: Methods that frameworks call, with gradients switched off.
-_HOOK = re.compile(r"_step$|^on_|_hook$|_epoch_end$|^test_")
+_HOOK = pattern(r"_step$|^on_|_hook$|_epoch_end$|^test_")
 #: Functions that read what they are given and keep nothing of it.
 _READERS = frozenset(
     "abs bool dict enumerate float format hasattr int isinstance len list max min print range repr reversed round "
@@ -60,7 +61,7 @@ _WITHOUT_GRAPH = frozenset(
 #: Calls that take the values out of a result.
 _VALUE_READS = ("item", "tolist", "argmax", "multinomial", "topk", "max")
 _DEPTH = 7
-_KEEPS = re.compile(r"record|log|store|save|meter|callback|track", re.IGNORECASE)
+_KEEPS = pattern(r"record|log|store|save|meter|callback|track", re.IGNORECASE)
 
 
 class GradInEvaluation(Rule):

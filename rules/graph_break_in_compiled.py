@@ -6,14 +6,27 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name, compiling, last
+from perflint.api import (
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Heat,
+    Impact,
+    Nodes,
+    Rule,
+    callee_name,
+    compiling,
+    last,
+    pattern,
+)
 
 from ._compiling import compiled_at
 from ._wording import short_call
 
-_HELPER = re.compile(r"^_?(?:log|warn|print|rank_zero|master_print|debug)", re.IGNORECASE)
+_HELPER = pattern(r"^_?(?:log|warn|print|rank_zero|master_print|debug)", re.IGNORECASE)
 #: Flags of what happens on one call only.
-_ONE_TIME = re.compile(r"first|once|initiali[sz]ed|printed|logged|warned|shown")
+_ONE_TIME = pattern(r"first|once|initiali[sz]ed|printed|logged|warned|shown")
 _HELPERS = ("log_once", "log_rank_zero", "log0", "log_info", "log_metrics", "warn_once", "warning_once", "print_once")
 _NAMES = (
     *(last(name) for name in compiling.BREAKING_FUNCTIONS),

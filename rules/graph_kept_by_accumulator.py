@@ -8,19 +8,32 @@ from collections.abc import Iterator
 from string import Formatter
 from typing import NamedTuple
 
-from perflint.api import Applicability, Calls, Context, Finding, Fix, Impact, Nodes, Rule, callee_name, statements, walk
+from perflint.api import (
+    Applicability,
+    Calls,
+    Context,
+    Finding,
+    Fix,
+    Impact,
+    Nodes,
+    Rule,
+    callee_name,
+    pattern,
+    statements,
+    walk,
+)
 
 from ._gradients import is_loss_function, is_model_call, name_of_whole
 
 #: What takes a tensor and gives a value that nothing flows back through.
 _READERS = frozenset("item tolist numpy detach detach_ float int format print isnan isinf isfinite len".split())
-_LOGGERS = re.compile(
+_LOGGERS = pattern(
     r"^(?:log|info|debug|warning|print|write|add_scalars?|log_metrics?|log_dict|set_postfix(?:_str)?|set_description|"
     r"scalar_summary)$"
 )
 #: Calls that give a tensor with the graph of what they are given.
 _CARRIERS = frozenset("mean sum stack cat view reshape squeeze unsqueeze to cuda cpu div mul add clone max min".split())
-_SWITCHES = re.compile(r"no_grad|inference_mode|set_grad_enabled|enable_grad")
+_SWITCHES = pattern(r"no_grad|inference_mode|set_grad_enabled|enable_grad")
 _BACKWARD = frozenset({"backward", "manual_backward"})
 
 

@@ -22,6 +22,7 @@ from perflint.api import (
     has_unpacking,
     is_constant,
     is_test,
+    pattern,
     walk,
 )
 
@@ -34,7 +35,7 @@ _SIZES = frozenset("shape size dim ndim numel nelement device dtype".split())
 #: Loops of so few turns are not worth a word.
 _FEW = 8
 #: What there is a handful of, whatever the data: parts of a model, of a batch, of a machine; what fills up a rest.
-_HANDFUL = re.compile(
+_HANDFUL = pattern(
     r"(?:^|_)(?:layers?|blocks?|devices?|gpus?|ranks?|experts?|towers?|heads?|groups?|beam\w*|crops?|views?|scales?|levels?|"
     r"stages?|branch(?:es)?|folds?|days|modes?|components?|class(?:es)?|categor(?:y|ies)|conds?|conditions?|types?|kwargs|"
     r"modalit(?:y|ies)|pad(?:s|ding)?|dummies)(?:_|$)",
@@ -42,7 +43,7 @@ _HANDFUL = re.compile(
 )
 #: What is given the sizes of its result, as a method or a function.
 _SHAPED = frozenset("reshape view ones zeros new_ones new_zeros".split())
-_KEYS = re.compile(r"^(?:k|key|name|kind)$")
+_KEYS = pattern(r"^(?:k|key|name|kind)$")
 
 
 class GrowingCat(Rule):

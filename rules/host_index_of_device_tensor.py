@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
-from perflint.api import Context, Finding, Heat, Impact, Nodes, Place, Rule, Tag, Tier, callee_name, is_test
+from perflint.api import Context, Finding, Heat, Impact, Nodes, Place, Rule, Tag, Tier, callee_name, is_test, pattern
 
-_BOOLEAN = re.compile(r"\.bool\(|torch\.bool\b")
+_BOOLEAN = pattern(r"\.bool\(|torch\.bool\b")
 
 
 class HostIndexOfDeviceTensor(Rule):

@@ -18,6 +18,7 @@ from perflint.api import (
     callee_name,
     is_constant,
     is_test,
+    pattern,
     walk,
 )
 from perflint.api import keyword as given
@@ -25,7 +26,7 @@ from perflint.api import keyword as given
 _METHODS = ("encode_plus", "batch_encode_plus", "pad")
 _NAMES = ("tokenizer", "tok", "_tokenizer", "text_tokenizer", "processor")
 _COLLATORS = ("DataCollatorWithPadding", "DataCollatorForSeq2Seq", "DataCollatorForTokenClassification")
-_TOKENIZER = re.compile(r"(?:^|_)(?:tok(?:enizer)?|processor)$", re.IGNORECASE)
+_TOKENIZER = pattern(r"(?:^|_)(?:tok(?:enizer)?|processor)$", re.IGNORECASE)
 #: What has to be of one length: programs that are compiled for their shapes, and encoders of short prompts.
 _STATIC = ("xla", "torch_xla", "tpu", "TPU", "neuron", "CLIP", "CLIPTokenizer", "CLIPTextModel")
 #: What trains without a loop of the program's own.
@@ -88,9 +89,7 @@ def _pads_text(node: ast.Call, ctx: Context) -> bool:
     return kind.tag is Tag.TOKENIZER or (not kind.known and bool(_TOKENIZER.search(ctx.text(func).rpartition(".")[2])))
 
 
-_EVALUATION = re.compile(
-    r"(?:^|_)(?:eval\w*|val|valid\w*|test|infer\w*|predict\w*|generat\w*|benchmark|embed\w*)(?:_|$)"
-)
+_EVALUATION = pattern(r"(?:^|_)(?:eval\w*|val|valid\w*|test|infer\w*|predict\w*|generat\w*|benchmark|embed\w*)(?:_|$)")
 
 
 def _is_for_evaluation(node: ast.AST, ctx: Context) -> bool:

@@ -20,6 +20,7 @@ from perflint.api import (
     is_test,
     keyword,
     last_name,
+    pattern,
     walk,
 )
 
@@ -29,7 +30,7 @@ _WALKS = frozenset("parameters named_parameters buffers named_buffers".split())
 #: Functions around a walk that leave it one.
 _WRAPPERS = frozenset("list tuple enumerate filter zip zip_strict reversed chain".split())
 #: Lists that are named for what they hold.
-_LISTS = re.compile(r"(?:^|_)(?:params|parameters|grads|gradients)(?:_|$)")
+_LISTS = pattern(r"(?:^|_)(?:params|parameters|grads|gradients)(?:_|$)")
 _UPDATES = frozenset(
     "mul_ add_ sub_ div_ lerp_ addcmul_ addcdiv_ clamp_ clamp_min_ clamp_max_ clip_ copy_ mul add sub lerp".split()
 )
@@ -41,7 +42,7 @@ _HARMLESS = frozenset(
 #: Layers of one or two parameters.
 _LAYERS = frozenset(f"torch.nn.{name}" for name in "Linear Conv1d Conv2d Conv3d Embedding LayerNorm Bilinear".split())
 #: Attributes that hold the last layer or two of a network.
-_LAST_LAYERS = re.compile(r"(?:classifier|head|fc|last_layer|output_layer|out_proj)$")
+_LAST_LAYERS = pattern(r"(?:classifier|head|fc|last_layer|output_layer|out_proj)$")
 #: Methods by which classes of moving averages mix two values.
 _MIXERS = frozenset("update_average".split())
 #: Tensors that are spread over processes, which `torch._foreach_*` does not take everywhere.

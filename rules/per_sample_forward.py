@@ -22,6 +22,7 @@ from perflint.api import (
     is_constant,
     is_test,
     keyword,
+    pattern,
     walk,
 )
 
@@ -41,12 +42,12 @@ from ._samples import (
     turns_rarely,
 )
 
-_TOKENIZER_NAME = re.compile(r"(?:^|_)(?:tokenizer|processor|tok)$")
+_TOKENIZER_NAME = pattern(r"(?:^|_)(?:tokenizer|processor|tok)$")
 _TOKENIZERS = ("tokenizer", "processor", "tok", "encode", "encode_plus", "to_tokens")
 #: What is read of a language model's result, whatever the tokenizer before it is called.
 _OUTPUTS = ("logits", "hidden_states", "last_hidden_state", "pooler_output")
 #: What hands out several samples a turn, or parts that are cut as large as fits, or comes as it happens.
-_BATCHES = re.compile(
+_BATCHES = pattern(
     r"batch|chunk|loader|split\(|group|shard|tile|patch|crop|window|slid|stride|fold|stream|frame|video|capture|stdin|"
     r"input\(|turn|conversation|dialog|history|queue|request|step|epoch|iteration|episode|attempt|retr(?:y|ies)|"
     r"layer|head|level|lvl|scale|stage|block|model|augment|view|seed|trial|device|gpu|rank",
@@ -55,13 +56,13 @@ _BATCHES = re.compile(
 #: Code that measures the time of single samples.
 _TIMING = frozenset("perf_counter elapsed_time timeit do_bench warmup process_time monotonic perf_counter_ns".split())
 #: Code whose turns change the model or what comes next, or that asks for the gradients of each sample.
-_CHANGES = re.compile(
+_CHANGES = pattern(
     r"^(?:backward|manual_backward|autograd|jacobian|jacrev|vjp|jvp|functional_call|zero_grad|step|requires_grad_?|"
     r"retain_grad|enable_grad|grad|load_state_dict|environment|env|act|past_key_values|kv_cache)$|"
     r"influence|saliency|attack|adversar|perturb|^optim",
     re.IGNORECASE,
 )
-_BATCH_STATISTICS = re.compile(r"Batch_?Norm|\bbn\d*\b", re.IGNORECASE)
+_BATCH_STATISTICS = pattern(r"Batch_?Norm|\bbn\d*\b", re.IGNORECASE)
 _FEW = 10
 _WRAPPERS = ("enumerate", "tqdm", "zip", "list", "sorted", "reversed")
 
@@ -245,7 +246,7 @@ def callee_is_cheap(call: ast.Call) -> bool:
     )
 
 
-_CHEAP = re.compile(
+_CHEAP = pattern(
     r"resize|transform|normali[sz]e|pad|crop|interp|augment|upsampl|downsampl|pool|embedding$|^embed$|wte|wpe|flip|"
     r"blur|embeds?_|_embed$|position|tokenizer|processor|dropout|softmax|act$|activation|"
     r"(?:^|_)ln(?:_|$)|(?:^|_)norm\d*$",
@@ -386,7 +387,7 @@ def _calling_loop(made: ast.expr, call: ast.Call, ctx: Context) -> Edge | None:
 
 
 #: Parameters that hold several samples.
-_PLURAL = re.compile(r"(?:texts|prompts|sentences|images|samples|inputs|examples|list|s_ids)$")
+_PLURAL = pattern(r"(?:texts|prompts|sentences|images|samples|inputs|examples|list|s_ids)$")
 
 
 def _is_rough(function: ast.AST, call: ast.Call) -> bool:

@@ -6,7 +6,20 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tag, callee_name, is_test, keyword, walk
+from perflint.api import (
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Impact,
+    Rule,
+    Tag,
+    callee_name,
+    is_test,
+    keyword,
+    pattern,
+    walk,
+)
 
 from ._gradients import name_of_whole
 from ._loops import is_timing, names_in
@@ -21,10 +34,10 @@ from ._samples import (
     turns_rarely,
 )
 
-_MODEL_NAME = re.compile(r"(?:^|_)(?:model|llm|lm|generator|policy|student|teacher)$")
-_TOKENIZER_NAME = re.compile(r"(?:^|_)(?:tokenizer|processor|tok)$")
+_MODEL_NAME = pattern(r"(?:^|_)(?:model|llm|lm|generator|policy|student|teacher)$")
+_TOKENIZER_NAME = pattern(r"(?:^|_)(?:tokenizer|processor|tok)$")
 #: What hands out several prompts a turn, or waits for somebody to write one.
-_BATCHES = re.compile(r"batch|chunk|loader|split|group|input\(|stdin|stream|turn|conversation|dialog", re.IGNORECASE)
+_BATCHES = pattern(r"batch|chunk|loader|split|group|input\(|stdin|stream|turn|conversation|dialog", re.IGNORECASE)
 
 
 class PerSampleGenerate(Rule):

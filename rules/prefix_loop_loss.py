@@ -6,7 +6,19 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, callee_name, is_constant, is_test, walk
+from perflint.api import (
+    Confidence,
+    Context,
+    Finding,
+    Impact,
+    Loops,
+    Rule,
+    callee_name,
+    is_constant,
+    is_test,
+    pattern,
+    walk,
+)
 
 from ._forwards import arguments
 from ._gradients import is_model_call
@@ -16,10 +28,10 @@ from ._samples import feeds_itself
 #: Loops of fewer turns are not worth a word.
 _FEW = 4
 #: Models that look at later positions too, and work that is done as the sequence arrives.
-_NOT_CAUSAL = re.compile(
+_NOT_CAUSAL = pattern(
     r"bert|bidirect|masked|diffusion|mdlm|encoder$|simul|stream|online|latency|wait_?k|early", re.IGNORECASE
 )
-_CHEAP = re.compile(r"emb|wte|wpe|tokeniz|position|pad|mask|dropout|norm", re.IGNORECASE)
+_CHEAP = pattern(r"emb|wte|wpe|tokeniz|position|pad|mask|dropout|norm", re.IGNORECASE)
 
 
 class PrefixLoopLoss(Rule):

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Loops, Rule, Tag, is_test, walk
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Loops, Rule, Tag, is_test, pattern, walk
 
 from ._loops import names_in
 from ._spans import fills_spans
@@ -17,7 +17,7 @@ _SHORT = 60
 #: Loops of fewer turns are not worth a word.
 _FEW = 10
 #: What there are few of.
-_SMALL = re.compile(
+_SMALL = pattern(
     r"layer|head|level|scale|stage|block|channel|coord|dim|stack|codebook|quantizer|group|chunk|expert|view|order|"
     r"world|device|gpu|class|camera|axis|ndim|spatial|window|kernel",
     re.IGNORECASE,

@@ -20,6 +20,7 @@ from perflint.api import (
     is_constant,
     is_test,
     is_text,
+    pattern,
     walk,
 )
 
@@ -29,13 +30,13 @@ _FUNCTIONS = ("compile", "search", "match", "fullmatch", "findall", "finditer", 
 _TARGETS = tuple(f"{module}.{name}" for module in ("re", "regex") for name in _FUNCTIONS)
 
 #: What a loop over a state dict, or over named parameters, calls its turns.
-_NAMES = re.compile(r"^(?:k|n)\d*$|key|name|param|weight|module|layer", re.IGNORECASE)
+_NAMES = pattern(r"^(?:k|n)\d*$|key|name|param|weight|module|layer", re.IGNORECASE)
 #: What holds every name of a model.
-_ALL = re.compile(
+_ALL = pattern(
     r"dict|keys|items|named_|param|weight|layer|modules|checkpoint|ckpt|(?:^|_)states?(?:_|$)|^sd$", re.IGNORECASE
 )
 #: Annotations of whole numbers, one or some of them.
-_NUMBERS = re.compile(
+_NUMBERS = pattern(
     r"(?=.*\bint\b)(?:typing\.)?(?:(?:int|bool|None|list|List|tuple|Tuple|Sequence|Iterable|Optional|Union)\b|[\[\]|,.\s])+"
 )
 

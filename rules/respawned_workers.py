@@ -21,6 +21,7 @@ from perflint.api import (
     is_constant,
     is_test,
     keyword,
+    pattern,
     walk,
 )
 
@@ -29,8 +30,8 @@ from ._epochs import is_hook, is_repeated, runs, use
 from ._loaders import SAMPLERS, builds_data_loader, is_sampling_loader, is_zero, option, purpose, workers
 
 _NAMES = ("DataLoader", "loader_class", "loader_cls", "dataloader_class", "dataloader_cls", "data_loader_class")
-_ENDLESS = re.compile(r"infinite|endless|cycl|repeat|forever|streaming|TrainingSampler", re.IGNORECASE)
-_TELLS = re.compile(r"(?:dataset|_ds|_set|trainset)\.(?:set_epoch\(|\w*epoch\w*\s*=[^=])")
+_ENDLESS = pattern(r"infinite|endless|cycl|repeat|forever|streaming|TrainingSampler", re.IGNORECASE)
+_TELLS = pattern(r"(?:dataset|_ds|_set|trainset)\.(?:set_epoch\(|\w*epoch\w*\s*=[^=])")
 _SPAWNING = ("spawn", "forkserver")
 
 

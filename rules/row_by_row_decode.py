@@ -19,19 +19,20 @@ from perflint.api import (
     Tier,
     has_unpacking,
     is_test,
+    pattern,
     walk,
 )
 
 from ._gradients import name_of_whole
 from ._loops import names_in
 
-_TOKENIZER = re.compile(r"tokenizer$|^tok$|processor$", re.IGNORECASE)
+_TOKENIZER = pattern(r"tokenizer$|^tok$|processor$", re.IGNORECASE)
 #: Names of single tokens: decoding those one by one shows where one ends and the next begins.
-_TOKEN = re.compile(r"tok|word|piece|char|vocab|idx|index|^(?:t|i|j|k|v|id|tid|_id)$|^(?!.*ids).*_id$", re.IGNORECASE)
+_TOKEN = pattern(r"tok|word|piece|char|vocab|idx|index|^(?:t|i|j|k|v|id|tid|_id)$|^(?!.*ids).*_id$", re.IGNORECASE)
 #: Tokenizers that have no `batch_decode`.
-_OTHERS = re.compile(r"\b(?:tiktoken|sentencepiece|from tokenizers|import tokenizers|torchtune|mistral_common)\b")
+_OTHERS = pattern(r"\b(?:tiktoken|sentencepiece|from tokenizers|import tokenizers|torchtune|mistral_common)\b")
 #: What says that a tokenizer is one of transformers.
-_TRANSFORMERS = re.compile(r"\b(?:transformers|batch_decode|skip_special_tokens)\b")
+_TRANSFORMERS = pattern(r"\b(?:transformers|batch_decode|skip_special_tokens)\b")
 #: What a row can go through on its way to the tokenizer.
 _MOVES = frozenset("tolist cpu numpy detach squeeze".split())
 

@@ -21,16 +21,17 @@ from perflint.api import (
     is_constant,
     is_test,
     keyword,
+    pattern,
     precision,
     walk,
 )
 
 from ._loops import is_trial_run
 
-_CHOICE = re.compile(rf"(?:{'|'.join(sorted(precision.CHOICES))})", re.IGNORECASE)
-_WIDE = re.compile(r"bf16|bfloat16", re.IGNORECASE)
+_CHOICE = pattern(rf"(?:{'|'.join(sorted(precision.CHOICES))})", re.IGNORECASE)
+_WIDE = pattern(r"bf16|bfloat16", re.IGNORECASE)
 _NARROW_TYPES = frozenset({"torch.float16", "torch.half"})
-_NARROW = re.compile(r"(?<!b)fp16|(?<!b)float16|(?<!b)16|half", re.IGNORECASE)
+_NARROW = pattern(r"(?<!b)fp16|(?<!b)float16|(?<!b)16|half", re.IGNORECASE)
 
 
 class ScalerWithBfloat16(Rule):

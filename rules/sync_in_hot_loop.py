@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name, walk
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name, pattern, walk
 
 from ._forwards import is_forward
 from ._gradients import is_model_call
@@ -29,8 +28,8 @@ from ._waits import (
 from ._wanted_on_host import goes_to_replay, is_choice, is_finished_text
 
 #: Functions that make texts, and what limits how many tokens they make.
-_DECODES = re.compile(r"generat|decode|translat|sample|beam|search")
-_LENGTH_LIMIT = re.compile(r"max_(?:\w+_)?(?:len|length|tokens)(?:_|\b)")
+_DECODES = pattern(r"generat|decode|translat|sample|beam|search")
+_LENGTH_LIMIT = pattern(r"max_(?:\w+_)?(?:len|length|tokens)(?:_|\b)")
 _STEP_ENDS = frozenset({"backward", "step", "scale"})
 
 

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Heat, Impact, Rule, Tag, is_test, walk
+from perflint.api import (
+    Applicability,
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Fix,
+    Heat,
+    Impact,
+    Rule,
+    Tag,
+    is_test,
+    pattern,
+    walk,
+)
 
 from ._followed import Followed, forwards_behind, has_no_graph, learns
 
 #: Functions that another rule looks at as a whole: grad-in-evaluation.
-_EVALUATION = re.compile(r"^_?(?:test|eval|evaluate|validate|val)(?:_|$)|_(?:test|eval|evaluate|validate)$")
+_EVALUATION = pattern(r"^_?(?:test|eval|evaluate|validate|val)(?:_|$)|_(?:test|eval|evaluate|validate)$")
 _DEPTH = 6
 
 

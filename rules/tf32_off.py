@@ -19,6 +19,7 @@ from perflint.api import (
     is_constant,
     is_test,
     keyword,
+    pattern,
     precision,
     walk,
 )
@@ -32,7 +33,7 @@ from ._training import (
     trains_one_layer,
 )
 
-_CONVOLVES = re.compile(
+_CONVOLVES = pattern(
     r"^(?:Lazy)?Conv(?:Transpose)?[123]d$|^conv(?:_transpose)?[123]d$|resnet|resnext|vgg|densenet|inception|unet$",
     re.IGNORECASE,
 )

@@ -19,6 +19,7 @@ from perflint.api import (
     callee_name,
     is_test,
     modules,
+    pattern,
     walk,
 )
 
@@ -26,7 +27,7 @@ from ._rarely import runs_rarely
 
 _METHODS = ("encode", "encode_plus", "batch_encode_plus", "tokenize", "apply_chat_template", "predict")
 _NAMES = ("tokenizer", "tok", "_tokenizer", "text_tokenizer", "bert_tokenizer", "clip_tokenizer")
-_TOKENIZER = re.compile(r"(?:^|_)tok(?:enizer)?s?$", re.IGNORECASE)
+_TOKENIZER = pattern(r"(?:^|_)tok(?:enizer)?s?$", re.IGNORECASE)
 #: What makes the text in the step itself: then there is nothing to tokenize beforehand.
 _FRESH = frozenset("generate sample rollout rollouts respond chat completions".split())
 #: What turns tokens into text, for the step's own use where it stands before the tokenizer, and for a log after it.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -18,6 +17,7 @@ from perflint.api import (
     Rule,
     Scope,
     loaders,
+    pattern,
 )
 
 from ._callees import last_of
@@ -28,7 +28,7 @@ from ._loaders import LOADER_NAMES, is_plain_loader, is_zero, option, purpose, u
 
 #: What moves a batch, by the last name of the call, and who does it for the loop. A tensor that is given the size of
 #: each batch (`resize_`) is one that batches are copied into.
-_MOVES = re.compile(
+_MOVES = pattern(
     r"^(?:to|cuda|Variable|type|xpu|resize_)$|device|cuda|gpu|^set_input$|^feed_data$|^prepare_inputs?$|^send_to"
 )
 _CONVERSIONS = frozenset({"float", "double", "half", "long", "int"})

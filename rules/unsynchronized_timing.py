@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from perflint.api import (
     callee_name,
     guards,
     is_test,
+    pattern,
 )
 
 from ._waits import is_exceptional, uses_accelerator
@@ -31,7 +31,7 @@ _CLOCKS = frozenset(
 )
 _CLOCK_NAMES = tuple(sorted({name.rpartition(".")[2] for name in _CLOCKS}))
 #: Methods that bring values to the host or wait for it, on whatever they are called.
-_SETTLING = re.compile(
+_SETTLING = pattern(
     r"^(?:item|tolist|cpu|numpy|wait\w*|barrier|elapsed_time|nonzero|unique|get_scale|generate|record|result|join|block\w*)$"
     r"|synchroni[sz]e|all_?reduce|all_?gather"
 )

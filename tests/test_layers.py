@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-_WORDS = {"errors", "finding"}
+_WORDS = {"errors", "finding", "patterns"}
 _ANALYSIS = _WORDS | {"source", "facts", "pytorch", "program"}
 _CONTRACT = _ANALYSIS | {"kinds", "rule", "context"}
 _FLOW = _CONTRACT | {"inspection", "settings", "requirements", "registry", "discovery", "run"}
@@ -19,8 +19,10 @@ _FLOW = _CONTRACT | {"inspection", "settings", "requirements", "registry", "disc
 MAY_IMPORT = {
     "errors": set(),
     "finding": set(),
+    # Regular expressions compiled when they are first used.
+    "patterns": set(),
     # The JSON of notebooks: where their cells stand.
-    "notebook": set(),
+    "notebook": {"patterns"},
     # Patterns of ignore files and of the configuration.
     "globs": set(),
     "source": _WORDS | {"notebook", "globs"},
@@ -31,7 +33,7 @@ MAY_IMPORT = {
     "fixes": _WORDS | {"source", "atomic"},
     # A rule's metadata is handed to the reports; they never see the engine that found something.
     "report": _WORDS | {"notebook", "rule", "rulepage"},
-    "rulepage": {"rule"},
+    "rulepage": {"rule", "patterns"},
     # The two halves of one contract. `fixes` builds the edits a rule asks its context for.
     "rule": _ANALYSIS | {"kinds", "context"},
     "context": _ANALYSIS | {"kinds", "rule", "fixes"},

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 
+from perflint.patterns import pattern
 from perflint.source.walk import walk
 
-_DUMMY = re.compile(r"(?:^|_)(?:dummy|placeholder)(?:_|$)")
-_MAKER = re.compile(
-    r"^_*(?:lazy_?)?(?:init|build|set_?up|create|fill|load|make|refresh|compute|ensure|start|open)(?:_|$)"
-)
+_DUMMY = pattern(r"(?:^|_)(?:dummy|placeholder)(?:_|$)")
+_MAKER = pattern(r"^_*(?:lazy_?)?(?:init|build|set_?up|create|fill|load|make|refresh|compute|ensure|start|open)(?:_|$)")
 
 
 def written_name(node: ast.expr) -> str:

@@ -25,6 +25,7 @@ from perflint.facts.bodies import (
     undoes,
     written_name,
 )
+from perflint.patterns import pattern
 from perflint.source.walk import walk
 
 #: Once every N turns: `step % n == 0`, `should_log`, `time.time() - last > 5`.
@@ -50,51 +51,51 @@ _COLDEST_FIRST = (RARE, LAZY, FIRST, EVALUATION, PERIODIC, ACCUMULATION)
 Tests: TypeAlias = "dict[str, tuple[str | None, str | None]]"
 NO_TESTS: Tests = {}
 
-_COUNTER = re.compile(
+_COUNTER = pattern(
     r"^(?:i|j|k|n|t|it|idx|ii|bi|ni|tick|cur_tick|step|steps|iter|iters|iteration|iterations|batch|epoch|count|counter|num_updates|"
     r"total_batch_idx|.*_(?:i|idx|index|step|steps|iter|iters|iteration|num|no|count|counter)|(?:step|iter|batch|global)_?\w*|"
     r"\w*(?:_step|Step|Iter))$"
 )
-_SHOULD = re.compile(
+_SHOULD = pattern(
     r"(?:^|_)(?:should|needs?|want|time_to|do|must|is_time_to|if)_(?:\w+_)?"
     r"(?:log|print|save|eval|evaluate|validate|checkpoint|ckpt|vis|visuali[sz]e|plot|report|dump|sample|record|profile)\w*$"
     r"|^(?:is_)?(?:log|logging|save|eval|print|report|summary|checkpoint|vis|display|plot)_(?:step|iter|now|this_step|time|due)$"
     r"|every_n\w*|_every_n_|^(?:log|save|print|eval)_(?:due|now)$"
 )
-_DEBUG = re.compile(
+_DEBUG = pattern(
     r"^(?:debug|_debug|is_debug|debugging|debug_mode|dry_run|profile|profiling|do_profile|sanity_check|verbose_debug)$"
 )
 #: Flags of what happens once: calibration, lazy set-up. They are on from then on.
-_DONE = re.compile(
+_DONE = pattern(
     r"(?:^|_)(?:initiali[sz]ed|inited|initted|calibrated|built|set_?up|ready|loaded|prepared|registered|started|wired|"
     r"attached|installed|hooked|patched)$"
 )
-_FIRST_TURN = re.compile(r"^_?(?:is_)?first_(?:iter|iteration|step|batch|turn|run|time|epoch|call|pass)$")
+_FIRST_TURN = pattern(r"^_?(?:is_)?first_(?:iter|iteration|step|batch|turn|run|time|epoch|call|pass)$")
 #: Names of the last turn, and of how many there are in all: not of those before something begins or ends.
-_LAST_TURN = re.compile(
+_LAST_TURN = pattern(
     r"^_?(?:is_|at_)(?:the_)?(?:last|final)_(?:iter|iteration|step|batch|turn|epoch|pass)$"
     r"|^(?:last|final)_(?:iter|iteration|step)$"
 )
-_ALL_TURNS = re.compile(
+_ALL_TURNS = pattern(
     r"^_?(?:max|total)_(?!\w*warm)(?:\w+_)?(?:steps?|iters?|iterations?|batches|updates?)$|"
     r"^_?(?:num|n)_(?:(?:train(?:ing)?|val(?:id)?|eval|test|opt\w*|global|total|inner|outer|inference|sampling|gradient)_)*"
     r"(?:steps|iters|iterations|batches|updates)$"
 )
-_ONCE = re.compile(r"(?:^|_)(?:first|once|initial|report)(?:_|$)")
-_FAILED = re.compile(r"(?:^|_)oom(?:$|_)|out_of_memory|^(?:was_)?(?:interrupted|preempted|killed)$", re.IGNORECASE)
+_ONCE = pattern(r"(?:^|_)(?:first|once|initial|report)(?:_|$)")
+_FAILED = pattern(r"(?:^|_)oom(?:$|_)|out_of_memory|^(?:was_)?(?:interrupted|preempted|killed)$", re.IGNORECASE)
 #: The end of an episode, told by the environment, and the keys of what it tells then.
-_EPISODE_OVER = re.compile(r"^(?:dones?|(?:terminat|truncat)(?:ed|ions?)|terminal|episode_(?:over|done))$")
+_EPISODE_OVER = pattern(r"^(?:dones?|(?:terminat|truncat)(?:ed|ions?)|terminal|episode_(?:over|done))$")
 _EPISODE_KEYS = frozenset({"episode", "final_info", "_final_info", "final_observation", "terminal_observation"})
-_NEW_BEST = re.compile(r"^(?:is_|new_|found_)?(?:new_)?best(?:_\w+)?$")
-_SKIPS = re.compile(r"(?:^|_)skip_(?:log|save|eval)")
+_NEW_BEST = pattern(r"^(?:is_|new_|found_)?(?:new_)?best(?:_\w+)?$")
+_SKIPS = pattern(r"(?:^|_)skip_(?:log|save|eval)")
 _DIVIDES = frozenset({"divisible_by", "is_divisible", "is_divisible_by"})
-_INTERVAL = re.compile(r"every|interval|_per_|freq|period", re.IGNORECASE)
-_ACCUMULATES = re.compile(r"accum|(?:^|_)acc(?:_|$)", re.IGNORECASE)
-_SINCE = re.compile(r"(?:^|_)since(?:_|$)")
-_CACHE = re.compile(r"(?:^|_)(?:cache|cached|memo)(?:_|s?$)", re.IGNORECASE)
+_INTERVAL = pattern(r"every|interval|_per_|freq|period", re.IGNORECASE)
+_ACCUMULATES = pattern(r"accum|(?:^|_)acc(?:_|$)", re.IGNORECASE)
+_SINCE = pattern(r"(?:^|_)since(?:_|$)")
+_CACHE = pattern(r"(?:^|_)(?:cache|cached|memo)(?:_|s?$)", re.IGNORECASE)
 #: How much a table holds that grows with the longest input: not how much a cache may hold, which it soon does.
-_CACHED = re.compile(r"(?:^|_)cached(?:_|$)", re.IGNORECASE)
-_BEST = re.compile(r"best|(?:^|_)(?:is_|new_)best|improv", re.IGNORECASE)
+_CACHED = pattern(r"(?:^|_)cached(?:_|$)", re.IGNORECASE)
+_BEST = pattern(r"best|(?:^|_)(?:is_|new_)best|improv", re.IGNORECASE)
 _SELDOM = 0.05
 #: Of how many names it is remembered what they say.
 _REMEMBERED = 4096

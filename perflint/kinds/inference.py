@@ -40,12 +40,13 @@ from perflint.kinds.linked import Linked, program_of
 from perflint.kinds.narrowing import Narrowing
 from perflint.kinds.parameters import Parameters
 from perflint.kinds.values import Values
+from perflint.patterns import pattern
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, MODULE_REF, Ref, Refs, Scope
 from perflint.source.bindings import Binding, Definition, key_of
 from perflint.source.flow import Flow
 from perflint.source.tree import FUNCTIONS, FunctionNode, Tree
 
-_EXECUTES = re.compile(r"^\s*exec\(|\bglobals\(\)", re.MULTILINE)
+_EXECUTES = pattern(r"^\s*exec\(|\bglobals\(\)", re.MULTILINE)
 _Node = TypeVar("_Node", ast.expr, Definition)
 #: Attributes that are the same of whatever has them, so that nobody need know what that is.
 _OF_WHATEVER = {"shape": SHAPE, "dtype": DTYPE, "ndim": NUMBER}

@@ -8,43 +8,44 @@ from __future__ import annotations
 import re
 
 from perflint.facts.summary import CallFacts, FunctionFacts, Value
+from perflint.patterns import pattern
 from perflint.program.refs import EXTERNAL_INSTANCE, Scope
 from perflint.program.resolver import Resolver
 
-_LOADER_NAME = re.compile(
+_LOADER_NAME = pattern(
     r"(?:^|_)(?:data_?loader|dataloader|loader|train_?dl|val(?:id)?_?dl|test_?dl|train_?iter|data_?iter|dl)s?(?:_\w+)?$"
     r"|(?:train|val|valid|test|eval|data)_?(?:loader|iterator|batches)$|^(?:train|val|valid|test|eval)_?gen(?:erator)?$",
     re.IGNORECASE,
 )
-_NO_LOADER = re.compile(
+_NO_LOADER = pattern(
     r"(?:module|class|template|plugin|image|img|file|config|model|weight|yaml|checkpoint|lazy)_?loaders?$|loader_(?:names?|types?|cls|kwargs|args)",
     re.IGNORECASE,
 )
 #: Names that leave no doubt, unlike `loader` or `dl`.
-_PLAINLY_LOADER = re.compile(r"data_?loader|train_?loader|val\w*_?loader|test_?loader", re.IGNORECASE)
+_PLAINLY_LOADER = pattern(r"data_?loader|train_?loader|val\w*_?loader|test_?loader", re.IGNORECASE)
 #: Several loaders: one of them is what an index gives.
-LOADERS_NAME = re.compile(r"loaders(?:_\w+)?$|dls$", re.IGNORECASE)
-ITERATOR_NAME = re.compile(
+LOADERS_NAME = pattern(r"loaders(?:_\w+)?$|dls$", re.IGNORECASE)
+ITERATOR_NAME = pattern(
     r"(?:data|loader|train|batch|val|eval|dl)\w*_?iter(?:ator)?$|^(?:it|iterator|train_gen|data_gen\w*)$", re.IGNORECASE
 )
 #: Of the names above, those that say nothing of what is iterated over.
 ITERATORS_OVER_ANYTHING = frozenset({"it", "iterator"})
 #: Functions that look at a batch once.
-_LOOKS = re.compile(
+_LOOKS = pattern(
     r"plot|show|visuali[sz]|preview|sample|infer|init|test|debug|first|peek|example|calibrat|profile|warm_?up|check|log"
 )
-_HANDLE = re.compile(r"handle|hook", re.IGNORECASE)
-_OPTIMIZER_NAME = re.compile(r"optim|(?:^|_|\.)opt(?:_\w+)?$|(?:^|_)(?:adam|sgd|muon|optim)\w*$", re.IGNORECASE)
-_SAMPLER_NAME = re.compile(r"scheduler|sampler|solver", re.IGNORECASE)
-EPOCH_NAME = re.compile(
+_HANDLE = pattern(r"handle|hook", re.IGNORECASE)
+_OPTIMIZER_NAME = pattern(r"optim|(?:^|_|\.)opt(?:_\w+)?$|(?:^|_)(?:adam|sgd|muon|optim)\w*$", re.IGNORECASE)
+_SAMPLER_NAME = pattern(r"scheduler|sampler|solver", re.IGNORECASE)
+EPOCH_NAME = pattern(
     r"^_?(?:epoch|ep|fold|seed|trial|run|round|restart|cv|stage|phase|experiment|task)(?:s|_?\w{0,5})?$", re.IGNORECASE
 )
 #: A loop over these tries settings: what it trains on each turn is a run of its own.
-SETTING_NAME = re.compile(
+SETTING_NAME = pattern(
     r"^_?(?:device|dev|backend|dtype|config|cfg|setting|hparams?|lr|learning_rate|model_?name|arch)s?$", re.IGNORECASE
 )
 #: The header of a loop that halves a range, or doubles a batch, until it knows the largest that works.
-BISECTION = re.compile(
+BISECTION = pattern(
     r"^while \(?[\w.]*batch_size <=? |"
     r"^while \(?\w*(?:low|lo|left|min)\w*(?: [-+] ?\w+)? ?<=? ?\w*(?:high|hi|right|max)\w*\b(?! and|\.)",
     re.IGNORECASE,
@@ -57,7 +58,7 @@ TRAIN_STEPS = frozenset(
 )
 EVAL_STEPS = frozenset("val_step valid_step eval_step evaluation_step eval_batch evaluate_batch inference_step".split())
 #: In the header of a loop that makes one token on each turn.
-DECODE_LIMIT = re.compile(
+DECODE_LIMIT = pattern(
     r"max_(?:new_)?(?:tokens?|length|len|gen\w*|decod\w*|steps?_gen)|num_(?:new_)?tokens|gen(?:eration)?_len\w*",
     re.IGNORECASE,
 )

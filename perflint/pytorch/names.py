@@ -2,39 +2,43 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
-#: Inner modules whose names a public module re-exports; the first match wins.
-_INNER = (
-    (re.compile(r"^torch\.nn\.modules(?:\.\w+)?\.(?=[A-Z])"), "torch.nn."),
-    (re.compile(r"^torch\.nn\.parameter\.(?=[A-Z])"), "torch.nn."),
-    (re.compile(r"^torch\.nn\.parallel\.(?:distributed|data_parallel)\.(?=[A-Z])"), "torch.nn.parallel."),
-    (re.compile(r"^torch\.nn\.utils\.(?:clip_grad|rnn|convert_parameters)\.(?=[a-z])"), "torch.nn.utils."),
-    (
-        re.compile(r"^torch\.utils\.data\.(?:dataloader|dataset|sampler|distributed|_utils\.collate)\.(?=[A-Za-z])"),
-        "torch.utils.data.",
+from perflint.patterns import pattern
+
+#: Inner modules whose names a public module re-exports, by the first word of the name; the first match wins.
+_INNER = {
+    "torch": (
+        (pattern(r"^torch\.nn\.modules(?:\.\w+)?\.(?=[A-Z])"), "torch.nn."),
+        (pattern(r"^torch\.nn\.parameter\.(?=[A-Z])"), "torch.nn."),
+        (pattern(r"^torch\.nn\.parallel\.(?:distributed|data_parallel)\.(?=[A-Z])"), "torch.nn.parallel."),
+        (pattern(r"^torch\.nn\.utils\.(?:clip_grad|rnn|convert_parameters)\.(?=[a-z])"), "torch.nn.utils."),
+        (
+            pattern(r"^torch\.utils\.data\.(?:dataloader|dataset|sampler|distributed|_utils\.collate)\.(?=[A-Za-z])"),
+            "torch.utils.data.",
+        ),
+        (pattern(r"^torch\.optim\.(?!lr_scheduler|swa_utils)\w+\.(?=[A-Z])"), "torch.optim."),
+        (pattern(r"^torch\.cuda\.memory\.(?=[a-z])"), "torch.cuda."),
+        (pattern(r"^torch\.(?:cuda\.)?amp\.(?:autocast_mode|grad_scaler)\.(?=\w)"), "torch.amp."),
+        (pattern(r"^torch\.distributed\.distributed_c10d\.(?=\w)"), "torch.distributed."),
+        (pattern(r"^torch\._tensor\.Tensor"), "torch.Tensor"),
+        (pattern(r"^torch\.autograd\.grad_mode\.(?=\w)"), "torch."),
     ),
-    (re.compile(r"^torch\.optim\.(?!lr_scheduler|swa_utils)\w+\.(?=[A-Z])"), "torch.optim."),
-    (re.compile(r"^torch\.cuda\.memory\.(?=[a-z])"), "torch.cuda."),
-    (re.compile(r"^torch\.(?:cuda\.)?amp\.(?:autocast_mode|grad_scaler)\.(?=\w)"), "torch.amp."),
-    (re.compile(r"^torch\.distributed\.distributed_c10d\.(?=\w)"), "torch.distributed."),
-    (re.compile(r"^torch\._tensor\.Tensor"), "torch.Tensor"),
-    (re.compile(r"^torch\.autograd\.grad_mode\.(?=\w)"), "torch."),
-    (re.compile(r"^transformers\.(?!Auto)[\w.]+\.(?=[A-Z])"), "transformers."),
-    (re.compile(r"^(?:pytorch_lightning|lightning\.pytorch|lightning)\.(?:\w+\.)*(?=[A-Z])"), "lightning."),
-    (re.compile(r"^accelerate\.(?:\w+\.)*(?=[A-Z])"), "accelerate."),
-    (re.compile(r"^tqdm\.(?:\w+\.)*(?=t?qdm$|trange$)"), "tqdm."),
-    (re.compile(r"^(?:torch_geometric)\.loader\.(?:\w+\.)*(?=[A-Z])"), "torch_geometric.loader."),
-    (re.compile(r"^(?:torchdata)\.(?:\w+\.)*(?=[A-Z])"), "torchdata."),
-)
+    "transformers": ((pattern(r"^transformers\.(?!Auto)[\w.]+\.(?=[A-Z])"), "transformers."),),
+    "lightning": ((pattern(r"^lightning\.(?:\w+\.)*(?=[A-Z])"), "lightning."),),
+    "pytorch_lightning": ((pattern(r"^pytorch_lightning\.(?:\w+\.)*(?=[A-Z])"), "lightning."),),
+    "accelerate": ((pattern(r"^accelerate\.(?:\w+\.)*(?=[A-Z])"), "accelerate."),),
+    "tqdm": ((pattern(r"^tqdm\.(?:\w+\.)*(?=t?qdm$|trange$)"), "tqdm."),),
+    "torch_geometric": ((pattern(r"^torch_geometric\.loader\.(?:\w+\.)*(?=[A-Z])"), "torch_geometric.loader."),),
+    "torchdata": ((pattern(r"^torchdata\.(?:\w+\.)*(?=[A-Z])"), "torchdata."),),
+}
 
 
 @lru_cache(maxsize=4096)
 def canonical(dotted: str) -> str:
     """The public spelling of a dotted library name: `torch.nn.modules.conv.Conv2d` is `torch.nn.Conv2d`."""
-    for pattern, public in _INNER:
-        match = pattern.match(dotted)
+    for inner, public in _INNER.get(root(dotted), ()):
+        match = inner.match(dotted)
         if match:
             return public + dotted[match.end() :]
     return dotted

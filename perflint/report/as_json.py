@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 from perflint.finding import Finding, Fix, Hop, Problem, Report, Span
+from perflint.patterns import pattern
 from perflint.report import places
 
 if TYPE_CHECKING:
     from perflint.report import Options
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = pattern("[\ud800-\udfff]")
 
 
 def render(report: Report, options: Options) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.finding import Applicability, Finding, Fix, Problem, Report
+from perflint.patterns import pattern
 from perflint.report import excerpt, places, prose
 from perflint.report.counts import Counts, by_rule, many
 from perflint.report.visible import visible
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 #: GitHub refuses a comment of more than 65,536 characters; a template around it needs some.
 MOST_CHARACTERS = 60_000
-_SPECIAL = re.compile(r"[\\`*_\[\]<>#|~$&!]")
+_SPECIAL = pattern(r"[\\`*_\[\]<>#|~$&!]")
 _BREAK = "\u200b"
 _SECTION_END = "</details>"
 

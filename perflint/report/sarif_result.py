@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from perflint.finding import Applicability, Finding, Fix, Heat, Hop
+from perflint.patterns import pattern
 from perflint.report.sarif_tool import LEVELS, Json, Tool, sentence
 from perflint.report.visible import visible_lines, visible_prose
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 #: More hops than this are of no use to a reader, and code scanning shows at most a thousand.
 _MOST_HOPS = 100
-_LINK_TEXT = re.compile(r"[\[\]\\]")
-_ACCIDENTAL_LINK = re.compile(r"\[(?=[^\]]*\]\()")
+_LINK_TEXT = pattern(r"[\[\]\\]")
+_ACCIDENTAL_LINK = pattern(r"\[(?=[^\]]*\]\()")
 
 
 def result_of(finding: Finding, tool: Tool, locator: Locator) -> Json:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from perflint.patterns import pattern
+
 # Controls (Cc), line and paragraph separators, lone surrogates and the format characters that reorder or hide text.
 # The joiners U+200C and U+200D are left alone: emoji and several scripts are written with them.
-_HARMFUL = re.compile(
+_HARMFUL = pattern(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )

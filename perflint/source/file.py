@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 from functools import cached_property
 
 from perflint.errors import SourceError
 from perflint.finding import Finding, Problem, Span
+from perflint.patterns import pattern
 
 #: As Python's own parser ends lines, and nothing else does.
-NEWLINE = re.compile(r"\r\n|\r|\n")
+NEWLINE = pattern(r"\r\n|\r|\n")
 _BOM = b"\xef\xbb\xbf"
 
 

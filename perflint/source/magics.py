@@ -7,24 +7,23 @@ Python.
 
 from __future__ import annotations
 
-import re
-
 from perflint.errors import SourceError
+from perflint.patterns import pattern
 from perflint.source.file import SourceFile
 from perflint.source.parse import parse
 from perflint.source.scan import logical_line_end
 
 _CARRIED = "# <perflint keeps> "
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_LINE = pattern(r"[^\n]*\n|[^\n]+")
 #: The rest of a cell that begins so is Python all the same.
 _PYTHON_CELLS = frozenset(
     "capture debug lprun memit memray_flamegraph mprun prun python python3 time timeit wandb".split()
 )
-_CELL_MAGIC = re.compile(r"\s*%%\s*(\w*)")
-_ESCAPE = re.compile(r"\s*(?:[%!?/;,]|[\w.*\[\]]+\?{1,2}\s*(?:$|\n))")
-_ASSIGNED = re.compile(r"[\w\s.,\[\]'\"*()]*=\s*(?:!|%\w)")
+_CELL_MAGIC = pattern(r"\s*%%\s*(\w*)")
+_ESCAPE = pattern(r"\s*(?:[%!?/;,]|[\w.*\[\]]+\?{1,2}\s*(?:$|\n))")
+_ASSIGNED = pattern(r"[\w\s.,\[\]'\"*()]*=\s*(?:!|%\w)")
 #: Commands that IPython runs without a mark.
-_COMMAND = re.compile(r"(?:pip3?|conda|mamba|uv|cd|ls|mkdir|rmdir|cp|mv|rm|cat|man|less|more)\s+[^\s=(.,)]")
+_COMMAND = pattern(r"(?:pip3?|conda|mamba|uv|cd|ls|mkdir|rmdir|cp|mv|rm|cat|man|less|more)\s+[^\s=(.,)]")
 
 
 def python_of(text: str) -> str:

@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from perflint.patterns import pattern
 from perflint.source.rewriting import Position, Rewriting
 from perflint.source.scan import Field, Kind, Literal, Token
 
 _Expression = TypeVar("_Expression", bound=ast.expr)
-_ESCAPE = re.compile(r"\\(?:\r\n|N\{[^}]*\}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|.)", re.DOTALL)
-_DEBUG_END = re.compile(r"\s*=\s*")
+_ESCAPE = pattern(r"\\(?:\r\n|N\{[^}]*\}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|.)", re.DOTALL)
+_DEBUG_END = pattern(r"\s*=\s*")
 
 
 def groups_of(tokens: list[Token], version: tuple[int, int]) -> Iterator[StringGroup]:

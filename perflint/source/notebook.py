@@ -19,13 +19,14 @@ from perflint import notebook
 from perflint.errors import SourceError
 from perflint.finding import Edit, Finding, Hop, Problem, Span
 from perflint.notebook import Cell, Piece
+from perflint.patterns import pattern
 from perflint.source.file import SourceFile
 from perflint.source.magics import hidden, python_of, restored
 
-_MARK = re.compile(r"^# %% \[cell (\d+), perflint\]\n", re.MULTILINE)
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|[^\\]+", re.DOTALL)
-_LINE_WORD = re.compile(r"\bline (\d+)\b")
+_MARK = pattern(r"^# %% \[cell (\d+), perflint\]\n", re.MULTILINE)
+_LINE = pattern(r"[^\n]*\n|[^\n]+")
+_ESCAPE = pattern(r"\\u[0-9a-fA-F]{4}|\\.|[^\\]+", re.DOTALL)
+_LINE_WORD = pattern(r"\bline (\d+)\b")
 
 
 @dataclass(frozen=True, slots=True)

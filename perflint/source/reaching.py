@@ -12,13 +12,14 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from perflint.patterns import pattern
 from perflint.source.backwards import Backwards, Query, keys_left_out
 from perflint.source.bindings import Binding, Definition, ScopeBindings, ScopeLike, collect, key_of, prefixes
 from perflint.source.tree import FUNCTIONS, STATEMENTS, Tree
 from perflint.source.walk import walk
 
 #: Whether a file may hold a `global` statement at all; docstrings like the word.
-_GLOBAL = re.compile(r"^\s*global\s+\w", re.MULTILINE)
+_GLOBAL = pattern(r"^\s*global\s+\w", re.MULTILINE)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 #: Expressions that bind names, and parts of such.
 _BINDING = frozenset({*_COMPREHENSIONS, ast.comprehension, ast.Lambda})

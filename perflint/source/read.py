@@ -5,19 +5,19 @@ from __future__ import annotations
 import codecs
 import io
 import os
-import re
 import stat
 import tokenize
 from pathlib import Path
 
 from perflint.errors import SourceError
 from perflint.notebook import SUFFIX
+from perflint.patterns import pattern
 from perflint.source.file import SourceFile
 
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)
 #: Its tree would take some four gigabytes.
 _MOST_BYTES = 100_000_000
-_LINE_END = re.compile(rb"\r\n|\r|\n")
+_LINE_END = pattern(rb"\r\n|\r|\n")
 _OTHER_MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 
 

@@ -10,13 +10,15 @@ import enum
 import re
 from dataclasses import dataclass, field
 
+from perflint.patterns import pattern
+
 #: Strings in replacement fields nested deeper than this are no code that anybody runs.
 _DEEPEST = 40
 #: After so many formatted strings that do not read as such, the rest are plain: each may have cost a look at the
 #: whole text.
 _PATIENCE = 20
 
-_TOKEN = re.compile(
+_TOKEN = pattern(
     r"""
       (?P<skip>[ \t\f\ufeff]+|\\(?:\r\n|\r|\n))
     | (?P<newline>\r\n|\r|\n)
@@ -28,15 +30,15 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _REST = {
-    '"': re.compile(r'[^\\\r\n"]*(?:\\(?:\r\n|.)[^\\\r\n"]*)*("?)', re.DOTALL),
-    "'": re.compile(r"[^\\\r\n']*(?:\\(?:\r\n|.)[^\\\r\n']*)*('?)", re.DOTALL),
-    '"""': re.compile(r'[^\\"]*(?:(?:\\.|"(?!""))[^\\"]*)*("""|\\?\Z)', re.DOTALL),
-    "'''": re.compile(r"[^\\']*(?:(?:\\.|'(?!''))[^\\']*)*('''|\\?\Z)", re.DOTALL),
+    '"': pattern(r'[^\\\r\n"]*(?:\\(?:\r\n|.)[^\\\r\n"]*)*("?)', re.DOTALL),
+    "'": pattern(r"[^\\\r\n']*(?:\\(?:\r\n|.)[^\\\r\n']*)*('?)", re.DOTALL),
+    '"""': pattern(r'[^\\"]*(?:(?:\\.|"(?!""))[^\\"]*)*("""|\\?\Z)', re.DOTALL),
+    "'''": pattern(r"[^\\']*(?:(?:\\.|'(?!''))[^\\']*)*('''|\\?\Z)", re.DOTALL),
 }
 _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
-_LITERAL = re.compile(r"""[^\\{}'"\r\n]+""")
-_CONVERSION = re.compile(r"!\s*(\w*)\s*")
-_AFTER_DEBUG = re.compile(r"\s*(?:!(?!=)|[:}])")
+_LITERAL = pattern(r"""[^\\{}'"\r\n]+""")
+_CONVERSION = pattern(r"!\s*(\w*)\s*")
+_AFTER_DEBUG = pattern(r"\s*(?:!(?!=)|[:}])")
 
 
 class Kind(enum.Enum):

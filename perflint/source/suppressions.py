@@ -15,14 +15,15 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from perflint.patterns import pattern
 from perflint.source.file import SourceFile
 from perflint.source.scan import Kind, scan
 
-_MENTION = re.compile(r"perflint:|noqa", re.IGNORECASE)
-_DIRECTIVE = re.compile(r"#\s*perflint:\s*(?P<verb>[\w-]*)\s*(?P<open>\[)?(?P<rest>[^#\r\n]*)", re.IGNORECASE)
-_NOQA = re.compile(r"#\s*noqa\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*)(?P<reason>[^#]*)", re.IGNORECASE)
-_OUR_CODE = re.compile(r"TPL\d+", re.IGNORECASE)
-_SELECTOR = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_MENTION = pattern(r"perflint:|noqa", re.IGNORECASE)
+_DIRECTIVE = pattern(r"#\s*perflint:\s*(?P<verb>[\w-]*)\s*(?P<open>\[)?(?P<rest>[^#\r\n]*)", re.IGNORECASE)
+_NOQA = pattern(r"#\s*noqa\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*)(?P<reason>[^#]*)", re.IGNORECASE)
+_OUR_CODE = pattern(r"TPL\d+", re.IGNORECASE)
+_SELECTOR = pattern(r"[A-Za-z][A-Za-z0-9-]*")
 
 
 @dataclass(frozen=True, slots=True)
