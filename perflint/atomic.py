@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import stat
 import time
 from collections.abc import Callable
@@ -45,7 +44,7 @@ def replace_whole(
     What `last_look` raises leaves everything as it is; it is called as late as can be.
     """
     _clear_leftovers(target)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(_TOKEN_BYTES)}.tmp")
+    temporary = target.with_name(f".{target.name}.{os.urandom(_TOKEN_BYTES).hex()}.tmp")
     try:
         _write_beside(temporary, content, like, last_look)
         os.replace(temporary, target)  # noqa: PTH105 - the same call, without another object

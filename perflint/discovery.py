@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from perflint.errors import PerflintError
 from perflint.finding import Problem
@@ -33,8 +34,7 @@ OUTPUT_FOLDERS = frozenset({"build", "_build", "dist", "env"})
 SUFFIXES = (".py", ".pyw", ".ipynb")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class FoundFile:
+class FoundFile(NamedTuple):
     """`display` is relative to the working directory with forward slashes; `file` is absolute."""
 
     display: str

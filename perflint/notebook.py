@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from perflint.patterns import pattern
 
@@ -21,8 +20,7 @@ _ATOM = pattern(r"[^\s,\]}]+")
 _NEWLINE = pattern(r"\r\n|\r|\n")
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """One JSON string of a cell's source, and where it stands in the text with its quotes."""
 
     value: str
@@ -30,8 +28,7 @@ class Piece:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """Source of one cell, and for each of its lines the line of the JSON text where it begins.
 
     `start` and `end` enclose the JSON value of the source, a list of `pieces` or (`is_list` False) a single one.
@@ -49,8 +46,7 @@ class Cell:
         return self.raw_lines[min(max(line, 1), len(self.raw_lines)) - 1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
+class _Node(NamedTuple):
     """A JSON value: a string, a list or dictionary of nodes, None for all that is never looked at."""
 
     value: Any

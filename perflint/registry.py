@@ -13,9 +13,8 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perflint.errors import RuleError
 from perflint.finding import Confidence, Heat, Impact
@@ -44,8 +43,7 @@ _ATTRIBUTES: tuple[tuple[str, type], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RulePackage:
+class RulePackage(NamedTuple):
     """One entry of the group: a package of rules and the distribution that brings it."""
 
     package: str

@@ -10,8 +10,7 @@ import ast
 import enum
 import inspect
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from perflint.errors import RuleError
 from perflint.finding import Confidence, Finding, Fix, Heat, Hop, Impact
@@ -29,8 +28,7 @@ class Tier(enum.Enum):
     EXTRA = "extra"
 
 
-@dataclass(frozen=True, slots=True)
-class Listen:
+class Listen(NamedTuple):
     """What a rule wants to see, as data, so that the engine dispatches once for all rules and skips cold code.
 
     `nodes` are ast node types. `names` are identifiers: for calls, the last name of the callee (`deepcopy` for both
@@ -40,7 +38,7 @@ class Listen:
     """
 
     nodes: tuple[type[ast.AST], ...]
-    names: frozenset[str] = field(default_factory=frozenset)
+    names: frozenset[str] = frozenset()
     repeated: bool = False
 
 

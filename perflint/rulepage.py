@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perflint.patterns import pattern
 
@@ -15,8 +14,7 @@ HEADINGS = ("Why it is slow", "What to write instead", "When to leave it", "Fix 
 _HEADING = pattern(rf"(?:\*|#+ )?({'|'.join(HEADINGS)})\*?[.:]?\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """`sections` maps each heading the page has to the text below it, in the page's order."""
 
     summary: str

@@ -6,7 +6,6 @@ Reads configuration files; runs nothing. Every message names the file, the key a
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import os
 import re
 import sys
@@ -14,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from perflint.errors import SettingsError
 from perflint.finding import Confidence, Finding, Impact
@@ -28,8 +27,7 @@ T = TypeVar("T")
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
 
 
-@dataclass(frozen=True, slots=True)
-class FailOn:
+class FailOn(NamedTuple):
     """What a finding needs to count for exit code 1: at least this impact and at least this confidence."""
 
     impact: Impact = Impact.LOW
@@ -56,6 +54,9 @@ class FailOn:
         return cls(impact, confidence)
 
 
+_ANYTHING = FailOn()
+
+
 @dataclass(frozen=True)
 class Settings:
     """The configuration of one run. `file` is where it was read, None for the defaults.
@@ -69,7 +70,7 @@ class Settings:
     extend_select: tuple[str, ...] = ()
     extra: bool = False
     confidence: Confidence = Confidence.LOW
-    fail_on: FailOn = FailOn()
+    fail_on: FailOn = _ANYTHING
     exclude: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     target_torch: str | None = None
@@ -195,8 +196,9 @@ def settings_of(table: Mapping[str, object], file: Path) -> Settings:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?`, naming the nearest of `known` however far it is; empty when nothing is known."""
-    options = list(known)
-    lowered = {option.lower(): option for option in options}
+    import difflib
+
+    lowered = {option.lower(): option for option in known}
     close = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=0.0)
     return f"; did you mean {lowered[close[0]]!r}?" if close else ""
 
@@ -328,8 +330,7 @@ _READERS: dict[str, Callable[[object, str, Path], object]] = {
 # Selecting
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """Which rules run: what the file says, and above it what the command line says.
 
     Selectors are a code (`TPL101`), the beginning of one (`TPL3`), a rule's name, or `ALL`. The most specific one

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from perflint.api import (
     Context,
@@ -29,8 +30,7 @@ _SCALING = frozenset("mul mul_ div div_ multiply divide true_divide".split())
 _DESCRIPTIONS = frozenset("shape dtype device size dim ndim masked_fill_ mul_ div_ new_zeros new_full new_ones".split())
 
 
-@dataclass(frozen=True, slots=True)
-class Attention:
+class Attention(NamedTuple):
     """softmax(scale * query @ key^T + mask) @ value, as written. With `columns`, tokens are the last dimension."""
 
     query: ast.expr

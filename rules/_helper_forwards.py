@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from perflint.api import FUNCTION, MODULE, CallFacts, Context, FunctionFacts, Hop, Ref, Scope, Tag
 
@@ -19,8 +18,7 @@ _DEEP = 6
 _UNSTEADY = (CHANGES | DRAWS) - {"append", "push", "update"}
 
 
-@dataclass(frozen=True, slots=True)
-class Behind:
+class Behind(NamedTuple):
     """The forward `func` at `place`. It depends on the `arguments` of the call, one of which may be the `model`, and on
     `state`: attributes of what the call is a method of (`("model",)`).
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tag, distributed, is_test, walk
 
@@ -13,8 +13,7 @@ from ._compiling import is_compile_call
 _WRAPPERS = distributed.DATA_PARALLEL | distributed.DISTRIBUTED_DATA_PARALLEL | distributed.FULLY_SHARDED
 
 
-@dataclass(frozen=True, slots=True)
-class _Handle:
+class _Handle(NamedTuple):
     """`compiled = torch.compile(model)`: the two names, and where."""
 
     call: ast.Call

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, walk
 
@@ -22,8 +22,7 @@ _PARTS = frozenset("get_submodule modules named_modules children named_children 
 _LAYERS_DEEP = 6
 
 
-@dataclass(frozen=True, slots=True)
-class _Compiled:
+class _Compiled(NamedTuple):
     """`path` is compiled by `call`; `bound` is the name of what runs compiled (the path itself where in place)."""
 
     call: ast.Call

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from perflint.api import (
     Applicability,
@@ -115,8 +115,7 @@ class PerParameterUpdate(Rule):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Update:
+class _Update(NamedTuple):
     """One operation that changes what the loop walks over."""
 
     node: ast.AST

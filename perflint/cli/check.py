@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from perflint import __version__
-from perflint.cli import console, fixing, ignoring, narrowing, project
+from perflint.cli import console, narrowing, project
 from perflint.cli.app import CLEAN, FAULT, FOUND
 from perflint.discovery import display_path
 from perflint.errors import PerflintError
@@ -20,6 +19,8 @@ from perflint.report.counts import many
 from perflint.settings import FailOn, Settings
 
 if TYPE_CHECKING:
+    from perflint.cli.fixing import Made
+    from perflint.cli.ignoring import Ignored
     from perflint.cli.narrowing import Narrowing
     from perflint.cluster import RayExecutor
     from perflint.discovery import Discovery
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
     from perflint.run import Memory, Options
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """The command line."""
 
     paths: tuple[str, ...]
@@ -62,7 +62,8 @@ class _Asked:
     no_cache: bool
     debug: bool
 
-    def __post_init__(self) -> None:
+    def refuse_what_clashes(self) -> None:
+        """Raises UsageError."""
         if self.unsafe and not self.fix:
             raise click.UsageError("--unsafe says which fixes --fix makes")
         if self.reason and not self.add_ignores:
@@ -108,6 +109,7 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     Exit code 0: nothing found; 1: findings, or files changed by --fix; 2: the input or perflint was at fault.
     """
     asked = _Asked(paths=paths or (".",), **given)
+    asked.refuse_what_clashes()
     return _watch(asked) if asked.watch else _once(asked)
 
 
@@ -155,7 +157,7 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
             console.write(_explain_heat(discovery, options, asked.explain_heat))
             return CLEAN
         report, made, ignored = _checked(asked, discovery, options, narrow)
-    for line in made.lines():
+    for line in made.lines() if made is not None else ():
         console.complain(line)
     text = render(
         report,
@@ -174,25 +176,30 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
         for problem in report.errors:
             if problem.detail:
                 sys.stderr.write(f"{problem.path}: {problem.message}\n{problem.detail}\n")
-    if report.errors or made.problems or ignored.problems:
+    if report.errors or (made is not None and made.problems) or (ignored is not None and ignored.problems):
         return FAULT
-    is_clean = not made.written and not any(map(counting.counts, report.findings))
+    has_written = made is not None and bool(made.written)
+    is_clean = not has_written and not any(map(counting.counts, report.findings))
     return CLEAN if is_clean or asked.exit_zero else FOUND
 
 
 def _checked(
     asked: _Asked, discovery: Discovery, options: Options, narrow: Narrowing
-) -> tuple[Report, fixing.Made, ignoring.Ignored]:
+) -> tuple[Report, Made | None, Ignored | None]:
     """What is found once the fixes and comments that are asked for are made, and what became of these."""
     from perflint.run import check
 
     report = narrow(check(discovery, options))
-    made, ignored = fixing.NOTHING, ignoring.Ignored()
+    made, ignored = None, None
     if asked.fix:
+        from perflint.cli import fixing
+
         made = fixing.make(discovery, options, report, narrow, unsafe=asked.unsafe)
-    if made.written:
-        report = narrow(check(discovery, options))
+        if made.written:
+            report = narrow(check(discovery, options))
     if asked.add_ignores:
+        from perflint.cli import ignoring
+
         ignored = ignoring.add_ignores(discovery, options, report, asked.reason)
         ignoring.report_ignored(ignored)
         report = narrow(check(discovery, options))

@@ -149,9 +149,6 @@ class Made:
             yield named(file)
 
 
-NOTHING = Made()
-
-
 def make(
     discovery: Discovery, options: Options, report: Report, narrow: Callable[[Report], Report], *, unsafe: bool
 ) -> Made:

@@ -6,9 +6,8 @@ import dataclasses
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -28,8 +27,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 _STDIN = "stdin.py"
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(NamedTuple):
     """Rules by code: all there are, and those that run."""
 
     known: tuple[type[Rule], ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from perflint.finding import Confidence
 from perflint.kinds import library, transfers
@@ -35,8 +35,7 @@ _ARRAY_REDUCTIONS = frozenset("mean sum std var max min prod any all argmax argm
 _VIEWS = frozenset({"items", "keys", "values", "get", "pop", "copy", "setdefault", "update", "popitem"})
 
 
-@dataclass(frozen=True, slots=True)
-class _MethodCall:
+class _MethodCall(NamedTuple):
     """`receiver.name(arguments)`. `written` is the text of the first argument."""
 
     receiver: Kind
@@ -45,7 +44,7 @@ class _MethodCall:
     written: str
 
     def on(self, receiver: Kind) -> _MethodCall:
-        return replace(self, receiver=receiver)
+        return self._replace(receiver=receiver)
 
 
 def method(receiver: Kind, name: str, arguments: Arguments, written: str = "") -> Kind:

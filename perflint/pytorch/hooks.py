@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from perflint.finding import Heat
 
@@ -32,8 +32,7 @@ class Does(enum.Enum):
     COMPILES = "compiles on request"
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(NamedTuple):
     """How often a method runs. `managed` are positions (self is 0) of parameters that hold values already on the
     device; `host` of those still on the host; `tensors` of those that are single tensors on the device.
     """
@@ -51,12 +50,11 @@ def hooks(heat: Heat, role: Role, names: str, *, grad: bool = True) -> dict[str,
     return {name: Hook(heat, role, grad) for name in names.split()}
 
 
-@dataclass(frozen=True, slots=True)
-class Framework:
+class Framework(NamedTuple):
     """`roots` are its top modules. `distinctive` base names count even where their module is not known."""
 
     name: str
     roots: frozenset[str]
     bases: Mapping[str, Mapping[str, Hook]]
     does: frozenset[Does] = frozenset()
-    distinctive: frozenset[str] = field(default_factory=frozenset)
+    distinctive: frozenset[str] = frozenset()

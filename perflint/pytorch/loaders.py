@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from perflint.pytorch.names import canonical, last, root, within, words
 
@@ -56,8 +56,7 @@ SAMPLING_LOADERS = within(
 _LOADER_SUFFIXES = ("DataLoader", "Dataloader")
 
 
-@dataclass(frozen=True, slots=True)
-class Wrapper:
+class Wrapper(NamedTuple):
     """A call that hands on the elements of an argument.
 
     `argument` is its position. `shape` says what one element looks like: "same", "counted" for `(index, element)`,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from perflint.finding import Applicability, Finding, Impact, Report
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(NamedTuple):
     """`files_hit` counts files with a finding; `safe` and `unsafe` count findings with such a fix."""
 
     findings: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from perflint.finding import Span
 from perflint.report.visible import cells
@@ -12,8 +12,7 @@ _MOST_ROWS = 4
 _CUT = "..."
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One line of source as shown, and the carets below it. `line` is None where lines are left out."""
 
     line: int | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from perflint.finding import Impact
 
@@ -23,8 +23,7 @@ class Tint(enum.Enum):
 OF_IMPACT = {Impact.HIGH: Tint.RED, Impact.MEDIUM: Tint.YELLOW, Impact.LOW: Tint.CYAN}
 
 
-@dataclass(frozen=True, slots=True)
-class Palette:
+class Palette(NamedTuple):
     enabled: bool
 
     def __call__(self, tint: Tint, text: str) -> str:

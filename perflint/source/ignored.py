@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perflint.globs import spec_of
 
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
 _LARGEST = 10_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreFile:
+class IgnoreFile(NamedTuple):
     """The patterns of one file, which speak about what lies below `folder` (absolute)."""
 
     folder: str

@@ -12,8 +12,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
 
 from perflint.patterns import pattern
 from perflint.source.file import SourceFile
@@ -26,8 +26,7 @@ _OUR_CODE = pattern(r"TPL\d+", re.IGNORECASE)
 _SELECTOR = pattern(r"[A-Za-z][A-Za-z0-9-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Suppression:
+class Suppression(NamedTuple):
     """One comment. `selectors` are codes, beginnings of codes or names; empty means every rule.
 
     `line` and `column` (from 1) are where the comment's directive begins. `kept` are words of its list that stay
@@ -52,8 +51,7 @@ class Suppression:
 Used: TypeAlias = "tuple[Suppression, str, str]"
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
+class Malformed(NamedTuple):
     """A comment that means to silence something and does not read as such."""
 
     line: int
@@ -140,7 +138,7 @@ class Suppressions:
             )
             if idle:
                 useful = tuple(word for word in one.selectors if word not in idle)
-                found.append(replace(one, selectors=idle, kept=(*useful, *one.kept)))
+                found.append(one._replace(selectors=idle, kept=(*useful, *one.kept)))
             elif not one.selectors and everything_ran and not silenced:
                 found.append(one)
         return found
