@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 
-from perflint.api import Context, FunctionFacts, Tag, callee_name, last_name, tensors
+from perflint.api import Context, FunctionFacts, Tag, callee_name, last_name, modules, tensors
 
 #: Methods of models that run them, besides calling them.
 FORWARD_METHODS = frozenset(
@@ -27,12 +27,24 @@ _PURE = frozenset(
 _FUNCTIONS = frozenset(
     "len print range isinstance getattr setattr int float str tuple list zip enumerate super".split()
 )
+#: Methods of tensors that compute, by names that no layer goes by, as `norm`, `softmax` and `clip` may.
+_COMPUTING = frozenset(
+    "abs all amax amin any argmax argmin argsort bernoulli bincount ceil clamp clone cos count_nonzero cumprod cumsum "
+    "eq exp floor gather ge gt index_add index_copy index_fill index_put index_select isfinite isinf isnan le log lt "
+    "masked_fill masked_scatter masked_select max min multinomial nan_to_num ne neg nonzero pow prod reciprocal repeat "
+    "repeat_interleave rsqrt scatter scatter_add sign sin sqrt sum tile topk tril triu chunk unbind".split()
+)
 _METHODS = (
     frozenset(name for kind in (str, list, dict) for name in dir(kind))
     | tensors.VIEW_METHODS
     | tensors.CAST_METHODS
     | tensors.NUMBER_METHODS
-    | frozenset({"to", "cuda", "cpu", "numpy", "pin_memory"})
+    | _COMPUTING
+    | modules.TENSOR_ITERATORS
+    | modules.NAMED_TENSOR_ITERATORS
+    | modules.MODULE_ITERATORS
+    | modules.NAMED_MODULE_ITERATORS
+    | frozenset("to cuda cpu numpy pin_memory item tolist astype intersection to_dict state_dict eval".split())
 ) - FORWARD_METHODS
 
 

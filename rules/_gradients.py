@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from perflint.api import Context, callee_name, last_name, pattern, walk
 
-from ._forwards import is_forward
+from ._forwards import is_forward, is_method_of_values
 
 #: Words of code that needs gradients, or that switches them by a way that cannot be followed.
 _GRADIENT_WORDS = pattern(
@@ -32,20 +32,22 @@ def is_model_call(node: ast.AST, ctx: Context) -> bool:
         return False
     if is_forward(node, ctx):
         return True
-    if ctx.kind(node.func).known or ctx.project_target(node.func) is not None:
-        return False
     name = callee_name(node)
-    if name == "forward" and isinstance(node.func, ast.Attribute):
-        name = name_of_whole(node.func.value)  # `model.forward(x)`
-        if ctx.kind(node.func.value).known:
-            return False
-    return bool(node.args or node.keywords) and bool(_MODEL_NAME.search(name))
+    model: ast.expr = node.func
+    if name == "forward" and isinstance(model, ast.Attribute):
+        model = model.value  # `model.forward(x)`
+        name = name_of_whole(model)
+    if not (node.args or node.keywords) or not _MODEL_NAME.search(name):
+        return False
+    return not (ctx.kind(node.func).known or ctx.kind(model).known or ctx.project_target(node.func) is not None)
 
 
 def is_loss_function(func: ast.expr, ctx: Context) -> bool:
     """Whether what is called gives a loss: a criterion, by its class or by its name."""
     if re.search(r"criterion|loss|objective", name_of_whole(func), re.IGNORECASE):
         return True
+    if isinstance(func, (ast.Name, ast.Attribute)) and is_method_of_values(func):
+        return False
     return (ctx.kind(func).qualified or "").rpartition(".")[2].endswith("Loss")
 
 

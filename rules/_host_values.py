@@ -14,6 +14,8 @@ from ._constants import default_of
 _HOST_FUNCTIONS = frozenset("isinstance issubclass hasattr callable len id type".split())
 #: Methods of tensors that tell what the host knows of them.
 _SIZE_METHODS = frozenset("size dim numel ndimension nelement element_size".split())
+#: Comparisons that ask no value of a tensor.
+_ANSWERED = (ast.Is, ast.IsNot)
 _PLAIN_ANNOTATIONS = frozenset({"int", "float", "bool", "str"})
 #: How many names a size is followed through.
 _LINKS = 2
@@ -24,8 +26,10 @@ def asks_the_host(leaf: ast.expr, ctx: Context) -> bool:
     if isinstance(leaf, ast.Call):
         return _is_answered_by_host(leaf, ctx)
     if isinstance(leaf, ast.Compare):
+        if isinstance(leaf.ops[0], _ANSWERED) and len(leaf.ops) == 1 and not isinstance(leaf.left, ast.Call):
+            return True
         return any(is_text(item) for item in leaf.comparators) or (
-            all(_is_of_host(item, ctx) for item in (leaf.left, *leaf.comparators))
+            all(isinstance(item, ast.Tuple) or is_of_host(item, ctx) for item in (leaf.left, *leaf.comparators))
         )
     return _is_handed_in(leaf, ctx)
 
@@ -65,14 +69,14 @@ def _is_plain(value: object) -> bool:
     return (isinstance(value, str) and "." not in value) or (isinstance(value, tuple) and value[0] == "const")
 
 
-def _is_of_host(node: ast.expr, ctx: Context, links: int = _LINKS) -> bool:
+def is_of_host(node: ast.expr, ctx: Context, links: int = _LINKS) -> bool:
     """A literal, a size, a setting of numbers and flags, and sums of such."""
     if isinstance(node, ast.Constant):
         return True
     if isinstance(node, ast.BinOp):
-        return _is_of_host(node.left, ctx, links) and _is_of_host(node.right, ctx, links)
+        return is_of_host(node.left, ctx, links) and is_of_host(node.right, ctx, links)
     if isinstance(node, ast.UnaryOp):
-        return _is_of_host(node.operand, ctx, links)
+        return is_of_host(node.operand, ctx, links)
     if isinstance(node, ast.Name):
         return links > 0 and _is_named_size(node, ctx, links)
     return _is_size(node) or _is_setting(node, ctx)
@@ -95,7 +99,7 @@ def _is_named_size(name: ast.Name, ctx: Context, links: int) -> bool:
     """Whether a name only ever holds sizes: `batch, length, _ = x.shape`."""
     definitions = ctx.inference.flow.definitions(name)
     return bool(definitions) and all(
-        item.value is not None and isinstance(item.node, ast.Assign) and _is_of_host(item.value, ctx, links - 1)
+        item.value is not None and isinstance(item.node, ast.Assign) and is_of_host(item.value, ctx, links - 1)
         for item in definitions
     )
 

@@ -71,14 +71,16 @@ def brought_down(node: ast.Call, ctx: Context) -> ast.Call | None:
     """For a call that puts a value on the device: the call that fetched this very value from the device, with nothing
     but tensor operations between. None when there is none, or when it cannot be seen.
     """
-    if only_converts(node, ctx) or not ctx.kind(node).on_accelerator:
-        return None
     func = node.func
     if isinstance(func, ast.Attribute) and func.attr in ("to", "cuda"):
-        return _source(func.value, ctx, _DEPTH)
-    if ctx.target(func) in ("torch.tensor", "torch.as_tensor") and keyword(node, "device") is not None and node.args:
-        return _source(node.args[0], ctx, _DEPTH)
-    return None
+        value = func.value
+    elif ctx.target(func) in ("torch.tensor", "torch.as_tensor") and keyword(node, "device") is not None and node.args:
+        value = node.args[0]
+    else:
+        return None
+    # What a value comes from is plain to see, where it goes seldom is.
+    found = _source(value, ctx, _DEPTH)
+    return found if found is not None and not only_converts(node, ctx) and ctx.kind(node).on_accelerator else None
 
 
 def goes_back(node: ast.Call, ctx: Context) -> bool:
@@ -142,5 +144,7 @@ _NO_DEVICE = frozenset({"dtype", "copy", "non_blocking", "memory_format"})
 def only_converts(call: ast.Call, ctx: Context) -> bool:
     """Whether `x.to(...)` names a type and no device, told by its arguments: what `x` is may take long to find out."""
     if callee_name(call) != "to" or not all(item.arg in _NO_DEVICE for item in call.keywords):
+        return False
+    if any(isinstance(item, ast.Attribute) and item.attr == "device" for item in call.args):
         return False
     return all(ctx.kind(item).tag is Tag.DTYPE for item in call.args)

@@ -25,6 +25,7 @@ from perflint.api import (
 
 from ._callees import last_of
 from ._gradients import is_model_call
+from ._host_values import is_of_host
 from ._transfers import only_converts
 from ._unused_arguments import is_unused_way
 
@@ -101,7 +102,7 @@ def device_read(node: ast.AST, ctx: Context) -> Read | None:
     if name not in READ_NAMES or not node.args or ctx.target(node.func) not in _READ_FUNCTIONS:
         return None
     for value in node.args:
-        certainty = certainty_on_device(value, ctx)
+        certainty = None if is_of_host(value, ctx) else certainty_on_device(value, ctx)
         if certainty is None and len(node.args) == 1 and name in _ITERATING:
             element = ctx.kind(value).element
             certainty = None if element is None else kind_on_device(element, value, ctx)
@@ -114,11 +115,13 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) ->
     if name in _SCALER_READS:
         kind = ctx.kind(value)
         return Read(value, kind.certainty) if kind.tag is Tag.SCALER else None
-    if name in ("cpu", "to") and not _goes_to_host(call, name, ctx):
+    if name in ("cpu", "to") and not _may_go_to_host(call, name, ctx):
         return None
     if name not in ("cpu", "to") and (call.args or call.keywords):
         return None
     certainty = certainty_on_device(value, ctx)
+    if name == "to" and (certainty is None or not _goes_to_host(call, ctx)):
+        return None
     if name in ("cpu", "to"):
         # Only a model is moved for good by `vae.cpu()`: of a tensor the result is wanted.
         is_wanted = not isinstance(ctx.tree.parent(call), ast.Expr)
@@ -199,14 +202,18 @@ def _as_it_was(value: ast.expr, ctx: Context) -> ast.expr:
     return value
 
 
-def _goes_to_host(call: ast.Call, name: str, ctx: Context) -> bool:
+def _may_go_to_host(call: ast.Call, name: str, ctx: Context) -> bool:
+    """Whether `.cpu()` or `.to(...)` waits, and names more than a type."""
     waits = keyword(call, "non_blocking")
     if waits is not None and not (isinstance(waits, ast.Constant) and waits.value is False):
         return False
-    if name == "cpu":
-        return True
-    return any(isinstance(item, ast.Constant) and item.value == "cpu" for item in call.args) or (
-        bool(call.args) and not only_converts(call, ctx) and ctx.kind(call).place is Place.HOST
+    return name == "cpu" or (bool(call.args) and not only_converts(call, ctx))
+
+
+def _goes_to_host(call: ast.Call, ctx: Context) -> bool:
+    return (
+        any(isinstance(item, ast.Constant) and item.value == "cpu" for item in call.args)
+        or ctx.kind(call).place is Place.HOST
     )
 
 

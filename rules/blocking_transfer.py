@@ -29,6 +29,7 @@ from perflint.api import (
     walk,
 )
 
+from ._forwards import is_method_of_values
 from ._sources import changes_later
 from ._transfers import aligns, brought_down, constructor, only_converts
 from ._waits import READ_NAMES, beside_generation, device_read, in_forward
@@ -79,13 +80,16 @@ class BlockingTransfer(Rule):
         if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or _asks_not_to_block(node):
             return
         put_off = _was_put_off(node, ctx)
-        destination = Device.MAYBE if put_off else _destination(node, ctx)
-        if destination is None or destination is Device.MPS:
+        if not put_off and only_converts(node, ctx):
             return
         value = ctx.kind(node.func.value)
         if put_off or (value.place is Place.UNKNOWN and _is_batch_mover(node, ctx)):
             value = value.but(tag=Tag.BATCH, place=Place.HOST, certainty=Confidence.MEDIUM)
         if not value.holds_tensors or value.place is not Place.HOST:
+            return
+        # Asked last: most of what is moved is on the device already, and where it is moved to takes long to find out.
+        destination = Device.MAYBE if put_off else _destination(node, ctx)
+        if destination is None or destination is Device.MPS:
             return
         if ctx.role(node) == "data" or _is_reported_elsewhere(node, ctx):
             return  # device-work-in-dataset and alloc-then-transfer say what is wrong there
@@ -188,7 +192,10 @@ def _are_texts_as_a_convenience(call: ast.Call, ctx: Context) -> bool:
 
 
 def _is_tokenizer(func: ast.expr, ctx: Context) -> bool:
-    return ctx.kind(func).tag is Tag.TOKENIZER or last_name(func).endswith("tokenizer")
+    if last_name(func).endswith("tokenizer"):
+        return True
+    is_value = isinstance(func, (ast.Name, ast.Attribute)) and is_method_of_values(func)
+    return not is_value and ctx.kind(func).tag is Tag.TOKENIZER
 
 
 def _was_put_off(call: ast.Call, ctx: Context) -> bool:
@@ -309,9 +316,7 @@ def _asks_not_to_block(call: ast.Call) -> bool:
 
 
 def _destination(call: ast.Call, ctx: Context) -> Device | None:
-    """Where the copy goes, None when the call moves nothing (a dtype), moves to the host, or that cannot be told."""
-    if only_converts(call, ctx):
-        return None
+    """Where the copy goes, None when the call moves to the host, or that cannot be told."""
     result = ctx.kind(call)
     if not result.on_accelerator:
         return None

@@ -70,13 +70,15 @@ class CastBeforeTransfer(Rule):
         cast = node.func.value
         if not (isinstance(cast, ast.Call) and isinstance(cast.func, ast.Attribute)) or cast.args or cast.keywords:
             return
-        if cast.func.attr not in (*_WIDEST, "float") or not ctx.kind(node).on_accelerator or ctx.role(node) == "data":
+        if cast.func.attr not in (*_WIDEST, "float") or ctx.role(node) == "data":
             return
         value = cast.func.value
         if constructor(cast, tensors.CONSTRUCTORS, ctx) is not None:
             return  # alloc-then-transfer says what is wrong there
         kind = ctx.kind(value)
-        if not kind.holds_tensors or kind.place is not Place.HOST or brought_down(node, ctx) is not None:
+        if not kind.holds_tensors or kind.place is not Place.HOST or not ctx.kind(node).on_accelerator:
+            return
+        if brought_down(node, ctx) is not None:
             return
         sure = _widens(cast.func.attr, value, node, ctx)
         if sure is None:

@@ -90,7 +90,7 @@ class ConstantTensorInHotPath(Rule):
         data = _copied(node, ctx)
         if data is None or _is_empty(data) or not is_fixed(data, ctx):
             return
-        if _is_fallback(node, ctx) or not _is_only_read(node, ctx):
+        if not _goes_to_device(node, ctx) or _is_fallback(node, ctx) or not _is_only_read(node, ctx):
             return
         number = _is_number(_single(data), ctx)
         yield self.finding(
@@ -138,16 +138,20 @@ def _is_number(data: ast.expr, ctx: Context) -> bool:
 
 
 def _copied(node: ast.Call, ctx: Context) -> ast.expr | None:
-    """The data of a call that copies Python values to an accelerator, as far as can be told."""
+    """The data of a call that copies Python values, as far as can be told to an accelerator."""
     if len(node.args) != 1:
         return None
+    says_device = keyword(node, "device") is not None
     if callee_name(node) == "new_tensor":
-        like = ctx.kind(node.func.value) if isinstance(node.func, ast.Attribute) else None
-        on_host = like is None or like.place is Place.HOST or not like.holds_tensors
-        return None if on_host or keyword(node, "device") is not None else node.args[0]
-    if ctx.target(node.func) not in _COPIES or keyword(node, "device") is None:
-        return None
-    return node.args[0] if ctx.kind(node).on_accelerator else None
+        return node.args[0] if isinstance(node.func, ast.Attribute) and not says_device else None
+    return node.args[0] if says_device and ctx.target(node.func) in _COPIES else None
+
+
+def _goes_to_device(node: ast.Call, ctx: Context) -> bool:
+    if callee_name(node) == "new_tensor" and isinstance(node.func, ast.Attribute):
+        like = ctx.kind(node.func.value)
+        return like.place is not Place.HOST and like.holds_tensors
+    return ctx.kind(node).on_accelerator
 
 
 def _is_empty(data: ast.expr) -> bool:

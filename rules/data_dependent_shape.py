@@ -120,19 +120,22 @@ def _called(node: ast.Call, ctx: Context) -> tuple[ast.expr, str, str] | None:
         value = node.func.value
     else:
         return None
-    if value is None or not is_on_device(value, ctx) or (name in _POSITIONS and _selects_often(node, ctx)):
-        return None
     is_method = target is None
+    if value is None or _knows_size(node, name, is_method=is_method) or not is_on_device(value, ctx):
+        return None
+    if name in _POSITIONS and _selects_often(node, ctx):
+        return None
     if name in _CHECKS and (is_method or target in tensors.SYNC_FUNCTIONS):
         return value, "it checks on the host whether it failed, so the host waits for the result", _unchecked(name)
     if name == "where":
-        return (
-            (value, _COUNTS, "Use the mask itself, or `where` with three arguments.") if len(node.args) == 1 else None
-        )
+        return value, _COUNTS, "Use the mask itself, or `where` with three arguments."
     if name == "one_hot":
-        return None if _has_classes(node) else (value, _COUNTS, "Pass `num_classes`.")
+        return value, _COUNTS, "Pass `num_classes`."
     if name == "repeat_interleave":
-        return _repeated(node, value, ctx, is_method=is_method)
+        repeats = _repeats(node, is_method=is_method)
+        if repeats is None or not is_on_device(repeats, ctx):
+            return None
+        return value, _COUNTS, "Pass `output_size` where the sum of the repeats is known."
     return (value, _COUNTS, _KEEP) if name in _SHAPES else None
 
 
@@ -226,11 +229,20 @@ def _has_classes(node: ast.Call) -> bool:
     return given is not None and not (isinstance(given, ast.UnaryOp) or is_constant(given, -1))
 
 
-def _repeated(node: ast.Call, value: ast.expr, ctx: Context, *, is_method: bool) -> tuple[ast.expr, str, str] | None:
-    repeats = argument(node, 0 if is_method else 1, "repeats")
-    if repeats is None or keyword(node, "output_size") is not None or not is_on_device(repeats, ctx):
-        return None
-    return value, _COUNTS, "Pass `output_size` where the sum of the repeats is known."
+def _repeats(node: ast.Call, *, is_method: bool) -> ast.expr | None:
+    return argument(node, 0 if is_method else 1, "repeats")
+
+
+def _knows_size(node: ast.Call, name: str, *, is_method: bool) -> bool:
+    """Whether the call itself tells how large its result is."""
+    if name == "where":
+        return len(node.args) != 1
+    if name == "one_hot":
+        return _has_classes(node)
+    if name != "repeat_interleave":
+        return False
+    repeats = _repeats(node, is_method=is_method)
+    return repeats is None or isinstance(repeats, ast.Constant) or keyword(node, "output_size") is not None
 
 
 def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | None:

@@ -68,9 +68,11 @@ class LoaderRebuiltInLoop(Rule):
         source = _begun(node)
         if source is None:
             return
-        confidence = _loader_confidence(source, ctx) or _confidence_by_use(node, source, ctx)
         loop = _loop_around(node, ctx)
-        if confidence is None or not _runs_often(node, source, loop, ctx):
+        if not _runs_often(node, source, loop, ctx):
+            return
+        confidence = _loader_confidence(source, ctx) or _confidence_by_use(node, source, ctx)
+        if confidence is None:
             return
         often = ctx.heat(node).phrase if loop is None else "runs on every turn of this loop"
         text = ctx.text(source)

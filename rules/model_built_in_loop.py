@@ -90,13 +90,11 @@ class ModelBuiltInLoop(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path) or not _builds(node, ctx) or ctx.guards(node) or _is_kept(node, ctx):
-            return
         loops = ctx.loops(node)
         hot = ctx.heat(node) >= Heat.STEP
-        if not loops and not hot:
+        if is_test(ctx.path) or (not loops and not hot) or (callee_name(node) in _LAYERS and not hot):
             return
-        if callee_name(node) in _LAYERS and not hot:
+        if ctx.guards(node) or _is_kept(node, ctx) or not _builds(node, ctx):
             return
         if loops:
             if not _same_each_turn(node, loops[0], ctx) or starts_afresh(loops[0]) or _ends(loops[0]):

@@ -54,7 +54,10 @@ class ModuleSwitchInStep(Rule):
             return
         module = node.func.value
         statement = ctx.tree.statement_of(node)
-        if not _goes_to_device(node, ctx) or not _is_module(module, node, statement, ctx):
+        # `x.to(y.device)`: where `y` is takes long to find out, and `x` is hardly ever a module.
+        if not (_follows(node) or _goes_to_device(node, ctx)) or not _is_module(module, node, statement, ctx):
+            return
+        if not _goes_to_device(node, ctx):
             return
         if _is_new(module, node, statement, ctx) or _comes_and_goes(module, ctx) or _is_where_needed(node, ctx):
             return
@@ -78,6 +81,11 @@ def _is_module(module: ast.expr, node: ast.Call, statement: ast.stmt, ctx: Conte
         return True
     # A tensor's move hands back a copy: a result that nobody takes says that this is a module.
     return not kind.known and isinstance(statement, ast.Expr) and statement.value is node
+
+
+def _follows(node: ast.Call) -> bool:
+    """`x.to(y.device)`"""
+    return len(node.args) == 1 and isinstance(node.args[0], ast.Attribute) and node.args[0].attr == "device"
 
 
 def _goes_to_device(node: ast.Call, ctx: Context) -> bool:
