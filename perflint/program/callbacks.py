@@ -39,6 +39,14 @@ class FunctionRoot(NamedTuple):
     by_name: bool = False
 
 
+class _Owner(NamedTuple):
+    """What frameworks call of a class: its hooks, each with the base that has it, and `forward` of a module."""
+
+    hooks: Mapping[str, tuple[str, Hook]]
+    is_module: bool
+    is_autograd: bool
+
+
 class CallbackFinder:
     """Finds the functions of a linked program that others call often. `functions` are those found so far."""
 
@@ -46,35 +54,42 @@ class CallbackFinder:
         self.resolver = resolver
         self.graph = graph
         self.functions: dict[Scope, FunctionRoot] = {}
+        #: By file and name of a class.
+        self._owners: dict[tuple[str, str], _Owner] = {}
 
     def note_method(self, scope: Scope, facts: FunctionFacts) -> None:
         """Note a method that the class of a framework calls, told by its name."""
         name = facts.name
-        owner = facts.in_class.rpartition(".")[2]
-        bases = [
-            base.name for base in self.resolver.mro(Ref(CLASS, scope.path, facts.in_class)) if base.kind == EXTERNAL
-        ]
-        for base in bases:
-            hook = frameworks.hooks_of(base).get(name)
-            if hook is not None:
-                if hook.heat > Heat.ONCE:
-                    text = f"{owner}.{name} (a {base.rpartition('.')[2]}'s {name})"
-                    self.functions[scope] = FunctionRoot(hook.heat, _role(hook), text, Confidence.HIGH)
-                return
-        if name == "forward" and any(canonical(base) in frameworks.MODULE_BASES for base in bases):
+        owner = self._owner(scope.path, facts.in_class)
+        called = facts.in_class.rpartition(".")[2]
+        if name in owner.hooks:
+            base, hook = owner.hooks[name]
+            if hook.heat > Heat.ONCE:
+                text = f"{called}.{name} (a {base.rpartition('.')[2]}'s {name})"
+                self.functions[scope] = FunctionRoot(hook.heat, _role(hook), text, Confidence.HIGH)
+        elif name == "forward" and owner.is_module:
             # Nothing of the project may call it (a library of models), yet its users do, every step.
-            self.functions[scope] = FunctionRoot(
-                Heat.STEP, "forward", f"{owner}.forward (an nn.Module's forward)", Confidence.MEDIUM
-            )
-        elif name in ("forward", "backward") and any(canonical(base) == frameworks.AUTOGRAD_FUNCTION for base in bases):
-            self.functions[scope] = FunctionRoot(
-                Heat.STEP, "autograd", f"{owner}.{name} (an autograd function's {name})", Confidence.MEDIUM
-            )
+            text = f"{called}.forward (an nn.Module's forward)"
+            self.functions[scope] = FunctionRoot(Heat.STEP, "forward", text, Confidence.MEDIUM)
+        elif owner.is_autograd and name in ("forward", "backward"):
+            text = f"{called}.{name} (an autograd function's {name})"
+            self.functions[scope] = FunctionRoot(Heat.STEP, "autograd", text, Confidence.MEDIUM)
+
+    def _owner(self, path: str, cls: str) -> _Owner:
+        known = self._owners.get((path, cls))
+        if known is None:
+            bases = [base.name for base in self.resolver.mro(Ref(CLASS, path, cls)) if base.kind == EXTERNAL]
+            hooks = {name: (base, hook) for base in reversed(bases) for name, hook in frameworks.hooks_of(base).items()}
+            public = {canonical(base) for base in bases}
+            is_module = not public.isdisjoint(frameworks.MODULE_BASES)
+            known = self._owners[path, cls] = _Owner(hooks, is_module, frameworks.AUTOGRAD_FUNCTION in public)
+        return known
 
     def note_registered(self, telling: Mapping[Scope, list[CallFacts]]) -> None:
         """Note hooks, collate functions, event handlers and step functions handed to PyTorch and ignite. The calls of
         each function that may hand them are among the `telling` ones.
         """
+        self._owners.clear()
         for scope, facts in self.resolver.nesting.functions:
             calls = telling.get(scope)
             if calls is not None:

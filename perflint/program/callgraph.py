@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, ReadFacts, Value
+from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, ReadFacts, Value, record
 from perflint.finding import Confidence
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, MOST, Ref, Refs, Scope
 from perflint.program.resolver import Resolver
@@ -86,6 +86,8 @@ class CallGraph:
         self._known: dict[Value, _Callee] = {}
         #: By file, callees that are the same in all its functions.
         self._global: dict[str, dict[str, _Callee]] = {path: {} for path in resolver.summaries}
+        #: Of functions that are called, what stands in for them where they are abstract.
+        self._stand_ins: dict[Scope, list[Scope]] = {}
         #: Functions that give back one they define: `schedule(self.make_step())` runs what that gives.
         self._makers = {
             facts.name
@@ -123,6 +125,7 @@ class CallGraph:
                 self.unresolved[scope].append(facts.calls[index])
         self._known.clear()
         self._global.clear()
+        self._stand_ins.clear()
         self._connect_properties()
         self._scopes.clear()
 
@@ -223,13 +226,13 @@ class CallGraph:
 
     def _makes_function(self, call: Value) -> bool:
         func = call[1]
-        return (isinstance(func, str) and func.rpartition(".")[2] in self._makers) or str(func).endswith("partial")
+        return isinstance(func, str) and (func.rpartition(".")[2] in self._makers or func.endswith("partial"))
 
     def _connect(self, scope: Scope, facts: FunctionFacts, index: int, callee: _Callee, *, guess: bool) -> bool:
         call = facts.calls[index]
         targets, inherited, is_library = callee
-        passes = bool(call.args or call.keywords)
-        if passes and not (targets or inherited):
+        passes = call.args or call.keywords
+        if passes and not targets and not inherited:
             for handed in self._callbacks(call, scope, facts):
                 self._add(scope, handed, call.context, call.line, Confidence.MEDIUM, index, callback=True)
         if is_library:
@@ -280,16 +283,20 @@ class CallGraph:
         if targets is None:
             return _LIBRARY
         inherited = self._overrides(func, scope, targets)
-        return _Callee(targets, inherited)
+        return record(_Callee, (targets, inherited, False))
 
     def _overrides(self, func: Value, scope: Scope, targets: list[Scope]) -> dict[Scope, Confidence]:
         """What `self.method()` runs where `self` is of a class that derives from the method's own."""
         if isinstance(func, str) and (func == "self" or (func.startswith("self.") and func.count(".") == 1)):
             found = dict.fromkeys(self._overriding(func, scope), Confidence.HIGH)
         else:
-            found = dict.fromkeys(
-                [item for target in targets for item in self._implementations(target)], Confidence.MEDIUM
-            )
+            found = {}
+            for target in targets:
+                stand_ins = self._stand_ins.get(target)
+                if stand_ins is None:
+                    stand_ins = self._stand_ins[target] = self._implementations(target)
+                if stand_ins:
+                    found.update(dict.fromkeys(stand_ins, Confidence.MEDIUM))
         return {target: sure for target, sure in found.items() if target not in targets} if found else found
 
     def _overriding(self, func: str, scope: Scope) -> list[Scope]:
@@ -348,7 +355,7 @@ class CallGraph:
         stands_in: bool = False,
     ) -> None:
         callee = self._scopes[callee]
-        edge = Edge(caller, callee, context, line, confidence, index, callback, stands_in)
+        edge = record(Edge, (caller, callee, context, line, confidence, index, callback, stands_in))
         self.outgoing[caller].append(edge)
         self.incoming[callee].append(edge)
 
@@ -357,11 +364,13 @@ class CallGraph:
         refs = self.resolver.refs(func, scope)
         if not refs:
             return []
+        if len(refs) == 1 and refs[0].kind == FUNCTION:
+            return [record(Scope, (refs[0].path, refs[0].name))]
         found: list[Scope] = []
         external = False
         for ref in refs:
             if ref.kind == FUNCTION:
-                found.append(Scope(ref.path, ref.name))
+                found.append(record(Scope, (ref.path, ref.name)))
             elif ref.kind == CLASS:
                 external = True
                 found += self._methods_of(ref, ("__init__", "__post_init__"))
@@ -376,7 +385,7 @@ class CallGraph:
 
     def _methods_of(self, ref: Ref, names: tuple[str, ...]) -> list[Scope]:
         found = [self.resolver.method(ref, name) for name in names]
-        return [Scope(item.path, item.name) for item in found if item is not None]
+        return [record(Scope, (item.path, item.name)) for item in found if item is not None]
 
     def _sequential(self, func: Value, scope: Scope) -> list[Scope]:
         """Calling an `nn.Sequential` runs the `forward` of what it holds."""

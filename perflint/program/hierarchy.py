@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from perflint.facts.summary import MODULE, ClassFacts, Summary, Value
+from perflint.facts.summary import MODULE, ClassFacts, Summary, Value, record
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, Ref, Refs, Scope
 
 
@@ -19,9 +19,12 @@ class Hierarchy:
 
     def method(self, instance: Ref, name: str) -> Ref | None:
         """The project's own definition of a method, through base classes."""
-        for cls in self.mro(Ref(CLASS, instance.path, instance.name)):
-            if cls.kind == CLASS and f"{cls.name}.{name}" in self._summaries[cls.path].functions:
-                return Ref(FUNCTION, cls.path, f"{cls.name}.{name}")
+        cls = instance if instance.kind == CLASS else record(Ref, (CLASS, instance.path, instance.name))
+        for kind, path, base in self.mro(cls):
+            if kind == CLASS:
+                qualname = f"{base}.{name}"
+                if qualname in self._summaries[path].functions:
+                    return record(Ref, (FUNCTION, path, qualname))
         return None
 
     def facts(self, cls: Ref) -> ClassFacts | None:

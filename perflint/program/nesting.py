@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from perflint.facts.summary import MODULE, FunctionFacts, Summary
+from perflint.facts.summary import MODULE, FunctionFacts, Summary, record
 from perflint.program.refs import CLASS, Ref, Scope
 
 #: Functions whose names are kept at hand: those of one file are asked about together.
@@ -21,7 +21,7 @@ class Nesting:
         self._positions: dict[int, dict[str, int]] = {}
         #: All functions of the project, by file, as they are written.
         self.functions = [
-            (Scope(path, qualname), facts)
+            (record(Scope, (path, qualname)), facts)
             for path, summary in summaries.items()
             for qualname, facts in summary.functions.items()
         ]
@@ -33,9 +33,13 @@ class Nesting:
         for scope, facts in self.functions:
             if facts.binds and "." in "".join(facts.binds):
                 self.dotted[scope] = [name for name in facts.binds if "." in name]
+        # What stands in the body of a class, its module's names are looked up for.
+        for scope in [scope for scope in self.dotted if scope.function == MODULE]:
+            for qualname in summaries[scope.path].classes:
+                self.dotted.setdefault(record(Scope, (scope.path, qualname)), self.dotted[scope])
         self._modules = {path: Scope(path, MODULE) for path in summaries}
         #: The names that may mean something else in a function than in its module.
-        self._own: dict[Scope, frozenset[str]] = {}
+        self._own: dict[Scope, set[str]] = {}
         #: By file, the functions that define other functions or classes inside, with the names of those.
         self.holders = {path: _holders(summary) for path, summary in summaries.items()}
 
@@ -89,22 +93,22 @@ class Nesting:
         """The names of the functions and classes that are defined in a function."""
         return self.holders[scope.path].get(scope.function, ())
 
-    def _names_in(self, scope: Scope) -> frozenset[str]:
-        *functions, (module, _) = self.scopes(scope)
-        # `args.loader = DataLoader(...)` holds where it is written.
-        names = {name.partition(".")[0] for name in self.dotted.get(module, ())}
+    def _names_in(self, scope: Scope) -> set[str]:
+        names: set[str] = set()
         holders = self.holders[scope.path]
-        for where, facts in functions:
-            names.update(facts.binds, facts.annotations, self.positions(facts), holders.get(where.function, ()))
+        for where, facts in self.scopes(scope):
+            if where.function != MODULE:
+                names.update(facts.binds, facts.annotations, self.positions(facts), holders.get(where.function, ()))
+            # `args.loader = DataLoader(...)` holds where it is written.
             if where in self.dotted:
                 names.update([name.partition(".")[0] for name in self.dotted[where]])
-        return frozenset(names)
+        return names
 
     def enclosing_class(self, scope: Scope) -> Ref:
         """The class whose method a scope is or stands in; one without a name where there is none."""
         for _, facts in self.scopes(scope):
             if facts.in_class:
-                return Ref(CLASS, scope.path, facts.in_class)
+                return record(Ref, (CLASS, scope.path, facts.in_class))
         return Ref(CLASS, scope.path, "")
 
     def positions(self, facts: FunctionFacts) -> dict[str, int]:

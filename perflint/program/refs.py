@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from perflint.facts.summary import MODULE, Summary, Value
+from perflint.facts.summary import MODULE, Summary, Value, record
 from perflint.pytorch import loaders, wrappers
 
 FUNCTION = "function"
@@ -65,9 +65,9 @@ def argument(call: Value, name: str, place: int) -> Value:
 def instance_of(ref: Ref) -> Ref:
     """What calling a class gives; anything else stays as it is."""
     if ref.kind == CLASS:
-        return Ref(INSTANCE, ref.path, ref.name)
+        return record(Ref, (INSTANCE, ref.path, ref.name))
     if ref.kind == EXTERNAL:
-        return Ref(EXTERNAL_INSTANCE, "", ref.name)
+        return record(Ref, (EXTERNAL_INSTANCE, "", ref.name))
     return ref
 
 
@@ -86,7 +86,7 @@ def few(refs: Iterator[Ref] | Refs) -> Refs:
 def defined(summary: Summary, path: str, qualname: str) -> Refs:
     """The class or function of that qualname in a file."""
     if qualname in summary.classes:
-        return (Ref(CLASS, path, qualname),)
+        return (record(Ref, (CLASS, path, qualname)),)
     if qualname in summary.functions and qualname != MODULE:
-        return (Ref(FUNCTION, path, qualname),)
+        return (record(Ref, (FUNCTION, path, qualname)),)
     return ()

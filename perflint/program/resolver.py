@@ -10,7 +10,7 @@ import builtins
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from perflint.facts.summary import MODULE, FunctionFacts, Summary, Value
+from perflint.facts.summary import MODULE, FunctionFacts, Summary, Value, record
 from perflint.program.hierarchy import Hierarchy
 from perflint.program.iteration import Iteration
 from perflint.program.names import ModuleTable, annotated_names
@@ -41,6 +41,8 @@ from perflint.pytorch.names import canonical
 _DEPTH = 6
 #: Each level takes several frames of the interpreter, which allows a thousand.
 _DEEPEST = 50
+#: Told apart from every answer by what it is, not by what it holds.
+_UNASKED: Refs = (Ref("", "", ""),)
 
 
 _IDENTITY_METHODS = wrappers.MODULE_CHAIN | wrappers.UNWRAP_METHODS | {"compile"}
@@ -108,14 +110,18 @@ class Resolver:
         if memo is None:
             memo = self._memo[scope] = {}
         else:
-            known = memo.get(value, ())
-            if known:
-                return known
-            if value in memo:
-                if known is None:
-                    self.cut()
+            known = memo.get(value, _UNASKED)
+            if known is None:
+                self.cut()
                 return ()
-        if type(value) is str and scope.function != MODULE and self.nesting.is_global(value, scope):
+            if known is not _UNASKED:
+                return known
+        if (
+            type(value) is str
+            and scope.function != MODULE
+            and value[:5] != "self."
+            and self.nesting.is_global(value, scope)
+        ):
             return self.refs(value, self.nesting.module(scope.path))
         if self._depth > _DEEPEST:
             return ()
@@ -131,7 +137,7 @@ class Resolver:
         else:
             found = self._look_up(value, scope)
         self._depth -= 1
-        memo[value] = self._answers.setdefault(found, found)
+        memo[value] = found and self._answers.setdefault(found, found)
         if cuts != self.cuts or self._provisional:
             self._note_circle(memo, value, found, cuts)
         return found
@@ -187,17 +193,18 @@ class Resolver:
     def _path(self, dotted: str, scope: Scope) -> Refs:
         """What a name with attributes may be."""
         first, *rest = dotted.split(".")
-        binds = self.nesting.function(scope).binds
-        for size in range(len(rest), 0, -1) if binds else ():
+        if scope in self.nesting.dotted:
             # `args.loader = DataLoader(...)` binds a dotted name of its own.
-            values = binds.get(".".join([first, *rest[:size]]))
-            if values:
-                return self._attributes(self.any_of(values, scope), rest[size:])
+            binds = self.nesting.function(scope).binds
+            for size in range(len(rest), 0, -1):
+                values = binds.get(".".join([first, *rest[:size]]))
+                if values:
+                    return self._attributes(self.any_of(values, scope), rest[size:])
         return self._attributes(self.name(first, scope), rest)
 
     def _attributes(self, refs: Refs, names: list[str]) -> Refs:
         for name in names:
-            refs = self._attribute_of_any(refs, name)
+            refs = self.attribute(refs[0], name) if len(refs) == 1 else self._attribute_of_any(refs, name)
         return refs
 
     def _attribute_of_any(self, refs: Refs, name: str) -> Refs:
@@ -234,7 +241,7 @@ class Resolver:
 
     def _result(self, callee: Ref, value: Value, scope: Scope) -> Refs:
         if callee.kind == CLASS:
-            return (Ref(INSTANCE, callee.path, callee.name),)
+            return (record(Ref, (INSTANCE, callee.path, callee.name)),)
         if callee.kind == FUNCTION:
             return self.returned(callee, value, scope)
         if callee.kind == INSTANCE:
@@ -262,12 +269,12 @@ class Resolver:
             return ()
         if callee.name == "builtins.next" and args:
             return self.elements(args[0], scope, None)
-        return (Ref(EXTERNAL_INSTANCE, "", callee.name),)
+        return (record(Ref, (EXTERNAL_INSTANCE, "", callee.name)),)
 
     def returned(self, function: Ref, call: Value = None, caller: Scope | None = None) -> Refs:
         """What calling a project function gives back: of what it was handed, what this `call` hands it."""
         facts = self.summaries[function.path].functions[function.name]
-        scope = Scope(function.path, function.name)
+        scope = record(Scope, (function.path, function.name))
         if facts.is_generator:
             return ()
         found: Refs = ()
@@ -367,9 +374,10 @@ class Resolver:
     def _param(self, facts: FunctionFacts, index: int, scope: Scope) -> Refs:
         param = facts.params[index]
         if index == 0 and facts.in_class:
-            decorators = {item for item in facts.decorators if isinstance(item, str)}
+            decorators = [item for item in facts.decorators if isinstance(item, str)]
             if "staticmethod" not in decorators:
-                return (Ref(CLASS if "classmethod" in decorators else INSTANCE, scope.path, facts.in_class),)
+                kind = CLASS if "classmethod" in decorators else INSTANCE
+                return (record(Ref, (kind, scope.path, facts.in_class)),)
         annotated = self.annotated(param.annotation, scope) if param.annotation else ()
         name = param.name.lstrip("=")
         if any(ref.kind == INSTANCE for ref in annotated):
@@ -385,7 +393,7 @@ class Resolver:
 
     def annotated(self, annotation: str, scope: Scope) -> Refs:
         """Instances of the classes an annotation names."""
-        owner = Scope(scope.path, MODULE)
+        owner = self.nesting.module(scope.path)
         return tuple(
             instance_of(ref)
             for name in annotated_names(annotation)[0]
@@ -403,7 +411,7 @@ class Resolver:
         path = self.modules.find(module, importer) if module else None
         if path:
             return self.exported(path, name)
-        return (Ref(EXTERNAL, "", dotted),)
+        return (record(Ref, (EXTERNAL, "", dotted)),)
 
     def exported(self, path: str, name: str, depth: int = _DEPTH) -> Refs:
         """A module's attribute, through re-exports and star imports."""
@@ -456,7 +464,7 @@ class Resolver:
         if ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):
             if ref.kind == EXTERNAL_INSTANCE and name in _WRAPPED_ATTRIBUTES:
                 return (ref,)
-            return (Ref(ref.kind, "", f"{ref.name}.{name}"),)
+            return (record(Ref, (ref.kind, "", f"{ref.name}.{name}")),)
         if ref.kind not in (INSTANCE, CLASS):
             return ()
         key = (ref, name)
@@ -469,7 +477,7 @@ class Resolver:
 
     def _attribute(self, ref: Ref, name: str) -> Refs:
         """An attribute of a project class, or of what derives from it: a base may count on its children."""
-        cls = Ref(CLASS, ref.path, ref.name)
+        cls = ref if ref.kind == CLASS else record(Ref, (CLASS, ref.path, ref.name))
         for base in self.mro(cls):
             found = self._own_attribute(base, name)
             if found:
@@ -510,8 +518,8 @@ class Resolver:
     def _any_of_written(self, values: tuple[tuple[Value, str], ...], path: str) -> Refs:
         if len(values) == 1:
             value, where = values[0]
-            return self.refs(value, Scope(path, where))
-        return few(ref for value, where in values for ref in self.refs(value, Scope(path, where)))
+            return self.refs(value, record(Scope, (path, where)))
+        return few(ref for value, where in values for ref in self.refs(value, record(Scope, (path, where))))
 
     def method(self, instance: Ref, name: str) -> Ref | None:
         """The project's own definition of a method, through base classes."""

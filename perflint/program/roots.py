@@ -424,7 +424,8 @@ def _telling_calls(resolver: Resolver) -> dict[Scope, list[CallFacts]]:
         calls = [
             call
             for call in facts.calls
-            if last_name(call.func) in names
+            # As `last_name` has it, without a call for each of all calls.
+            if ((func := call.func).rpartition(".")[2] if type(func := call.func) is str else last_name(func)) in names
             or (call.keywords and not keywords.isdisjoint([key for key, _ in call.keywords]))
         ]
         if calls:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from perflint.facts.summary import MODULE, Summary, Value
+from perflint.facts.summary import MODULE, Summary, Value, record
 from perflint.program.hierarchy import Hierarchy
 from perflint.program.names import ModuleTable
 from perflint.program.nesting import Nesting
@@ -40,10 +40,10 @@ class Written:
         found: list[tuple[Value, Scope]] = []
         for ref in self._refs(base, scope):
             if ref.kind in (INSTANCE, CLASS):
-                for cls in self._hierarchy.mro(Ref(CLASS, ref.path, ref.name)):
+                for cls in self._hierarchy.mro(record(Ref, (CLASS, ref.path, ref.name))):
                     facts_of = self._hierarchy.facts(cls)
                     if facts_of and attribute in facts_of.attributes:
-                        found += [(value, Scope(cls.path, where)) for value, where in facts_of.attributes[attribute]]
+                        found += [(value, record(Scope, (cls.path, where))) for value, where in facts_of.attributes[attribute]]
                         break
             elif ref.kind == MODULE_REF:
                 found += self._definitions_of_name(attribute, Scope(ref.path, MODULE))
