@@ -20,13 +20,11 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 #: Fewer files than this are done before a pool has started.
-_WORTH_IT = 48
+WORTH_IT = 48
 #: Files next to each other ask about the same things, so the first chunks are large; the last are small, so that no
 #: worker has long to wait for another. None is so large that a progress bar stands still for long.
 _SHARE_OF_THE_REST = 0.5
 _SMALLEST_CHUNK, _LARGEST_CHUNK = 4, 100
-#: Where this process works as well. A worker has its next chunk before it needs it, which nobody can take from it.
-_SHARED_CHUNK = 12
 _LOOK_SECONDS = 0.5
 
 
@@ -41,25 +39,22 @@ def map_chunks(
     jobs: int,
     lost: Callable[[Item], Result],
     *,
-    here: bool = False,
+    apart: bool = False,
 ) -> Iterator[tuple[Sequence[Item], Result]]:
     """`work` over chunks of `items`, each with its result, in order, on up to `jobs` forked processes.
 
-    `lost` gives what stands for the result of an item that no process survives. With `here` this process is one of the
-    `jobs`, for work that ends no process and leaves behind here what is wanted later; the order is another one then.
+    `lost` gives what stands for the result of an item that no process survives. Few items are done in this process,
+    unless they are to be kept `apart` from it, as a process has died of one of them.
     `work` may be a bound method of an object that cannot be sent: it is inherited, only chunks and results travel.
     """
-    if jobs <= 1 or len(items) < _WORTH_IT or not can_fork():
+    if jobs <= 1 or not can_fork() or (len(items) < WORTH_IT and not apart):
         for item in items:
             yield [item], work([item])
         return
-    chunks = _even_chunks(items) if here else list(_chunks(items, jobs))
-    pool, futures = _submit(work, chunks, jobs - here)
+    chunks = list(_chunks(items, jobs))
+    pool, futures = _submit(work, chunks, jobs)
     single = _OneByOne(work, lost)
     try:
-        while here and futures and futures[-1].cancel():
-            futures.pop()
-            yield chunks[-1], work(chunks.pop())
         for chunk, future in zip(chunks, futures):
             if _has_died(future):
                 yield from (([item], single.result(item)) for item in chunk)
@@ -80,10 +75,6 @@ def _chunks(items: Sequence[Item], jobs: int) -> Iterator[Sequence[Item]]:
         start += size
 
 
-def _even_chunks(items: Sequence[Item]) -> list[Sequence[Item]]:
-    return [items[start : start + _SHARED_CHUNK] for start in range(0, len(items), _SHARED_CHUNK)]
-
-
 _inherited: Callable[[Sequence[object]], object] | None = None
 
 
@@ -97,7 +88,7 @@ def _submit(
     global _inherited  # noqa: PLW0603 - forked workers find the work here; it cannot be pickled
     _inherited = work  # type: ignore[assignment]
     pool = ProcessPoolExecutor(
-        jobs, mp_context=multiprocessing.get_context("fork"), initializer=_end_with, initargs=(os.getpid(),)
+        jobs, mp_context=multiprocessing.get_context("fork"), initializer=end_with, initargs=(os.getpid(),)
     )
     futures: list[Future[Result]] = []
     try:
@@ -108,7 +99,7 @@ def _submit(
     return pool, futures + [_broken() for _ in chunks[len(futures) :]]
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
     """Have this worker end when the run does, of whatever it ends: a worker holds the pipe open that it waits at."""
 
     def watch() -> None:

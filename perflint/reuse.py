@@ -66,12 +66,13 @@ class Reuse:
         report = Report(tuple(findings), (), 1, {}, tuple(silenced))
         return {**report_to_json(report), "asked": asked.questions()}
 
-    def keep(self, files: Iterable[FoundFile], entries: Mapping[str, dict[str, Any]]) -> None:
-        if self.cache is not None:
-            self.cache.put({self._key(file): entries[file.display] for file in files if file.display in entries})
-
     def _key(self, file: FoundFile) -> bytes:
-        return key_of("file", self._basis, file.display, file.file, self.texts[file.display])
+        return key_of_file(file, self._basis, self.texts)
+
+
+def key_of_file(file: FoundFile, basis: bytes, texts: Mapping[str, bytes]) -> bytes:
+    """Under which the cache keeps the inspection of a file, as `Reuse` knows it again."""
+    return key_of("file", basis, file.display, file.file, texts[file.display])
 
 
 def stamp_of_rules(rules: Iterable[Rule]) -> list[str]:

@@ -49,6 +49,7 @@ MAY_IMPORT = {
     # What a run keeps between runs, and how it spreads over processes: neither knows what is found.
     "cache": set(),
     "parallel": set(),
+    "crew": {"parallel"},
     "cluster": {"errors"},
     "timelimit": set(),
     "atomic": set(),
@@ -57,7 +58,8 @@ MAY_IMPORT = {
     "placing": _WORDS | {"notebook", "source"},
     # Findings of an earlier run that hold still.
     "reuse": _WORDS | {"program", "rule", "discovery", "cache", "stored"},
-    "run": _FLOW | {"fixes", "cache", "cluster", "notebook", "parallel", "placing", "reuse", "stored", "timelimit"},
+    "run": _FLOW
+    | {"fixes", "cache", "cluster", "crew", "notebook", "parallel", "placing", "reuse", "stored", "timelimit"},
     # What of a report is new: against a file, and against git.
     "baseline": _WORDS | {"report", "atomic"},
     "schemas": _WORDS | {"report", "timelimit"},

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -80,26 +79,6 @@ def test_an_item_that_no_process_survives_is_lost_alone() -> None:
 
     done = [number for _, results in map_chunks(work, list(range(200)), 2, lost) for number in results]
     assert done == [number * 2 if number not in (70, 131) else -1 for number in range(200)]
-
-
-def test_work_that_may_be_done_here_is_shared(tmp_path: Path) -> None:
-    parent = os.getpid()
-
-    def work(numbers: Sequence[int]) -> list[tuple[int, int]]:
-        if os.getpid() == parent:
-            (tmp_path / "begun").touch()
-        elif not (tmp_path / "killed").exists():
-            while not (tmp_path / "begun").exists():
-                time.sleep(0.01)
-            (tmp_path / "killed").touch()
-            os.kill(os.getpid(), 9)
-        return [(number, os.getpid()) for number in numbers]
-
-    parts = map_chunks(work, list(range(200)), 2, lambda _: [(-1, -1)], here=True)
-    done = dict(pair for _, results in parts for pair in results)
-    assert sorted(done) == list(range(200)), "what the killed worker had begun is done by another one"
-    assert parent in done.values()
-    assert len(set(done.values())) > 1
 
 
 def test_an_error_in_a_worker_is_raised_here() -> None:

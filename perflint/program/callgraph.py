@@ -10,6 +10,7 @@ from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, ReadFacts, 
 from perflint.finding import Confidence
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, MOST, Ref, Refs, Scope
 from perflint.program.resolver import Resolver
+from perflint.program.together import Connected, Together, exchange, share
 from perflint.pytorch import wrappers
 
 #: Methods too common to be guessed from their name alone, even when one class of the project defines them.
@@ -100,23 +101,23 @@ class CallGraph:
         #: All that an attribute must be called to be something of the project.
         self._names = _attribute_names(resolver)
 
-    def build(self) -> None:
-        """Connect all calls: first those that are plain to see, then the others by what callers pass and by guesses."""
-        waiting: list[tuple[Scope, FunctionFacts, int]] = []
-        for scope, facts in self.resolver.nesting.functions:
-            self._known.clear()
-            for index, call in enumerate(facts.calls):
-                if self._is_dull(call, facts):
-                    continue
-                callee = self._callee(call.func, scope, facts)
-                if not self._connect(scope, facts, index, callee, guess=False):
-                    waiting.append((scope, facts, index))
+    def build(self, together: Together | None = None) -> None:
+        """Connect all calls: first those that are plain to see, then the others by what callers pass and by guesses.
+
+        The first takes nothing but summaries, so processes that link the program `together` share it.
+        """
+        functions = self.resolver.nesting.functions
+        if together is None:
+            waiting = self._connect_plain(range(len(functions)))
+        else:
+            waiting = self._connect_plain_with(together)
         self.resolver.param_refs = self.passed
         self.resolver.forget()
         for known in self._global.values():
             known.clear()
         last = None
-        for scope, facts, index in waiting:
+        for number, index in waiting:
+            scope, facts = functions[number]
             if scope is not last:
                 self._known.clear()
                 last = scope
@@ -128,6 +129,33 @@ class CallGraph:
         self._stand_ins.clear()
         self._connect_properties()
         self._scopes.clear()
+
+    def _connect_plain(self, numbers: range) -> list[tuple[int, int]]:
+        """Connect the calls of some functions that are plain to see. The others: the places of function and call."""
+        functions = self.resolver.nesting.functions
+        waiting: list[tuple[int, int]] = []
+        for number in numbers:
+            scope, facts = functions[number]
+            self._known.clear()
+            for index, call in enumerate(facts.calls):
+                if self._is_dull(call, facts):
+                    continue
+                callee = self._callee(call.func, scope, facts)
+                if not self._connect(scope, facts, index, callee, guess=False):
+                    waiting.append((number, index))
+        return waiting
+
+    def _connect_plain_with(self, together: Together) -> list[tuple[int, int]]:
+        functions = self.resolver.nesting.functions
+        waiting = self._connect_plain(share(functions, together))
+        mine = Connected([edge for edges in self.outgoing.values() for edge in edges], waiting)
+        self.outgoing.clear()
+        self.incoming.clear()
+        connected = exchange(mine, functions, together, Edge)
+        for edge in connected.edges:
+            self.outgoing[edge.caller].append(edge)
+            self.incoming[edge.callee].append(edge)
+        return connected.waiting
 
     def _connect_properties(self) -> None:
         """Reading a property runs it."""

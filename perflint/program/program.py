@@ -17,6 +17,7 @@ from perflint.program.refs import BATCH, CLASS, EXTERNAL, INSTANCE, Ref, Refs, S
 from perflint.program.resolver import Resolver, is_loader
 from perflint.program.roots import RootFinder
 from perflint.program.routes import route_to
+from perflint.program.together import Together
 
 
 class Program:
@@ -27,6 +28,7 @@ class Program:
         summaries: Mapping[str, Summary],
         torch_version: tuple[int, int] | None = None,
         pinned_torch: tuple[int, int] | None = None,
+        together: Together | None = None,
     ) -> None:
         self.summaries = dict(sorted(summaries.items()))
         self.torch_version = torch_version
@@ -36,7 +38,7 @@ class Program:
         self.modules = ModuleTable(self.summaries)
         self.resolver = Resolver(self.summaries, self.modules, is_loader)
         self.graph = CallGraph(self.resolver)
-        self.graph.build()
+        self.graph.build(together)
         self.roots = RootFinder(self.resolver, self.graph)
         self.roots.find()
         self.heatmap = HeatMap(self.resolver, self.graph, self.roots)

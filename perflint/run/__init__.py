@@ -11,16 +11,18 @@ from perflint.errors import PerflintError
 from perflint.facts.sharing import Sharing
 from perflint.finding import Problem, Report, Silenced
 from perflint.inspection import Inspector
+from perflint.parallel import WORTH_IT, can_fork
 from perflint.placing import Placing
 from perflint.program.program import Program
+from perflint.run.crewed import Crewed
 from perflint.run.known import Known
 from perflint.run.options import Memory, Options
 from perflint.run.spreading import spread
 from perflint.run.texts import Texts
-from perflint.run.worker import Inspected, Worker, gc_paused, not_inspected, not_surveyed
+from perflint.run.worker import Inspected, Surveyed, Worker, gc_paused, not_inspected, not_surveyed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from perflint.facts.summary import Summary
 
 #: Of fewer files, the summaries are small enough as they are.
 _MANY_FILES = 1000
@@ -73,7 +75,9 @@ class Run:
         self.texts = Texts(discovery.reported, options.stdin, overlay)
         self.known = Known(discovery, options, self.texts)
         self.worker = Worker(options, self.texts)
-        self.problems: list[Problem] = list(discovery.problems)
+        #: What is wrong with the files that were surveyed.
+        self._unread: dict[str, tuple[Problem, ...]] = {}
+        self._reported = frozenset(file.display for file in discovery.reported)
         self._done = 0
         self._total = 0
 
@@ -85,40 +89,60 @@ class Run:
             self.known.close()
 
     def program(self) -> Program:
-        """Survey every analysed file that neither memory nor cache know, and link the summaries."""
+        """The whole program, linked."""
+        return self._linked(self._begin())
+
+    def _begin(self) -> dict[str, Summary]:
+        """The summaries that need not be made."""
         self._total = len(self.discovery.analysed) + len(self.discovery.reported)
         if len(self.discovery.analysed) > _MANY_FILES:
             self.worker.sharing = Sharing()
         summaries = self.known.summaries(self.worker.sharing)
-        unknown = [file for file in self.discovery.analysed if file.display not in summaries]
         self._progress(len(summaries))
-        reported = {file.display for file in self.discovery.reported}
-        for files, parts in spread(self.worker, self.worker.survey_all, unknown, not_surveyed):
+        return summaries
+
+    def _linked(self, summaries: dict[str, Summary], *, apart: bool = False) -> Program:
+        """Survey every analysed file that has no summary yet, and link them all."""
+        unknown = [file for file in self.discovery.analysed if file.display not in summaries]
+        for files, parts in spread(self.worker, self.worker.survey_all, unknown, not_surveyed, apart=apart):
             for file, part in zip(files, parts):
-                if part.moved:
-                    self.known.forget(file)
+                self._take_in(file, part)
                 if part.summary is not None:
                     summaries[file.display] = part.summary
                     if not part.problems:
                         self.known.add_summary(file, part.summary)
-                # A file that is only read for what it calls is its owner's business, not this run's.
-                if file.display in reported:
-                    self.problems += part.problems
-            self._progress(len(files))
         self.known.keep_summaries()
         self.worker.sharing = None
         return Program(summaries, self.known.torch_version(), self.known.pinned_torch())
+
+    def _take_in(self, file: FoundFile, part: Surveyed) -> None:
+        if part.moved:
+            self.known.forget(file)
+        # A file that is only read for what it calls is its owner's business, not this run's.
+        if file.display in self._reported:
+            self._unread[file.display] = part.problems
+        self._progress(1)
 
     def placing(self) -> Placing:
         return Placing(lambda path: self.texts.source(FoundFile(path, self.discovery.file(path))))
 
     def _fresh_report(self) -> Report:
-        program = self.program()
-        gc.freeze()
-        files = [file for file in self.discovery.reported if file.display in program.summaries]
-        total = self._inspected(program, files)
+        summaries = self._begin()
+        crew = self._crew(summaries)
+        parts = self._crewed(crew, summaries) if crew is not None else {}
+        if crew is None or not crew.complete:
+            # What a process has died of must not come here.
+            program = self._linked(summaries, apart=crew is not None)
+            gc.freeze()
+            self._inspect(program, parts, apart=crew is not None)
+        total = Inspected()
+        files = [file for file in self.discovery.reported if file.display in parts]
+        for file in files:
+            total.add(parts[file.display])
+        self.known.keep_inspected(files, total.entries)
         placing = self.placing()
-        problems = [*self.problems, *map(placing.problem, total.problems)]
+        unread = [problem for found in self._unread.values() for problem in found]
+        problems = [*self.discovery.problems, *unread, *map(placing.problem, total.problems)]
         report = Report(
             findings=tuple(sorted(map(placing.finding, total.findings), key=lambda item: item.sort_key)),
             errors=tuple(sorted(problems, key=lambda item: (item.path, item.line or 0, item.message))),
@@ -130,25 +154,54 @@ class Run:
             self.known.keep_report(report)
         return report
 
-    def _inspected(self, program: Program, files: Sequence[FoundFile]) -> Inspected:
+    def _crew(self, summaries: Mapping[str, Summary]) -> Crewed | None:
+        """A crew, where most of a small project's files are to be read and there are processors for it."""
+        files, options = self.discovery.analysed, self.options
+        unknown = len(files) - len(summaries)
+        suits = unknown >= WORTH_IT and 2 * unknown >= len(files) <= _MANY_FILES and self.texts.trees.keeps
+        if options.jobs <= 1 or not suits or not can_fork() or options.executor is not None or self.texts.overlay:
+            return None
+        torch, pinned = self.known.torch_version(), self.known.pinned_torch()
+        return Crewed(self.worker, files, self._reported, summaries, torch, pinned, asks=self.known.keeps_inspected)
+
+    def _crewed(self, crew: Crewed, summaries: dict[str, Summary]) -> dict[str, Inspected]:
+        """What a crew finds, by file. If it did not do everything, `summaries` has more of them afterwards."""
+        parts: dict[str, Inspected] = {}
+        whole: set[str] = set()
+        for file, part in crew.parts():
+            if isinstance(part, Inspected):
+                parts[file.display] = part
+                self._progress(1)
+            else:
+                self._take_in(file, part)
+                if not part.problems:
+                    whole.add(file.display)
+        if self.known.wants_summaries or not crew.complete:
+            for path, summary in crew.summaries():
+                summaries[path] = summary
+                if path in whole:
+                    self.known.add_summary(FoundFile(path, self.discovery.file(path)), summary)
+            self.known.keep_summaries()
+        return parts
+
+    def _inspect(self, program: Program, parts: dict[str, Inspected], *, apart: bool) -> None:
+        """Inspect the reported files that are not in `parts`, or say again what was found in them, into `parts`."""
+        files = [
+            file for file in self.discovery.reported if file.display in program.summaries and file.display not in parts
+        ]
         worker = self.worker
         worker.inspector = Inspector(program, self.options.rules)
         worker.reuse = reuse = self.known.reuse(program)
-        parts = self.known.inspected(reuse, files) if reuse is not None else {}
+        if reuse is not None:
+            parts.update(self.known.inspected(reuse, files))
         self._progress(len(parts))
         unknown = [file for file in files if file.display not in parts]
-        for chunk, inspected in spread(worker, worker.inspect_all, unknown, not_inspected, program):
+        for chunk, inspected in spread(worker, worker.inspect_all, unknown, not_inspected, program, apart=apart):
             parts.update((file.display, part) for file, part in zip(chunk, inspected))
             self._progress(len(chunk))
-        total = Inspected()
-        for file in files:
-            total.add(parts[file.display])
-        if reuse is not None:
-            reuse.keep(files, total.entries)
-        return total
 
     def _progress(self, files: int) -> None:
-        self._done += files
+        self._done = min(self._done + files, self._total)  # what a lost process had done is done again
         if self.options.progress is not None:
             self.options.progress(self._done, self._total)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from perflint.cache import FOLDER, Cache, engine_fingerprint, in_parts, key_of
 from perflint.errors import SourceError
@@ -12,7 +12,7 @@ from perflint.facts.summary import Summary
 from perflint.notebook import SUFFIX
 from perflint.pytorch import versions
 from perflint.requirements import pinned_torch, project_torch
-from perflint.reuse import Reuse, stamp_of_rules
+from perflint.reuse import Reuse, key_of_file, stamp_of_rules
 from perflint.run.shown import ShownTexts
 from perflint.run.worker import Inspected
 from perflint.stored import report_from_json, report_to_json
@@ -106,6 +106,16 @@ class Known:
         if self._cache is not None and file.display in self.texts.digests:
             self._fresh[self._summary_key(file.display)] = summary
 
+    @property
+    def wants_summaries(self) -> bool:
+        """Whether what `add_summary` takes in is of any use."""
+        return self._cache is not None or self.options.memory is not None
+
+    @property
+    def keeps_inspected(self) -> bool:
+        """Whether what was found in single files is kept."""
+        return self._cache is not None and self._is_plain
+
     def keep_summaries(self) -> None:
         if self._cache is not None:
             for part in in_parts(self._fresh):
@@ -121,7 +131,7 @@ class Known:
 
     def reuse(self, program: Program) -> Reuse | None:
         """What can be said again of single files, and be kept of them; None where nothing is."""
-        if self._cache is None or not self._is_plain:
+        if not self.keeps_inspected:
             return None
         return Reuse(self._cache, self._basis(), program, self.texts.digests)
 
@@ -137,6 +147,13 @@ class Known:
                 if path not in self.texts.moved:
                     found[path] = Inspected(list(report.findings), list(report.silenced), [], texts)
         return found
+
+    def keep_inspected(self, files: Sequence[FoundFile], entries: Mapping[str, dict[str, Any]]) -> None:
+        """Keep what was found in files, and all that was asked about them, for `inspected`."""
+        if self._cache is not None and entries:
+            basis, texts = self._basis(), self.texts.digests
+            found = (file for file in files if file.display in entries)
+            self._cache.put({key_of_file(file, basis, texts): entries[file.display] for file in found})
 
     # What answers depend on.
 

@@ -32,16 +32,17 @@ def spread(
     files: Sequence[FoundFile],
     lost: Callable[[FoundFile], Result],
     program: Program | None = None,
+    *,
+    apart: bool = False,
 ) -> Iterator[tuple[Sequence[FoundFile], Result]]:
     """`work`, a method of `worker`, over chunks of `files`, wherever the options say.
 
     `lost` gives what stands for the result of a file that no process survives. `program` is for work that asks it.
+    With `apart` no file is worked on in this process where others can be had.
     """
     options = worker.options
     if options.executor is None or worker.texts.overlay:
-        # The trees that a survey in this process makes are kept for the inspection, which forks.
-        here = program is None and worker.texts.trees.keeps
-        yield from map_chunks(work, files, options.jobs, lost, here=here)
+        yield from map_chunks(work, files, options.jobs, lost, apart=apart)
         return
     carried: list[_Carried] = []
     for file in files:

@@ -61,6 +61,11 @@ class Texts:
         """Whether a reported file is another one on disk than when the run began."""
         return not self.stands_in(file) and _state(file) != self._seen.get(file.display)
 
+    def size(self, file: FoundFile) -> int:
+        """In bytes, on disk, of a reported file; 0 of one that is not known."""
+        state = self._seen.get(file.display)
+        return state[1] if state is not None else 0
+
     def states(self, files: Iterable[FoundFile]) -> dict[str, object]:
         """What each file's summary depends on: its text where there is one to stand in, else what the disk says."""
         states: dict[str, object] = {}
@@ -81,7 +86,7 @@ class KeptTrees:
     """Syntax trees of a small project from the survey of its files to their inspection.
 
     Reading a file twice costs as much as all else that is done with it, but a tree takes 37 times the memory of its
-    text, so larger projects do without. What a worker process surveys is inspected by another one: nothing is kept
+    text, so larger projects do without. What a worker of a pool surveys is inspected by another one: nothing is kept
     there.
     """
 
@@ -91,6 +96,10 @@ class KeptTrees:
         self._trees: dict[str, tuple[SourceFile, ast.Module]] = {}
         #: Whether any are kept.
         self.keeps = bool(files)
+
+    def keep_here(self) -> None:
+        """Keep them in this process, which will inspect what it surveys."""
+        self._process = os.getpid()
 
     def put(self, source: SourceFile, module: ast.Module) -> None:
         if source.path in self._wanted and os.getpid() == self._process:

@@ -379,10 +379,10 @@ def test_files_that_change_between_two_readings(
     monkeypatch.setattr("perflint.run.texts._KEPT_BYTES", 0)
     for number in range(60):
         (project / f"more_{number}.py").write_text(OLD)
-    link = running.Run.program
+    link = running.Run._linked
 
-    def linked(self: Any) -> Any:
-        program = link(self)
+    def linked(*arguments: Any, **keywords: Any) -> Any:
+        program = link(*arguments, **keywords)
         file = project / "b.py"
         file.unlink()
         if becomes == "folder":
@@ -397,7 +397,7 @@ def test_files_that_change_between_two_readings(
             file.write_text("" if becomes == "empty" else "def f():\n    gc.collect()\n" * 9 + OLD)
         return program
 
-    monkeypatch.setattr(running.Run, "program", linked)
+    monkeypatch.setattr(running.Run, "_linked", linked)
     code = run(["check", "--no-cache", "--jobs", jobs, "--output-format", "json", "."])
     report = json.loads(capfd.readouterr().out)
     assert code == 2
