@@ -38,7 +38,8 @@ class Calls:
         self.narrowing = narrowing
         self.values = values
         self.defaults = Defaults(inference.tree, inference.eval)
-        self._runs: dict[object, Kind] = {}
+        self._runs: dict[int, Kind] = {}
+        self._numbers: dict[object, int] = {}
         self._depth = 0
 
     def node(self, node: ast.Call, frame: Frame | None) -> Kind:
@@ -207,10 +208,15 @@ class Calls:
         """What a function of the project returns for these arguments."""
         if self._depth >= _DEPTH:
             return UNKNOWN
+        # Such a key takes long to hash, a number stands for it.
         key = (function, arguments.signature(), receiver)
+        number = self._numbers.setdefault(key, len(self._numbers))
+        known = self._runs.get(number)
+        if known is not None:
+            return known
         self._depth += 1
         try:
-            return self.inference.guard.once(key, self._runs, key, self._returned, function, arguments, receiver)
+            return self.inference.guard.once(number, self._runs, number, self._returned, function, arguments, receiver)
         finally:
             self._depth -= 1
 

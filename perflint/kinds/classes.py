@@ -91,7 +91,7 @@ class Classes:
         line = node.lineno  # type: ignore[attr-defined]
         for top in tree.module.body:
             if top.lineno <= line <= (top.end_lineno or top.lineno) or top is node:
-                tree.link(top)
+                tree.link_lazily(top)
 
     def results(self, node: FunctionNode) -> tuple[list[ast.expr | None], list[ast.expr], bool]:
         """What a function returns and yields, and whether it is a generator."""
@@ -101,11 +101,15 @@ class Classes:
         returns: list[ast.expr | None] = []
         yields: list[ast.expr] = []
         generator = False
+        lines = self.inference.tree.source.lines[node.lineno - 1 : node.end_lineno]
+        may_yield = any("yield" in line for line in lines)
         stack: list[ast.AST] = list(reversed(node.body))
         while stack:
             part = stack.pop()
             if isinstance(part, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
                 continue
+            if isinstance(part, ast.expr) and not may_yield:
+                continue  # no `return` stands in one
             if isinstance(part, ast.Return):
                 returns.append(part.value)
             elif isinstance(part, (ast.Yield, ast.YieldFrom)):

@@ -30,6 +30,8 @@ class Filling:
         value = definition.value
         if not isinstance(value, ast.List) or value.elts or definition.path:
             return kind
+        if f"{definition.name}.append(" not in self._inference.tree.source.text:
+            return kind
         added: list[ast.expr] = []
         for use in self._inference.flow.uses_of(definition):
             method = self._inference.tree.parent(use)

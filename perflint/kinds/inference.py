@@ -139,6 +139,8 @@ class Inference:
     # Evaluation.
 
     def eval(self, node: ast.expr, frame: Frame | None) -> Kind:
+        if node.__class__ is ast.Constant:
+            return operations.constant(node.value)
         memo = self._memo if frame is None else frame.memo
         known = memo.get(id(node))
         if known is not None:
@@ -156,8 +158,6 @@ class Inference:
             return self._attribute(node, frame)
         if isinstance(node, ast.Call):
             return self.calls.node(node, frame)
-        if isinstance(node, ast.Constant):
-            return operations.constant(node.value)
         if isinstance(node, ast.Subscript):
             return self._subscript(node, frame)
         if isinstance(node, ast.BinOp):
@@ -247,6 +247,8 @@ class Inference:
         return library.named(f"builtins.{node.id}")
 
     def _joined(self, definitions: tuple[Definition, ...], frame: Frame | None) -> Kind:
+        if len(definitions) == 1:
+            return join((self.definition_kind(definitions[0], frame),))
         kinds = [(definition, self.definition_kind(definition, frame)) for definition in definitions]
         # `total = 0` before `total += loss`: after the first turn it is a tensor, and that is what matters.
         if any(definition.binding is Binding.AUGMENTED or self._feeds_itself(definition) for definition in definitions):

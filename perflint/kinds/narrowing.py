@@ -63,8 +63,11 @@ class Narrowing:
         """`kind`, the joined kind of the definitions that reach `use`, after the tests on the way to it."""
         if kind.tag is Tag.NEVER:
             return kind
+        facts = self._facts(use)
+        if not facts:
+            return kind
         excluded: set[Tag] = set()
-        for test, truth, subject in self._facts(use):
+        for test, truth, subject in facts:
             if subject.id != use.id or not self._same(subject, use):
                 continue
             kind = self._apply(kind, test, excluded, truth=truth, frame=frame)

@@ -7,6 +7,7 @@ pass, how a module's `forward` uses it, its default. A name alone says nothing, 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from perflint.facts import guards
@@ -324,7 +325,7 @@ class Parameters:
             value = inference.program.argument(edge, name)
             return self.values.value(value, edge.caller) if value is not None else None
         facts = inference.program.summaries[inference.path].functions[edge.caller.function].calls[edge.index]
-        call = self._call_at(facts.line, facts.column, _last(facts.func))
+        call = self._call_at(edge, facts.line, facts.column, _last(facts.func))
         if call is None:
             return UNKNOWN
         for keyword in call.keywords:
@@ -340,21 +341,30 @@ class Parameters:
             return inference.eval(given, None)
         return None
 
-    def _call_at(self, line: int, column: int, name: str) -> ast.Call | None:
+    def _call_at(self, edge: Edge, line: int, column: int, name: str) -> ast.Call | None:
         """The call of this file at a position, linked. Of those that begin together (`a.b().c()`), that of `name`."""
+        function = self.classes.function_node(edge.caller.function)
+        if function is not None:
+            found = _named(self._calls_in(function).get((line, column), ()), name)
+            if found is not None:
+                return found
         tree = self.inference.tree
         for top in tree.module.body:
             first = min([top.lineno, *(item.lineno for item in getattr(top, "decorator_list", ()))])
             if first <= line <= (top.end_lineno or top.lineno):
-                known = self._calls.get(id(top))
-                if known is None:
-                    known = self._calls[id(top)] = {}
-                    for node in tree.link(top):
-                        if isinstance(node, ast.Call):
-                            known.setdefault((node.lineno, node.col_offset), []).append(node)
-                found = known.get((line, column), ())
-                return next((call for call in found if last_name(call.func) == name), None)
+                tree.link_lazily(top)
+                return _named(self._calls_in(top).get((line, column), ()), name)
         return None
+
+    def _calls_in(self, region: ast.AST) -> dict[tuple[int, int], list[ast.Call]]:
+        """The calls of a function or a top-level statement, by where they begin."""
+        known = self._calls.get(id(region))
+        if known is None:
+            known = self._calls[id(region)] = {}
+            for node in self.inference.tree.walk(region):
+                if isinstance(node, ast.Call):
+                    known.setdefault((node.lineno, node.col_offset), []).append(node)
+        return known
 
     # Calls with known arguments.
 
@@ -405,6 +415,10 @@ def default_of(function: FunctionNode | ast.Lambda, name: str) -> ast.expr | Non
         if item.arg == name:
             return given
     return None
+
+
+def _named(calls: Sequence[ast.Call], name: str) -> ast.Call | None:
+    return next((call for call in calls if last_name(call.func) == name), None)
 
 
 def _shown(edge: Edge, path: str) -> bool:

@@ -47,7 +47,7 @@ def kind_of(annotation: str, instance_of: InstanceOf) -> Kind:
     text = annotation.strip().strip("'\"")
     if not text:
         return UNKNOWN
-    parts = split(text, "|")
+    parts = split(text, "|") if "|" in text else ()
     if len(parts) > 1:
         return _union([kind_of(part, instance_of) for part in parts])
     head, arguments = taken_apart(text)

@@ -54,7 +54,7 @@ class Reaching:
             decorators = getattr(top, "decorator_list", ())
             first = min([top.lineno, *(item.lineno for item in decorators)])
             if first <= use.lineno <= (top.end_lineno or top.lineno):
-                self.tree.link(top)
+                self.tree.link_lazily(top)
 
     def definition_at(self, target: ast.Name) -> Definition | None:
         """The definition that a bound name (a target, not a use) stands for."""
@@ -79,9 +79,9 @@ class Reaching:
             root = root.value
         if key is None or not isinstance(root, ast.Name):
             return (), True
-        scope = self._scope_binding(root, any_scope=True)
+        scope = self._stands_in(root)
         wild = _wildcards(key)
-        if scope is None or not any(name in scope.by_key for name in (key, *wild)):
+        if not any(name in scope.by_key for name in (key, *wild)):
             return (), True
         query = Query.of(scope, (key, *prefixes(key), *wild))
         through = self._from_use(root, query)
@@ -98,9 +98,9 @@ class Reaching:
 
     def item_stores(self, use: ast.Name) -> tuple[tuple[Definition, ...], bool]:
         """The stores to `use[...]` under an index that is not constant, and whether the value may also be as it was."""
-        scope = self._scope_binding(use, any_scope=True)
+        scope = self._stands_in(use)
         key = f"{use.id}[*]"
-        if scope is None or key not in scope.by_key:
+        if key not in scope.by_key:
             return (), True
         query = Query.of(scope, (key, use.id))
         through = self._from_use(use, query)
@@ -121,10 +121,15 @@ class Reaching:
         """What a scope binds, by name."""
         known = self._scopes.get(id(node))
         if known is None:
-            known = self._scopes[id(node)] = collect(node, walrus=self._walrus)
+            known = self._scopes[id(node)] = collect(node, walrus=self._walrus and self._may_hold_walrus(node))
             if isinstance(node, ast.Module) and "global " in self.tree.source.text:
                 self._globals(known)
         return known
+
+    def _may_hold_walrus(self, scope: ScopeLike) -> bool:
+        if isinstance(scope, ast.Module):
+            return True
+        return any(":=" in line for line in self.tree.source.lines[scope.lineno - 1 : scope.end_lineno])
 
     def _globals(self, module: ScopeBindings) -> None:
         """Functions that declare `global x` define x of the module."""
@@ -140,13 +145,14 @@ class Reaching:
                             module.top[id(item)] = top
 
     def _definitions(self, use: ast.Name) -> tuple[Definition, ...]:
-        found = self._comprehension_target(use)
+        scopes, is_simple = self._scopes_of(use)
+        found = None if is_simple else self._comprehension_target(use)
         if found is not None:
             return (found,)
-        scope = self._scope_binding(use)
+        scope = self._binding(use.id, scopes)
         if scope is None:
             return ()
-        if scope.node is not self._scope_node(use):
+        if scope.node is not (scopes[0] if scopes else self.tree.module):
             # Seen from a nested function, or a module name from a function: it may run at any time.
             definitions = scope.all_of(use.id)
         elif isinstance(scope.node, ast.Lambda):
@@ -166,40 +172,55 @@ class Reaching:
     def _link(self, scope: ScopeBindings, definition: Definition) -> None:
         top = scope.top.get(id(definition))
         if top is not None:
-            self.tree.link(top)
+            self.tree.link_lazily(top)
 
     def _scope_node(self, node: ast.AST) -> ScopeLike:
         """The innermost scope whose names a node sees directly, a class body included."""
-        return next(self._scopes_of(node), self.tree.module)
+        scopes, _ = self._scopes_of(node)
+        return scopes[0] if scopes else self.tree.module
 
-    def _scope_binding(self, use: ast.Name, *, any_scope: bool = False) -> ScopeBindings | None:
-        """The scope that binds a name, looked for as Python does. With `any_scope`, the one a use stands in."""
-        for outer in self._scopes_of(use):
+    def _binding(self, name: str, scopes: tuple[ScopeLike, ...]) -> ScopeBindings | None:
+        """The one of the scopes around a use that binds a name, looked for as Python does."""
+        for outer in scopes:
             scope = self.bindings(outer)
-            if any_scope and not isinstance(outer, ast.Lambda):
-                return scope
-            if use.id in scope.outer:
-                if any(isinstance(part, ast.Global) and use.id in part.names for part in walk(outer)):
+            if name in scope.outer:
+                if any(isinstance(part, ast.Global) and name in part.names for part in walk(outer)):
                     break
-            elif scope.binds(use.id):
+            elif scope.binds(name):
                 return scope
         module = self.bindings(self.tree.module)
-        return module if any_scope or module.binds(use.id) else None
+        return module if module.binds(name) else None
 
-    def _scopes_of(self, node: ast.AST) -> Iterator[ScopeLike]:
-        """The scopes around a node whose names it sees, innermost first; not the module."""
-        in_lambda = False
-        child = node
-        outer = self.tree.parent(node)
+    def _stands_in(self, use: ast.Name) -> ScopeBindings:
+        """The scope around a use in which paths such as `self.x` may be stored to, whatever binds the name: a lambda
+        that has it for a parameter, else the innermost function or class.
+        """
+        scopes, _ = self._scopes_of(use)
+        for outer in scopes:
+            scope = self.bindings(outer)
+            if not isinstance(outer, ast.Lambda) or (use.id not in scope.outer and scope.binds(use.id)):
+                return scope
+        return self.bindings(self.tree.module)
+
+    def _scopes_of(self, node: ast.AST) -> tuple[tuple[ScopeLike, ...], bool]:
+        """The scopes around a node whose names it sees, innermost first, without the module; and whether neither a
+        comprehension nor a lambda stands between it and its statement.
+        """
+        lambdas: list[ScopeLike] = []
+        is_simple = True
+        child, parent = node, self.tree.parent
+        outer = parent(node)
         while outer is not None and type(child) not in STATEMENTS:
-            if type(outer) is ast.Lambda and child is outer.body:
-                in_lambda = True
-                yield outer
-            child, outer = outer, self.tree.parent(outer)
-        for scope in self._scopes_around(child):
+            if type(outer) in _BINDING:
+                is_simple = False
+                if isinstance(outer, ast.Lambda) and child is outer.body:
+                    lambdas.append(outer)
+            child, outer = outer, parent(outer)
+        around = self._scopes_around(child)
+        if lambdas:
             # A lambda in the body of a class does not see the names of that body.
-            if not in_lambda or not isinstance(scope, ast.ClassDef):
-                yield scope
+            return (*lambdas, *(scope for scope in around if not isinstance(scope, ast.ClassDef))), False
+        return around, is_simple
 
     def _scopes_around(self, statement: ast.AST) -> tuple[ScopeLike, ...]:
         # A chain of `elif` may be hundreds long: gone up in a loop, not by recursion.

@@ -63,6 +63,11 @@ class Tree:
         self._unlinked.update((id(function), function) for function in functions if id(function) not in self._nodes)
         return nodes, functions
 
+    def link_lazily(self, statement: ast.stmt) -> None:
+        """As `link_outside`, for who only wants to ask about something in a top-level statement."""
+        if id(statement) not in self._parents:
+            self.link_outside(statement)
+
     def link_function(self, function: FunctionNode) -> list[ast.AST]:
         """As `link`, of a function that `link_outside` gave."""
         known = self._nodes.get(id(function))
