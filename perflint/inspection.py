@@ -5,16 +5,19 @@ from __future__ import annotations
 import ast
 import traceback
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from perflint.context import Context, callee_name
 from perflint.errors import SourceError
 from perflint.finding import Finding, Heat, Problem
 from perflint.program.program import Program
+from perflint.program.refs import Scope
 from perflint.rule import Rule
 from perflint.source.file import SourceFile
 from perflint.source.parse import parse
-from perflint.source.tree import Tree
+from perflint.source.tree import FUNCTIONS, FunctionNode, Tree, start_of
+from perflint.source.walk import OUTLINED
 from perflint.suspects import Suspects
 
 #: Statements that hold no functions.
@@ -36,8 +39,8 @@ class Inspector:
         self.rules = rules
         self.suspects = Suspects(program, rules)
         self._table = _Table(rules)
-        #: By the rules that are to see a piece of code, the classes of nodes that they want to see.
-        self._classes: dict[frozenset[Rule], frozenset[type[ast.AST]]] = {}
+        #: By the rules that are to see a piece of code, what they want to see.
+        self._known: dict[frozenset[Rule], _Wanted] = {}
         #: The rule that is looking at something.
         self.at_work: Rule | None = None
 
@@ -62,54 +65,72 @@ class Inspector:
         findings: dict[Finding, tuple[int, int]] = {}
         problems: list[Problem] = []
         for statement in tree.module.body:
-            line = _first_line(statement)
+            line = start_of(statement)[0]
             rules = suspects.get(line)
             if not rules:
                 continue
             about = self.suspects.outside(rules, line)
             if not about and isinstance(statement, _SIMPLE):
                 continue
-            outside, functions = tree.link_outside(statement)
+            outside, functions = _divided(statement, tree)
             if about:
                 self._visit(outside, about, Heat.ONCE, context, findings, problems)
             for function in functions:
                 scope = context.own_scope(function)
                 inside = self.suspects.inside(rules, scope)
                 if inside:
-                    nodes, coldest = tree.link_function(function), self.suspects.coldest(scope)
-                    start, end = tree.extent(function) if coldest > Heat.ONCE else (0, 0)
-                    self._visit(nodes[start:end], inside, coldest, context, findings, problems)
+                    coldest, outline = self.suspects.coldest(scope), tree.outline(function)
+                    named = self._named(inside, function, scope, context)
                     # Defaults and decorators are not evaluated where the function runs.
-                    self._visit([*nodes[:start], *nodes[end:]], inside, Heat.ONCE, context, findings, problems)
+                    start = 1 if coldest > Heat.ONCE else len(outline)
+                    self._visit(outline[start:], inside, coldest, context, findings, problems, named)
+                    self._visit(outline[:start], inside, Heat.ONCE, context, findings, problems, named)
         context.close()
         return [Located(finding, lines) for finding, lines in findings.items()], problems
 
     def _visit(
         self,
-        nodes: Sequence[ast.AST],
+        statements: Sequence[ast.AST],
         rules: frozenset[Rule],
         coldest: Heat,
         context: Context,
         findings: dict[Finding, tuple[int, int]],
         problems: list[Problem],
+        named: AbstractSet[int] | None = None,
     ) -> None:
-        """Show `nodes`, each at least as hot as `coldest`, to the rules that listen for them."""
-        table, wanted = self._table, self._wanted(rules)
-        for node in nodes:
-            kind = node.__class__
-            if kind not in wanted:
-                continue
-            listeners = table.by_type[kind] if kind is not ast.Call else table.of_call(node, context)  # type: ignore[arg-type]
-            for rule in listeners:
-                if rule in rules and (rule.at_least <= coldest or context.heat(node) >= rule.at_least):
-                    self._ask(rule, node, context, findings, problems)
+        """Show statements and what stands in them, each at least as hot as `coldest`, to the rules that listen for it.
+        In statements that are not `named`, nobody listens to more than the statement.
+        """
+        table, wanted, own = self._table, self._wanted(rules).nodes, context.tree.own
+        for statement in statements:
+            nodes = own(statement) if named is None or id(statement) in named else ()
+            for node in (statement, *nodes):
+                kind = node.__class__
+                if kind not in wanted:
+                    continue
+                listeners = table.by_type[kind] if kind is not ast.Call else table.of_call(node, context)
+                for rule in listeners:
+                    if rule in rules and (rule.at_least <= coldest or context.heat(node) >= rule.at_least):
+                        self._ask(rule, node, context, findings, problems)
 
-    def _wanted(self, rules: frozenset[Rule]) -> frozenset[type[ast.AST]]:
-        """The classes of nodes that any of `rules` listens to."""
-        found = self._classes.get(rules)
+    def _named(
+        self, rules: frozenset[Rule], function: FunctionNode, scope: Scope, context: Context
+    ) -> AbstractSet[int] | None:
+        """The statements of a function in which a word stands that `rules` look for, where they look for nothing else
+        in statements; else None.
+        """
+        wanted = self._wanted(rules)
+        if wanted.callees is None:
+            return None
+        callees = wanted.callees & self.suspects.words(scope)
+        words = [*callees, *self.suspects.other_names(callees), *wanted.written]
+        return set(map(id, context.tree.naming(words, function))) if words else frozenset()
+
+    def _wanted(self, rules: frozenset[Rule]) -> _Wanted:
+        """What any of `rules` listens to."""
+        found = self._known.get(rules)
         if found is None:
-            found = frozenset(kind for rule in rules for listen in rule.listens for kind in listen.nodes)
-            self._classes[rules] = found
+            found = self._known[rules] = _Wanted.of(rules)
         return found
 
     def _ask(
@@ -140,7 +161,27 @@ def _statement_lines(tree: Tree, node: ast.AST, finding: Finding) -> tuple[int, 
     body = getattr(statement, "body", None)
     if isinstance(body, list) and body:
         last = max(statement.lineno, body[0].lineno - 1)
-    return min(_first_line(statement), finding.span.line), max(last, finding.span.end_line)
+    return min(start_of(statement)[0], finding.span.line), max(last, finding.span.end_line)
+
+
+class _Wanted(NamedTuple):
+    """The classes of nodes that some rules listen to; the names of callees, where the rules look for nothing in
+    statements but them and what is `written`.
+    """
+
+    nodes: frozenset[type[ast.AST]]
+    callees: frozenset[str] | None
+    written: frozenset[str]
+
+    @classmethod
+    def of(cls, rules: frozenset[Rule]) -> _Wanted:
+        listens = [listen for rule in rules for listen in rule.listens]
+        nodes = frozenset(kind for listen in listens for kind in listen.nodes)
+        written = frozenset(word for listen in listens for word in listen.written)
+        inner = [listen for listen in listens if not (listen.written or OUTLINED.issuperset(listen.nodes))]
+        if not all(listen.names and listen.nodes == (ast.Call,) for listen in inner):
+            return cls(nodes, None, written)
+        return cls(nodes, frozenset(name for listen in inner for name in listen.names), written)
 
 
 class _Table:
@@ -177,6 +218,10 @@ def _add(rules: list[Rule], rule: Rule) -> None:
         rules.append(rule)
 
 
-def _first_line(statement: ast.stmt) -> int:
-    decorators = getattr(statement, "decorator_list", None)
-    return min(statement.lineno, decorators[0].lineno) if decorators else statement.lineno
+def _divided(statement: ast.stmt, tree: Tree) -> tuple[list[ast.AST], list[FunctionNode]]:
+    """What stands in a top-level statement outside of functions, and the functions in it."""
+    if isinstance(statement, FUNCTIONS):
+        return [], [statement]
+    outline = tree.outline(statement)
+    functions = [item for item in outline if isinstance(item, FUNCTIONS)]
+    return [item for item in outline if not isinstance(item, FUNCTIONS)] if functions else outline, functions

@@ -34,12 +34,14 @@ class Listen(NamedTuple):
     `nodes` are ast node types. `names` are identifiers: for calls, the last name of the callee (`deepcopy` for both
     `copy.deepcopy(x)` and `from copy import deepcopy as dc; dc(x)`); for other nodes, one of them must occur in the
     same top-level statement. Empty `names` means no such condition. What is `repeated` is of no interest in a function
-    that has no loop, unless it runs at every step: such functions may be left out.
+    that has no loop, unless it runs at every step: such functions may be left out. So may statements in whose text none
+    of the words in `written` stands, which need not be identifiers: names of keywords.
     """
 
     nodes: tuple[type[ast.AST], ...]
     names: frozenset[str] = frozenset()
     repeated: bool = False
+    written: frozenset[str] = frozenset()
 
 
 def Calls(*names: str, repeated: bool = False) -> Listen:  # noqa: N802 - reads as the type of thing listened to
@@ -60,9 +62,12 @@ def Classes(*mentioning: str) -> Listen:  # noqa: N802
 
 
 def Nodes(  # noqa: N802
-    *types: type[ast.AST], mentioning: tuple[str, ...] = (), repeated: bool = False
+    *types: type[ast.AST],
+    mentioning: tuple[str, ...] = (),
+    repeated: bool = False,
+    written: tuple[str, ...] = (),
 ) -> Listen:
-    return Listen(types, frozenset(mentioning), repeated)
+    return Listen(types, frozenset(mentioning), repeated, frozenset(written))
 
 
 class Rule:

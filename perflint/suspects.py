@@ -50,12 +50,14 @@ class Suspects:
         self._looping_lines: set[int] = set()
         #: By such a line, the rules that listen to something there, whatever is called.
         self._around: dict[tuple[int, _Place], frozenset[Rule]] = {}
+        #: What is imported under another name.
+        self._renamed: list[tuple[str, str]] | None = None
         #: What is named in those functions.
         self._words_inside: dict[str, frozenset[str]] = {}
 
     def statements(self, path: str) -> dict[int, frozenset[Rule]]:
         """By first line of each top-level statement of a file, the rules that may find something in it."""
-        self._summary = self._program.summaries[path]
+        self._summary, self._renamed = self._program.summaries[path], None
         found: dict[int, frozenset[Rule]] = {}
         peaks = self._note_functions(path)
         for line, words in self._note_words().items():
@@ -90,6 +92,20 @@ class Suspects:
     def coldest(self, function: Scope) -> Heat:
         """At least how hot each line of a function is, of the file that `statements` was last asked for."""
         return self._coldest.get(function, Heat.ONCE)
+
+    def words(self, function: Scope) -> frozenset[str]:
+        """What rules ask for that is named in a function of that file."""
+        return self._words_inside.get(function.function, frozenset())
+
+    def other_names(self, words: AbstractSet[str]) -> list[str]:
+        """What else that file calls something of one of these names: `from copy import deepcopy as dc`."""
+        if self._renamed is None:
+            self._renamed = [
+                (name, original)
+                for name, meant in self._summary.imports.items()
+                if (original := meant.rpartition(".")[2]) != name
+            ]
+        return [name for name, original in self._renamed if original in words]
 
     def inside(self, rules: frozenset[Rule], function: Scope) -> frozenset[Rule]:
         """Of the rules that may find something in a top-level statement, those that may in one function of it.

@@ -323,7 +323,6 @@ def _compare_heat(marked: Mapping[str, Marked]) -> Iterator[str]:
     program = Program({name: survey(tree.module, tree.source.lines) for name, tree in trees.items()})
     known = {heat.label for heat in Heat}
     for name, tree in trees.items():
-        tree.link_all()
         context = Context(tree, program)
         for marker in marked[name].each:
             if marker.verb is not Verb.HEAT:

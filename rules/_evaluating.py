@@ -17,9 +17,12 @@ _MODES = _BACKWARD | {"eval"}
 _PASSES = frozenset({"batches", "eval"})
 
 
-def tells_of_modes(parts: list[ast.AST]) -> bool:
+def tells_of_modes(function: _Function, ctx: Context) -> bool:
     """Whether code trains or puts something into evaluation mode at all."""
-    return any(type(part) is ast.Call and callee_name(part) in _MODES for part in parts)
+    words = ctx.summary.functions[ctx.own_scope(function).function].identifiers
+    if words and _MODES.isdisjoint(words.split()):
+        return False
+    return any(type(part) is ast.Call and callee_name(part) in _MODES for part in ctx.body(function))
 
 
 def evaluating_forwards(function: _Function, ctx: Context) -> Iterator[ast.Call]:

@@ -36,7 +36,8 @@ def objects_in(node: ast.expr) -> Iterator[str]:
 
 def is_touched(names: set[str], call: ast.Call, loop: ast.stmt, ctx: Context) -> bool:
     """Whether another call in the loop may change one of the objects: it is its receiver, or is given it."""
-    for other in ctx.tree.walk(loop):
+    parts = (part for statement in ctx.tree.naming(names, loop) for part in ctx.tree.own(statement))
+    for other in parts:
         if not isinstance(other, ast.Call) or other is call:
             continue
         given = [item for item in arguments(other) if not names.isdisjoint(objects_in(item))]

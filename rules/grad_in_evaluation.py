@@ -109,7 +109,7 @@ class GradInEvaluation(Rule):
                 yield from self._without_training(node, ctx)
             return
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        if _HOOK.search(node.name) or not tells_of_modes(ctx.body(node)):
+        if _HOOK.search(node.name) or not tells_of_modes(node, ctx):
             return
         if _EVALUATION.search(node.name):
             yield from self._function(node, ctx, Heat.EPOCH)
@@ -125,7 +125,6 @@ class GradInEvaluation(Rule):
         """A script without functions, at the first model that it puts into evaluation mode."""
         if not evaluated(node) or ctx.tree.function_of(node) is not None or ctx.tree.class_of(node) is not None:
             return
-        ctx.tree.link_all()
         parts = _script_parts(ctx)
         calls = [part for part in parts if evaluated(part)]
         if calls and min(calls, key=lambda call: call.lineno) is node:  # type: ignore[attr-defined]

@@ -199,7 +199,7 @@ def _stands_in(part: ast.expr, region: ast.stmt | ast.expr) -> bool:
 
 def _named(name: str, how: type[ast.expr_context], region: ast.AST, ctx: Context) -> list[ast.Name]:
     """The loads or stores of a name in a region."""
-    return [part for part in ctx.tree.names(region).get(name, ()) if isinstance(part.ctx, how)]
+    return [part for part in ctx.tree.named(name, region) if isinstance(part.ctx, how)]
 
 
 def _function(node: ast.AST, ctx: Context) -> ast.AST:

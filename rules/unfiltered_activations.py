@@ -26,6 +26,7 @@ from perflint.api import (
 _OTHERS = frozenset({"generate", "from_pretrained", "from_config", "update", "dict"})
 _FILTERS = ("names_filter", "stop_at_layer")
 #: One of these stands near such a call: what is read, or what switches gradients off.
+_SWITCH = "output_hidden_states"
 _MENTIONED = ("hidden_states", "no_grad", "inference_mode")
 #: So many reads can be named in a filter.
 _FEW = 2
@@ -56,12 +57,12 @@ class UnfilteredActivations(Rule):
 
     code, name = "TPL313", "unfiltered-activations"
     impact = Impact.MEDIUM
-    listens = (Calls("run_with_cache"), Nodes(ast.keyword, mentioning=_MENTIONED))
+    listens = (Calls("run_with_cache"), Nodes(ast.keyword, mentioning=_MENTIONED, written=(_SWITCH,)))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if isinstance(node, ast.Call):
             yield from self._cache(node, ctx)
-        elif isinstance(node, ast.keyword) and node.arg == "output_hidden_states":
+        elif isinstance(node, ast.keyword) and node.arg == _SWITCH:
             call = ctx.tree.parent(node)
             if isinstance(call, ast.Call) and is_constant(node.value, value=True):
                 yield from self._hidden_states(call, ctx)
@@ -223,8 +224,7 @@ class _Reads:
                 and function.name == ref.name
                 and position < len(function.args.args)
             ):
-                self.ctx.tree.link(function)
                 name = function.args.args[position].arg
-                uses = self.ctx.inference.flow.uses(function).get(name, [])
+                uses = self.ctx.inference.flow.uses(function, name)
                 return bool(uses) and all(self._is_output(use, depth - 1) for use in uses)
         return False

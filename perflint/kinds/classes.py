@@ -67,7 +67,6 @@ class Classes:
             return self._lambdas[qualname]
         node = self.node(qualname)
         if isinstance(node, FUNCTIONS):
-            self._link(node)
             return node
         return None
 
@@ -80,18 +79,8 @@ class Classes:
     def class_node(self, qualname: str) -> ast.ClassDef | None:
         node = self.node(qualname)
         if isinstance(node, ast.ClassDef):
-            self._link(node)
             return node
         return None
-
-    def _link(self, node: ast.AST) -> None:
-        tree = self.inference.tree
-        if tree.parent(node) is not None:
-            return
-        line = node.lineno  # type: ignore[attr-defined]
-        for top in tree.module.body:
-            if top.lineno <= line <= (top.end_lineno or top.lineno) or top is node:
-                tree.link_lazily(top)
 
     def results(self, node: FunctionNode) -> tuple[list[ast.expr | None], list[ast.expr], bool]:
         """What a function returns and yields, and whether it is a generator."""
@@ -305,7 +294,6 @@ class Classes:
 
     def stores(self, node: ast.ClassDef, name: str) -> tuple[Definition, ...]:
         """The stores to `self.name` in a class of this file."""
-        self._link(node)
         return tuple(self._stores_of(node).get(name, ()))
 
     def attribute_definitions(self, base: Kind, name: str) -> tuple[Definition, ...]:
@@ -339,12 +327,10 @@ class Classes:
         if known is not None:
             return known
         known = self._buffers[id(node)] = {}
-        lines = self.inference.tree.source.lines[node.lineno - 1 : node.end_lineno]
-        if not any("register_" in line for line in lines):
-            return known
-        for part in self.inference.tree.walk(node):
+        tree, registering = self.inference.tree, ("register_buffer", "register_parameter")
+        for part in (part for statement in tree.naming(registering, node) for part in tree.own(statement)):
             if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.args:
-                if part.func.attr in ("register_buffer", "register_parameter"):
+                if part.func.attr in registering:
                     first = part.args[0]
                     if isinstance(first, ast.Constant) and isinstance(first.value, str):
                         known[first.value] = part.args[1] if len(part.args) > 1 else None

@@ -55,7 +55,6 @@ class Defaults:
                         "set_default_device",
                         "set_default_tensor_type",
                     ):
-                        self.tree.link(top)
                         self._known = self._default_of(node)
         return self._known
 

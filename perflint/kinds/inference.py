@@ -262,7 +262,7 @@ class Inference:
         if not _EXECUTES.search(self.tree.source.text):
             return False
         scope = self.flow.bindings(self.tree.module)
-        return any(id(item) in scope.top for item in definitions)
+        return any(item in scope.by_key.get(item.name, ()) for item in definitions)
 
     @staticmethod
     def _feeds_itself(definition: Definition) -> bool:

@@ -11,7 +11,8 @@ from perflint.kinds.frames import Frame
 from perflint.kinds.kind import ARRAY, NEVER, NUMBER, STRING, Kind, Tag, mapping, sequence, tensor
 from perflint.kinds.operations import part_of
 from perflint.source.flow import Flow
-from perflint.source.tree import STATEMENTS, Tree
+from perflint.source.tree import Tree
+from perflint.source.walk import STATEMENTS
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _JUMPS = (ast.Return, ast.Raise, ast.Continue, ast.Break)

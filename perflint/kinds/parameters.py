@@ -7,7 +7,6 @@ pass, how a module's `forward` uses it, its default. A name alone says nothing, 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from perflint.facts import guards
@@ -26,7 +25,7 @@ from perflint.program.heat import is_test
 from perflint.program.refs import CLASS, Ref, Scope
 from perflint.pytorch import frameworks, tensors
 from perflint.source.bindings import Definition
-from perflint.source.tree import FUNCTIONS, FunctionNode
+from perflint.source.tree import FUNCTIONS, FunctionNode, start_of
 
 if TYPE_CHECKING:
     from perflint.program.callgraph import Edge
@@ -46,7 +45,6 @@ class Parameters:
         self.values = values
         self._known: dict[int, Kind] = {}
         self._asking: list[int] = []
-        self._calls: dict[int, dict[tuple[int, int], list[ast.Call]]] = {}
 
     def kind(self, definition: Definition) -> Kind:
         """What the function may be given. One that is asked for on the way to its own answer is unknown."""
@@ -325,7 +323,7 @@ class Parameters:
             value = inference.program.argument(edge, name)
             return self.values.value(value, edge.caller) if value is not None else None
         facts = inference.program.summaries[inference.path].functions[edge.caller.function].calls[edge.index]
-        call = self._call_at(edge, facts.line, facts.column, _last(facts.func))
+        call = self._call_at(facts.line, facts.column, _last(facts.func))
         if call is None:
             return UNKNOWN
         for keyword in call.keywords:
@@ -341,30 +339,15 @@ class Parameters:
             return inference.eval(given, None)
         return None
 
-    def _call_at(self, edge: Edge, line: int, column: int, name: str) -> ast.Call | None:
+    def _call_at(self, line: int, column: int, name: str) -> ast.Call | None:
         """The call of this file at a position, linked. Of those that begin together (`a.b().c()`), that of `name`."""
-        function = self.classes.function_node(edge.caller.function)
-        if function is not None:
-            found = _named(self._calls_in(function).get((line, column), ()), name)
-            if found is not None:
-                return found
         tree = self.inference.tree
-        for top in tree.module.body:
-            first = min([top.lineno, *(item.lineno for item in getattr(top, "decorator_list", ()))])
-            if first <= line <= (top.end_lineno or top.lineno):
-                tree.link_lazily(top)
-                return _named(self._calls_in(top).get((line, column), ()), name)
-        return None
-
-    def _calls_in(self, region: ast.AST) -> dict[tuple[int, int], list[ast.Call]]:
-        """The calls of a function or a top-level statement, by where they begin."""
-        known = self._calls.get(id(region))
-        if known is None:
-            known = self._calls[id(region)] = {}
-            for node in self.inference.tree.walk(region):
-                if isinstance(node, ast.Call):
-                    known.setdefault((node.lineno, node.col_offset), []).append(node)
-        return known
+        found = _calls_at(line, column, tree.around((line, column)))
+        if not found:
+            # In formatted strings, places may be told wrongly.
+            tops = [top for top in tree.module.body if start_of(top)[0] <= line <= (top.end_lineno or line)]
+            found = [call for top in tops for call in _calls_at(line, column, tree.walk(top))]
+        return next((call for call in found if last_name(call.func) == name), None)
 
     # Calls with known arguments.
 
@@ -417,10 +400,6 @@ def default_of(function: FunctionNode | ast.Lambda, name: str) -> ast.expr | Non
     return None
 
 
-def _named(calls: Sequence[ast.Call], name: str) -> ast.Call | None:
-    return next((call for call in calls if last_name(call.func) == name), None)
-
-
 def _shown(edge: Edge, path: str) -> bool:
     """Whether a call only shows, at the end of a module's own file, that it runs: that is on the host."""
     return edge.caller == Scope(path, MODULE)
@@ -442,6 +421,10 @@ _NAMED_LOADER = Kind(
     certainty=Confidence.MEDIUM,
     how="named as a loader",
 )
+
+
+def _calls_at(line: int, column: int, nodes: list[ast.AST]) -> list[ast.Call]:
+    return [node for node in nodes if isinstance(node, ast.Call) and (node.lineno, node.col_offset) == (line, column)]
 
 
 def _is_open(kind: Kind) -> bool:

@@ -78,7 +78,6 @@ class ScopeBindings:
     holders: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     params: dict[str, Definition] = field(default_factory=dict)
     outer: set[str] = field(default_factory=set)
-    top: dict[int, ast.stmt] = field(default_factory=dict)
 
     def binds(self, name: str) -> bool:
         return name not in self.outer and (name in self.params or name in self.by_key)
@@ -277,5 +276,3 @@ class _Collector:
         scope.by_key[definition.name].append(definition)
         scope.direct[id(chain[-1])].append(definition)
         scope.holders[definition.name].update(map(id, chain))
-        if isinstance(scope.node, ast.Module) and isinstance(chain[0], ast.stmt):
-            scope.top[id(definition)] = chain[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from collections.abc import Callable
 
 from perflint.source.bindings import Binding, Definition, ScopeLike, key_of
@@ -25,28 +24,20 @@ class Flow(Reaching):
 
     def __init__(self, tree: Tree) -> None:
         super().__init__(tree)
-        self._loads: dict[int, dict[str, list[ast.Name]]] = {}
         self._written: dict[int, tuple[frozenset[str], frozenset[str]]] = {}
 
     # Uses.
 
-    def uses(self, scope: ScopeLike) -> dict[str, list[ast.Name]]:
-        """Loads of names in a scope and in the scopes inside it, in source order."""
-        known = self._loads.get(id(scope))
-        if known is None:
-            known = defaultdict(list)
-            for node in self.tree.walk(scope):
-                if type(node) is ast.Name and type(node.ctx) is ast.Load:
-                    known[node.id].append(node)
-            for names in known.values():
-                names.sort(key=lambda name: (name.lineno, name.col_offset))
-            self._loads[id(scope)] = known
-        return known
+    def uses(self, scope: ScopeLike, name: str) -> list[ast.Name]:
+        """Loads of a name in a scope and in the scopes inside it, in source order."""
+        found = [use for use in self.tree.named(name, scope) if type(use.ctx) is ast.Load]
+        found.sort(key=lambda use: (use.lineno, use.col_offset))
+        return found
 
     def uses_of(self, definition: Definition) -> list[ast.Name]:
         """The loads that may see this definition. `definition` binds a name, not a path."""
         scope = self._scope_node(definition.node)
-        names = self.uses(scope).get(definition.name, ())
+        names = self.uses(scope, definition.name)
         return [name for name in names if any(item is definition for item in self.definitions(name))]
 
     def uses_after(self, node: ast.AST, name: str) -> list[ast.Name]:
@@ -60,7 +51,7 @@ class Flow(Reaching):
         stop = (loops[-1].end_lineno, loops[-1].end_col_offset) if loops else end
         inside = {id(part) for part in self.tree.walk(node)}
         found = []
-        for use in self.uses(scope).get(name, ()):
+        for use in self.uses(scope, name):
             place = (use.lineno, use.col_offset)
             if place >= end or (start <= place < stop and id(use) not in inside):
                 found.append(use)

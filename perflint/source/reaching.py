@@ -15,8 +15,8 @@ from typing import TypeAlias
 from perflint.patterns import pattern
 from perflint.source.backwards import Backwards, Query, keys_left_out
 from perflint.source.bindings import Binding, Definition, ScopeBindings, ScopeLike, collect, key_of, prefixes
-from perflint.source.tree import FUNCTIONS, STATEMENTS, Tree
-from perflint.source.walk import walk
+from perflint.source.tree import FUNCTIONS, Tree
+from perflint.source.walk import STATEMENTS, walk
 
 #: Whether a file may hold a `global` statement at all; docstrings like the word.
 _GLOBAL = pattern(r"^\s*global\s+\w", re.MULTILINE)
@@ -43,18 +43,8 @@ class Reaching:
         """The definitions that may give the name its value here; empty for builtins and names of star imports."""
         known = self._known.get(id(use))
         if known is None:
-            if self.tree.parent(use) is None:
-                self._link_around(use)
             known = self._known[id(use)] = self._definitions(use)
         return known
-
-    def _link_around(self, use: ast.Name) -> None:
-        """A name met on the way through a whole module may stand in a statement that nobody has looked at yet."""
-        for top in self.tree.module.body:
-            decorators = getattr(top, "decorator_list", ())
-            first = min([top.lineno, *(item.lineno for item in decorators)])
-            if first <= use.lineno <= (top.end_lineno or top.lineno):
-                self.tree.link_lazily(top)
 
     def definition_at(self, target: ast.Name) -> Definition | None:
         """The definition that a bound name (a target, not a use) stands for."""
@@ -142,7 +132,6 @@ class Reaching:
                     for name in inner.outer:
                         for item in inner.by_key.get(name, ()):
                             module.by_key[name].append(item)
-                            module.top[id(item)] = top
 
     def _definitions(self, use: ast.Name) -> tuple[Definition, ...]:
         scopes, is_simple = self._scopes_of(use)
@@ -164,15 +153,7 @@ class Reaching:
             if self._from_use(use, query) and use.id in scope.params:
                 query.add([scope.params[use.id]])
             definitions = tuple(query.found.values())
-        if isinstance(scope.node, ast.Module):
-            for item in definitions:
-                self._link(scope, item)
         return definitions
-
-    def _link(self, scope: ScopeBindings, definition: Definition) -> None:
-        top = scope.top.get(id(definition))
-        if top is not None:
-            self.tree.link_lazily(top)
 
     def _scope_node(self, node: ast.AST) -> ScopeLike:
         """The innermost scope whose names a node sees directly, a class body included."""

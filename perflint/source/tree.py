@@ -7,27 +7,34 @@ magnitude cheaper than a lossless parser; libcst reads only what is rewritten.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias, TypeVar
 
 from perflint.finding import Span
 from perflint.source.file import SourceFile
-from perflint.source.walk import APART, parents_below, parents_outside, walk, walk_own
+from perflint.source.walk import APART, STATEMENTS, children, outline_below, own_below, walk, walk_own
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 LoopNode: TypeAlias = ast.For | ast.AsyncFor | ast.While
+_Node = TypeVar("_Node", bound=ast.AST)
 
 #: The same, to ask nodes for.
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
-#: All classes of statements. That a node is of none of many classes is told faster by a set than by `isinstance`.
-STATEMENTS = frozenset(kind for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.stmt))
+
+#: A column, and a place, behind all others.
+_FAR = 1_000_000_000
+_END = (_FAR, _FAR)
 
 
 class Tree:
     """The syntax tree of one file with parent links, made once per file that is inspected.
+
+    Nothing is linked before it is asked about: statements with the function that they stand in, what stands in a
+    statement when somebody asks for the parent of a node there. Most statements are never asked about.
 
     Parents are kept beside the nodes: a link in each node would make every tree a knot that only the garbage collector
     can free, and collecting is what a run puts off.
@@ -36,97 +43,154 @@ class Tree:
     def __init__(self, source: SourceFile, module: ast.Module) -> None:
         self.source = source
         self.module = module
-        self._parents: dict[int, ast.AST] = {}
+        self._parents: dict[int, ast.AST] = {id(statement): module for statement in module.body}
+        self._outlines: dict[int, list[ast.AST]] = {}
+        #: By such an outline, where what is in it begins.
+        self._starts: dict[int, list[tuple[int, int]]] = {}
+        self._own: dict[int, list[ast.AST]] = {}
+        self._all_linked = False
         self._nodes: dict[int, list[ast.AST]] = {}
-        self._unlinked: dict[int, FunctionNode] = {}
-        self._names: dict[int, dict[str, list[ast.Name]]] = {}
+        self._names: dict[tuple[int, str], list[ast.Name]] = {}
         self._loops: dict[int, tuple[LoopNode, ...]] = {}
 
-    def link(self, statement: ast.stmt) -> list[ast.AST]:
-        """Give every node below a top-level `statement` its parent; all of them, outer before inner."""
-        known = self._nodes.get(id(statement))
-        if known is not None:
-            return known
-        self._parents[id(statement)] = self.module
-        nodes = parents_below(statement, self._parents)
-        self._nodes[id(statement)] = nodes
-        if self._unlinked:
-            self._unlinked = {key: item for key, item in self._unlinked.items() if id(item.args) not in self._parents}
-        return nodes
-
-    def link_outside(self, statement: ast.stmt) -> tuple[list[ast.AST], list[FunctionNode]]:
-        """Give parents to what stands in a top-level statement outside of functions. All of it, and the functions,
-        which are linked when `link_function` says so, or when somebody asks what is around a node in them.
+    def outline(self, top: ast.stmt) -> list[ast.AST]:
+        """A statement of the module, or a function that stands in no other, and the statements below it, with handlers
+        and cases, in the order of the source. What stands in a function is in the outline of that function alone.
         """
-        self._parents[id(statement)] = self.module
-        nodes, functions = parents_outside(statement, self._parents)
-        self._unlinked.update((id(function), function) for function in functions if id(function) not in self._nodes)
-        return nodes, functions
-
-    def link_lazily(self, statement: ast.stmt) -> None:
-        """As `link_outside`, for who only wants to ask about something in a top-level statement."""
-        if id(statement) not in self._parents:
-            self.link_outside(statement)
-
-    def link_function(self, function: FunctionNode) -> list[ast.AST]:
-        """As `link`, of a function that `link_outside` gave."""
-        known = self._nodes.get(id(function))
+        known = self._outlines.get(id(top))
         if known is None:
-            self._unlinked.pop(id(function), None)
-            known = self._nodes[id(function)] = parents_below(function, self._parents)
+            known = self._outlines[id(top)] = outline_below(top, self._parents)
         return known
 
-    def _link_around(self, node: ast.AST) -> None:
-        """Link the function that `node` stands in, any that it may stand in where it has no place of its own."""
-        line = getattr(node, "lineno", None)
-        for function in list(self._unlinked.values()):
-            if line is None or _first_line(function) <= line <= (function.end_lineno or function.lineno):
-                self.link_function(function)
+    def own(self, statement: ast.AST) -> list[ast.AST]:
+        """What stands in a statement of an outline and in none of the others, in the order of `walk`."""
+        known = self._own.get(id(statement))
+        if known is None:
+            known = self._own[id(statement)] = own_below(statement, self._parents)
+        return known
 
-    def walk(self, node: ast.AST) -> Sequence[ast.AST]:
+    def naming(self, words: Iterable[str], region: ast.stmt | ast.Module) -> list[ast.AST]:
+        """The statements, handlers and cases of a region that name one of `words`, and perhaps some that do not, in
+        the order of the source. Told by the text: going through the tree would cost a hundred times as much.
+        """
+        begin, end = (0, 0), _END
+        if not isinstance(region, ast.Module):
+            begin, end = start_of(region), (region.end_lineno or region.lineno, region.end_col_offset or 0)
+        # Outside of functions there may be functions in the region, which have outlines of their own.
+        around = self._outline_at(begin)
+        outline = around if around and isinstance(around[0], FUNCTIONS) else None
+        found: dict[int, ast.AST] = {}
+        first = max(begin[0], 1)
+        for number, line in enumerate(self.source.lines[first - 1 : end[0]], first):
+            for word in words:
+                if word in line and _names(line, word):
+                    here = self._at_line(number, outline) if outline is not None else self._on_line(number)
+                    found.update((id(item), item) for item in here if begin <= start_of(item) < end)
+                    break
+        return [*found.values()]
+
+    def named(self, name: str, region: ast.AST) -> list[ast.Name]:
+        """The plain names in a region that are `name`, in the order of the source."""
+        found = self._names.get((id(region), name))
+        if found is None:
+            if isinstance(region, (ast.stmt, ast.Module)):
+                parts = [part for statement in self.naming((name,), region) for part in self.own(statement)]
+            else:
+                parts = walk(region)
+            found = [part for part in parts if isinstance(part, ast.Name) and part.id == name]
+            self._names[id(region), name] = found
+        return found
+
+    def around(self, place: tuple[int, int]) -> list[ast.AST]:
+        """What stands in the statement at a place."""
+        statement = self._last_before(place, self._outline_at(place))
+        return self.own(statement) if statement is not None else []
+
+    def _on_line(self, number: int) -> list[ast.AST]:
+        """The statements of the file that may stand on a line."""
+        found: list[ast.AST] = []
+        for top in self._at_line(number, self.module.body):
+            for item in self._at_line(number, self.outline(top)):
+                if isinstance(item, FUNCTIONS) and not isinstance(top, FUNCTIONS):
+                    found += self._at_line(number, self.outline(item))
+                else:
+                    found.append(item)
+        return found
+
+    def _at_line(self, number: int, outline: Sequence[_Node]) -> list[_Node]:
+        """Of an outline, what may stand on a line: what begins there, and what is before it and ends no earlier."""
+        starts, found = self._starts_of(outline), []
+        index = bisect_right(starts, (number, _FAR)) - 1
+        while index >= 0 and starts[index][0] == number:
+            found.append(outline[index])
+            index -= 1
+        if index >= 0 and getattr(outline[index], "end_lineno", number) >= number:
+            found.append(outline[index])
+        found.reverse()
+        return found
+
+    def _starts_of(self, outline: Sequence[ast.AST]) -> list[tuple[int, int]]:
+        known = self._starts.get(id(outline))
+        if known is None:
+            known = self._starts[id(outline)] = [start_of(statement) for statement in outline]
+        return known
+
+    def _last_before(self, place: tuple[int, int], outline: Sequence[_Node]) -> _Node | None:
+        """The last statement that begins at `place` or before it: the one that holds what stands there."""
+        index = bisect_right(self._starts_of(outline), place)
+        return outline[index - 1] if index else None
+
+    def _link_around(self, node: ast.AST) -> None:
+        """Link the statement that `node` stands in; all of them where its place does not tell which."""
+        place = _place(node)
+        if place is not None:
+            self.around(place)
+        if id(node) not in self._parents and not self._all_linked:
+            self._link_all()
+
+    def _outline_at(self, place: tuple[int, int]) -> list[ast.AST]:
+        top = self._last_before(place, self.module.body)
+        if top is None:
+            return []
+        outline = self.outline(top)
+        function = self._last_before(place, outline)
+        return self.outline(function) if isinstance(function, FUNCTIONS) and not isinstance(top, FUNCTIONS) else outline
+
+    def _link_all(self) -> None:
+        self._all_linked = True
+        for top in self.module.body:
+            outline = self.outline(top)
+            functions = () if isinstance(top, FUNCTIONS) else [item for item in outline if isinstance(item, FUNCTIONS)]
+            for inner in (outline, *map(self.outline, functions)):
+                for statement in inner:
+                    self.own(statement)
+
+    def walk(self, node: ast.AST) -> list[ast.AST]:
         """`node` and all below it, without contexts and operators; outer before inner, in the order of the source."""
+        if not isinstance(node, FUNCTIONS):
+            return walk(node)
+        # Functions are gone through again and again.
         known = self._nodes.get(id(node))
-        return known if known is not None else walk(node)
+        if known is None:
+            known = self._nodes[id(node)] = walk(node)
+        return known
 
     def body(self, function: FunctionNode) -> list[ast.AST]:
         """All that stands in the body of a function and runs when it does: nested functions, lambdas and classes are
         left out, unless they are statements of that body.
         """
-        known = self._nodes.get(id(function))
-        if known is not None:
-            start, end = self.extent(function)
-            found = known[start:end]
-            if not any(part.__class__ in APART for part in found):
-                return found
-        return [part for item in function.body for part in walk_own(item)]
-
-    def extent(self, function: FunctionNode) -> tuple[int, int]:
-        """Where the body begins and ends in what `link_function` gave: around it stand parameters with their defaults,
-        and decorators, which are evaluated once, where the function is made.
-        """
-        known = self._nodes[id(function)]
+        known = self.walk(function)
         behind = [*function.decorator_list, function.returns, *getattr(function, "type_params", ())]
         after = next((item for item in behind if item is not None), None)
         end = known.index(after) if after is not None else len(known)
-        return known.index(function.body[0]), end
-
-    def names(self, region: ast.AST) -> dict[str, list[ast.Name]]:
-        """The plain names in a region, a function or the module, in the order of the source."""
-        found = self._names.get(id(region))
-        if found is None:
-            found = self._names[id(region)] = {}
-            for part in self.walk(region):
-                if part.__class__ is ast.Name:
-                    found.setdefault(part.id, []).append(part)
-        return found
-
-    def link_all(self) -> None:
-        for statement in self.module.body:
-            self.link(statement)
+        found = known[known.index(function.body[0]) : end]
+        if not any(part.__class__ in APART for part in found):
+            return found
+        return [part for item in function.body for part in walk_own(item)]
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         found = self._parents.get(id(node))
-        if found is None and self._unlinked and node is not self.module:
+        if found is None and node is not self.module:
             self._link_around(node)
             found = self._parents.get(id(node))
         return found
@@ -216,5 +280,34 @@ class Tree:
         return self.source.text_of(node)
 
 
-def _first_line(function: FunctionNode) -> int:
-    return min([function.lineno, *(item.lineno for item in function.decorator_list)])
+def start_of(statement: ast.AST) -> tuple[int, int]:
+    """Where a statement begins, a handler or a case; decorators belong to what they decorate."""
+    decorators = getattr(statement, "decorator_list", None)
+    if decorators:
+        statement = decorators[0]
+    elif isinstance(statement, ast.match_case):
+        statement = statement.pattern
+    return statement.lineno, statement.col_offset  # type: ignore[attr-defined]
+
+
+def _place(node: ast.AST) -> tuple[int, int] | None:
+    """Where a node stands, or the first thing in it; None for what has no place."""
+    while not hasattr(node, "lineno"):
+        below = children(node)
+        if not below:
+            return None
+        node = below[0]
+    # Decorators stand before the line that a function or a class is said to be on.
+    return start_of(node)
+
+
+def _names(line: str, word: str) -> bool:
+    """Whether a word stands in a line that holds its letters."""
+    at = line.find(word)
+    while at >= 0:
+        end = at + len(word)
+        before, after = line[at - 1 : at], line[end : end + 1]
+        if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
+            return True
+        at = line.find(word, end)
+    return False

@@ -17,6 +17,11 @@ _NO_NODES = frozenset(
 )
 #: What is evaluated at another time than what stands around it.
 APART = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+#: All classes of statements. That a node is of none of many classes is told faster by a set than by `isinstance`.
+STATEMENTS = frozenset(kind for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.stmt))
+#: What an outline consists of: statements, and what stands between a statement and those in it.
+OUTLINED = STATEMENTS | {ast.ExceptHandler, ast.match_case}
 _LEAVES = (ast.Constant, ast.Global, ast.Nonlocal, ast.Pass, ast.Break, ast.Continue, ast.alias)
 
 
@@ -99,11 +104,11 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 
 class _Blocks(dict[type[ast.AST], tuple[str, ...]]):
-    """The fields of a class of nodes that hold statements, or the handlers and cases that do."""
+    """The fields of a class of nodes that hold statements, or the handlers and cases that do, in the source's order."""
 
     def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
         holds = issubclass(kind, (ast.stmt, ast.mod, ast.ExceptHandler, ast.match_case))
-        names = ("body", "orelse", "finalbody", "handlers", "cases")
+        names = ("body", "handlers", "orelse", "finalbody", "cases")
         self[kind] = tuple(name for name in names if holds and name in kind._fields)
         return self[kind]
 
@@ -128,7 +133,7 @@ def statements(node: ast.AST) -> list[ast.stmt]:
     return [item for item in found if isinstance(item, ast.stmt)]
 
 
-# Four loops that are nearly one: they visit every node of every inspected file, where a test for what only one of
+# Three loops that are nearly one: they visit most nodes of every inspected file, where a test for what only one of
 # them does would be felt.
 
 
@@ -164,10 +169,15 @@ def walk_own(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def parents_below(top: ast.AST, parents: dict[int, ast.AST]) -> list[ast.AST]:
-    """As `walk`, and notes the parent of every node below `top` under its id."""
+def own_below(statement: ast.AST, parents: dict[int, ast.AST]) -> list[ast.AST]:
+    """What stands in a statement, a handler or a case and in no statement, handler or case in it, in the order of
+    `walk`. Notes the parent of each of these nodes under its id.
+    """
     found: list[ast.AST] = []
-    stack = [top]
+    stack = [item for item in children(statement) if item.__class__ not in OUTLINED]
+    for item in stack:
+        parents[id(item)] = statement
+    stack.reverse()
     table = _BELOW
     while stack:
         current = stack.pop()
@@ -182,25 +192,22 @@ def parents_below(top: ast.AST, parents: dict[int, ast.AST]) -> list[ast.AST]:
     return found
 
 
-def parents_outside(
-    top: ast.AST, parents: dict[int, ast.AST]
-) -> tuple[list[ast.AST], list[ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """As `parents_below`, without functions and what stands in them; and the functions left out."""
+def outline_below(top: ast.stmt, parents: dict[int, ast.AST]) -> list[ast.AST]:
+    """`top` and the statements, handlers and cases below it, in the order of the source; those in functions are left
+    out where `top` is none itself. Notes the parent of each of them but `top` under its id.
+    """
     found: list[ast.AST] = []
-    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
-    stack = [top]
-    table = _BELOW
+    stack: list[ast.AST] = [top]
+    table = _BLOCKS
+    left_out = () if isinstance(top, _FUNCTIONS) else _FUNCTIONS
     while stack:
         current = stack.pop()
-        if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            functions.append(current)
-            continue
         found.append(current)
-        below = table[current.__class__]
-        if below is not None:
-            nodes = below(current)
+        names = table[current.__class__]
+        if names and current.__class__ not in left_out:
+            nodes = [item for name in names for item in getattr(current, name)]
             for item in nodes:
                 parents[id(item)] = current
             nodes.reverse()
             stack += nodes
-    return found, functions
+    return found

@@ -18,7 +18,6 @@ class Editing:
     def __init__(self, text: str) -> None:
         self.source = SourceFile("sample.py", text)
         self.tree = Tree(self.source, parse(self.source))
-        self.tree.link_all()
         self.codemods = Codemods(self.tree)
 
     def call(self, callee: str = "f") -> ast.Call:

@@ -122,7 +122,6 @@ class Program:
     def __init__(self, source: SourceFile) -> None:
         self.source = source
         self.tree = Tree(source, parse(source))
-        self.tree.link_all()
         self.codemods = Codemods(self.tree)
         self.nodes = list(ast.walk(self.tree.module))
 

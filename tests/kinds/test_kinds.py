@@ -71,7 +71,6 @@ class Loaded:
 
     def kind(self, case: Case) -> Kind:
         tree = self.trees[case.path]
-        tree.link_all()
         wanted = ast.unparse(ast.parse(case.expression, mode="eval").body)
         found = [
             node

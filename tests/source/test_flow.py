@@ -16,7 +16,6 @@ class Program:
     def __init__(self, text: str) -> None:
         self.text = textwrap.dedent(text).strip("\n") + "\n"
         self.tree = Tree(SourceFile("f.py", self.text), ast.parse(self.text))
-        self.tree.link_all()
         self.flow = Flow(self.tree)
 
     def use(self, name: str = "x", last: bool = True) -> ast.Name:
@@ -272,15 +271,6 @@ def test_invariant(expression: str) -> None:
     assert program.flow.is_invariant(call.args[0], program.loop(), pure) is INVARIANT[expression]
 
 
-def test_what_stands_around_a_statement_is_asked_anew_once_it_is_linked() -> None:
-    module = ast.parse("def f(r):\n    for x in r:\n        pass")
-    tree = Tree(SourceFile("f.py", ast.unparse(module)), module)
-    loop = module.body[0].body[0]  # type: ignore[attr-defined]
-    assert tree.loops_around(loop.body[0]) == []
-    tree.link_all()
-    assert tree.loops_around(loop.body[0]) == [loop]
-
-
 def test_hundreds_of_arms() -> None:
     arms = "\n".join(f"    elif a == {number}:\n        pass" for number in range(900))
     program = Program(f"def f(a, r):\n  for x in r:\n    if a:\n        pass\n{arms}\n    else:\n        print(x)")
@@ -292,14 +282,10 @@ def test_what_runs_once_after_a_loop_stands_in_no_loop() -> None:
     assert program.tree.loops_around(program.use("print")) == []
 
 
-@pytest.mark.parametrize("linked", [True, False])
-def test_what_runs_with_a_function(linked: bool) -> None:
+def test_what_runs_with_a_function() -> None:
     inner = "    if c:\n        g = lambda: h\n    while i:\n        def j(k=l):\n            m\n"
     text = f"@d\ndef f(a=e):\n    b\n{inner}    return n"
     module = ast.parse(text)
     tree = Tree(SourceFile("f.py", text), module)
-    if linked:
-        _, functions = tree.link_outside(module.body[0])
-        tree.link_function(functions[0])
     names = {node.id for node in tree.body(module.body[0]) if isinstance(node, ast.Name)}  # type: ignore[arg-type]
     assert names == {"b", "c", "g", "i", "n"}
