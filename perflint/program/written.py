@@ -43,7 +43,9 @@ class Written:
                 for cls in self._hierarchy.mro(record(Ref, (CLASS, ref.path, ref.name))):
                     facts_of = self._hierarchy.facts(cls)
                     if facts_of and attribute in facts_of.attributes:
-                        found += [(value, record(Scope, (cls.path, where))) for value, where in facts_of.attributes[attribute]]
+                        found += [
+                            (value, record(Scope, (cls.path, where))) for value, where in facts_of.attributes[attribute]
+                        ]
                         break
             elif ref.kind == MODULE_REF:
                 found += self._definitions_of_name(attribute, Scope(ref.path, MODULE))

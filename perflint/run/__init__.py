@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -14,7 +15,6 @@ from perflint.inspection import Inspector
 from perflint.parallel import WORTH_IT, can_fork
 from perflint.placing import Placing
 from perflint.program.program import Program
-from perflint.run.crewed import Crewed
 from perflint.run.known import Known
 from perflint.run.options import Memory, Options
 from perflint.run.spreading import spread
@@ -23,9 +23,12 @@ from perflint.run.worker import Inspected, Surveyed, Worker, gc_paused, not_insp
 
 if TYPE_CHECKING:
     from perflint.facts.summary import Summary
+    from perflint.run.crewed import Crewed
 
 #: Of fewer files, the summaries are small enough as they are.
 _MANY_FILES = 1000
+#: Each has all summaries for itself, and links by itself what cannot be shared.
+_MOST_MEMBERS = 8
 
 
 def check(discovery: Discovery, options: Options) -> Report:
@@ -161,21 +164,26 @@ class Run:
         suits = unknown >= WORTH_IT and 2 * unknown >= len(files) <= _MANY_FILES and self.texts.trees.keeps
         if options.jobs <= 1 or not suits or not can_fork() or options.executor is not None or self.texts.overlay:
             return None
+        from perflint.run.crewed import Crewed
+
+        size = min(options.jobs, _MOST_MEMBERS, 2 * unknown // WORTH_IT)
         torch, pinned = self.known.torch_version(), self.known.pinned_torch()
-        return Crewed(self.worker, files, self._reported, summaries, torch, pinned, asks=self.known.keeps_inspected)
+        asks = self.known.keeps_inspected
+        return Crewed(self.worker, size, files, self._reported, summaries, torch, pinned, asks=asks)
 
     def _crewed(self, crew: Crewed, summaries: dict[str, Summary]) -> dict[str, Inspected]:
         """What a crew finds, by file. If it did not do everything, `summaries` has more of them afterwards."""
         parts: dict[str, Inspected] = {}
         whole: set[str] = set()
-        for file, part in crew.parts():
-            if isinstance(part, Inspected):
-                parts[file.display] = part
-                self._progress(1)
-            else:
-                self._take_in(file, part)
-                if not part.problems:
-                    whole.add(file.display)
+        with contextlib.closing(crew.parts()) as found:
+            for file, part in found:
+                if isinstance(part, Inspected):
+                    parts[file.display] = part
+                    self._progress(1)
+                else:
+                    self._take_in(file, part)
+                    if not part.problems:
+                        whole.add(file.display)
         if self.known.wants_summaries or not crew.complete:
             for path, summary in crew.summaries():
                 summaries[path] = summary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,8 @@ class Crewed:
     """One run of a crew over the files of a project. `known` are the summaries of those that need no survey."""
 
     worker: Worker
+    #: Of the crew.
+    size: int
     files: Sequence[FoundFile]
     reported: frozenset[str]
     known: Mapping[str, Summary]
@@ -35,7 +37,7 @@ class Crewed:
     complete: bool = False
     _packed: list[bytes] = field(default_factory=list)
 
-    def parts(self) -> Iterator[tuple[FoundFile, Surveyed | Inspected]]:
+    def parts(self) -> Generator[tuple[FoundFile, Surveyed | Inspected], None, None]:
         """What was found of files, as it is found: of surveys all but the summary. Ends early when a member dies."""
         from perflint.crew import Crew, Exchanged, LostMemberError
 
@@ -43,7 +45,7 @@ class Crewed:
         unknown = [number for number, file in enumerate(self.files) if file.display not in self.known]
         # The largest first: who is ready has not long to wait for the others.
         unknown.sort(key=lambda number: -texts.size(self.files[number]))
-        crew = Crew(self.worker.options.jobs, unknown, self._work)
+        crew = Crew(self.size, unknown, self._work)
         try:
             for message in crew.messages():
                 if isinstance(message, Exchanged):
