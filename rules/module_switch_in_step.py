@@ -16,6 +16,7 @@ from perflint.api import (
     Impact,
     Rule,
     Tag,
+    argument,
     callee_name,
     is_constant,
     is_test,
@@ -85,7 +86,8 @@ def _is_module(module: ast.expr, node: ast.Call, statement: ast.stmt, ctx: Conte
 
 def _follows(node: ast.Call) -> bool:
     """`x.to(y.device)`"""
-    return len(node.args) == 1 and isinstance(node.args[0], ast.Attribute) and node.args[0].attr == "device"
+    given = argument(node, 0, "device")
+    return callee_name(node) == "to" and isinstance(given, ast.Attribute) and given.attr == "device"
 
 
 def _goes_to_device(node: ast.Call, ctx: Context) -> bool:

@@ -248,6 +248,7 @@ class Classes:
         if node is None:
             return None
         definitions = self._stores_of(node).get(name, [])
+        buffers = self._buffers_of(node)
         kinds = []
         for definition in definitions:
             kind = self.inference.definition_kind(definition)
@@ -259,7 +260,8 @@ class Classes:
             if kind.tag is Tag.TENSOR and self._is_parameter(definition):
                 kind = kind.but(place=Place.MODULE, device=None)
             kinds.append(kind)
-        buffers = self._buffers_of(node)
+            if kind is UNKNOWN and name not in buffers:
+                break  # whatever the others are
         if name in buffers:
             value = buffers[name]
             given = self.inference.eval(value, None) if value is not None else UNKNOWN

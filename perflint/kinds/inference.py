@@ -249,13 +249,17 @@ class Inference:
     def _joined(self, definitions: tuple[Definition, ...], frame: Frame | None) -> Kind:
         if len(definitions) == 1:
             return join((self.definition_kind(definitions[0], frame),))
-        kinds = [(definition, self.definition_kind(definition, frame)) for definition in definitions]
+        kinds: list[Kind] = []
+        for definition in definitions:
+            kinds.append(self.definition_kind(definition, frame))
+            if kinds[-1] is UNKNOWN:
+                return UNKNOWN  # whatever the others are
         # `total = 0` before `total += loss`: after the first turn it is a tensor, and that is what matters.
         if any(definition.binding is Binding.AUGMENTED or self._feeds_itself(definition) for definition in definitions):
-            if any(kind.tag is Tag.TENSOR for _, kind in kinds):
-                kept = [kind for _, kind in kinds if kind.tag is not Tag.NUMBER]
+            if any(kind.tag is Tag.TENSOR for kind in kinds):
+                kept = [kind for kind in kinds if kind.tag is not Tag.NUMBER]
                 return join(kept).at_most(Confidence.MEDIUM if len(kept) < len(kinds) else Confidence.HIGH)
-        return join(kind for _, kind in kinds)
+        return join(kinds)
 
     def _overridable(self, definitions: tuple[Definition, ...]) -> bool:
         """Module-level settings that `exec` or `globals()` may replace, as configuration by script does."""
@@ -391,7 +395,11 @@ class Inference:
 
     def _attribute(self, node: ast.Attribute, frame: Frame | None) -> Kind:
         stores, through = self.flow.definitions_of(node)
-        kinds = [self.definition_kind(item, frame) for item in stores]
+        kinds: list[Kind] = []
+        for item in stores:
+            kinds.append(self.definition_kind(item, frame))
+            if kinds[-1] is UNKNOWN:
+                return UNKNOWN  # whatever the others are
         if kinds and not through:
             return self._stored(kinds, stores)
         told = _OF_WHATEVER.get(node.attr)

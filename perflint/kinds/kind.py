@@ -199,7 +199,9 @@ def mapping(element: Kind | None = None, items: Iterable[tuple[str, Kind]] = ())
 
 
 def join(kinds: Iterable[Kind]) -> Kind:
-    """What is known of a value that may be any of `kinds`: what they agree on, `UNKNOWN` when they are different."""
+    """What is known of a value that may be any of `kinds`: what they agree on, `UNKNOWN` when they are different. Those
+    behind one of which nothing is known are not asked for.
+    """
     result: Kind | None = None
     optional = recursive = False
     for kind in kinds:
@@ -213,6 +215,8 @@ def join(kinds: Iterable[Kind]) -> Kind:
             optional = True
             continue
         result = kind if result is None else _join(result, kind)
+        if result is UNKNOWN:
+            return UNKNOWN
     if result is None:
         return NONE if optional else NEVER
     if recursive and result.tag is Tag.TENSOR and result.place is not Place.UNKNOWN:

@@ -108,6 +108,8 @@ class Values:
                 if kind.tag is Tag.TENSOR and _is_parameter(value):
                     kind = kind.but(place=Place.MODULE)
                 kinds.append(kind)
+                if kind is UNKNOWN:
+                    break  # whatever the others are
             found = join(kinds)
             if found.known:
                 return found
@@ -180,7 +182,12 @@ class Values:
     def _name(self, name: str, scope: Scope, env: Env) -> Kind:
         facts = self._function(scope)
         if name in facts.binds:
-            kinds = [self.value(part, scope, env) for part in facts.binds[name] if part != name]
+            kinds = []
+            for part in facts.binds[name]:
+                if part != name:
+                    kinds.append(self.value(part, scope, env))
+                    if kinds[-1] is UNKNOWN:
+                        break  # whatever the others are
             if name in env and env[name].known and not all(kind.known for kind in kinds):
                 kinds.append(env[name])
             found = join(kinds)
