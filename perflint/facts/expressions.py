@@ -337,7 +337,10 @@ class Expressions(Targets):
             self.bind_each(generator.target, iterable)
             header = f"for {' '.join(targets)[:HEADER_LENGTH]} in {path_of(generator.iter) or '...'}"
             scope.loops.append(
-                LoopFacts(node.lineno, node.col_offset, "comprehension", targets, iterable, header, self.context)
+                record(
+                    LoopFacts,
+                    (node.lineno, node.col_offset, "comprehension", targets, iterable, header, self.context),
+                )
             )
             self.context = scope.push(self.context, "loop", len(scope.loops) - 1, node, node)
             self.many(generator.ifs)
@@ -405,7 +408,7 @@ class Expressions(Targets):
             )
             param = known.get(told)
             if param is None:
-                param = known[told] = Param(*told)
+                param = known[told] = record(Param, told)
             made.append(param)
         return made
 

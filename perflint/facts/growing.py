@@ -43,17 +43,9 @@ class Growing:
         self.unset: set[str] = set()
 
     def push(self, parent: int, kind: str, detail: int | str, first: ast.AST, last: ast.AST) -> int:
-        self.contexts.append(
-            Context(
-                parent,
-                kind,
-                detail,
-                first.lineno,  # type: ignore[attr-defined]
-                first.col_offset,  # type: ignore[attr-defined]
-                last.end_lineno,  # type: ignore[attr-defined]
-                last.end_col_offset,  # type: ignore[attr-defined]
-            )
-        )
+        begins = first.lineno, first.col_offset  # type: ignore[attr-defined]
+        ends = last.end_lineno, last.end_col_offset  # type: ignore[attr-defined]
+        self.contexts.append(record(Context, (parent, kind, detail, *begins, *ends)))
         return len(self.contexts) - 1
 
     def bind(self, name: str, value: Value) -> None:

@@ -23,6 +23,7 @@ from perflint.facts.summary import (
     StatementFacts,
     Summary,
     Value,
+    record,
 )
 from perflint.facts.targets import names_in
 from perflint.source.walk import children
@@ -294,7 +295,8 @@ class _Surveyor(Expressions):
         scope = self.scope
         text = self.lines[node.lineno - 1].strip() if node.lineno <= len(self.lines) else kind
         text = text.partition("#")[0].rstrip().rstrip(":")[:HEADER_LENGTH]
-        scope.loops.append(LoopFacts(node.lineno, node.col_offset, kind, targets, iterable, text, self.context))
+        facts = node.lineno, node.col_offset, kind, targets, iterable, text, self.context
+        scope.loops.append(record(LoopFacts, facts))
         # A `while` test is evaluated every turn; a `for` iterable only once.
         first = node.test if isinstance(node, ast.While) else node.body[0]
         return scope.push(self.context, "loop", len(scope.loops) - 1, first, node.body[-1])
