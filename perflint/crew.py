@@ -88,6 +88,8 @@ class Crew:
         for reading, _ in self._queues:
             os.set_blocking(reading, False)
         _put(self._queues[-1][1], numbers)
+        #: Steps of work for this process, for when the members say nothing.
+        self.meanwhile: Iterator[object] = iter(())
         self._processes: list[BaseProcess] = []
         self._pipes: list[Connection] = []
         for number in range(size):
@@ -100,11 +102,14 @@ class Crew:
             self._processes.append(process)
 
     def messages(self) -> Iterator[Any]:
-        """What the members tell, as it comes. Raises LostMemberError when one ends before its work is done."""
+        """What the members tell, as it comes. While they say nothing, does what is to be done `meanwhile`.
+
+        Raises LostMemberError when a member ends before its work is done.
+        """
         working = dict(enumerate(self._pipes))
         said: dict[int, bytes] = {}
         while working:
-            for pipe in wait(list(working.values())):
+            for pipe in self._speaking(list(working.values())):
                 number = self._pipes.index(pipe)  # type: ignore[arg-type]
                 try:
                     message = self._pipes[number].recv()
@@ -121,6 +126,12 @@ class Crew:
                         yield Exchanged(words)
                 else:
                     yield message
+
+    def _speaking(self, pipes: Sequence[Connection]) -> Sequence[object]:
+        while not (speaking := wait(pipes, 0)):
+            if next(self.meanwhile, self) is self:
+                return wait(pipes)
+        return speaking
 
     def _pass_on(self, words: list[bytes]) -> None:
         try:

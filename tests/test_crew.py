@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import multiprocessing
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -69,6 +70,20 @@ def test_all_hear_what_all_say() -> None:
         words = [turn + bytes([number]) for number in range(3)]
         assert Exchanged(words) in messages
         assert all((number, words) in messages for number in range(3))
+
+
+def test_a_crew_is_no_reason_to_be_idle(tmp_path: Path) -> None:
+    def work(member: Member) -> None:
+        for _ in range(1000):
+            if (tmp_path / "3").exists():
+                member.tell("seen")
+                return
+            time.sleep(0.01)
+
+    crew = Crew(2, [], work)
+    crew.meanwhile = map(Path.touch, [tmp_path / str(number) for number in range(5)])
+    assert list(crew.messages()) == ["seen", "seen"]
+    crew.close()
 
 
 @pytest.mark.parametrize("step", ["while the others wait for it", "while they work"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from perflint.discovery import Discovery, FoundFile
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _MANY_FILES = 1000
 #: Each has all summaries for itself, and links by itself what cannot be shared.
 _MOST_MEMBERS = 8
+_STORED_AT_ONCE = 16
 
 
 def check(discovery: Discovery, options: Options) -> Report:
@@ -79,7 +80,7 @@ class Run:
         self.known = Known(discovery, options, self.texts)
         self.worker = Worker(options, self.texts)
         #: What is wrong with the files that were surveyed.
-        self._unread: dict[str, tuple[Problem, ...]] = {}
+        self._faults: dict[str, tuple[Problem, ...]] = {}
         self._reported = frozenset(file.display for file in discovery.reported)
         self._done = 0
         self._total = 0
@@ -121,9 +122,7 @@ class Run:
     def _take_in(self, file: FoundFile, part: Surveyed) -> None:
         if part.moved:
             self.known.forget(file)
-        # A file that is only read for what it calls is its owner's business, not this run's.
-        if file.display in self._reported:
-            self._unread[file.display] = part.problems
+        self._faults[file.display] = part.problems
         self._progress(1)
 
     def placing(self) -> Placing:
@@ -144,8 +143,9 @@ class Run:
             total.add(parts[file.display])
         self.known.keep_inspected(files, total.entries)
         placing = self.placing()
-        unread = [problem for found in self._unread.values() for problem in found]
-        problems = [*self.discovery.problems, *unread, *map(placing.problem, total.problems)]
+        # A file that is only read for what it calls is its owner's business, not this run's.
+        faults = [fault for path, found in self._faults.items() if path in self._reported for fault in found]
+        problems = [*self.discovery.problems, *faults, *map(placing.problem, total.problems)]
         report = Report(
             findings=tuple(sorted(map(placing.finding, total.findings), key=lambda item: item.sort_key)),
             errors=tuple(sorted(problems, key=lambda item: (item.path, item.line or 0, item.message))),
@@ -174,7 +174,8 @@ class Run:
     def _crewed(self, crew: Crewed, summaries: dict[str, Summary]) -> dict[str, Inspected]:
         """What a crew finds, by file. If it did not do everything, `summaries` has more of them afterwards."""
         parts: dict[str, Inspected] = {}
-        whole: set[str] = set()
+        if self.known.wants_summaries:
+            crew.store = self._store
         with contextlib.closing(crew.parts()) as found:
             for file, part in found:
                 if isinstance(part, Inspected):
@@ -182,15 +183,19 @@ class Run:
                     self._progress(1)
                 else:
                     self._take_in(file, part)
-                    if not part.problems:
-                        whole.add(file.display)
-        if self.known.wants_summaries or not crew.complete:
-            for path, summary in crew.summaries():
-                summaries[path] = summary
-                if path in whole:
-                    self.known.add_summary(FoundFile(path, self.discovery.file(path)), summary)
-            self.known.keep_summaries()
+        if not crew.complete:
+            summaries.update(crew.summaries())
         return parts
+
+    def _store(self, summaries: Iterator[tuple[str, Summary]]) -> Iterator[None]:
+        """Keep the summaries of files that were read without a fault, a few at a time."""
+        for number, (path, summary) in enumerate(summaries):
+            if not self._faults.get(path):
+                self.known.add_summary(FoundFile(path, self.discovery.file(path)), summary)
+            if number % _STORED_AT_ONCE == 0:
+                self.known.keep_summaries()
+                yield
+        self.known.keep_summaries()
 
     def _inspect(self, program: Program, parts: dict[str, Inspected], *, apart: bool) -> None:
         """Inspect the reported files that are not in `parts`, or say again what was found in them, into `parts`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,8 @@ class Crewed:
     pinned_torch: tuple[int, int] | None
     #: Whether what was asked while a file was inspected is wanted.
     asks: bool
+    #: What is to be done with the summaries, in steps.
+    store: Callable[[Iterator[tuple[str, Summary]]], Iterator[None]] | None = None
     #: Whether everything was done.
     complete: bool = False
     _packed: list[bytes] = field(default_factory=list)
@@ -48,11 +50,15 @@ class Crewed:
         crew = Crew(self.size, unknown, self._work)
         try:
             for message in crew.messages():
-                if isinstance(message, Exchanged):
-                    self._packed = self._packed or message.words
-                else:
+                if not isinstance(message, Exchanged):
                     number, part = message
                     yield self.files[number], part
+                elif not self._packed:
+                    self._packed = message.words
+                    if self.store is not None:
+                        crew.meanwhile = self.store(self.summaries())
+            for _ in crew.meanwhile:
+                pass
             self.complete = True
         except LostMemberError:
             pass
