@@ -11,7 +11,7 @@ from perflint.api import Context, Definition, is_text, last_name
 from ._constants import default_of
 
 #: Functions that give a bool or number of the host for whatever they are given.
-_HOST_FUNCTIONS = frozenset("isinstance issubclass hasattr callable len id type".split())
+_HOST_FUNCTIONS = frozenset("isinstance issubclass hasattr callable len id type any all bool".split())
 #: Methods of tensors that tell what the host knows of them.
 _SIZE_METHODS = frozenset("size dim numel ndimension nelement element_size".split())
 #: Comparisons that ask no value of a tensor.
@@ -96,10 +96,11 @@ def _is_size(node: ast.expr) -> bool:
 
 
 def _is_named_size(name: ast.Name, ctx: Context, links: int) -> bool:
-    """Whether a name only ever holds sizes: `batch, length, _ = x.shape`."""
+    """Whether a name only ever holds sizes: `batch, length, _ = x.shape`, or a parameter that is said to be one."""
     definitions = ctx.inference.flow.definitions(name)
     return bool(definitions) and all(
-        item.value is not None and isinstance(item.node, ast.Assign) and is_of_host(item.value, ctx, links - 1)
+        _is_annotated_plain(item.node)
+        or (item.value is not None and isinstance(item.node, ast.Assign) and is_of_host(item.value, ctx, links - 1))
         for item in definitions
     )
 
@@ -125,9 +126,15 @@ def _is_declared(store: Definition, ctx: Context) -> bool:
     )
 
 
+def _is_annotated_plain(node: ast.AST) -> bool:
+    """`size: int`"""
+    annotation = node.annotation if isinstance(node, ast.arg) else None
+    return isinstance(annotation, ast.Name) and annotation.id in _PLAIN_ANNOTATIONS
+
+
 def _is_plain_parameter(parameter: ast.arg, ctx: Context) -> bool:
     """Whether a parameter is annotated as a number, flag or text, or has one by default."""
-    if isinstance(parameter.annotation, ast.Name) and parameter.annotation.id in _PLAIN_ANNOTATIONS:
+    if _is_annotated_plain(parameter):
         return True
     arguments = ctx.tree.parent(parameter)
     if not isinstance(arguments, ast.arguments):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from perflint.api import Context, Tag, callee_name, pattern, walk
 
 from ._asking import is_asked, leaves, tests
+from ._host_values import asks_the_host
 from ._loops import names_in
 from ._waits import (
     READ_NAMES,
@@ -41,7 +42,12 @@ def read_by_turns(loop: ast.For, ctx: Context) -> TurnRead | None:
     """The first read of an element in the body of a loop over a device tensor; None where there is none."""
     own = _from_turn(loop)
     # What the text tells comes first: most loops ask for nothing of their turn.
-    asking = [one for node in _body(loop, ctx) for one in _asking(node) if not own.isdisjoint(names_in(one[0]))]
+    asking = [
+        (part, waits)
+        for node in _body(loop, ctx)
+        for part, waits in _asking(node)
+        if not own.isdisjoint(names_in(part)) and (waits is not is_asked or not asks_the_host(part, ctx))
+    ]
     if not asking:
         return None
     gone_through = _gone_through(loop, ctx)

@@ -72,7 +72,7 @@ class InvariantRecompute(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, (ast.For, ast.AsyncFor, ast.While))
-        if is_test(ctx.path) or is_forever(node) or is_timing(node) or starts_afresh(node):
+        if is_test(ctx.path) or is_forever(node) or starts_afresh(node):
             return
         if _only_repeats(node):
             return
@@ -83,7 +83,7 @@ class InvariantRecompute(Rule):
             if _is_unchanging(call, node, ctx) and not _is_cheap(call, ctx) and not _is_for_one_turn(call, node, ctx)
         ]
         calls = [call for call in calls if not _draws_anew(call, node, ctx) and not _hands_on_a_parameter(call, ctx)]
-        if not calls or trains_inside(node, ctx):
+        if not calls or trains_inside(node, ctx) or is_timing(node):
             return
         for call in calls:
             certain = is_forward(call, ctx)

@@ -59,11 +59,10 @@ class RepeatedForward(Rule):
         ]
         twice = _written_twice(calls, ctx)
         looped = [call for call in calls if ctx.loops(call) and isinstance(call.func, (ast.Name, ast.Attribute))]
-        if not (twice or looped) or is_timing(node):
-            return
-        for call in looped:
-            yield from self._on_every_turn(call, ctx)
-        yield from self._once_more(twice, node, ctx)
+        found = [finding for call in looped for finding in self._on_every_turn(call, ctx)]
+        found += self._once_more(twice, node, ctx)
+        if found and not is_timing(node):
+            yield from found
 
     def _once_more(self, twice: list[ast.Call], function: ast.AST, ctx: Context) -> Iterator[Finding]:
         runs = [(run, forward_behind(run, ctx)) for run in twice]
@@ -112,8 +111,11 @@ def _may_run(call: ast.Call) -> bool:
 
 def _written_twice(calls: list[ast.Call], ctx: Context) -> list[ast.Call]:
     """The calls that stand in the function once more, as text: no other is asked what it calls."""
-    named = Counter(callee_name(call) for call in calls)
-    calls = [call for call in calls if named[callee_name(call)] > 1]
+    names = [callee_name(call) for call in calls]
+    times = Counter(names)
+    calls = [call for call, name in zip(calls, names) if times[name] > 1]
+    if not calls:
+        return calls
     texts = Counter(_meant(call, ctx) for call in calls)
     return [call for call in calls if texts[_meant(call, ctx)] > 1]
 
