@@ -133,6 +133,11 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = 
         if name in {"any", "all"} and isinstance(test.func, ast.Attribute):
             return classify(test.func.value, body, known)
         return PERIODIC if _is_due(name) or name in _DIVIDES else None
+    if isinstance(test, ast.BinOp) and isinstance(test.op, (ast.BitAnd, ast.BitOr)):
+        kinds = [classify(side, body, known) for side in (test.left, test.right)]
+        if isinstance(test.op, ast.BitAnd):
+            return coldest(kinds)
+        return hottest(kinds) if all(kinds) else None  # `x.isnan().any() | x.isinf().any()`
     if isinstance(test, ast.Constant) and not test.value:
         return RARE  # `if False:`: code that is switched off
     return None
