@@ -152,6 +152,7 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
             cache=not asked.no_cache,
             memory=memory,
             executor=_executor(asked),
+            ends=not (asked.watch or asked.fix or asked.add_ignores),
         )
         if asked.explain_heat is not None:
             console.write(_explain_heat(discovery, options, asked.explain_heat))

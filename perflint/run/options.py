@@ -36,7 +36,8 @@ class Options:
 
     `everything` says that `rules` are all there are. A `memory` is asked before the cache. An `executor` does what
     otherwise `jobs` processes do. `progress` is told how many steps of how many are done, which may end the run by
-    raising: the survey of each file is one, and so is the inspection of each reported one.
+    raising: the survey of each file is one, and so is the inspection of each reported one. When the process `ends` with
+    the run, what is large is not freed first.
     """
 
     settings: Settings
@@ -48,3 +49,4 @@ class Options:
     everything: bool = False
     memory: Memory | None = None
     executor: RayExecutor | None = None
+    ends: bool = False
