@@ -39,7 +39,7 @@ def forward_behind(call: ast.Call, ctx: Context) -> Behind | None:
         return None
     scope = Scope(ref.path, ref.name)
     facts = ctx.program.function(scope)
-    if facts.is_generator or ctx.program.trains(scope) or not _is_steady(facts):
+    if facts.is_generator or not _is_steady(facts):
         return None
     given = arguments_by_name(call, facts)
     for item in facts.calls:
@@ -47,6 +47,8 @@ def forward_behind(call: ast.Call, ctx: Context) -> Behind | None:
             continue
         names = _Sources(facts, scope, ctx).of_call(item)
         if names is not None and names.keys() <= given.keys() | {"self"}:
+            if ctx.program.trains(scope):
+                return None
             wanted = tuple(given[name] for name in names if name != "self")
             model = given.get(item.func.partition(".")[0])
             place = Hop(scope.path, item.line, "the forward")

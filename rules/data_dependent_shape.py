@@ -121,7 +121,7 @@ def _called(node: ast.Call, ctx: Context) -> tuple[ast.expr, str, str] | None:
     else:
         return None
     is_method = target is None
-    if value is None or _knows_size(node, name, is_method=is_method) or not is_on_device(value, ctx):
+    if value is None or _knows_size(node, name, ctx, is_method=is_method) or not is_on_device(value, ctx):
         return None
     if name in _POSITIONS and _selects_often(node, ctx):
         return None
@@ -132,9 +132,6 @@ def _called(node: ast.Call, ctx: Context) -> tuple[ast.expr, str, str] | None:
     if name == "one_hot":
         return value, _COUNTS, "Pass `num_classes`."
     if name == "repeat_interleave":
-        repeats = _repeats(node, is_method=is_method)
-        if repeats is None or not is_on_device(repeats, ctx):
-            return None
         return value, _COUNTS, "Pass `output_size` where the sum of the repeats is known."
     return (value, _COUNTS, _KEEP) if name in _SHAPES else None
 
@@ -229,20 +226,16 @@ def _has_classes(node: ast.Call) -> bool:
     return given is not None and not (isinstance(given, ast.UnaryOp) or is_constant(given, -1))
 
 
-def _repeats(node: ast.Call, *, is_method: bool) -> ast.expr | None:
-    return argument(node, 0 if is_method else 1, "repeats")
-
-
-def _knows_size(node: ast.Call, name: str, *, is_method: bool) -> bool:
-    """Whether the call itself tells how large its result is."""
+def _knows_size(node: ast.Call, name: str, ctx: Context, *, is_method: bool) -> bool:
+    """Whether the host knows how large the result is, as far as what else is given tells."""
     if name == "where":
         return len(node.args) != 1
     if name == "one_hot":
         return _has_classes(node)
     if name != "repeat_interleave":
         return False
-    repeats = _repeats(node, is_method=is_method)
-    return repeats is None or isinstance(repeats, ast.Constant) or keyword(node, "output_size") is not None
+    repeats = argument(node, 0 if is_method else 1, "repeats")
+    return repeats is None or keyword(node, "output_size") is not None or not is_on_device(repeats, ctx)
 
 
 def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | None:

@@ -118,8 +118,9 @@ class GradInEvaluation(Rule):
         yield from said
         if not said:
             yield from self._loops(node, ctx)
-            if not ctx.program.trains(ctx.own_scope(node)):
-                yield from self._passes(ctx.body(node), ctx)
+            passes = list(self._passes(ctx.body(node), ctx))
+            if passes and not ctx.program.trains(ctx.own_scope(node)):
+                yield from passes
 
     def _script(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """A script without functions, at the first model that it puts into evaluation mode."""

@@ -197,7 +197,7 @@ def _runs_a_model(call: ast.Call, ctx: Context) -> bool:
         return False
     scope = Scope(ref.path, ref.name)
     facts = ctx.program.function(scope)
-    if ctx.program.trains(scope) or facts.is_generator or not facts.returns:
+    if facts.is_generator or not facts.returns:
         return False
     names = {param.name for param in facts.params}
     runs = False
@@ -207,7 +207,7 @@ def _runs_a_model(call: ast.Call, ctx: Context) -> bool:
             return False
         if dotted in names and _is_given_module(dotted, call, facts.params, ctx):
             runs = runs or ctx.program.grad_off(scope, item.context)
-    return runs
+    return runs and not ctx.program.trains(scope)
 
 
 def _is_given_module(name: str, call: ast.Call, params: tuple[object, ...], ctx: Context) -> bool:

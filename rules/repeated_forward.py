@@ -163,13 +163,14 @@ def _only_evaluates(call: ast.Call, function: ast.AST, ctx: Context) -> bool:
     if ctx.grad_off(call) or callee_name(call) == "run_with_cache":
         return True
     model = ctx.text(call.func)
-    return not ctx.program.trains(ctx.scope(call)) and any(
+    evaluates = any(
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr == "eval"
         and ctx.text(part.func.value) == model
         for part in walk(function)
     )
+    return evaluates and not ctx.program.trains(ctx.scope(call))
 
 
 def _comes_before(first: ast.Call, second: ast.Call, ctx: Context) -> bool:

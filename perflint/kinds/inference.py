@@ -28,6 +28,7 @@ from perflint.kinds.kind import (
     NEVER,
     NUMBER,
     SHAPE,
+    STRING,
     UNKNOWN,
     Device,
     Kind,
@@ -405,6 +406,8 @@ class Inference:
         told = _OF_WHATEVER.get(node.attr)
         if told is not None and not kinds and not (isinstance(node.value, ast.Name) and node.value.id == "self"):
             return told
+        if node.attr == "type" and isinstance(node.value, ast.Attribute) and node.value.attr == "device" and not kinds:
+            return STRING
         base = self.eval(node.value, frame)
         found = self.member(base, node.attr)
         if not kinds:
