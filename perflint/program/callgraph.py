@@ -271,7 +271,7 @@ class CallGraph:
             confidence = Confidence.MEDIUM
         for target in targets:
             self._add(scope, target, call.context, call.line, confidence, index)
-        for target, sure in inherited.items():
+        for target, sure in inherited.items() if inherited else ():
             missing = sure is not Confidence.HIGH and not any(self._is_marked(item) for item in targets)
             self._add(scope, target, call.context, call.line, sure, index, stands_in=missing)
         if passes and targets:

@@ -124,7 +124,8 @@ class Iteration:
             yield from self._batches(value, scope)
 
     def _batches(self, value: Value, scope: Scope) -> Iterator[Ref]:
-        if any(self.resolver.is_loader(ref) for ref in self.resolver.refs(value, scope)):
+        refs = self.resolver.refs(value, scope)
+        if refs and any(self.resolver.is_loader(ref) for ref in refs):
             yield Ref(BATCH, "", "")
 
     def _nested_elements(self, value: Value, scope: Scope, index: object, depth: int) -> Iterator[Ref]:

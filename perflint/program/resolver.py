@@ -380,7 +380,7 @@ class Resolver:
                 return (record(Ref, (kind, scope.path, facts.in_class)),)
         annotated = self.annotated(param.annotation, scope) if param.annotation else ()
         name = param.name.lstrip("=")
-        if any(ref.kind == INSTANCE for ref in annotated):
+        if annotated and any(ref.kind == INSTANCE for ref in annotated):
             return annotated
         if self.param_refs is not None and not name.startswith("*"):
             found = self.param_refs(scope, name)
@@ -478,7 +478,7 @@ class Resolver:
     def _attribute(self, ref: Ref, name: str) -> Refs:
         """An attribute of a project class, or of what derives from it: a base may count on its children."""
         cls = ref if ref.kind == CLASS else record(Ref, (CLASS, ref.path, ref.name))
-        for base in self.mro(cls):
+        for base in self.hierarchy.mro(cls):
             found = self._own_attribute(base, name)
             if found:
                 return self._as_property(found)

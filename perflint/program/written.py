@@ -55,7 +55,7 @@ class Written:
         for where, facts in self._nesting.scopes(scope):
             if name in facts.binds:
                 return [(value, where) for value in facts.binds[name]]
-            if any(param.name.lstrip("=") == name for param in facts.params):
+            if name in self._nesting.positions(facts):
                 return []
         target = self._summaries[scope.path].imports.get(name)
         if target:
@@ -73,11 +73,11 @@ class Written:
                 if dotted in facts.annotations:
                     yield facts.annotations[dotted], Scope(where.path, MODULE)
                     return
-                for param in facts.params:
-                    if param.name.lstrip("=") == dotted:
-                        if param.annotation:
-                            yield param.annotation, Scope(where.path, MODULE)
-                        return
+                index = self._nesting.positions(facts).get(dotted)
+                if index is not None:
+                    if facts.params[index].annotation:
+                        yield facts.params[index].annotation, Scope(where.path, MODULE)
+                    return
             return
         for ref in self._refs(base, scope):
             for cls in self._hierarchy.mro(Ref(CLASS, ref.path, ref.name)) if ref.kind in (INSTANCE, CLASS) else ():
