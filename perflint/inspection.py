@@ -21,7 +21,9 @@ from perflint.source.walk import OUTLINED
 from perflint.suspects import Suspects
 
 #: Statements that hold no functions.
-_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Import, ast.ImportFrom, ast.Assert, ast.Delete)
+_SIMPLE = frozenset(
+    {ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Import, ast.ImportFrom, ast.Assert, ast.Delete}
+)
 
 
 class Located(NamedTuple):
@@ -69,12 +71,14 @@ class Inspector:
             rules = suspects.get(line)
             if not rules:
                 continue
-            about = self.suspects.outside(rules, line)
-            if not about and isinstance(statement, _SIMPLE):
-                continue
-            outside, functions = _divided(statement, tree)
-            if about:
-                self._visit(outside, about, Heat.ONCE, context, findings, problems)
+            functions = [statement] if isinstance(statement, FUNCTIONS) else []
+            if not functions:
+                about = self.suspects.outside(rules, line)
+                if not about and statement.__class__ in _SIMPLE:
+                    continue
+                outside, functions = _divided(statement, tree)
+                if about:
+                    self._visit(outside, about, Heat.ONCE, context, findings, problems)
             for function in functions:
                 scope = context.own_scope(function)
                 inside = self.suspects.inside(rules, scope)
@@ -220,8 +224,6 @@ def _add(rules: list[Rule], rule: Rule) -> None:
 
 def _divided(statement: ast.stmt, tree: Tree) -> tuple[list[ast.AST], list[FunctionNode]]:
     """What stands in a top-level statement outside of functions, and the functions in it."""
-    if isinstance(statement, FUNCTIONS):
-        return [], [statement]
     outline = tree.outline(statement)
     functions = [item for item in outline if isinstance(item, FUNCTIONS)]
     return [item for item in outline if not isinstance(item, FUNCTIONS)] if functions else outline, functions

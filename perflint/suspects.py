@@ -35,6 +35,8 @@ class Suspects:
         self._free: dict[_Place, frozenset[Rule]] = {}
         self._named: dict[tuple[str, _Place, bool], frozenset[Rule]] = {}
         self._by_word = _by_word(rules)
+        #: The words by which nodes are listened to that are no calls.
+        self._others = {word for word, found in self._by_word.items() if not all(_calls(one) for _, one in found)}
         #: All words that any of this asks for.
         self._vocabulary = frozenset(self._triggered).union(self._by_word, *(rule.needs for rule in rules))
         self._found: dict[tuple[frozenset[str], Heat], frozenset[Rule]] = {}
@@ -132,10 +134,12 @@ class Suspects:
         place = (loops, peak)
         around = self._around.get((line, place))
         if around is None:
-            words = self._words.get(line, ())
-            named = (self._listening(word, place, calls=False) for word in words)
+            words = self._others.intersection(self._words.get(line, ()))
+            named = [self._listening(word, place, calls=False) for word in words]
             around = self._around[line, place] = self._listening_anyway(place).union(*named)
-        return rules & around.union(*[self._listening(word, place, calls=True) for word in called])
+        if called:
+            around = around.union(*[self._listening(word, place, calls=True) for word in called])
+        return rules & around
 
     def _listening_anyway(self, place: _Place) -> frozenset[Rule]:
         """The rules that listen to something in such a place, whatever is named there."""

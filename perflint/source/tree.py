@@ -24,6 +24,8 @@ _Node = TypeVar("_Node", bound=ast.AST)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
+#: What may begin before the place of its node, or has none.
+_BEGIN_BEFORE = frozenset({*FUNCTIONS, ast.ClassDef, ast.match_case})
 
 #: A column, and a place, behind all others.
 _FAR = 1_000_000_000
@@ -85,7 +87,9 @@ class Tree:
             for word in words:
                 if word in line and _names(line, word):
                     here = self._at_line(number, outline) if outline is not None else self._on_line(number)
-                    found.update((id(item), item) for item in here if begin <= start_of(item) < end)
+                    for item in here:
+                        if item is region or begin <= start_of(item) < end:
+                            found[id(item)] = item
                     break
         return [*found.values()]
 
@@ -282,11 +286,11 @@ class Tree:
 
 def start_of(statement: ast.AST) -> tuple[int, int]:
     """Where a statement begins, a handler or a case; decorators belong to what they decorate."""
-    decorators = getattr(statement, "decorator_list", None)
-    if decorators:
-        statement = decorators[0]
-    elif isinstance(statement, ast.match_case):
-        statement = statement.pattern
+    if statement.__class__ in _BEGIN_BEFORE:
+        if isinstance(statement, ast.match_case):
+            statement = statement.pattern
+        elif statement.decorator_list:  # type: ignore[attr-defined]
+            statement = statement.decorator_list[0]  # type: ignore[attr-defined]
     return statement.lineno, statement.col_offset  # type: ignore[attr-defined]
 
 
