@@ -19,6 +19,7 @@ from perflint.source.parse import parse
 from perflint.source.tree import FUNCTIONS, FunctionNode, Tree, start_of
 from perflint.source.walk import OUTLINED
 from perflint.suspects import Suspects
+from perflint.unreached import is_unreached
 
 #: Statements that hold no functions.
 _SIMPLE = frozenset(
@@ -148,7 +149,8 @@ class Inspector:
         self.at_work = rule
         try:
             for finding in rule.check(node, context):
-                findings.setdefault(finding, _statement_lines(context.tree, node, finding))
+                if finding.heat < Heat.STEP or not is_unreached(node, context):
+                    findings.setdefault(finding, _statement_lines(context.tree, node, finding))
         except RecursionError:
             raise
         except Exception as error:  # noqa: BLE001 - a broken rule must not hide what the others find

@@ -39,7 +39,8 @@ MAY_IMPORT = {
     "context": _ANALYSIS | {"kinds", "rule", "fixes"},
     "api": _CONTRACT | {"fixes"},
     "suspects": _CONTRACT,
-    "inspection": _CONTRACT | {"suspects"},
+    "unreached": _CONTRACT,
+    "inspection": _CONTRACT | {"suspects", "unreached"},
     # The project's own torch decides which advice holds.
     "requirements": _WORDS | {"pytorch"},
     # A configuration names an output format and is told when there is none such.
