@@ -211,36 +211,27 @@ class Parameters:
 
     def _used_as_tensor(self, definition: Definition, *, in_forward: bool) -> bool:
         """Whether the function treats a parameter as only a tensor can be treated."""
-        tree, flow = self.inference.tree, self.inference.flow
-        for use in flow.uses_of_name(definition):
+        tree = self.inference.tree
+        for use in self.inference.flow.uses_of(definition):
             parent = tree.parent(use)
-            # Which definitions reach a use is only asked of those that would tell.
-            if isinstance(parent, ast.Attribute):
-                if self._told_by_attribute(parent, in_forward=in_forward) and flow.reaches(definition, use):
+            if isinstance(parent, ast.Attribute) and parent.value is use:
+                call = tree.parent(parent)
+                called = isinstance(call, ast.Call) and call.func is parent
+                if called and parent.attr in tensors.TELLING_METHODS:
                     return True
-            elif in_forward and isinstance(parent, (ast.UnaryOp, ast.Call, ast.List, ast.Tuple)):
-                if flow.reaches(definition, use) and self._told_by_operation(parent, use):
+                if in_forward and (parent.attr == "shape" or (called and parent.attr in ("size", "view"))):
+                    return True
+                if in_forward and isinstance(call, ast.Call) and call.func is parent and _names_a_dimension(call):
+                    return True
+            elif in_forward and isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Invert):
+                return True
+            elif in_forward and isinstance(parent, ast.Call) and use in parent.args and self._takes_tensor(parent, use):
+                return True
+            elif in_forward and isinstance(parent, (ast.List, ast.Tuple)):
+                call = tree.parent(parent)
+                if isinstance(call, ast.Call) and parent in call.args and self._is_torch_function(call):
                     return True
         return False
-
-    def _told_by_attribute(self, node: ast.Attribute, *, in_forward: bool) -> bool:
-        call = self.inference.tree.parent(node)
-        called = isinstance(call, ast.Call) and call.func is node
-        if called and node.attr in tensors.TELLING_METHODS:
-            return True
-        if not in_forward:
-            return False
-        if node.attr == "shape" or (called and node.attr in ("size", "view")):
-            return True
-        return isinstance(call, ast.Call) and call.func is node and _names_a_dimension(call)
-
-    def _told_by_operation(self, node: ast.expr, use: ast.Name) -> bool:
-        if isinstance(node, ast.UnaryOp):
-            return isinstance(node.op, ast.Invert)
-        if isinstance(node, ast.Call):
-            return use in node.args and self._takes_tensor(node, use)
-        call = self.inference.tree.parent(node)
-        return isinstance(call, ast.Call) and node in call.args and self._is_torch_function(call)
 
     def _takes_tensor(self, call: ast.Call, given: ast.expr) -> bool:
         """Whether a call takes `given` as a tensor: a torch function, or a layer held by the module.

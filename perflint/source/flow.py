@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from perflint.source.bindings import Binding, Definition, ScopeLike, key_of
 from perflint.source.reaching import Reaching
@@ -36,14 +36,9 @@ class Flow(Reaching):
 
     def uses_of(self, definition: Definition) -> list[ast.Name]:
         """The loads that may see this definition. `definition` binds a name, not a path."""
-        return [name for name in self.uses_of_name(definition) if self.reaches(definition, name)]
-
-    def uses_of_name(self, definition: Definition) -> Sequence[ast.Name]:
-        """The loads of the name in the scope of a definition, whichever of its definitions they see."""
-        return self.uses(self._scope_node(definition.node), definition.name)
-
-    def reaches(self, definition: Definition, use: ast.Name) -> bool:
-        return any(item is definition for item in self.definitions(use))
+        scope = self._scope_node(definition.node)
+        names = self.uses(scope, definition.name)
+        return [name for name in names if any(item is definition for item in self.definitions(name))]
 
     def uses_after(self, node: ast.AST, name: str) -> list[ast.Name]:
         """Loads of `name` in the same scope that may run after `node`: those that stand after it, and those of a
