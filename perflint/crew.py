@@ -92,14 +92,18 @@ class Crew:
         self.meanwhile: Iterator[object] = iter(())
         self._processes: list[BaseProcess] = []
         self._pipes: list[Connection] = []
-        for number in range(size):
-            ours, theirs = context.Pipe()
-            member = Member(number, self._queues, theirs)
-            process = context.Process(target=_run, args=(work, member, os.getpid()), daemon=True)
-            process.start()
-            theirs.close()  # the end of the process is the end of the pipe
-            self._pipes.append(ours)
-            self._processes.append(process)
+        try:
+            for number in range(size):
+                ours, theirs = context.Pipe()
+                self._pipes.append(ours)
+                member = Member(number, self._queues, theirs)
+                process = context.Process(target=_run, args=(work, member, os.getpid()), daemon=True)
+                with theirs:  # the end of the process is the end of the pipe
+                    process.start()
+                self._processes.append(process)
+        except BaseException:
+            self.close()
+            raise
 
     def messages(self) -> Iterator[Any]:
         """What the members tell, as it comes. While they say nothing, does what is to be done `meanwhile`.
@@ -144,8 +148,10 @@ class Crew:
         """End all members, done or not."""
         for process in self._processes:
             process.kill()
-        for process, pipe in zip(self._processes, self._pipes):
+        for process in self._processes:
             process.join()
+            process.close()
+        for pipe in self._pipes:
             pipe.close()
         for ends in self._queues:
             for end in ends:

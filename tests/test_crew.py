@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +21,7 @@ from perflint.discovery import FoundFile, discover
 from perflint.facts.survey import survey
 from perflint.finding import Finding, Impact, Report
 from perflint.inspection import Inspector
+from perflint.program.program import Program
 from perflint.registry import load_rules
 from perflint.rule import Functions, Rule
 from perflint.run import Options, Run, check
@@ -113,6 +117,24 @@ def test_an_error_of_a_member_is_its_end() -> None:
     crew.close()
 
 
+def test_a_crew_that_cannot_be_had_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = BaseProcess.start
+    started: list[BaseProcess] = []
+
+    def start(self: BaseProcess) -> None:
+        if len(started) == 2:
+            raise BlockingIOError
+        original(self)
+        started.append(self)
+
+    monkeypatch.setattr(BaseProcess, "start", start)
+    folder = Path("/proc/self/fd")
+    open_before = {end.name for end in folder.iterdir()}
+    with pytest.raises(BlockingIOError):
+        Crew(3, [], lambda _: time.sleep(60))
+    assert {end.name for end in folder.iterdir()} == open_before
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "perflint.toml").write_text("")
@@ -199,6 +221,21 @@ def test_a_member_that_is_killed_loses_nothing(
     monkeypatch.setattr(Worker, name, killed)
     assert run(2) == alone
     assert done == [False]
+
+
+def test_what_a_file_may_take_does_not_end_a_member_that_links(alone: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = crews(monkeypatch)
+
+    def slow(*given: Any) -> Program:
+        end = time.process_time() + (4 if given[-1].number == 0 else 0)
+        while time.process_time() < end:
+            pass
+        return Program(*given)
+
+    monkeypatch.setattr("perflint.run.crewed.Program", slow)
+    settings = dataclasses.replace(load_settings(Path.cwd()), time_limit=0.3)
+    assert check(discover(["."], settings), Options(settings, [Collects()], jobs=2, cache=False)) == alone
+    assert done == [True]
 
 
 @pytest.mark.parametrize("where", ["read", "inspected"])

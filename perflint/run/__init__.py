@@ -206,8 +206,9 @@ class Run:
         worker.inspector = Inspector(program, self.options.rules)
         worker.reuse = reuse = self.known.reuse(program)
         if reuse is not None:
-            parts.update(self.known.inspected(reuse, files))
-        self._progress(len(parts))
+            known = self.known.inspected(reuse, files)
+            parts.update(known)
+            self._progress(len(known))
         unknown = [file for file in files if file.display not in parts]
         for chunk, inspected in spread(worker, worker.inspect_all, unknown, not_inspected, program, apart=apart):
             parts.update((file.display, part) for file, part in zip(chunk, inspected))

@@ -13,6 +13,7 @@ from perflint.inspection import Inspector
 from perflint.program.program import Program
 from perflint.reuse import Reuse
 from perflint.run.worker import Inspected, Surveyed, Worker
+from perflint.timelimit import lift
 
 if TYPE_CHECKING:
     from perflint.crew import Member
@@ -110,4 +111,5 @@ class Crewed:
                 worker.texts.moved |= moved
         for path in worker.texts.moved:
             worker.texts.digests.pop(path, None)
+        lift()
         return Program(summaries, self.torch_version, self.pinned_torch, member)
