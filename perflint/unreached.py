@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from perflint.context import Context
-from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, Param, Value
+from perflint.facts.dull import MAYBE_DULL, PLAIN_METHODS
+from perflint.facts.summary import MODULE, SPREAD, CallFacts, FunctionFacts, Param, Value
+from perflint.program.conventions import last_name
 from perflint.program.program import Edge
-from perflint.program.refs import Scope
+from perflint.program.refs import CLASS, Ref, Scope
+from perflint.source.tree import FUNCTIONS, FunctionNode
 
 #: Calls that are looked at.
 _MOST_CALLERS = 32
+#: What a function is given through their decorators is what a call passes.
+_PASSING_ON = frozenset({"staticmethod", "classmethod", "abstractmethod", "torch", "functools", "abc", "contextlib"})
 _UNKNOWN = object()
 
 
@@ -20,93 +26,132 @@ def is_unreached(node: ast.AST, ctx: Context) -> bool:
     scope = ctx.scope(node)
     if scope.function == MODULE:
         return False
-    tests = list(_tests_around(node, ctx))
-    if not tests:
+    function, tests = _tests_around(node, ctx)
+    if function is None or not tests:
         return False
-    names = _parameters(scope, ctx)
-    wanted = [(test, truth) for test, truth in tests if names.intersection(_names_in(test))]
-    if not wanted:
+    facts = ctx.program.function(scope)
+    params = {param.name.lstrip("=") for param in _own_parameters(facts)}
+    names = {name for test, _ in tests for name in _names_in(test) if name in params}
+    names = {name for name in names if not _is_bound(name, function, ctx)}
+    if not names or _is_called_unseen(scope, facts, ctx):
         return False
-    if ctx.program.roots.functions.get(scope) is not None:
-        return False  # a framework calls it, with what nobody sees
     callers = ctx.program.callers(scope)
-    if not 0 < len(callers) <= _MOST_CALLERS:
+    if not callers:
         return False
-    return all(any(_keeps_out(test, truth, edge, ctx) for test, truth in wanted) for edge in callers)
+    callers = [*callers, *_calls_of_bases(scope, facts, ctx)]
+    if len(callers) > _MOST_CALLERS:
+        return False
+    given = [_given(edge, facts, names, ctx) for edge in callers]
+    return all(any(_outcome(test, known) is (not truth) for test, truth in tests) for known in given)
 
 
-def _tests_around(node: ast.AST, ctx: Context) -> Iterator[tuple[ast.expr, bool]]:
-    """The tests in its own function that decide whether `node` runs, each with what it has to be."""
+def _tests_around(node: ast.AST, ctx: Context) -> tuple[FunctionNode | None, Sequence[tuple[ast.expr, bool]]]:
+    """The function whose body a node stands in, and the tests there that decide whether it runs, each with what it has
+    to be. Not of what stands in a lambda.
+    """
+    tests: list[tuple[ast.expr, bool]] = []
     child = node
     for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            return
+        if isinstance(outer, FUNCTIONS):
+            return outer if child in outer.body else None, tests
+        if isinstance(outer, ast.Lambda):
+            break
         if isinstance(outer, ast.If) and child is not outer.test:
-            yield outer.test, child in outer.body
+            tests.append((outer.test, child in outer.body))
         elif isinstance(outer, ast.IfExp) and child is not outer.test:
-            yield outer.test, child is outer.body
+            tests.append((outer.test, child is outer.body))
         child = outer
-
-
-def _parameters(scope: Scope, ctx: Context) -> set[str]:
-    """The parameters that mean in all of a function what was passed."""
-    facts = ctx.program.function(scope)
-    names = {param.name.lstrip("=") for param in facts.params if not param.name.startswith("*")}
-    return names.difference(facts.binds, facts.unclear)
+    return None, ()
 
 
 def _names_in(test: ast.expr) -> Iterator[str]:
     return (part.id for part in ast.walk(test) if isinstance(part, ast.Name))
 
 
-def _keeps_out(test: ast.expr, truth: bool, edge: Edge, ctx: Context) -> bool:  # noqa: FBT001 - what the test must be
-    """Whether a call makes a test another one than `truth`."""
-    found = _outcome(test, edge, ctx)
-    return found is not None and found is not truth
+def _is_bound(name: str, function: FunctionNode, ctx: Context) -> bool:
+    """Whether a parameter may come to mean something else than what was passed."""
+    return any(not isinstance(part.ctx, ast.Load) for part in ctx.tree.named(name, function))
 
 
-def _outcome(test: ast.expr, edge: Edge, ctx: Context) -> bool | None:
-    """What a test of parameters comes to in a call, None where that cannot be told."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        found = _outcome(test.operand, edge, ctx)
-        return None if found is None else not found
-    if isinstance(test, ast.BoolOp):
-        outcomes = [_outcome(value, edge, ctx) for value in test.values]
-        decisive = isinstance(test.op, ast.Or)
-        if decisive in outcomes:
-            return decisive
-        return None if None in outcomes else not decisive
-    if isinstance(test, ast.Name):
-        value = _passed(test.id, edge, ctx)
-        return None if value is _UNKNOWN else bool(value)
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name):
-        return _compared(_passed(test.left.id, edge, ctx), test.ops[0], test.comparators[0])
-    return None
+def _is_called_unseen(scope: Scope, facts: FunctionFacts, ctx: Context) -> bool:
+    """Whether a function may be called with what nobody sees: by a framework, through a decorator, or as a method of
+    something unknown.
+    """
+    if ctx.program.roots.functions.get(scope) is not None or not all(map(_passes_on, _decorators(facts, ctx))):
+        return True
+    if not facts.in_class:
+        return False
+    # Calls of a tensor's methods are not recorded, some of them only where they pass something.
+    unrecorded = PLAIN_METHODS if any(param.default is None for param in _own_parameters(facts)) else MAYBE_DULL
+    return facts.name in unrecorded or ctx.program.is_called_by_name(facts.name)
 
 
-def _compared(value: object, op: ast.cmpop, other: ast.expr) -> bool | None:
-    if value is _UNKNOWN or not isinstance(other, ast.Constant):
-        return None
-    if isinstance(op, (ast.Is, ast.Eq)):
-        return value == other.value
-    return value != other.value if isinstance(op, (ast.IsNot, ast.NotEq)) else None
+def _decorators(facts: FunctionFacts, ctx: Context) -> Iterator[str]:
+    """The decorators of a function of this file as they are imported, "" for one that has no name."""
+    for decorator in facts.decorators:
+        named = decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator
+        first = named.partition(".")[0] if isinstance(named, str) else ""
+        yield ctx.summary.imports.get(first, first)
 
 
-def _passed(name: str, edge: Edge, ctx: Context) -> object:
-    """The literal that a call passes for a parameter, or leaves it to be."""
+def _passes_on(decorator: str) -> bool:
+    return decorator.partition(".")[0] in _PASSING_ON
+
+
+def _calls_of_bases(scope: Scope, facts: FunctionFacts, ctx: Context) -> Iterator[Edge]:
+    """The calls of what a method overrides, which may be of an object that has this one."""
+    if not facts.in_class:
+        return
+    for base in ctx.program.resolver.mro(Ref(CLASS, scope.path, facts.in_class))[1:]:
+        if base.path:
+            yield from ctx.program.callers(Scope(base.path, f"{base.name}.{facts.name}"))
+
+
+def _given(edge: Edge, facts: FunctionFacts, names: AbstractSet[str], ctx: Context) -> Mapping[str, object]:
+    """The literals that a call passes for parameters, or leaves them to be."""
     if edge.callback or edge.stands_in:
-        return _UNKNOWN
-    if name not in _parameters(edge.callee, ctx):
-        return _UNKNOWN
+        return {}
     call = ctx.program.function(edge.caller).calls[edge.index]
-    for key, value in call.keywords:
-        if key == name:
-            return _literal(value)
-    own = _own_parameters(ctx.program.function(edge.callee))
-    place = next(index for index, param in enumerate(own) if param.name.lstrip("=") == name)
-    if place < len(call.args) and not own[place].name.startswith("="):
-        return _literal(call.args[place])
-    return _literal(own[place].default) if _names_all(call, own) else _UNKNOWN
+    if not _is_plain(call, edge, facts, ctx):
+        return {}
+    keywords = dict(call.keywords)
+    found = {}
+    for place, param in enumerate(_own_parameters(facts)):
+        name = param.name.lstrip("=")
+        if name not in names:
+            continue
+        by_name_alone = param.name.startswith("=")
+        if name in keywords:
+            value = keywords[name]
+        elif SPREAD in keywords and not by_name_alone:
+            value = None
+        elif place < len(call.args) and not by_name_alone:
+            value = call.args[place]
+        else:
+            value = param.default if "" not in keywords else None
+        literal = _literal(value)
+        if literal is not _UNKNOWN:
+            found[name] = literal
+    return found
+
+
+def _is_plain(call: CallFacts, edge: Edge, facts: FunctionFacts, ctx: Context) -> bool:
+    """Whether a call passes what stands in it, and no more: it is of the function itself, by its name, and neither of
+    a `partial` of it nor of a method that the class is asked for.
+    """
+    names = {facts.name, facts.in_class.rpartition(".")[2]} if facts.name == "__init__" else {facts.name}
+    if last_name(call.func) not in names:
+        return False
+    owner = call.func.rpartition(".")[0] if isinstance(call.func, str) else ""
+    if not facts.in_class or not owner or owner == "self":
+        return owner != "self"
+    if {"staticmethod", "classmethod"}.isdisjoint(_plain_names(facts.decorators)):
+        return not any(ref.kind == CLASS for ref in ctx.program.refs(owner, edge.caller))
+    return True
+
+
+def _plain_names(decorators: Sequence[Value]) -> list[str]:
+    return [item for item in decorators if isinstance(item, str)]
 
 
 def _own_parameters(facts: FunctionFacts) -> list[Param]:
@@ -115,18 +160,38 @@ def _own_parameters(facts: FunctionFacts) -> list[Param]:
     return params[1:] if facts.in_class and "staticmethod" not in facts.decorators else params
 
 
-def _names_all(call: CallFacts, own: list[Param]) -> bool:
-    """Whether a call passes nothing that it does not name: no `**options`, and all that must be passed is there, so
-    that `*args` hold no more.
-    """
-    given = {key for key, _ in call.keywords}
-    needed = [param for param in own if param.default is None and param.name.lstrip("=") not in given]
-    return "" not in given and len(call.args) >= len(needed)
-
-
 def _literal(value: Value) -> object:
     """The value of a literal of which all is known."""
     if not (isinstance(value, tuple) and value[0] == "const"):
         return _UNKNOWN
     _, kind, literal = value
     return literal if kind == "NoneType" or (kind in ("bool", "int", "str") and literal is not None) else _UNKNOWN
+
+
+def _outcome(test: ast.expr, known: Mapping[str, object]) -> bool | None:
+    """What a test comes to, None where what is `known` does not tell."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        found = _outcome(test.operand, known)
+        return None if found is None else not found
+    if isinstance(test, ast.BoolOp):
+        outcomes = [_outcome(value, known) for value in test.values]
+        decisive = isinstance(test.op, ast.Or)
+        if decisive in outcomes:
+            return decisive
+        return None if None in outcomes else not decisive
+    if isinstance(test, ast.Name):
+        return bool(known[test.id]) if test.id in known else None
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name):
+        return _compared(known.get(test.left.id, _UNKNOWN), test.ops[0], test.comparators[0])
+    return None
+
+
+def _compared(value: object, op: ast.cmpop, other: ast.expr) -> bool | None:
+    if value is _UNKNOWN or not isinstance(other, ast.Constant):
+        return None
+    if isinstance(op, (ast.Is, ast.IsNot)):
+        is_same = type(value) is type(other.value) and value == other.value
+        return is_same is isinstance(op, ast.Is)
+    if isinstance(op, (ast.Eq, ast.NotEq)):
+        return (value == other.value) is isinstance(op, ast.Eq)
+    return None

@@ -32,7 +32,7 @@ from perflint.facts.notation import (
     value_of,
 )
 from perflint.facts.sharing import NOTHING, NoSharing, Once, Sharing
-from perflint.facts.summary import CallFacts, FunctionFacts, LoopFacts, Param, Value, record
+from perflint.facts.summary import SPREAD, CallFacts, FunctionFacts, LoopFacts, Param, Value, record
 from perflint.facts.targets import Targets, names_in
 from perflint.source.walk import children
 
@@ -187,7 +187,8 @@ class Expressions(Targets):
         else:
             name = self.value(func, DEPTH)
         args, keywords = self.arguments(node, _ARGUMENT_DEPTH)
-        facts = name, args, keywords, node.lineno, node.col_offset, self.context
+        told = (*keywords, (SPREAD, None)) if ast.Starred in map(type, node.args) else keywords
+        facts = name, args, told, node.lineno, node.col_offset, self.context
         self.scope.calls.append(record(CallFacts, facts))
         if type(func) is ast.Attribute and func.attr == "compile":
             self.narrow(func.value)

@@ -27,6 +27,7 @@ from perflint.facts.sharing import NOTHING, Once, Sharing
 Value: TypeAlias = Any  # str | tuple | None, recursive; see the module docstring
 
 MODULE = "<module>"
+SPREAD = "*"
 
 #: Makes a named tuple of a class from its fields, for half of what calling the class costs.
 record = tuple.__new__
@@ -63,7 +64,10 @@ class LoopFacts(NamedTuple):
 
 
 class CallFacts(NamedTuple):
-    """A call as written. `context` indexes `FunctionFacts.contexts`, -1 is the function's body."""
+    """A call as written. `context` indexes `FunctionFacts.contexts`, -1 is the function's body.
+
+    `keywords` have `""` for each `**options`, and `SPREAD` where some of `args` are spread, as in `*args`.
+    """
 
     func: Value
     args: tuple[Value, ...]

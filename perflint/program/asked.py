@@ -421,6 +421,7 @@ _METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "trains": (_scope,),
     "drives": (_plain,),
     "named": (_plain,),
+    "is_called_by_name": (_plain,),
     "mentions": (_plain, _plain),
     "passes": (_plain,),
 }

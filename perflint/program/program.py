@@ -10,7 +10,7 @@ from perflint.finding import Confidence, Heat, Hop
 from perflint.program.callbacks import FunctionRoot
 from perflint.program.callgraph import CallGraph, Edge
 from perflint.program.compiled import COMPILING_NAMES, compiled_scopes, compiles_anything
-from perflint.program.conventions import looks_like_loader
+from perflint.program.conventions import last_name, looks_like_loader
 from perflint.program.heat import HeatMap, grad_switch
 from perflint.program.names import ModuleTable
 from perflint.program.refs import BATCH, CLASS, EXTERNAL, INSTANCE, Ref, Refs, Scope
@@ -75,6 +75,14 @@ class Program:
     def callers(self, scope: Scope) -> list[Edge]:
         """The calls of a function; reading a property is none."""
         return [edge for edge in self.graph.incoming.get(scope, ()) if edge.index >= 0]
+
+    def is_called_by_name(self, name: str) -> bool:
+        """Whether something is called by that name of which nobody can tell what it is."""
+        return name in self._called_names
+
+    @cached_property
+    def _called_names(self) -> set[str]:
+        return {last_name(call.func) for calls in self.graph.unresolved.values() for call in calls}
 
     def argument(self, edge: Edge, name: str) -> Value:
         """What the call of `edge` passes for a parameter, in the notation of summaries, written in `edge.caller`."""
