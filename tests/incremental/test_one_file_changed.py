@@ -69,6 +69,24 @@ def test_heat_reaches_files_that_nobody_touched(project: Path) -> None:
     assert ("steps.py", collected) not in places()
 
 
+def test_what_nobody_asked_for_yesterday_is_asked_for_by_another_file(project: Path) -> None:
+    (project / "watched.py").write_text(
+        "import torch\n\n\nclass Meter:\n    def note(self, values, exact=False):\n"
+        "        if exact:\n            self.last = values.sum().item()\n\n\n"
+        "def train(model, loader, optimizer):\n    meter, model = Meter(), model.cuda()\n    for batch in loader:\n"
+        "        output = model(batch.cuda())\n        meter.note(output)\n        output.mean().backward()\n"
+        "        optimizer.step()\n"
+    )
+    (project / "asking.py").write_text("def ask(values):\n    return values\n")
+    known, _ = checked(cache=True)
+    assert known == checked(cache=False)[0]
+    assert not [one for one in known.findings if (one.path, one.span.line) == ("watched.py", 7)]
+    (project / "asking.py").write_text("def ask(meters, values):\n    meters[0].note(values, exact=True)\n")
+    known, _ = checked(cache=True)
+    assert known == checked(cache=False)[0]
+    assert [one.code for one in known.findings if (one.path, one.span.line) == ("watched.py", 7)] == ["TPL201"]
+
+
 def test_another_torch_is_another_result(project: Path) -> None:
     checked(cache=True)
     (project / "requirements.txt").write_text("torch==1.12.0\n")
