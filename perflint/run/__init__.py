@@ -115,6 +115,7 @@ class Run:
                     summaries[file.display] = part.summary
                     if not part.problems:
                         self.known.add_summary(file, part.summary)
+                self._progress(1)  # which may end the run: what was read so far is known to the next one
         self.known.keep_summaries()
         self.worker.sharing = None
         return Program(summaries, self.known.torch_version(), self.known.pinned_torch())
@@ -123,7 +124,6 @@ class Run:
         if part.moved:
             self.known.forget(file)
         self._faults[file.display] = part.problems
-        self._progress(1)
 
     def placing(self) -> Placing:
         return Placing(lambda path: self.texts.source(FoundFile(path, self.discovery.file(path))))
@@ -180,9 +180,9 @@ class Run:
             for file, part in found:
                 if isinstance(part, Inspected):
                     parts[file.display] = part
-                    self._progress(1)
                 else:
                     self._take_in(file, part)
+                self._progress(1)
         if not crew.complete:
             summaries.update(crew.summaries())
         return parts
