@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import TypeAlias, TypeVar
 
 from perflint.finding import Span
@@ -54,6 +55,9 @@ class Tree:
         self._nodes: dict[int, list[ast.AST]] = {}
         self._names: dict[tuple[int, str], list[ast.Name]] = {}
         self._loops: dict[int, tuple[LoopNode, ...]] = {}
+        #: The lines as one text, and where each ends in it.
+        self._text = ""
+        self._ends: list[int] = []
 
     def outline(self, top: ast.stmt) -> list[ast.AST]:
         """A statement of the module, or a function that stands in no other, and the statements below it, with handlers
@@ -82,8 +86,10 @@ class Tree:
         around = self._outline_at(begin)
         outline = around if around and isinstance(around[0], FUNCTIONS) else None
         found: dict[int, ast.AST] = {}
-        first = max(begin[0], 1)
-        for number, line in enumerate(self.source.lines[first - 1 : end[0]], first):
+        lines = self.source.lines
+        whole = isinstance(region, ast.Module)
+        for number in self._lines_with(words) if whole else range(max(begin[0], 1), min(end[0], len(lines)) + 1):
+            line = lines[number - 1]
             for word in words:
                 if word in line and _names(line, word):
                     here = self._at_line(number, outline) if outline is not None else self._on_line(number)
@@ -109,6 +115,22 @@ class Tree:
         """What stands in the statement at a place."""
         statement = self._last_before(place, self._outline_at(place))
         return self.own(statement) if statement is not None else []
+
+    def _lines_with(self, words: Iterable[str]) -> list[int]:
+        """The lines of the file in which one of `words` stands, if only in another word. All names of a module are
+        asked for in its whole text: line by line that would grow with the square of a long file.
+        """
+        if not self._text:
+            self._text = "\n".join(self.source.lines)
+            self._ends = list(accumulate(len(line) + 1 for line in self.source.lines))
+        found: set[int] = set()
+        for word in words:
+            place = self._text.find(word)
+            while place >= 0:
+                number = bisect_right(self._ends, place)
+                found.add(number + 1)
+                place = self._text.find(word, self._ends[number])
+        return sorted(found)
 
     def _on_line(self, number: int) -> list[ast.AST]:
         """The statements of the file that may stand on a line."""
