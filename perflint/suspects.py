@@ -7,8 +7,10 @@ loop where the rule only looks at loops.
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from perflint.facts.summary import MODULE, Summary
@@ -19,6 +21,18 @@ from perflint.source.tree import LOOPS
 
 #: Whether there are loops, and the hottest any line is.
 _Place: TypeAlias = tuple[bool, Heat]
+
+
+@dataclass(slots=True)
+class _Function:
+    """A function that stands in no other, with those in it: the first line of the top-level statement that it stands
+    in, how hot its coldest and its hottest line are, and whether it has loops.
+    """
+
+    statement: int
+    coldest: Heat
+    peak: Heat
+    loops: bool = False
 
 
 class Suspects:
@@ -41,17 +55,16 @@ class Suspects:
         self._vocabulary = frozenset(self._triggered).union(self._by_word, *(rule.needs for rule in rules))
         self._found: dict[tuple[frozenset[str], Heat], frozenset[Rule]] = {}
         self._summary = Summary()
-        #: How hot the functions of the file at hand are that stand in no other, with those in them: the hottest and the
-        #: coldest line. And which of them have loops.
-        self._peaks: dict[Scope, Heat] = {}
-        self._coldest: dict[Scope, Heat] = {}
-        self._looping: set[Scope] = set()
+        #: Of the file at hand.
+        self._functions: dict[str, _Function] = {}
         #: By first line of its top-level statements: what is named and whether there are loops outside of functions.
         self._words: dict[int, set[str]] = {}
         self._words_outside: dict[int, set[str]] = {}
         self._looping_lines: set[int] = set()
         #: By such a line, the rules that listen to something there, whatever is called.
         self._around: dict[tuple[int, _Place], frozenset[Rule]] = {}
+        #: The rules that listen to a call of one of some names in such a place.
+        self._called: dict[tuple[frozenset[str], _Place], frozenset[Rule]] = {}
         #: What is imported under another name.
         self._renamed: list[tuple[str, str]] | None = None
         #: What is named in those functions.
@@ -88,12 +101,13 @@ class Suspects:
             line,
             Heat.STEP if loops else Heat.ONCE,
             loops=loops,
-            called=self._words_outside.get(line, set()),
+            called=frozenset(self._words_outside.get(line, ())),
         )
 
     def coldest(self, function: Scope) -> Heat:
         """At least how hot each line of a function is, of the file that `statements` was last asked for."""
-        return self._coldest.get(function, Heat.ONCE)
+        found = self._functions.get(function.function)
+        return found.coldest if found is not None else Heat.ONCE
 
     def words(self, function: Scope) -> frozenset[str]:
         """What rules ask for that is named in a function of that file."""
@@ -114,19 +128,14 @@ class Suspects:
 
         The function is of the file that `statements` was last asked for.
         """
-        facts = self._summary.functions[function.function]
-        if facts.qualname == MODULE:
+        if function.function == MODULE:
             return rules
-        return self._kept(
-            rules,
-            self._summary.statement_at(facts.line),
-            self._peaks[function],
-            loops=function in self._looping,
-            called=self._words_inside.get(function.function, frozenset()),
-        )
+        found = self._functions[function.function]
+        called = self._words_inside.get(function.function, frozenset())
+        return self._kept(rules, found.statement, found.peak, loops=found.loops, called=called)
 
     def _kept(
-        self, rules: frozenset[Rule], line: int, peak: Heat, *, loops: bool, called: AbstractSet[str]
+        self, rules: frozenset[Rule], line: int, peak: Heat, *, loops: bool, called: frozenset[str]
     ) -> frozenset[Rule]:
         """Of `rules`, those that listen to something that may be there: for calls a name among `called`, for other
         nodes one of the words of the top-level statement at `line`.
@@ -138,7 +147,11 @@ class Suspects:
             named = [self._listening(word, place, calls=False) for word in words]
             around = self._around[line, place] = self._listening_anyway(place).union(*named)
         if called:
-            around = around.union(*[self._listening(word, place, calls=True) for word in called])
+            calling = self._called.get((called, place))
+            if calling is None:
+                named = [self._listening(word, place, calls=True) for word in called]
+                calling = self._called[called, place] = frozenset().union(*named)
+            around |= calling
         return rules & around
 
     def _listening_anyway(self, place: _Place) -> frozenset[Rule]:
@@ -170,7 +183,9 @@ class Suspects:
         """The hottest any line of each top-level statement is. Notes how hot its functions are, and which loop."""
         peaks: dict[int, Heat] = {}
         summary, program = self._summary, self._program
-        self._peaks, self._coldest, self._looping, self._looping_lines = {}, {}, set(), set()
+        starts = [statement.line for statement in summary.statements]
+        functions: dict[str, _Function] = {}
+        self._functions, self._looping_lines = functions, set()
         for qualname, facts in summary.functions.items():
             scope = Scope(path, qualname)
             if qualname == MODULE:
@@ -179,12 +194,16 @@ class Suspects:
                 self._looping_lines.update(summary.statement_at(loop.line) for loop in facts.loops)
                 continue
             coldest, peak = program.range(scope)
-            _raise(peaks, summary.statement_at(facts.line), peak)
-            outermost = Scope(path, _outermost(summary, qualname))
-            self._peaks[outermost] = max(peak, self._peaks.get(outermost, Heat.ONCE))
-            self._coldest[outermost] = min(coldest, self._coldest.get(outermost, coldest))
-            if any(loop.kind != "comprehension" for loop in facts.loops):
-                self._looping.add(outermost)
+            line = starts[max(bisect_right(starts, facts.line) - 1, 0)]
+            _raise(peaks, line, peak)
+            outermost = _outermost(summary, qualname)
+            found = functions.get(outermost)
+            if found is None:
+                found = functions[outermost] = _Function(line, coldest, peak)
+            else:
+                found.coldest, found.peak = min(coldest, found.coldest), max(peak, found.peak)
+            if facts.loops and not found.loops:
+                found.loops = any(loop.kind != "comprehension" for loop in facts.loops)
         return peaks
 
     def _note_words(self) -> dict[int, set[str]]:
@@ -200,7 +219,7 @@ class Suspects:
         for qualname, facts in summary.functions.items():
             if facts.identifiers:
                 inside = self._words_inside[qualname] = vocabulary.intersection(facts.identifiers.split())
-                found[summary.statement_at(facts.line)].update(inside)
+                found[self._functions[qualname].statement].update(inside)
         return found
 
 

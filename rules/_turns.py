@@ -44,9 +44,12 @@ def read_by_turns(loop: ast.For, ctx: Context) -> TurnRead | None:
     # What the text tells comes first: most loops ask for nothing of their turn.
     asking = [
         (part, waits)
-        for node in _body(loop, ctx)
+        for statement in loop.body
+        for node in ctx.walk(statement)
         for part, waits in _asking(node)
-        if not own.isdisjoint(names_in(part)) and (waits is not is_asked or not asks_the_host(part, ctx))
+        if not own.isdisjoint(names_in(part))
+        and _is_of_turn(node, loop, ctx)
+        and (waits is not is_asked or not asks_the_host(part, ctx))
     ]
     if not asking:
         return None
@@ -128,12 +131,9 @@ def _from_turn(loop: ast.For) -> set[str]:
     return own
 
 
-def _body(loop: ast.For, ctx: Context) -> Iterator[ast.AST]:
-    """The nodes of one turn; not those of loops in it, which are looked at by themselves."""
-    for statement in loop.body:
-        for node in ctx.walk(statement):
-            if not isinstance(node, (ast.expr, ast.stmt)) or next(iter(ctx.loops(node)), None) is loop:
-                yield node
+def _is_of_turn(node: ast.AST, loop: ast.For, ctx: Context) -> bool:
+    """Whether a node in a loop is in none of the loops in it, which are looked at by themselves."""
+    return not isinstance(node, (ast.expr, ast.stmt)) or next(iter(ctx.loops(node)), None) is loop
 
 
 def _asking(node: ast.AST) -> Iterator[tuple[ast.expr, Callable[[ast.expr, Context], bool]]]:

@@ -19,6 +19,7 @@ _SWITCHES = frozenset(
     "enable_dropout seed manual_seed disable_adapters enable_adapters copy_ mul_ add_ data".split()
 )
 _DEEP = 4
+_LOOPS = frozenset({ast.For, ast.AsyncFor, ast.While})
 
 
 class RepeatedForward(Rule):
@@ -52,13 +53,12 @@ class RepeatedForward(Rule):
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         if is_test(ctx.path):
             return
-        calls = [
-            part
-            for part in ctx.body(node)
-            if isinstance(part, ast.Call) and _may_run(part) and not _is_thrown_away(part, ctx)
-        ]
+        body = ctx.body(node)
+        calls = [part for part in body if part.__class__ is ast.Call and _may_run(part)]
         twice = _written_twice(calls, ctx)
-        looped = [call for call in calls if ctx.loops(call) and isinstance(call.func, (ast.Name, ast.Attribute))]
+        looped = []
+        if any(part.__class__ in _LOOPS for part in body):
+            looped = [call for call in calls if ctx.loops(call) and not _is_thrown_away(call, ctx)]
         found = [finding for call in looped for finding in self._on_every_turn(call, ctx)]
         found += self._once_more(twice, node, ctx)
         if found and not is_timing(node):
@@ -106,18 +106,30 @@ class RepeatedForward(Rule):
 def _may_run(call: ast.Call) -> bool:
     """Whether the text alone leaves it open that a model is run."""
     func = call.func
-    return isinstance(func, (ast.Name, ast.Attribute)) and bool(arguments(call)) and not is_method_of_values(func)
+    if not isinstance(func, (ast.Name, ast.Attribute)) or not (call.args or call.keywords):
+        return False
+    return not is_method_of_values(func)
 
 
 def _written_twice(calls: list[ast.Call], ctx: Context) -> list[ast.Call]:
     """The calls that stand in the function once more, as text: no other is asked what it calls."""
     names = [callee_name(call) for call in calls]
-    times = Counter(names)
-    calls = [call for call, name in zip(calls, names) if times[name] > 1]
-    if not calls:
-        return calls
-    texts = Counter(_meant(call, ctx) for call in calls)
-    return [call for call in calls if texts[_meant(call, ctx)] > 1]
+    calls = _repeated(calls, names)
+    calls = _repeated(calls, [_shape(call, ctx) for call in calls])
+    calls = [call for call in calls if not _is_thrown_away(call, ctx)]
+    return _repeated(calls, [_meant(call, ctx) for call in calls]) if len(calls) > 1 else []
+
+
+def _repeated(calls: list[ast.Call], words: list[str]) -> list[ast.Call]:
+    """The calls of which others have the same word."""
+    times = Counter(words)
+    return [call for call, word in zip(calls, words) if times[word] > 1]
+
+
+def _shape(call: ast.Call, ctx: Context) -> str:
+    """What is the same of two calls that mean the same, whatever the names stand for that they are given."""
+    parts = ["" if isinstance(item, ast.Name) else ctx.text(item) for item in arguments(call)]
+    return f"{ctx.text(call.func)}({', '.join(parts)})"
 
 
 def _meant(call: ast.Call, ctx: Context) -> str:

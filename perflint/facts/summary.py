@@ -195,13 +195,9 @@ class Summary:
 
     def words(self) -> set[str]:
         """All identifiers used in the file."""
-        found: set[str] = set()
-        for statement in self.statements:
-            found.update(statement.identifiers.split())
-        for facts in self.functions.values():
-            if facts.identifiers:
-                found.update(facts.identifiers.split())
-        return found
+        texts = [statement.identifiers for statement in self.statements]
+        texts += [facts.identifiers for facts in self.functions.values()]
+        return set(" ".join(texts).split())
 
     def words_by_statement(self) -> dict[int, set[str]]:
         """By first line of each top-level statement, all identifiers used in it."""

@@ -59,6 +59,8 @@ class Narrowing:
         self.flow = flow
         self.evaluate = evaluate
         self._known: dict[int, list[Fact]] = {}
+        #: By block, for each statement of it, what ran before it tells.
+        self._blocks: dict[int, dict[int, list[Fact]]] = {}
 
     def narrow(self, use: ast.Name, kind: Kind, frame: Frame | None) -> Kind:
         """`kind`, the joined kind of the definitions that reach `use`, after the tests on the way to it."""
@@ -129,8 +131,24 @@ class Narrowing:
                 found = [] if isinstance(outer, _SCOPES) else self._known.get(id(outer))
                 statement = outer
         for inner, outer in reversed(passed):
-            found = self._known[id(inner)] = [*_facts(_around_statement(outer, inner)), *found]
+            tests, earlier = _facts(_around_statement(outer, inner)), self._earlier(outer, inner)
+            if tests or earlier:
+                found = [*tests, *earlier, *found]
+            self._known[id(inner)] = found
         return found
+
+    def _earlier(self, parent: ast.AST, child: ast.AST) -> list[Fact]:
+        """`if isinstance(x, T): return ...` and `assert` before the statement `child` in its block, the last first."""
+        if type(child) not in STATEMENTS:
+            return []
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(parent, name, None)
+            if isinstance(block, list) and child in block:
+                known = self._blocks.get(id(block))
+                if known is None:
+                    known = self._blocks[id(block)] = _told_in(block)
+                return known[id(child)]
+        return []
 
     def _apply(self, kind: Kind, test: ast.expr, excluded: set[Tag], *, truth: bool, frame: Frame | None) -> Kind:
         if isinstance(test, ast.Compare):
@@ -191,13 +209,11 @@ def _inside_expression(outer: ast.AST, child: ast.AST) -> Iterator[_Test]:
 
 
 def _around_statement(outer: ast.AST, child: ast.AST) -> Iterator[_Test]:
-    """The tests that `outer` makes before it runs the statement `child`, and those that ran before it in its block."""
+    """The tests that `outer` makes before it runs the statement `child`."""
     if isinstance(outer, ast.If):
         yield from _split(outer.test, truth=child in outer.body)
     elif isinstance(outer, ast.While) and child in outer.body:
         yield from _split(outer.test, truth=True)
-    if isinstance(child, ast.stmt):
-        yield from _earlier(outer, child)
 
 
 def _alternatives(node: ast.expr) -> list[ast.expr]:
@@ -238,20 +254,28 @@ def _subject(test: ast.expr) -> ast.Name | None:
     return node if isinstance(node, ast.Name) else None
 
 
-def _earlier(parent: ast.AST, child: ast.stmt) -> Iterator[_Test]:
-    """`if isinstance(x, T): return ...` and `assert` before `child` in its block."""
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(parent, name, None)
-        if isinstance(block, list) and child in block:
-            for statement in reversed(block[: block.index(child)]):
-                if isinstance(statement, ast.Assert):
-                    yield from _split(statement.test, truth=True)
-                while isinstance(statement, ast.If) and isinstance(statement.body[-1], _JUMPS):
-                    yield from _split(statement.test, truth=False)
-                    # `elif` arms that leave as well.
-                    if len(statement.orelse) != 1 or not isinstance(statement.orelse[0], ast.If):
-                        break
-                    statement = statement.orelse[0]  # noqa: PLW2901
+def _told_in(block: list[ast.stmt]) -> dict[int, list[Fact]]:
+    """For each statement of a block, what is known because of those before it."""
+    found: dict[int, list[Fact]] = {}
+    told: list[Fact] = []
+    for statement in block:
+        found[id(statement)] = told
+        if isinstance(statement, (ast.Assert, ast.If)):
+            facts = _facts(_decided_by(statement))
+            told = [*facts, *told] if facts else told
+    return found
+
+
+def _decided_by(statement: ast.stmt) -> Iterator[_Test]:
+    """The tests that are decided where a statement has run."""
+    if isinstance(statement, ast.Assert):
+        yield from _split(statement.test, truth=True)
+    while isinstance(statement, ast.If) and isinstance(statement.body[-1], _JUMPS):
+        yield from _split(statement.test, truth=False)
+        # `elif` arms that leave as well.
+        if len(statement.orelse) != 1 or not isinstance(statement.orelse[0], ast.If):
+            break
+        statement = statement.orelse[0]
 
 
 def _only(kind: Kind, wanted: set[Tag]) -> Kind:

@@ -14,6 +14,8 @@ from perflint.pytorch.compiling import COMPILERS, KEPT_OUT
 from perflint.pytorch.names import canonical
 
 _NONE = ("const", "NoneType", None)
+#: How the names end of what compiles.
+_CALLED = ("compile", "optimize")
 #: A framework's switches for compiling: where one is mentioned, something may be compiled.
 COMPILING_NAMES = ("torch_compile", "_dynamo", "torch_xla", "use_compile")
 
@@ -85,18 +87,18 @@ def _sites(resolver: Resolver) -> Iterator[tuple[Scope, Hop]]:
         for qualname, facts in summary.functions.items():
             scope = Scope(path, qualname)
             for call in facts.calls:
-                for target in _compiled_by(resolver, facts, call, scope):
-                    yield target, Hop(path, call.line, "compiled here")
-            if _is_decorated(resolver, facts, scope, COMPILERS):
+                func = call.func
+                name = func if type(func) is str else func[2] if type(func) is tuple and func[0] == "attr" else ""
+                if name.endswith(_CALLED):
+                    for target in _compiled_by(resolver, facts, call, scope):
+                        yield target, Hop(path, call.line, "compiled here")
+            if facts.decorators and _is_decorated(resolver, facts, scope, COMPILERS):
                 yield scope, Hop(path, facts.line, "compiled here")
 
 
 def _compiled_by(resolver: Resolver, facts: FunctionFacts, call: CallFacts, scope: Scope) -> Iterator[Scope]:
     """The functions that a call of `torch.compile(x)` or `x.compile()` compiles."""
     func = call.func
-    name = func if isinstance(func, str) else func[2] if isinstance(func, tuple) and func[0] == "attr" else ""
-    if not name.endswith(("compile", "optimize")):
-        return
     if _names(resolver, func, scope, COMPILERS):
         if call.args and call.args[0] is not None:
             yield from _entered(resolver, resolver.refs(call.args[0], scope))

@@ -100,9 +100,11 @@ class Program:
 
     def range(self, scope: Scope) -> tuple[Heat, Heat]:
         """How hot the coldest and the hottest line of a function are."""
-        base = self.heat(scope)
-        heats = self.heatmap.contexts(scope, self.function(scope), base)
-        return (min(base, *heats), max(base, *heats)) if heats else (base, base)
+        base, facts = self.heat(scope), self.function(scope)
+        if not facts.contexts:
+            return base, base
+        heats = self.heatmap.contexts(scope, facts, base)
+        return min(base, *heats), max(base, *heats)
 
     def heat_at(self, scope: Scope, context: int) -> Heat:
         facts = self.function(scope)

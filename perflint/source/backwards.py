@@ -31,10 +31,7 @@ class Query:
     @classmethod
     def of(cls, scope: ScopeBindings, keys: Iterable[str]) -> Query:
         wanted = frozenset(keys)
-        holders: set[int] = set()
-        for key in wanted:
-            holders |= scope.holders.get(key, set())
-        return cls(wanted, scope, holders)
+        return cls(wanted, scope, set().union(*map(scope.holders, wanted)))
 
     def direct(self, node: ast.AST) -> list[Definition]:
         return [item for item in self.scope.direct.get(id(node), ()) if item.name in self.keys]

@@ -20,6 +20,7 @@ ScopeLike: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFu
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 #: Statements that bind names by assignment expressions alone.
 _BIND_NOTHING = frozenset({ast.Expr, ast.Return, ast.Raise, ast.Assert, ast.Pass, ast.Break, ast.Continue})
+_TAKEN_APART = frozenset({ast.Tuple, ast.List})
 _LOOPS = (ast.For, ast.AsyncFor)
 _WITHS = (ast.With, ast.AsyncWith)
 
@@ -69,15 +70,23 @@ class ScopeBindings:
     """All definitions of one scope, without those of the scopes inside it.
 
     `direct` maps ids of statements (and handlers) to the definitions of their own header or, for simple statements,
-    of all of them. `holders` maps a key to the ids of all statements that hold a definition of it.
+    of all of them. `chains` maps a key to the statements around each definition of it, outermost first.
     """
 
     node: ScopeLike
     by_key: dict[str, list[Definition]] = field(default_factory=lambda: defaultdict(list))
     direct: dict[int, list[Definition]] = field(default_factory=lambda: defaultdict(list))
-    holders: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    chains: dict[str, list[tuple[ast.AST, ...]]] = field(default_factory=lambda: defaultdict(list))
     params: dict[str, Definition] = field(default_factory=dict)
     outer: set[str] = field(default_factory=set)
+    _holders: dict[str, set[int]] = field(default_factory=dict)
+
+    def holders(self, key: str) -> set[int]:
+        """The ids of all statements that hold a definition of a key. Most keys are never asked about."""
+        known = self._holders.get(key)
+        if known is None:
+            known = self._holders[key] = {id(item) for chain in self.chains.get(key, ()) for item in chain}
+        return known
 
     def binds(self, name: str) -> bool:
         return name not in self.outer and (name in self.params or name in self.by_key)
@@ -150,14 +159,15 @@ class _Collector:
 
     def block(self, body: list[ast.stmt], chain: tuple[ast.AST, ...]) -> None:
         for statement in body:
-            self.statement(statement, (*chain, statement))
+            if self.walrus or statement.__class__ not in _BIND_NOTHING:
+                self.statement(statement, (*chain, statement))
 
     def statement(self, node: ast.stmt, chain: tuple[ast.AST, ...]) -> None:
-        if type(node) in _BIND_NOTHING:
-            pass
-        elif isinstance(node, ast.Assign):
+        if node.__class__ is ast.Assign:
             for target in node.targets:
                 self.target(target, Binding.ASSIGN, node, node.value, chain)
+        elif node.__class__ in _BIND_NOTHING:
+            pass
         elif isinstance(node, ast.AnnAssign):
             self.annotated(node, chain)
         elif isinstance(node, ast.AugAssign):
@@ -241,7 +251,8 @@ class _Collector:
         chain: tuple[ast.AST, ...],
         path: tuple[int | str, ...] = (),
     ) -> None:
-        if isinstance(target, (ast.Tuple, ast.List)):
+        if target.__class__ in _TAKEN_APART:
+            assert isinstance(target, (ast.Tuple, ast.List))
             starred = next((i for i, part in enumerate(target.elts) if isinstance(part, ast.Starred)), None)
             same = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
             pairwise = same and starred is None and not path and binding is Binding.ASSIGN
@@ -272,7 +283,7 @@ class _Collector:
                 stack.extend(children(part))
 
     def record(self, definition: Definition, chain: tuple[ast.AST, ...]) -> None:
-        scope = self.scope
-        scope.by_key[definition.name].append(definition)
+        scope, name = self.scope, definition.name
+        scope.by_key[name].append(definition)
+        scope.chains[name].append(chain)
         scope.direct[id(chain[-1])].append(definition)
-        scope.holders[definition.name].update(map(id, chain))

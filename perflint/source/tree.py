@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
 from typing import TypeAlias, TypeVar
 
 from perflint.finding import Span
@@ -55,9 +54,8 @@ class Tree:
         self._nodes: dict[int, list[ast.AST]] = {}
         self._names: dict[tuple[int, str], list[ast.Name]] = {}
         self._loops: dict[int, tuple[LoopNode, ...]] = {}
-        #: The lines as one text, and where each ends in it.
+        #: The lines as one text.
         self._text = ""
-        self._ends: list[int] = []
 
     def outline(self, top: ast.stmt) -> list[ast.AST]:
         """A statement of the module, or a function that stands in no other, and the statements below it, with handlers
@@ -86,17 +84,11 @@ class Tree:
         around = self._outline_at(begin)
         outline = around if around and isinstance(around[0], FUNCTIONS) else None
         found: dict[int, ast.AST] = {}
-        lines = self.source.lines
-        whole = isinstance(region, ast.Module)
-        for number in self._lines_with(words) if whole else range(max(begin[0], 1), min(end[0], len(lines)) + 1):
-            line = lines[number - 1]
-            for word in words:
-                if word in line and _names(line, word):
-                    here = self._at_line(number, outline) if outline is not None else self._on_line(number)
-                    for item in here:
-                        if item is region or begin <= start_of(item) < end:
-                            found[id(item)] = item
-                    break
+        for number in self._lines_naming(words, begin[0], end[0]):
+            here = self._at_line(number, outline) if outline is not None else self._on_line(number)
+            for item in here:
+                if item is region or begin <= start_of(item) < end:
+                    found[id(item)] = item
         return [*found.values()]
 
     def named(self, name: str, region: ast.AST) -> list[ast.Name]:
@@ -116,20 +108,28 @@ class Tree:
         statement = self._last_before(place, self._outline_at(place))
         return self.own(statement) if statement is not None else []
 
-    def _lines_with(self, words: Iterable[str]) -> list[int]:
-        """The lines of the file in which one of `words` stands, if only in another word. All names of a module are
-        asked for in its whole text: line by line that would grow with the square of a long file.
+    def _lines_naming(self, words: Iterable[str], first: int, last: int) -> list[int]:
+        """The lines from `first` to `last` in which one of `words` stands. All of them are looked through as one text:
+        to ask line by line for each name of a module would grow with the square of a long file.
         """
-        if not self._text:
-            self._text = "\n".join(self.source.lines)
-            self._ends = list(accumulate(len(line) + 1 for line in self.source.lines))
+        lines = self.source.lines
+        if first == 0 and not self._text:
+            self._text = "\n".join(lines)
+        text = self._text if first == 0 else "\n".join(lines[first - 1 : last])
         found: set[int] = set()
         for word in words:
-            place = self._text.find(word)
+            number, counted = max(first, 1), 0
+            place = text.find(word)
             while place >= 0:
-                number = bisect_right(self._ends, place)
-                found.add(number + 1)
-                place = self._text.find(word, self._ends[number])
+                end = place + len(word)
+                if _is_word(text, place, end):
+                    number += text.count("\n", counted, place)
+                    found.add(number)
+                    end = text.find("\n", end)
+                    if end < 0:
+                        break
+                    counted = end
+                place = text.find(word, end)
         return sorted(found)
 
     def _on_line(self, number: int) -> list[ast.AST]:
@@ -327,13 +327,7 @@ def _place(node: ast.AST) -> tuple[int, int] | None:
     return start_of(node)
 
 
-def _names(line: str, word: str) -> bool:
-    """Whether a word stands in a line that holds its letters."""
-    at = line.find(word)
-    while at >= 0:
-        end = at + len(word)
-        before, after = line[at - 1 : at], line[end : end + 1]
-        if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
-            return True
-        at = line.find(word, end)
-    return False
+def _is_word(text: str, begin: int, end: int) -> bool:
+    """Whether nothing beside a part of a text belongs to the same name."""
+    before, after = text[begin - 1 : begin], text[end : end + 1]
+    return not (before.isalnum() or before == "_" or after.isalnum() or after == "_")

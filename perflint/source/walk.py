@@ -122,6 +122,11 @@ def blocks(node: ast.AST) -> list[ast.AST]:
     return [item for name in names for item in getattr(node, name)] if names else []
 
 
+def has_blocks(node: ast.AST) -> bool:
+    """Whether a node is of a class that may hold statements."""
+    return bool(_BLOCKS[node.__class__])
+
+
 def statements(node: ast.AST) -> list[ast.stmt]:
     """All statements below `node`, those of functions and classes in it as well, in no certain order."""
     found: list[ast.AST] = []
