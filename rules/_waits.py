@@ -112,6 +112,8 @@ def device_read(node: ast.AST, ctx: Context) -> Read | None:
 
 
 def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) -> Read | None:
+    if _counts_of_packing(value, ctx):
+        return None
     if name in _SCALER_READS:
         kind = ctx.kind(value)
         return Read(value, kind.certainty) if kind.tag is Tag.SCALER else None

@@ -81,6 +81,7 @@ _ALL_TURNS = pattern(
     r"^_?(?:num|n)_(?:(?:train(?:ing)?|val(?:id)?|eval|test|opt\w*|global|total|inner|outer|inference|sampling|gradient)_)*"
     r"(?:steps|iters|iterations|batches|updates)$"
 )
+_NEXT = pattern(r"^_?next_\w+")
 _ONCE = pattern(r"(?:^|_)(?:first|once|initial|report)(?:_|$)")
 _FAILED = pattern(r"(?:^|_)oom(?:$|_)|out_of_memory|^(?:was_)?(?:interrupted|preempted|killed)$", re.IGNORECASE)
 #: The end of an episode, told by the environment, and the keys of what it tells then.
@@ -103,6 +104,7 @@ _EXPORTING = {"is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting",
 _BROKEN = {"isnan", "isinf"}
 _HEALTHY = {"isfinite"}
 _SOUND = {"isfinite", "all"}
+_MODULES = {"torch", "np", "numpy"}
 _TELLING_CALLS = _SOUND | {"get"}
 _PLAIN = (ast.Name, ast.Subscript, ast.Tuple, ast.List, ast.Dict, ast.ListComp, ast.JoinedStr, ast.Lambda)
 
@@ -124,14 +126,16 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = 
             return hottest(kinds)
         # `if self.cache is None or self.cache.shape != x.shape`: filled anew only when it no longer fits.
         return LAZY if LAZY in kinds else None
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, (ast.Not, ast.Invert)):
         return classify_negated(test.operand, body, known)
+    if isinstance(test, ast.NamedExpr):
+        return classify(test.value, body, known)
     if isinstance(test, ast.Call):
         name = written_name(test.func)
         if name in _EXPORTING or name in _BROKEN:
             return RARE
         if name in {"any", "all"} and isinstance(test.func, ast.Attribute):
-            return classify(test.func.value, body, known)
+            return classify(_reduced(test, test.func), body, known)
         return PERIODIC if _is_due(name) or name in _DIVIDES else None
     if isinstance(test, ast.BinOp) and isinstance(test.op, (ast.BitAnd, ast.BitOr)):
         kinds = [classify(side, body, known) for side in (test.left, test.right)]
@@ -198,7 +202,9 @@ def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: 
             return LAZY  # `if not self.ready: ...; self.ready = True`
         return EVALUATION if is_mode(test) else None
     if isinstance(test, ast.UnaryOp):
-        return classify(test.operand, body, known) if isinstance(test.op, ast.Not) else None
+        return classify(test.operand, body, known) if isinstance(test.op, (ast.Not, ast.Invert)) else None
+    if isinstance(test, ast.NamedExpr):
+        return classify_negated(test.value, body, known)
     if isinstance(test, ast.BoolOp):
         kinds = [classify_negated(value, body, known) for value in test.values]
         if isinstance(test.op, ast.Or):
@@ -224,8 +230,14 @@ def _negated_call(test: ast.Call, body: list[ast.stmt] | None, known: Tests) -> 
     if name == "hasattr" and len(test.args) == 2 and body is not None and makes(body, *test.args):
         return LAZY  # `if not hasattr(self, "cache"): self.cache = ...`: made when it is first missed
     if name == "all" and isinstance(test.func, ast.Attribute):
-        return classify_negated(test.func.value, body, known)
+        return classify_negated(_reduced(test, test.func), body, known)
     return PERIODIC if name == "should_skip" or _SKIPS.search(name) else None
+
+
+def _reduced(test: ast.Call, func: ast.Attribute) -> ast.expr:
+    """What `x.all()` or `torch.all(x)` looks at."""
+    of_module = isinstance(func.value, ast.Name) and func.value.id in _MODULES and bool(test.args)
+    return test.args[0] if of_module else func.value
 
 
 def is_plain(value: ast.expr) -> bool:
@@ -246,11 +258,12 @@ def is_mode(value: ast.expr) -> bool:
     return not (isinstance(value.value, ast.Name) and value.value.id == "self")
 
 
-def is_health(value: ast.expr) -> bool:
+def is_health(value: ast.expr, known: Tests = NO_TESTS) -> bool:
     """`torch.isfinite(boxes).all(dim=1) & ...`: what is false only where something went wrong."""
     if isinstance(value, ast.BinOp):
-        return isinstance(value.op, ast.BitAnd) and classify_negated(value) == RARE
-    return isinstance(value, ast.Call) and written_name(value.func) in _SOUND and classify_negated(value) == RARE
+        return isinstance(value.op, ast.BitAnd) and classify_negated(value, known=known) == RARE
+    is_call = isinstance(value, ast.Call) and written_name(value.func) in _SOUND
+    return is_call and classify_negated(value, known=known) == RARE
 
 
 def is_looked_up(value: ast.expr) -> bool:
@@ -324,6 +337,8 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
             return _modulo(right)
         if body is not None and sets_back(body, left) and _is_interval(left, right):
             return _above(left, right, body)
+        if (_is_counter(left) and _is_awaited(right)) or (_is_counter(right) and _is_awaited(left)):
+            return PERIODIC  # `if step == self.next_save_step`
         if not _is_counter(left):
             return None
         is_number = isinstance(right, ast.Constant) and isinstance(right.value, int)
@@ -374,6 +389,8 @@ def _above(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str 
         return PERIODIC  # `if length > self.longest: self.longest = length`: ever more rarely
     if _is_counter(left) and _ALL_TURNS.match(name):
         return FIRST  # `if step >= total_steps`
+    if _is_counter(left) and _is_awaited(right):
+        return PERIODIC  # `if step >= self.next_eval_step`
     return PERIODIC if _is_best(name) or _is_best(written_name(left)) else None
 
 
@@ -464,6 +481,11 @@ def _is_first(node: ast.expr) -> bool:
 def _is_next(node: ast.expr) -> bool:
     """`step + 1`, which equals the number of steps at the last one."""
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant)
+
+
+def _is_awaited(node: ast.expr) -> bool:
+    """`next_save_step`, an attribute or a name."""
+    return _NEXT.match(written_name(node)) is not None
 
 
 @lru_cache(_REMEMBERED)

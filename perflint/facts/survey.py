@@ -394,7 +394,7 @@ class _Surveyor(Expressions):
         elif (
             isinstance(value, (ast.Compare, ast.BoolOp, ast.UnaryOp))
             or guards.is_mode(value)
-            or guards.is_health(value)
+            or guards.is_health(value, tests)
         ):
             kinds = guards.classify(value, known=tests), guards.classify_negated(value, known=tests)
             if any(kinds):

@@ -440,6 +440,8 @@ def _merged(annotated: Kind, passed: Kind) -> Kind:
     """The annotation, with what callers say where it is silent."""
     if not annotated.known:
         return passed
+    if annotated.tag is Tag.TENSOR and passed.tag is Tag.NUMBER:
+        return passed  # every known caller gives a number: `status(loss.item())`
     if passed.tag is annotated.tag or (annotated.tag is Tag.TENSOR and passed.holds_tensors):
         if annotated.tag in (Tag.SEQUENCE, Tag.MAPPING):
             return annotated if passed.element is None else passed
