@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from perflint.patterns import pattern
 from perflint.source.walk import walk
 
 _DUMMY = pattern(r"(?:^|_)(?:dummy|placeholder)(?:_|$)")
+_TEACHES = pattern(
+    r"^(?:backward|train_?(?:step|batch|one_batch)|training_step|learn|optimi[sz]e(?:_\w+)?|"
+    r"update_(?:actor|critic|policy|value|model|agent|networks?|param(?:eter)?s|weights)(?:_\w+)?)$"
+)
+_LEARNER = pattern(
+    r"^self$|(?:agent|policy|learner|trainer|algo(?:rithm)?|actor|critic|ppo|sac|dqn|ddpg|td3)s?$", re.IGNORECASE
+)
 _MAKER = pattern(r"^_*(?:lazy_?)?(?:init|build|set_?up|create|fill|load|make|refresh|compute|ensure|start|open)(?:_|$)")
 
 
@@ -174,3 +182,17 @@ def takes_out(body: list[ast.stmt], key: ast.expr, collection: ast.expr) -> bool
         and _alike(item.value.func.value, collection)
         for item in body
     )
+
+
+def trains(body: list[ast.stmt]) -> bool:
+    """Whether `body` walks back a loss, or has something learn."""
+    calls = (part for statement in body for part in walk(statement) if isinstance(part, ast.Call))
+    return any(_teaches(call.func) for call in calls)
+
+
+def _teaches(func: ast.expr) -> bool:
+    """`loss.backward`, `self.learn`, `agent.update`, `self._update`"""
+    name = written_name(func).lstrip("_")
+    if name not in {"update", "train"}:
+        return _TEACHES.match(name) is not None
+    return isinstance(func, ast.Attribute) and _LEARNER.search(written_name(func.value)) is not None

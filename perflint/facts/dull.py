@@ -23,6 +23,8 @@ PLAIN_METHODS = frozenset(
     "unsqueeze squeeze flatten expand float long half tolist detach fill_ zero_ mul_ add_ sub_ div_ copy_ masked_fill "
     "chunk setdefault softmax cumsum gather scatter_".split()
 )
+#: What `update` teaches: no dict.
+LEARNERS = frozenset("agent policy learner trainer algo algorithm actor critic".split())
 #: Modules whose plain arithmetic runs nothing of the program's, as written in imports.
 DULL_MODULES = frozenset("torch torch.nn torch.nn.functional torch.nn.init numpy math os.path".split())
 DULL_FUNCTIONS = frozenset(

@@ -14,6 +14,7 @@ from perflint.facts.dull import (
     DULL_METHODS,
     DULL_MODULES,
     DULL_READS,
+    LEARNERS,
     MAYBE_DULL,
     PLAIN_METHODS,
 )
@@ -237,8 +238,14 @@ class Expressions(Targets):
                 return False
             return not node.args or func.attr in PLAIN_METHODS
         if func.attr in DULL_METHODS:
+            if func.attr == "update" and (len(node.args) > 1 or (node.args and self.learns(receiver))):
+                return False  # a dict takes one argument
             return not node.args or func.attr not in ("to", "log")
         return False
+
+    def learns(self, receiver: ast.expr) -> bool:
+        """`self.agent`, `self._policy`"""
+        return type(receiver) is ast.Attribute and receiver.attr.lstrip("_") in LEARNERS
 
     def subscript(self, node: ast.Subscript, depth: int) -> Value:
         base = self.value(node.value, depth - 1)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
+from perflint.facts import words
 from perflint.facts.bodies import (
     assigns,
     counts,
@@ -22,10 +23,10 @@ from perflint.facts.bodies import (
     stands_in,
     supplies,
     switches_off,
+    trains,
     undoes,
     written_name,
 )
-from perflint.patterns import pattern
 from perflint.source.walk import walk
 
 #: Once every N turns: `step % n == 0`, `should_log`, `time.time() - last > 5`.
@@ -51,55 +52,7 @@ _COLDEST_FIRST = (RARE, LAZY, FIRST, EVALUATION, PERIODIC, ACCUMULATION)
 Tests: TypeAlias = "dict[str, tuple[str | None, str | None]]"
 NO_TESTS: Tests = {}
 
-_COUNTER = pattern(
-    r"^(?:i|j|k|n|t|it|idx|ii|bi|ni|tick|cur_tick|step|steps|iter|iters|iteration|iterations|batch|epoch|count|counter|num_updates|"
-    r"total_batch_idx|.*_(?:i|idx|index|step|steps|iter|iters|iteration|num|no|count|counter)|(?:step|iter|batch|global)_?\w*|"
-    r"\w*(?:_step|Step|Iter))$"
-)
-_SHOULD = pattern(
-    r"(?:^|_)(?:should|needs?|want|time_to|do|must|is_time_to|if)_(?:\w+_)?"
-    r"(?:log|print|save|eval|evaluate|validate|checkpoint|ckpt|vis|visuali[sz]e|plot|report|dump|sample|record|profile)\w*$"
-    r"|^(?:is_)?(?:log|logging|save|eval|print|report|summary|checkpoint|vis|display|plot)_(?:step|iter|now|this_step|time|due)$"
-    r"|every_n\w*|_every_n_|^(?:log|save|print|eval)_(?:due|now)$"
-)
-_DEBUG = pattern(
-    r"^(?:debug|_debug|is_debug|debugging|debug_mode|dry_run|profile|profiling|do_profile|sanity_check|verbose_debug)$"
-)
-#: Flags of what happens once: calibration, lazy set-up. They are on from then on.
-_DONE = pattern(
-    r"(?:^|_)(?:initiali[sz]ed|inited|initted|calibrated|built|set_?up|ready|loaded|prepared|registered|started|wired|"
-    r"attached|installed|hooked|patched)$"
-)
-_FIRST_TURN = pattern(r"^_?(?:is_)?first_(?:iter|iteration|step|batch|turn|run|time|epoch|call|pass)$")
-#: Names of the last turn, and of how many there are in all: not of those before something begins or ends.
-_LAST_TURN = pattern(
-    r"^_?(?:is_|at_)(?:the_)?(?:last|final)_(?:iter|iteration|step|batch|turn|epoch|pass)$"
-    r"|^(?:last|final)_(?:iter|iteration|step)$"
-)
-_ALL_TURNS = pattern(
-    r"^_?(?:max|total)_(?!\w*warm)(?:\w+_)?(?:steps?|iters?|iterations?|batches|updates?)$|"
-    r"^_?(?:num|n)_(?:(?:train(?:ing)?|val(?:id)?|eval|test|opt\w*|global|total|inner|outer|inference|sampling|gradient)_)*"
-    r"(?:steps|iters|iterations|batches|updates)$"
-)
-_NEXT = pattern(r"^_?next_\w+")
-_ONCE = pattern(r"(?:^|_)(?:first|once|initial|report)(?:_|$)")
-_FAILED = pattern(r"(?:^|_)oom(?:$|_)|out_of_memory|^(?:was_)?(?:interrupted|preempted|killed)$", re.IGNORECASE)
-#: The end of an episode, told by the environment, and the keys of what it tells then.
-_EPISODE_OVER = pattern(r"^(?:dones?|(?:terminat|truncat)(?:ed|ions?)|terminal|episode_(?:over|done))$")
-_EPISODE_KEYS = frozenset({"episode", "final_info", "_final_info", "final_observation", "terminal_observation"})
-_NEW_BEST = pattern(r"^(?:is_|new_|found_)?(?:new_)?best(?:_\w+)?$")
-_SKIPS = pattern(r"(?:^|_)skip_(?:log|save|eval)")
-_DIVIDES = frozenset({"divisible_by", "is_divisible", "is_divisible_by"})
-_INTERVAL = pattern(r"every|interval|_per_|freq|period", re.IGNORECASE)
-_ACCUMULATES = pattern(r"accum|(?:^|_)acc(?:_|$)", re.IGNORECASE)
-_SINCE = pattern(r"(?:^|_)since(?:_|$)")
-_CACHE = pattern(r"(?:^|_)(?:cache|cached|memo)(?:_|s?$)", re.IGNORECASE)
-#: How much a table holds that grows with the longest input: not how much a cache may hold, which it soon does.
-_CACHED = pattern(r"(?:^|_)cached(?:_|$)", re.IGNORECASE)
-_BEST = pattern(r"best|(?:^|_)(?:is_|new_)best|improv", re.IGNORECASE)
 _SELDOM = 0.05
-#: Of how many names it is remembered what they say.
-_REMEMBERED = 4096
 _EXPORTING = {"is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting", "is_compiling", "is_dynamo_compiling"}
 _BROKEN = {"isnan", "isinf"}
 _HEALTHY = {"isfinite"}
@@ -136,7 +89,7 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = 
             return RARE
         if name in {"any", "all"} and isinstance(test.func, ast.Attribute):
             return classify(_reduced(test, test.func), body, known)
-        return PERIODIC if _is_due(name) or name in _DIVIDES else None
+        return PERIODIC if words.is_due(name) or name in words.DIVIDES else None
     if isinstance(test, ast.BinOp) and isinstance(test.op, (ast.BitAnd, ast.BitOr)):
         kinds = [classify(side, body, known) for side in (test.left, test.right)]
         if isinstance(test.op, ast.BitAnd):
@@ -161,31 +114,21 @@ def _named(
     kind = _flag(name)
     if kind is not None:
         return kind
-    if isinstance(test, ast.Name) and _ONCE.search(name) and body is not None and switches_off(body, test):
+    if isinstance(test, ast.Name) and words.ONCE.search(name) and body is not None and switches_off(body, test):
         return FIRST  # `if first: ...; first = False`
-    return PERIODIC if _is_turning_point(name) else None
+    return PERIODIC if words.is_turning_point(name) else None
 
 
 # The same few names are tested all over a project: what they say is remembered.
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(words.REMEMBERED)
 def _flag(name: str) -> str | None:
-    if _DEBUG.match(name) or _FAILED.search(name):
+    if words.DEBUG.match(name) or words.FAILED.search(name):
         return RARE
-    if _is_due(name):
+    if words.is_due(name):
         return PERIODIC
-    return FIRST if _FIRST_TURN.match(name) or _LAST_TURN.match(name) else None
-
-
-@lru_cache(_REMEMBERED)
-def _is_due(name: str) -> bool:
-    return _SHOULD.search(name) is not None
-
-
-@lru_cache(_REMEMBERED)
-def _is_turning_point(name: str) -> bool:
-    return _EPISODE_OVER.match(name) is not None or _NEW_BEST.match(name) is not None
+    return FIRST if words.FIRST_TURN.match(name) or words.LAST_TURN.match(name) else None
 
 
 def classify_negated(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = NO_TESTS) -> str | None:
@@ -231,7 +174,7 @@ def _negated_call(test: ast.Call, body: list[ast.stmt] | None, known: Tests) -> 
         return LAZY  # `if not hasattr(self, "cache"): self.cache = ...`: made when it is first missed
     if name == "all" and isinstance(test.func, ast.Attribute):
         return classify_negated(_reduced(test, test.func), body, known)
-    return PERIODIC if name == "should_skip" or _SKIPS.search(name) else None
+    return PERIODIC if name == "should_skip" or words.SKIPS.search(name) else None
 
 
 def _reduced(test: ast.Call, func: ast.Attribute) -> ast.expr:
@@ -273,7 +216,7 @@ def is_looked_up(value: ast.expr) -> bool:
         and isinstance(value.func, ast.Attribute)
         and value.func.attr == "get"
         and isinstance(value.func.value, (ast.Attribute, ast.Name))
-        and bool(_CACHE.search(written_name(value.func.value)))
+        and bool(words.CACHE.search(written_name(value.func.value)))
     )
 
 
@@ -315,26 +258,30 @@ def _negated_comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: li
     if isinstance(op, ast.In):
         return _comparison(left, ast.NotIn(), right, body)
     is_order = isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE))
-    if is_order and body is not None and any(_is_best(written_name(at)) and raises(body, at) for at in (left, right)):
+    if (
+        is_order
+        and body is not None
+        and any(words.is_best(written_name(at)) and raises(body, at) for at in (left, right))
+    ):
         return PERIODIC  # `if score < best: wait += 1`, and `else: best = score; save()`
     if isinstance(op, ast.Gt) and isinstance(left, ast.BinOp) and _is_zero(right):
         return _modulo(left)
     if isinstance(op, ast.Lt) and isinstance(right, ast.BinOp) and isinstance(right.op, ast.Add):
         # `if images < began + images_per_tick: continue`
-        return PERIODIC if any(_INTERVAL.search(written_name(part)) for part in _names(right)) else None
+        return PERIODIC if any(words.INTERVAL.search(written_name(part)) for part in _names(right)) else None
     return None
 
 
 def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
     if isinstance(op, ast.Eq):
-        if isinstance(right, ast.Constant) and right.value == 1 and _FAILED.search(_asked_for(left)):
+        if isinstance(right, ast.Constant) and right.value == 1 and words.FAILED.search(_asked_for(left)):
             return RARE  # `if found_oom == 1`
         if _is_infinite(left) or _is_infinite(right):
             return RARE  # `if norm_type == inf`
         if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod):
-            return _modulo(left)
+            return _modulo(left, body)
         if isinstance(right, ast.BinOp) and isinstance(right.op, ast.Mod):
-            return _modulo(right)
+            return _modulo(right, body)
         if body is not None and sets_back(body, left) and _is_interval(left, right):
             return _above(left, right, body)
         if (_is_counter(left) and _is_awaited(right)) or (_is_counter(right) and _is_awaited(left)):
@@ -347,7 +294,7 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
         # `if key not in self._cache: self._cache[key] = ...`: computed once for each key.
         return LAZY if body is not None and fills(body, right) else None
     if isinstance(op, ast.In):
-        if isinstance(left, ast.Constant) and left.value in _EPISODE_KEYS:
+        if isinstance(left, ast.Constant) and left.value in words.EPISODE_KEYS:
             return PERIODIC
         # `if i in self.plot_steps`: a counter looked up in a collection of chosen steps.
         return PERIODIC if _is_counter(left) and written_name(left) not in ("n", "t") else None
@@ -366,7 +313,7 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: list[ast.s
 def _is_interval(count: ast.expr, limit: ast.expr) -> bool:
     """Whether a count is held against an interval, by the name of either: `calls_since_draw`, `redraw_interval`."""
     name = written_name(limit)
-    return bool(_SINCE.search(written_name(count)) or (_INTERVAL.search(name) and "_per_" not in name))
+    return bool(words.SINCE.search(written_name(count)) or (words.INTERVAL.search(name) and "_per_" not in name))
 
 
 def _asked_for(node: ast.expr) -> str:
@@ -381,17 +328,17 @@ def _above(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str 
     name = written_name(right)
     if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub):
         # `if step - last_saved >= save_interval`, `if time.time() - last_saved > 60`
-        if _INTERVAL.search(name) or _mentions(left, {"time", "perf_counter", "monotonic", "now"}):
+        if words.INTERVAL.search(name) or _mentions(left, {"time", "perf_counter", "monotonic", "now"}):
             return PERIODIC
     if body is not None and sets_back(body, left) and _is_interval(left, right):
-        return ACCUMULATION if _ACCUMULATES.search(name) else PERIODIC  # `if since >= every: ...; since = 0`
-    if (body is not None and raises(body, right)) or _CACHED.search(name):
+        return ACCUMULATION if words.ACCUMULATES.search(name) else PERIODIC  # `if since >= every: ...; since = 0`
+    if (body is not None and raises(body, right)) or words.CACHED.search(name):
         return PERIODIC  # `if length > self.longest: self.longest = length`: ever more rarely
-    if _is_counter(left) and _ALL_TURNS.match(name):
+    if _is_counter(left) and words.ALL_TURNS.match(name):
         return FIRST  # `if step >= total_steps`
     if _is_counter(left) and _is_awaited(right):
         return PERIODIC  # `if step >= self.next_eval_step`
-    return PERIODIC if _is_best(name) or _is_best(written_name(left)) else None
+    return PERIODIC if words.is_best(name) or words.is_best(written_name(left)) else None
 
 
 def _below(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
@@ -422,8 +369,11 @@ def _is_seldom(drawn: ast.expr, share: ast.expr) -> bool:
     return isinstance(share, ast.Constant) and isinstance(share.value, float) and share.value <= _SELDOM
 
 
-def _modulo(node: ast.BinOp) -> str | None:
+def _modulo(node: ast.BinOp, body: list[ast.stmt] | None = None) -> str | None:
+    """The guard of code that runs when `step % n` is zero, where that is a block `body`."""
     if not isinstance(node.op, ast.Mod):
+        return None
+    if body is not None and is_step_of_training(node, body):
         return None
     if isinstance(node.right, ast.Constant) and node.right.value in (1, 2) and not isinstance(node.right.value, bool):
         return None
@@ -436,6 +386,17 @@ def _modulo(node: ast.BinOp) -> str | None:
     return PERIODIC
 
 
+def is_step_of_training(test: ast.expr, body: list[ast.stmt]) -> bool:
+    """Whether the block behind `step % train_frequency` is a whole step of training: the turns between two such steps
+    only play, and nothing of training is more frequent.
+    """
+    if isinstance(test, ast.Compare):
+        test = test.left
+    if not (isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod)):
+        return False
+    return words.TRAINS_EVERY.match(written_name(test.right)) is not None and trains(body)
+
+
 def coldest(kinds: Sequence[str | None]) -> str | None:
     return next((kind for kind in _COLDEST_FIRST if kind in kinds), None) if any(kinds) else None
 
@@ -446,20 +407,15 @@ def hottest(kinds: Sequence[str | None]) -> str | None:
 
 def _is_done(test: ast.Attribute) -> bool:
     """`if self.inited: return`, `if not self._calibrated: self.calibrate(x)`."""
-    return isinstance(test.value, ast.Name) and test.value.id == "self" and bool(_DONE.search(test.attr))
+    return isinstance(test.value, ast.Name) and test.value.id == "self" and bool(words.DONE.search(test.attr))
 
 
 def _is_counter(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
         return _is_counter(node.left)
     if isinstance(node, ast.Call) and not node.args and not node.keywords:
-        return _is_counted(written_name(node.func).removeprefix("get_"))  # `self.get_num_updates() == 0`
-    return _is_counted(written_name(node))
-
-
-@lru_cache(_REMEMBERED)
-def _is_counted(name: str) -> bool:
-    return _COUNTER.match(name) is not None
+        return words.is_counted(written_name(node.func).removeprefix("get_"))  # `self.get_num_updates() == 0`
+    return words.is_counted(written_name(node))
 
 
 def _is_last(node: ast.expr) -> bool:
@@ -485,12 +441,7 @@ def _is_next(node: ast.expr) -> bool:
 
 def _is_awaited(node: ast.expr) -> bool:
     """`next_save_step`, an attribute or a name."""
-    return _NEXT.match(written_name(node)) is not None
-
-
-@lru_cache(_REMEMBERED)
-def _is_best(name: str) -> bool:
-    return _BEST.search(name) is not None
+    return words.NEXT.match(written_name(node)) is not None
 
 
 def _is_zero(node: ast.expr) -> bool:

@@ -5,7 +5,17 @@ from __future__ import annotations
 import ast
 
 from perflint.facts.bodies import takes_out, written_name
-from perflint.facts.guards import LAZY, NO_TESTS, Tests, classify, classify_negated, coldest, hottest
+from perflint.facts.guards import (
+    LAZY,
+    NO_TESTS,
+    PERIODIC,
+    Tests,
+    classify,
+    classify_negated,
+    coldest,
+    hottest,
+    is_step_of_training,
+)
 from perflint.source.walk import walk
 
 _COMPLAINTS = frozenset({"warn", "warning", "warn_once", "warning_once"})
@@ -60,7 +70,14 @@ def left_early(node: ast.If, known: Tests = NO_TESTS, depth: int = 4) -> str | N
     return hottest(kinds) if left else None
 
 
-def works_off(node: ast.If, block: list[ast.stmt], after: int) -> str | None:
+def made_plain(after: str | None, node: ast.If, block: list[ast.stmt], following: int) -> str | None:
+    """The guard `after` of what follows an `if` in its block, from `following` on, by what that does."""
+    if after is None:
+        return _works_off(node, block, following)
+    return None if after == PERIODIC and is_step_of_training(node.test, block[following:]) else after
+
+
+def _works_off(node: ast.If, block: list[ast.stmt], after: int) -> str | None:
     """What follows `if key not in self.pending: return` in its block, from `after` on, where it then takes the key
     out: once for each key.
     """

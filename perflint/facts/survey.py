@@ -103,7 +103,7 @@ class _Surveyor(Expressions):
             kind = type(node)
             after = _STATEMENTS[kind](self, node)
             if kind is ast.If:
-                after = after or leaving.works_off(node, body, following)  # type: ignore[arg-type]
+                after = leaving.made_plain(after, node, body, following)  # type: ignore[arg-type]
             elif kind is ast.Expr and following < len(body) and switches_grad(node.value) is False:  # type: ignore[attr-defined]
                 self.gradless(body, following)
                 break

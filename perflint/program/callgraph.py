@@ -8,20 +8,12 @@ from typing import NamedTuple
 
 from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, ReadFacts, Value, record
 from perflint.finding import Confidence
+from perflint.program.guessing import Guesses
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, MOST, Ref, Refs, Scope
 from perflint.program.resolver import Resolver
 from perflint.program.together import Connected, Together, exchange, share
 from perflint.pytorch import wrappers
 
-#: Methods too common to be guessed from their name alone, even when one class of the project defines them.
-_COMMON = frozenset(
-    "forward call run fit train eval step update reset close open read write load save get set add remove start "
-    "stop build create init setup process apply parse format log print sample predict transform encode decode "
-    "compute append extend insert pop clear copy items keys values join split strip to cpu cuda size view reshape "
-    "mean sum max min item backward zero_grad state_dict load_state_dict parameters modules children register send "
-    "recv get_config search match find replace count index sort reverse group flush seek tell next submit result "
-    "put done wait".split()
-)
 _NO_FACTS = FunctionFacts("", 0, 0, "", "")
 #: How deep parameters are followed to what callers pass, which may be parameters again.
 _DEEPEST = 12
@@ -78,6 +70,7 @@ class CallGraph:
         self.incoming: dict[Scope, list[Edge]] = defaultdict(list)
         #: Of names that something of the project has.
         self.unresolved: dict[Scope, list[CallFacts]] = defaultdict(list)
+        self._guesses = Guesses(resolver)
         self._params: dict[tuple[Scope, str], Refs] = {}
         self._resolving: set[tuple[Scope, str]] = set()
         nesting = resolver.nesting
@@ -267,7 +260,7 @@ class CallGraph:
             return True
         confidence = Confidence.HIGH
         if guess and not targets and not inherited:
-            targets = self._guess(call, facts)
+            targets = self._guesses.targets(call, facts)
             confidence = Confidence.MEDIUM
         for target in targets:
             self._add(scope, target, call.context, call.line, confidence, index)
@@ -473,40 +466,6 @@ class CallGraph:
             if qualname == target.function or qualname.startswith(inside)
             for call in other.calls
         )
-
-    def _guess(self, call: CallFacts, facts: FunctionFacts) -> list[Scope]:
-        """A method that one class of the program defines, called on something unknown; or one class and those that
-        derive from it, where a loop runs it for one after another, as hooks are run: any of them may be among them.
-        """
-        func = call.func
-        owner = ""
-        if isinstance(func, str):
-            owner, _, name = func.rpartition(".")
-            if not owner or owner in ("self", "cls"):
-                return []
-        elif func is not None and func[0] == "attr":
-            name = func[2]
-        else:
-            return []
-        if name in _COMMON or name.startswith("__") or ("_" not in name.strip("_") and len(name) < 10):
-            return []
-        found = [scope for scope, facts in self.resolver.nesting.by_name.get(name, ()) if facts.in_class]
-        if len(found) > 1:
-            loops = (facts.loops[index] for index in facts.loops_around(call.context))
-            in_turn = any(owner in loop.targets for loop in loops)
-            return found if in_turn and self._is_family(found) else []
-        return found
-
-    def _is_family(self, methods: list[Scope]) -> bool:
-        """Whether one of the classes that define a method is a base of all others."""
-        if len(methods) > _MOST_CHILDREN:
-            return False
-        owners = {
-            Ref(CLASS, scope.path, self.resolver.summaries[scope.path].functions[scope.function].in_class)
-            for scope in methods
-        }
-        shared = owners.intersection(*(self.resolver.mro(owner) for owner in owners))
-        return len(owners) == len(methods) and bool(shared)
 
 
 def _attribute_names(resolver: Resolver) -> set[str]:

@@ -50,6 +50,8 @@ _WRAPPED_ATTRIBUTES = wrappers.WRAPPED_ATTRIBUTES
 _PREPARE = wrappers.PREPARE_METHODS
 _BUILTINS = frozenset(dir(builtins))
 _IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
+#: Of libraries that make what a configuration names: of the project, as often as not.
+_FACTORIES = frozenset({"instantiate", "instantiate_from_config", "build_from_cfg"})
 
 
 class Resolver:
@@ -269,6 +271,8 @@ class Resolver:
             return ()
         if callee.name == "builtins.next" and args:
             return self.elements(args[0], scope, None)
+        if callee.name.rpartition(".")[2] in _FACTORIES:
+            return ()
         return (record(Ref, (EXTERNAL_INSTANCE, "", callee.name)),)
 
     def returned(self, function: Ref, call: Value = None, caller: Scope | None = None) -> Refs:

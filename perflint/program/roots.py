@@ -9,7 +9,7 @@ from perflint.facts import guards
 from perflint.facts.summary import CallFacts, FunctionFacts, LoopFacts, Value
 from perflint.finding import Confidence, Heat
 from perflint.program.callbacks import REGISTERING, CallbackFinder, FunctionRoot
-from perflint.program.callgraph import CallGraph
+from perflint.program.callgraph import CallGraph, Edge
 from perflint.program.conventions import (
     BISECTION,
     DECODE_LIMIT,
@@ -47,6 +47,14 @@ _WRAPPER_POSITION = {
     **dict.fromkeys(loaders.WRAPPER_METHODS, 0),
     **dict.fromkeys(frameworks.LOADER_PREPARING, 0),
 }
+
+
+def _is_guess(edge: Edge) -> bool:
+    return edge.confidence == Confidence.MEDIUM and not edge.callback and not edge.stands_in
+
+
+def _less_sure(found: LoopHeat | None) -> LoopHeat | None:
+    return found and found._replace(confidence=min(found.confidence, Confidence.MEDIUM))
 
 
 def _outside_loops(facts: FunctionFacts, context: int) -> bool:
@@ -224,8 +232,11 @@ class RootFinder:
             if called in self._reading and not scope.path.endswith(".ipynb"):
                 tokenizes.add(inner)
                 runs.add(inner)
+        guessed = self._guessed_steps(scope, facts, training) - steps
+        steps |= guessed
         for index, loop in enumerate(facts.loops):
             found = self._loop_heat(scope, facts, index, loop, backward, steps, advances, samples, accumulates)
+            found = _less_sure(found) if index in guessed else found
             if found is None and index in denoises:
                 found = LoopHeat(Heat.STEP, "decode", Confidence.MEDIUM)
             if found is None and index in tokenizes and index in runs and self._is_over_texts(loop, scope):
@@ -239,6 +250,16 @@ class RootFinder:
             inner = facts.innermost_loop(edge.context)
             if inner is not None and edge.confidence == Confidence.HIGH:
                 yield inner, edge.callee
+
+    def _guessed_steps(self, scope: Scope, facts: FunctionFacts, training: set[Scope]) -> set[int]:
+        """Loops that take a step by a call of something unknown: by `agent.update(batch)`, where an agent's `update`
+        trains.
+        """
+        return {
+            inner
+            for edge in self.graph.outgoing.get(scope, ())
+            if edge.callee in training and _is_guess(edge) and (inner := facts.innermost_loop(edge.context)) is not None
+        }
 
     def _loop_heat(
         self, scope: Scope, facts: FunctionFacts, index: int, loop: LoopFacts,

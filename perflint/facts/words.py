@@ -1,0 +1,87 @@
+"""What the names in a test say of how often it holds: counters, intervals, flags."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from perflint.patterns import pattern
+
+#: Of how many names it is remembered what they say.
+REMEMBERED = 4096
+
+COUNTER = pattern(
+    r"^(?:i|j|k|n|t|it|idx|ii|bi|ni|tick|cur_tick|step|steps|iter|iters|iteration|iterations|batch|epoch|count|counter|num_updates|"
+    r"total_batch_idx|.*_(?:i|idx|index|step|steps|iter|iters|iteration|num|no|count|counter)|(?:step|iter|batch|global)_?\w*|"
+    r"\w*(?:_step|Step|Iter))$"
+)
+SHOULD = pattern(
+    r"(?:^|_)(?:should|needs?|want|time_to|do|must|is_time_to|if)_(?:\w+_)?"
+    r"(?:log|print|save|eval|evaluate|validate|checkpoint|ckpt|vis|visuali[sz]e|plot|report|dump|sample|record|profile)\w*$"
+    r"|^(?:is_)?(?:log|logging|save|eval|print|report|summary|checkpoint|vis|display|plot)_(?:step|iter|now|this_step|time|due)$"
+    r"|every_n\w*|_every_n_|^(?:log|save|print|eval)_(?:due|now)$"
+)
+DEBUG = pattern(
+    r"^(?:debug|_debug|is_debug|debugging|debug_mode|dry_run|profile|profiling|do_profile|sanity_check|verbose_debug)$"
+)
+#: Flags of what happens once: calibration, lazy set-up. They are on from then on.
+DONE = pattern(
+    r"(?:^|_)(?:initiali[sz]ed|inited|initted|calibrated|built|set_?up|ready|loaded|prepared|registered|started|wired|"
+    r"attached|installed|hooked|patched)$"
+)
+FIRST_TURN = pattern(r"^_?(?:is_)?first_(?:iter|iteration|step|batch|turn|run|time|epoch|call|pass)$")
+#: Names of the last turn, and of how many there are in all: not of those before something begins or ends.
+LAST_TURN = pattern(
+    r"^_?(?:is_|at_)(?:the_)?(?:last|final)_(?:iter|iteration|step|batch|turn|epoch|pass)$"
+    r"|^(?:last|final)_(?:iter|iteration|step)$"
+)
+ALL_TURNS = pattern(
+    r"^_?(?:max|total)_(?!\w*warm)(?:\w+_)?(?:steps?|iters?|iterations?|batches|updates?)$|"
+    r"^_?(?:num|n)_(?:(?:train(?:ing)?|val(?:id)?|eval|test|opt\w*|global|total|inner|outer|inference|sampling|gradient)_)*"
+    r"(?:steps|iters|iterations|batches|updates)$"
+)
+NEXT = pattern(r"^_?next_\w+")
+ONCE = pattern(r"(?:^|_)(?:first|once|initial|report)(?:_|$)")
+FAILED = pattern(r"(?:^|_)oom(?:$|_)|out_of_memory|^(?:was_)?(?:interrupted|preempted|killed)$", re.IGNORECASE)
+#: The end of an episode, told by the environment, and the keys of what it tells then.
+EPISODE_OVER = pattern(r"^(?:dones?|(?:terminat|truncat)(?:ed|ions?)|terminal|episode_(?:over|done))$")
+EPISODE_KEYS = frozenset({"episode", "final_info", "_final_info", "final_observation", "terminal_observation"})
+NEW_BEST = pattern(r"^(?:is_|new_|found_)?(?:new_)?best(?:_\w+)?$")
+SKIPS = pattern(r"(?:^|_)skip_(?:log|save|eval)")
+DIVIDES = frozenset({"divisible_by", "is_divisible", "is_divisible_by"})
+INTERVAL = pattern(r"every|interval|_per_|freq|period", re.IGNORECASE)
+ACCUMULATES = pattern(r"accum|(?:^|_)acc(?:_|$)", re.IGNORECASE)
+#: How many turns lie between two steps of training: those that only ask the model or the environment.
+TRAINS_EVERY = pattern(
+    r"^_?(?:train(?:ing)?|learn(?:ing)?|update|optimi[sz]e\w*|gradient|policy|actor|agent)_?"
+    r"(?:every|freq|frequency|interval|period|timesteps?)(?:_(?:n_)?(?:steps?|iters?|frames?|turns?))?$",
+    re.IGNORECASE,
+)
+SINCE = pattern(r"(?:^|_)since(?:_|$)")
+CACHE = pattern(r"(?:^|_)(?:cache|cached|memo)(?:_|s?$)", re.IGNORECASE)
+#: How much a table holds that grows with the longest input: not how much a cache may hold, which it soon does.
+CACHED = pattern(r"(?:^|_)cached(?:_|$)", re.IGNORECASE)
+BEST = pattern(r"best|(?:^|_)(?:is_|new_)best|improv", re.IGNORECASE)
+
+
+# The same few names are tested all over a project: what they say is remembered.
+
+
+@lru_cache(REMEMBERED)
+def is_due(name: str) -> bool:
+    return SHOULD.search(name) is not None
+
+
+@lru_cache(REMEMBERED)
+def is_turning_point(name: str) -> bool:
+    return EPISODE_OVER.match(name) is not None or NEW_BEST.match(name) is not None
+
+
+@lru_cache(REMEMBERED)
+def is_counted(name: str) -> bool:
+    return COUNTER.match(name) is not None
+
+
+@lru_cache(REMEMBERED)
+def is_best(name: str) -> bool:
+    return BEST.search(name) is not None
