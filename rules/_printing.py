@@ -57,6 +57,8 @@ def is_formatter(node: ast.AST, ctx: Context) -> bool:
             return _is_text(node.func.value)
         if name in trackers.PROGRESS_METHODS:
             return True
+        if name == "log" and _logs_a_number(node):
+            return False
         if name in trackers.LOGGING_METHODS or name == "write":
             return _is_logger(node.func.value, ctx) or ctx.target(node.func) in _PRINTERS
         return False
@@ -80,6 +82,13 @@ def _is_text(node: ast.expr) -> bool:
 def _is_logger(node: ast.expr, ctx: Context) -> bool:
     name = ctx.text(node).rpartition(".")[2].strip("_").lower()
     return name.endswith(_LOGGERS) or name in ("tqdm", "pbar", "console", "f", "stdout", "stderr", "file")
+
+
+def _logs_a_number(call: ast.Call) -> bool:
+    """`logger.log("train/loss", loss, step)`: keeps a value under a name. What logs text is told a level first."""
+    assert isinstance(call.func, ast.Attribute)
+    of_console = isinstance(call.func.value, ast.Name) and call.func.value.id == "console"
+    return len(call.args) > 1 and _is_text(call.args[0]) and not of_console
 
 
 def is_lazy(node: ast.expr) -> bool:
