@@ -147,9 +147,9 @@ def _gives_fixed_weight(statement: ast.Assign, model: str, ctx: Context) -> bool
     if not isinstance(value, ast.Call):
         return False
     if isinstance(target, ast.Attribute) and target.attr == "weight" and callee_name(value) == "Parameter":
-        return name_of_whole(target.value) == model and is_constant(keyword(value, "requires_grad"), False)
+        return name_of_whole(target.value) == model and is_constant(keyword(value, "requires_grad"), value=False)
     if isinstance(target, (ast.Attribute, ast.Name)) and ctx.target(value.func) in _EMBEDDINGS_MADE:
-        return name_of_whole(target) == model and not is_constant(keyword(value, "freeze"), False)
+        return name_of_whole(target) == model and not is_constant(keyword(value, "freeze"), value=False)
     return False
 
 
