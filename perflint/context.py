@@ -41,6 +41,7 @@ class Context:
         self._scopes: dict[int, Scope] = {}
         self._contexts: dict[int, int] = {}
         self._bodies: dict[int, list[ast.AST]] = {}
+        self._walked: dict[int, list[ast.AST]] = {}
         self._heats: dict[tuple[Scope, int], Heat] = {}
 
     # Where a node stands.
@@ -223,7 +224,10 @@ class Context:
 
     def walk(self, node: ast.AST) -> list[ast.AST]:
         """`node` and all below it that runs when it does: bodies of nested functions and lambdas are left out."""
-        return walk_own(node)
+        found = self._walked.get(id(node))
+        if found is None:
+            found = self._walked[id(node)] = walk_own(node)
+        return found
 
     def body(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST]:
         """What `walk` gives of each statement of a function."""

@@ -58,7 +58,7 @@ class Inspector:
         if source.path not in self.program.summaries:
             return [], []
         suspects = self.suspects.statements(source.path)
-        if not suspects:
+        if not suspects or not self.suspects.anywhere(suspects):
             return [], []
         try:
             tree = Tree(source, module if module is not None else parse(source))

@@ -91,6 +91,16 @@ class Suspects:
             )
         return found
 
+    def anywhere(self, suspects: dict[int, frozenset[Rule]]) -> bool:
+        """Whether any rule may find something in a function of the file that `statements` was last asked for, or
+        outside of them, given what that said. Else the file need not be parsed.
+        """
+        for qualname, function in self._functions.items():
+            rules = suspects.get(function.statement)
+            if rules and self._inside(rules, qualname):
+                return True
+        return any(self.outside(rules, line) for line, rules in suspects.items())
+
     def outside(self, rules: frozenset[Rule], line: int) -> frozenset[Rule]:
         """Of the rules that may find something in the top-level statement at `line`, those that may outside of the
         functions in it.
@@ -128,10 +138,11 @@ class Suspects:
 
         The function is of the file that `statements` was last asked for.
         """
-        if function.function == MODULE:
-            return rules
-        found = self._functions[function.function]
-        called = self._words_inside.get(function.function, frozenset())
+        return rules if function.function == MODULE else self._inside(rules, function.function)
+
+    def _inside(self, rules: frozenset[Rule], qualname: str) -> frozenset[Rule]:
+        found = self._functions[qualname]
+        called = self._words_inside.get(qualname, frozenset())
         return self._kept(rules, found.statement, found.peak, loops=found.loops, called=called)
 
     def _kept(

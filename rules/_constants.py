@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, Scope, Tag, is_text, last_name, pattern, walk
+from perflint.api import Context, Scope, Tag, is_text, last_name, pattern
 
 _NUMBERS = frozenset({"float", "int", "bool", "abs", "round", "len", "list", "tuple", "sorted", "min", "max", "sum"})
 _MODULES = ("math.", "numpy.pi", "numpy.inf", "numpy.nan", "torch.pi", "torch.inf", "torch.nan", "torch.finfo")
@@ -73,7 +73,7 @@ def _may_be_numbers(node: ast.expr, ctx: Context) -> bool:
 
 def _is_stored(node: ast.Attribute, ctx: Context) -> bool:
     """Whether this file stores to an attribute of this name outside of a constructor."""
-    return any(not _SETTERS.match(_owner(store, ctx)) for store in _stores(node.attr, ctx.tree.module))
+    return any(not _SETTERS.match(_owner(store, ctx)) for store in _stores(node.attr, ctx.tree.module, ctx))
 
 
 def _is_set_up_once(node: ast.Attribute, ctx: Context) -> bool:
@@ -81,14 +81,15 @@ def _is_set_up_once(node: ast.Attribute, ctx: Context) -> bool:
     around = ctx.tree.class_of(node)
     if around is None:
         return False
-    stores = _stores(node.attr, around)
+    stores = _stores(node.attr, around, ctx)
     return bool(stores) and not _is_stored(node, ctx)
 
 
-def _stores(name: str, region: ast.AST) -> list[ast.Attribute]:
+def _stores(name: str, region: ast.stmt | ast.Module, ctx: Context) -> list[ast.Attribute]:
     return [
         part
-        for part in walk(region)
+        for statement in ctx.tree.naming((name,), region)
+        for part in ctx.tree.own(statement)
         if isinstance(part, ast.Attribute) and part.attr == name and not isinstance(part.ctx, ast.Load)
     ]
 

@@ -47,11 +47,8 @@ class Guard:
         **keywords: _Given.kwargs,
     ) -> Kind:
         """The answer to `key`, `evaluate(*args)`, kept under `memo_key` once it leans on nothing that is still worked
-        out.
+        out. It is not there yet.
         """
-        known = memo.get(memo_key)
-        if known is not None:
-            return known
         waiting = self._waiting.get(key)
         if waiting is not None:
             self._lowest = min(self._lowest, waiting[1])

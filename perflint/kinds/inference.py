@@ -71,6 +71,7 @@ class Inference:
         self.parameters = Parameters(self, self.classes, self.values)
         self.calls = Calls(self, self.classes, self.parameters, self.narrowing, self.values)
         self._memo: dict[int, Kind] = {}
+        self._promised: dict[tuple[str, Scope], Kind] = {}
 
     def close(self) -> None:
         """Let go of all that was worked out. The parts know each other, so nothing would be freed without the garbage
@@ -150,6 +151,9 @@ class Inference:
 
     def _guarded(self, node: _Node, frame: Frame | None, evaluate: Callable[[_Node, Frame | None], Kind]) -> Kind:
         memo = self._memo if frame is None else frame.memo
+        known = memo.get(id(node))
+        if known is not None:
+            return known
         return self.guard.once((id(node), id(frame)), memo, id(node), evaluate, node, frame)
 
     def _eval(self, node: ast.expr, frame: Frame | None) -> Kind:
@@ -470,7 +474,12 @@ class Inference:
 
     def promised(self, text: str, scope: Scope) -> Kind:
         """The kind that an annotation's text promises, with its names looked up in `scope`."""
+        known = self._promised.get((text, scope))
+        if known is None:
+            known = self._promised[text, scope] = self._promise(text, scope)
+        return known
 
+    def _promise(self, text: str, scope: Scope) -> Kind:
         def instance_of(name: str) -> Kind:
             if not promises.is_name(name):
                 return UNKNOWN

@@ -104,6 +104,9 @@ class Narrowing:
 
     def _facts(self, node: ast.AST) -> list[Fact]:
         """Tests of a name that are known to be true or false where `node` is evaluated, outermost last."""
+        statement, always = self.tree.standing(node)
+        if always:
+            return self._facts_around(statement)
         found: list[Fact] = []
         parent = self.tree.parent
         child, outer = node, parent(node)

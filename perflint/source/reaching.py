@@ -187,6 +187,9 @@ class Reaching:
         """The scopes around a node whose names it sees, innermost first, without the module; and whether neither a
         comprehension nor a lambda stands between it and its statement.
         """
+        statement, always = self.tree.standing(node)
+        if always:
+            return self._scopes_around(statement), True
         lambdas: list[ScopeLike] = []
         is_simple = True
         child, parent = node, self.tree.parent

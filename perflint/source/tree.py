@@ -13,7 +13,16 @@ from typing import TypeAlias, TypeVar
 
 from perflint.finding import Span
 from perflint.source.file import SourceFile
-from perflint.source.walk import APART, STATEMENTS, children, outline_below, own_below, walk, walk_own
+from perflint.source.walk import (
+    APART,
+    SOMETIMES,
+    STATEMENTS,
+    children,
+    outline_below,
+    own_below,
+    walk,
+    walk_own,
+)
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -26,6 +35,9 @@ SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 #: What may begin before the place of its node, or has none.
 _BEGIN_BEFORE = frozenset({*FUNCTIONS, ast.ClassDef, ast.match_case})
+
+#: Statements that evaluate some of what stands in them more often than themselves, or in another scope.
+_EVALUATE_APART = frozenset({ast.While, *FUNCTIONS})
 
 #: A column, and a place, behind all others.
 _FAR = 1_000_000_000
@@ -54,6 +66,9 @@ class Tree:
         self._nodes: dict[int, list[ast.AST]] = {}
         self._names: dict[tuple[int, str], list[ast.Name]] = {}
         self._loops: dict[int, tuple[LoopNode, ...]] = {}
+        self._standing: dict[int, tuple[ast.AST, bool]] = {}
+        #: By statement, the function around it.
+        self._functions: dict[int, FunctionNode] = {}
         #: The lines as one text.
         self._text = ""
 
@@ -228,21 +243,45 @@ class Tree:
             yield current
             current = self.parent(current)
 
+    def standing(self, node: ast.AST) -> tuple[ast.AST, bool]:
+        """The innermost statement that is or holds `node`, and whether `node` is evaluated whenever it is, in the same
+        scope: no condition, comprehension or lambda stands between them. What stands in no statement has the outermost
+        node around it instead.
+        """
+        known = self._standing.get(id(node))
+        if known is None:
+            current, always = node, True
+            parents = self._parents
+            while current.__class__ not in STATEMENTS:
+                outer = parents.get(id(current)) or self.parent(current)
+                if outer is None:
+                    break
+                if outer.__class__ in SOMETIMES:
+                    always = False
+                current = outer
+            known = (current, always)
+            if current is not node:  # else it may be no part of the tree, and gone tomorrow
+                self._standing[id(node)] = known
+        return known
+
     def statement_of(self, node: ast.AST) -> ast.stmt:
         """The innermost statement that is or holds `node`."""
-        current: ast.AST | None = node
-        while current is not None and type(current) not in STATEMENTS:
-            current = self.parent(current)
-        if current is None:
+        found, _ = self.standing(node)
+        if found.__class__ not in STATEMENTS:
             raise LookupError("the node belongs to no statement of this tree")
-        return current  # type: ignore[return-value]
+        return found
 
     def function_of(self, node: ast.AST) -> FunctionNode | None:
         """The innermost `def` around `node` (lambdas belong to the function they stand in)."""
-        for outer in self.ancestors(node):
-            if isinstance(outer, FUNCTIONS):
-                return outer
-        return None
+        statement, _ = self.standing(node)
+        if isinstance(statement, FUNCTIONS) and statement is not node:
+            return statement
+        found = self._functions.get(id(statement))
+        if found is None:
+            found = next((outer for outer in self.ancestors(statement) if isinstance(outer, FUNCTIONS)), None)
+            if found is not None:
+                self._functions[id(statement)] = found
+        return found
 
     def scope_of(self, node: ast.AST) -> ScopeNode | ast.Module:
         for outer in self.ancestors(node):
@@ -259,6 +298,9 @@ class Tree:
 
     def loops_around(self, node: ast.AST) -> list[LoopNode]:
         """Loops of the same function whose body (not header, not `else`) holds `node`, innermost first."""
+        statement, always = self.standing(node)
+        if always and statement.__class__ not in _EVALUATE_APART:
+            return [*self._loops_around(statement)]
         found: list[LoopNode] = []
         child: ast.AST = node
         while type(child) not in STATEMENTS:

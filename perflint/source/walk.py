@@ -17,6 +17,19 @@ _NO_NODES = frozenset(
 )
 #: What is evaluated at another time than what stands around it.
 APART = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
+#: Expressions that evaluate some of their parts at times, again and again, or in a scope of their own.
+SOMETIMES = frozenset(
+    {
+        ast.IfExp,
+        ast.BoolOp,
+        ast.ListComp,
+        ast.SetComp,
+        ast.GeneratorExp,
+        ast.DictComp,
+        ast.comprehension,
+        ast.Lambda,
+    }
+)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 #: All classes of statements. That a node is of none of many classes is told faster by a set than by `isinstance`.
 STATEMENTS = frozenset(kind for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.stmt))
