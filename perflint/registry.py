@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
+from perflint import entrypoints
 from perflint.errors import RuleError
 from perflint.finding import Confidence, Heat, Impact
 from perflint.patterns import pattern
@@ -65,12 +66,10 @@ def load_rules() -> tuple[type[Rule], ...]:
 
 def rule_packages() -> list[RulePackage]:
     """The packages that bring rules, ours first. Raises RuleError when ours is nowhere to be found."""
-    from importlib.metadata import entry_points
-
-    found = set()
-    for entry in entry_points(group=GROUP):
-        name = entry.dist.name if entry.dist is not None else "an unknown distribution"
-        found.add(RulePackage(entry.value, re.sub(r"[-_.]+", "-", name).lower()))
+    found = {
+        RulePackage(package, re.sub(r"[-_.]+", "-", distribution).lower())
+        for package, distribution in entrypoints.entry_points(GROUP)
+    }
     if not any(one.is_ours for one in found):
         # A checkout that is not installed: the folder `rules/` still imports as part of this package.
         if importlib.util.find_spec(_BUILT_IN_PACKAGE) is None:

@@ -45,7 +45,9 @@ MAY_IMPORT = {
     "requirements": _WORDS | {"pytorch"},
     # A configuration names an output format and is told when there is none such.
     "settings": _WORDS | {"rule", "requirements", "report", "globs", "timelimit"},
-    "registry": _WORDS | {"rule", "rulepage"},
+    "registry": _WORDS | {"rule", "rulepage", "entrypoints"},
+    # What installed distributions declare.
+    "entrypoints": set(),
     "discovery": _WORDS | {"source", "settings"},
     # What a run keeps between runs, and how it spreads over processes: neither knows what is found.
     "cache": set(),

@@ -155,7 +155,7 @@ def test_a_missing_package_names_its_distribution() -> None:
 def test_a_checkout_without_installation_has_its_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     from perflint import registry
 
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    monkeypatch.setattr("perflint.entrypoints.entry_points", lambda group: set())
 
     assert registry.rule_packages() == [RulePackage("perflint.rules", OUR_DISTRIBUTION)]
 
@@ -163,7 +163,7 @@ def test_a_checkout_without_installation_has_its_rules(monkeypatch: pytest.Monke
 def test_no_rules_anywhere_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     from perflint import registry
 
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    monkeypatch.setattr("perflint.entrypoints.entry_points", lambda group: set())
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
 
     with pytest.raises(RuleError, match="pip install -e"):
