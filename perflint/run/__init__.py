@@ -161,7 +161,7 @@ class Run:
         """A crew, where most of a small project's files are to be read and there are processors for it."""
         files, options = self.discovery.analysed, self.options
         unknown = len(files) - len(summaries)
-        suits = unknown >= WORTH_IT and 2 * unknown >= len(files) <= _MANY_FILES and self.texts.trees.keeps
+        suits = unknown >= WORTH_IT and 2 * unknown >= len(files) <= _MANY_FILES and self.texts.trees.keeps_all
         if options.jobs <= 1 or not suits or not can_fork() or options.executor is not None or self.texts.overlay:
             return None
         from perflint.run.crewed import Crewed

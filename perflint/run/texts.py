@@ -13,6 +13,8 @@ from perflint.source.read import decode_source, read_bytes
 
 #: Some 240 MB of trees.
 _KEPT_BYTES = 6_500_000
+#: By how much less text trees are kept of for each byte of a project above that: its summaries take as much memory.
+_LESS_BY = 0.14
 
 
 class Texts:
@@ -34,8 +36,22 @@ class Texts:
         self.carried: Mapping[str, bytes] = {}
         #: What the disk said of each file before any was read.
         self._seen = {file.display: _state(file) for file in reported}
-        sizes = (state[1] for state in self._seen.values() if state is not None)
-        self.trees = KeptTrees(reported if sum(sizes) <= _KEPT_BYTES else ())
+        kept = self._kept(reported)
+        self.trees = KeptTrees(kept, whole=len(kept) == len(reported))
+
+    def _kept(self, reported: Sequence[FoundFile]) -> Sequence[FoundFile]:
+        """The files whose trees are to be kept: the first ones of a large project, which are inspected first."""
+        size = sum(state[1] for state in self._seen.values() if state is not None)
+        if size <= _KEPT_BYTES:
+            return reported
+        left = _KEPT_BYTES - _LESS_BY * (size - _KEPT_BYTES)
+        kept: list[FoundFile] = []
+        for file in reported:
+            left -= self.size(file)
+            if left < 0:
+                break
+            kept.append(file)
+        return kept
 
     def source(self, file: FoundFile) -> SourceFile:
         """The file's text. Notes when it is not what it was before. Raises SourceError when it cannot be read."""
@@ -83,19 +99,19 @@ class Texts:
 
 
 class KeptTrees:
-    """Syntax trees of a small project from the survey of its files to their inspection.
+    """Syntax trees of a project's files from their survey to their inspection.
 
     Reading a file twice costs as much as all else that is done with it, but a tree takes 37 times the memory of its
-    text, so larger projects do without. What a worker of a pool surveys is inspected by another one: nothing is kept
-    there.
+    text, so of larger projects only the first ones are kept, and of the largest none. What a worker of a pool surveys
+    is inspected by another one: nothing is kept there.
     """
 
-    def __init__(self, files: Sequence[FoundFile]) -> None:
+    def __init__(self, files: Sequence[FoundFile], *, whole: bool) -> None:
         self._process = os.getpid()
         self._wanted = {file.display for file in files}
         self._trees: dict[str, tuple[SourceFile, ast.Module]] = {}
-        #: Whether any are kept.
-        self.keeps = bool(files)
+        #: Whether those of all files are kept.
+        self.keeps_all = whole and bool(files)
 
     def keep_here(self) -> None:
         """Keep them in this process, which will inspect what it surveys."""

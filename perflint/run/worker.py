@@ -136,7 +136,8 @@ class Worker:
         texts = self.texts
         source, module = texts.trees.take(file.display) or (texts.source(file), None)
         if module is not None:
-            self.leave(module)
+            if texts.trees.keeps_all:
+                self.leave(module)
         elif texts.has_changed(file):
             raise SourceError("has changed while it was checked; check again")
         asked = self.reuse.asking(file.display) if self.reuse is not None else None

@@ -165,6 +165,7 @@ def test_text_that_mentions_nothing_is_not_scanned(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("perflint.source.suppressions.scan", scan)
 
     assert read("x = 1  # a comment\n").each == ()
+    assert read("x = 1  # noqa: E501\n").each == ()
 
 
 def test_hostile_text_takes_no_more_than_linear_time_to_read() -> None:

@@ -6,8 +6,8 @@ import ast
 import textwrap
 
 from perflint.source.file import SourceFile
-from perflint.source.tree import Tree
-from perflint.source.walk import children, walk
+from perflint.source.tree import FUNCTIONS, LOOPS, SCOPES, Tree
+from perflint.source.walk import SOMETIMES, STATEMENTS, children, walk
 
 TEXT = textwrap.dedent(
     """
@@ -78,6 +78,22 @@ def test_a_node_of_another_tree_has_no_parent() -> None:
     tree = _tree()
     for node in walk(ast.parse("def f(a):\n    return [a for a in a]")):
         assert tree.parent(node) is None
+
+
+def test_where_a_node_stands_is_what_its_parents_say() -> None:
+    tree = _tree()
+    for node in walk(tree.module):
+        way = [node, *tree.ancestors(node)]
+        end = next((place for place, outer in enumerate(way) if type(outer) in STATEMENTS), len(way) - 1)
+        assert tree.standing(node) == (way[end], not any(type(outer) in SOMETIMES for outer in way[1 : end + 1]))
+        assert tree.function_of(node) is next((outer for outer in way[1:] if isinstance(outer, FUNCTIONS)), None)
+        loops = []
+        for child, outer in zip(way, way[1:]):
+            if isinstance(outer, SCOPES):
+                break
+            if isinstance(outer, LOOPS) and (child in outer.body or child is getattr(outer, "test", None)):
+                loops.append(outer)
+        assert tree.loops_around(node) == loops, ast.dump(node)
 
 
 def test_names_are_found_by_the_text() -> None:
