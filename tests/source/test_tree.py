@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
+from itertools import pairwise
 
 from perflint.source.file import SourceFile
 from perflint.source.tree import FUNCTIONS, LOOPS, SCOPES, Tree
@@ -88,7 +89,7 @@ def test_where_a_node_stands_is_what_its_parents_say() -> None:
         assert tree.standing(node) == (way[end], not any(type(outer) in SOMETIMES for outer in way[1 : end + 1]))
         assert tree.function_of(node) is next((outer for outer in way[1:] if isinstance(outer, FUNCTIONS)), None)
         loops = []
-        for child, outer in zip(way, way[1:]):
+        for child, outer in pairwise(way):
             if isinstance(outer, SCOPES):
                 break
             if isinstance(outer, LOOPS) and (child in outer.body or child is getattr(outer, "test", None)):
