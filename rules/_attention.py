@@ -16,7 +16,6 @@ from perflint.api import (
     is_constant,
     last_name,
     pattern,
-    statements,
     walk,
 )
 
@@ -114,7 +113,7 @@ def _is_softmax_module(func: ast.Attribute, ctx: Context) -> bool:
 
 def _attribute_values(name: str, ctx: Context) -> Iterator[ast.expr]:
     """What `self.name` is given in this file."""
-    for node in statements(ctx.tree.module):
+    for node in ctx.tree.naming((name,), ctx.tree.module):
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if any(isinstance(target, ast.Attribute) and target.attr == name for target in targets):

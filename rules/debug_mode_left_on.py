@@ -30,6 +30,9 @@ from ._rarely import is_conversion
 
 _HELPERS = pattern(r"debug|profil|bench|determin|reproduc|trace|anomal|diagnos|snapshot|nvtx|check", re.IGNORECASE)
 _ENTRIES = pattern(r"main|train|run|fit|worker|launch|start|setup|init|learn|pretrain|finetune", re.IGNORECASE)
+#: The last names of what is set, and what sets variables of the environment.
+_SET = frozenset(last(name) for name in debugging.SETTINGS)
+_WRITERS = ("os.environ.setdefault", "os.environ.update", "os.putenv")
 
 
 class DebugModeLeftOn(Rule):
@@ -58,14 +61,14 @@ class DebugModeLeftOn(Rule):
     impact = Impact.HIGH
     listens = (
         Calls(*sorted({last(name) for name in debugging.SWITCHES}), "Trainer", "setdefault", "update", "putenv"),
-        Nodes(ast.Assign, mentioning=("environ", *sorted({last(name) for name in debugging.SETTINGS}))),
+        Nodes(ast.Assign, mentioning=("environ", *sorted(_SET))),
     )
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if is_test(ctx.path) or is_conversion(ctx) or _HELPERS.search(ctx.path.rpartition("/")[2]):
-            return
         found = _setting(node, ctx) if isinstance(node, ast.Assign) else _switch(node, ctx)
-        if found is None or not _is_unconditional(node, ctx):
+        if found is None or is_test(ctx.path) or is_conversion(ctx) or _HELPERS.search(ctx.path.rpartition("/")[2]):
+            return
+        if not _is_unconditional(node, ctx):
             return
         what, cost = found
         yield self.finding(
@@ -82,9 +85,11 @@ def _setting(node: ast.Assign, ctx: Context) -> tuple[str, str] | None:
     if len(node.targets) != 1:
         return None
     target = node.targets[0]
-    if isinstance(target, ast.Subscript) and ctx.target(target.value) == "os.environ":
-        return _variable(target.slice, node.value)
-    if isinstance(target, ast.Attribute) and is_constant(node.value, value=True):
+    # What is written comes first: nearly every assignment sets something else.
+    if isinstance(target, ast.Subscript):
+        found = _variable(target.slice, node.value)
+        return found if found is not None and ctx.target(target.value) == "os.environ" else None
+    if isinstance(target, ast.Attribute) and target.attr in _SET and is_constant(node.value, value=True):
         owner = ctx.target(target.value) or ""
         cost = debugging.SETTINGS.get(f"{owner}.{target.attr}")
         return (ctx.text(target), cost) if cost else None
@@ -103,13 +108,11 @@ def _variable(name: ast.expr, value: ast.expr) -> tuple[str, str] | None:
 
 def _switch(node: ast.AST, ctx: Context) -> tuple[str, str] | None:
     assert isinstance(node, ast.Call)
-    name, target = callee_name(node), ctx.target(node.func)
-    if name in ("setdefault", "putenv"):
-        if target in ("os.environ.setdefault", "os.putenv") and len(node.args) == 2:
-            return _variable(*node.args)
-        return None
-    if name == "update":
-        return _in_update(node) if target == "os.environ.update" else None
+    name = callee_name(node)
+    if name in ("setdefault", "putenv", "update"):
+        found = _in_update(node) if name == "update" else _variable(*node.args) if len(node.args) == 2 else None
+        return found if found is not None and ctx.target(node.func) in _WRITERS else None
+    target = ctx.target(node.func)
     if name == "Trainer":
         is_lightning = target is not None and "lightning" in target
         wanted = is_lightning and is_constant(keyword(node, "detect_anomaly"), value=True)

@@ -146,12 +146,13 @@ def _advice(made: ast.expr, call: ast.Call, ctx: Context) -> str:
 def _candidates(node: ast.AST, ctx: Context) -> Iterator[tuple[ast.expr, ast.Call]]:
     """One sample, and the model's call that is given it."""
     if isinstance(node, ast.For):
-        for row in _rows(node, ctx):
+        parts = ctx.walk(node)
+        for row in _rows(node, parts):
             for call in takers(row, ctx):
                 if _is_model(call, ctx, sure=False) and ctx.kind(row.value).tag is Tag.TENSOR:
                     if not _is_of_module(row, ctx):
                         yield row, call
-        for part in ctx.walk(node):
+        for part in parts:
             if isinstance(part, ast.Call) and name_of_whole(part.func) not in _TOKENIZERS and _is_tokenizer(part):
                 if ctx.loops(part)[:1] == [node]:
                     yield from ((part, call) for call in takers(part, ctx) if _is_model(call, ctx, sure=True))
@@ -191,12 +192,12 @@ def _is_tokenizer(node: ast.Call) -> bool:
     return isinstance(func, (ast.Name, ast.Attribute)) and bool(_TOKENIZER_NAME.search(name_of_whole(func).lower()))
 
 
-def _rows(loop: ast.For, ctx: Context) -> Iterator[ast.Subscript]:
-    """`x[i]` and `x[i : i + 1]`, for the loop's own `i`."""
+def _rows(loop: ast.For, parts: list[ast.AST]) -> Iterator[ast.Subscript]:
+    """`x[i]` and `x[i : i + 1]` in a loop's `parts`, for its own `i`."""
     if not isinstance(loop.target, ast.Name):
         return
     index = loop.target.id
-    for part in ctx.walk(loop):
+    for part in parts:
         if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load) and _is_one_row(part.slice, index):
             yield part
 

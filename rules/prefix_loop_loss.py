@@ -64,9 +64,12 @@ class PrefixLoopLoss(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if not isinstance(node, ast.For) or is_test(ctx.path) or not isinstance(node.target, ast.Name):
             return
-        if not _counts(node.iter) or _NOT_CAUSAL.search(_place(node, ctx)):
+        if not _counts(node.iter):
             return
-        for prefix in _prefixes(node, node.target.id, ctx):
+        prefixes = list(_prefixes(node, node.target.id, ctx))
+        if not prefixes or _NOT_CAUSAL.search(_place(node, ctx)):
+            return
+        for prefix in prefixes:
             call = _forward_of(prefix, node, ctx)
             if call is None or not _reads_next(prefix, node):
                 continue

@@ -180,12 +180,10 @@ class Program:
     def switches_gradients(self) -> bool:
         """Whether some code switches gradients off for whatever it calls: `torch.set_grad_enabled(False)`."""
         off = ("const", "bool", False)
-        return self.mentions(("set_grad_enabled",)) and any(
-            isinstance(call.func, str) and call.func.endswith("set_grad_enabled") and call.args == (off,)
-            for summary in self.summaries.values()
-            for facts in summary.functions.values()
-            for call in facts.calls
-        )
+        if not self.mentions(("set_grad_enabled",)):
+            return False
+        calls = [call for _, facts in self.resolver.nesting.functions for call in facts.calls if call.args == (off,)]
+        return any(isinstance(call.func, str) and call.func.endswith("set_grad_enabled") for call in calls)
 
     def named(self, name: str) -> tuple[Scope, ...]:
         """All functions of that name, methods among them, by path."""

@@ -96,8 +96,10 @@ class Tree:
         if not isinstance(region, ast.Module):
             begin, end = start_of(region), (region.end_lineno or region.lineno, region.end_col_offset or 0)
         # Outside of functions there may be functions in the region, which have outlines of their own.
-        around = self._outline_at(begin)
-        outline = around if around and isinstance(around[0], FUNCTIONS) else None
+        outline = self._outlines.get(id(region)) if isinstance(region, FUNCTIONS) else None
+        if outline is None:
+            around = self._outline_at(begin)
+            outline = around if around and isinstance(around[0], FUNCTIONS) else None
         found: dict[int, ast.AST] = {}
         for number in self._lines_naming(words, begin[0], end[0]):
             here = self._at_line(number, outline) if outline is not None else self._on_line(number)
@@ -173,7 +175,10 @@ class Tree:
     def _starts_of(self, outline: Sequence[ast.AST]) -> list[tuple[int, int]]:
         known = self._starts.get(id(outline))
         if known is None:
-            known = self._starts[id(outline)] = [start_of(statement) for statement in outline]
+            known = self._starts[id(outline)] = [
+                (item.lineno, item.col_offset) if item.__class__ not in _BEGIN_BEFORE else start_of(item)  # type: ignore[attr-defined]
+                for item in outline
+            ]
         return known
 
     def _last_before(self, place: tuple[int, int], outline: Sequence[_Node]) -> _Node | None:
