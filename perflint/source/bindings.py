@@ -159,8 +159,19 @@ class _Collector:
 
     def block(self, body: list[ast.stmt], chain: tuple[ast.AST, ...]) -> None:
         for statement in body:
-            if self.walrus or statement.__class__ not in _BIND_NOTHING:
-                self.statement(statement, (*chain, statement))
+            kind = statement.__class__
+            if kind in _BIND_NOTHING and not self.walrus:
+                continue
+            inner = (*chain, statement)
+            # Most statements are one of these two.
+            if kind is ast.Assign and not self.walrus:
+                for target in statement.targets:  # type: ignore[attr-defined]
+                    self.target(target, Binding.ASSIGN, statement, statement.value, inner)  # type: ignore[attr-defined]
+            elif kind is ast.If and not self.walrus:
+                self.block(statement.body, inner)  # type: ignore[attr-defined]
+                self.block(statement.orelse, inner)  # type: ignore[attr-defined]
+            else:
+                self.statement(statement, inner)
 
     def statement(self, node: ast.stmt, chain: tuple[ast.AST, ...]) -> None:
         if node.__class__ is ast.Assign:
@@ -251,6 +262,9 @@ class _Collector:
         chain: tuple[ast.AST, ...],
         path: tuple[int | str, ...] = (),
     ) -> None:
+        if target.__class__ is ast.Name:
+            self.record(Definition(target.id, binding, node, value, path, target), chain)
+            return
         if target.__class__ in _TAKEN_APART:
             assert isinstance(target, (ast.Tuple, ast.List))
             starred = next((i for i, part in enumerate(target.elts) if isinstance(part, ast.Starred)), None)
