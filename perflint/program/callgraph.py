@@ -220,7 +220,7 @@ class CallGraph:
                 return False
         elif type(func) is not tuple or func[0] != "attr" or func[2] in self._names:
             return False
-        return not self._given_functions(call, facts)
+        return not (call.args or call.keywords) or not self._given_functions(call, facts)
 
     def _given_functions(self, call: CallFacts, facts: FunctionFacts) -> list[Value]:
         """What a call is given that may be a function of the project."""
@@ -228,7 +228,8 @@ class CallGraph:
         found = []
         for value in _given(call):
             if type(value) is str:
-                if value.rpartition(".")[2] in named or (value in facts.binds and self._is_bound(value, facts)):
+                last = value.rpartition(".")[2] if "." in value else value
+                if last in named or (value in facts.binds and self._is_bound(value, facts)):
                     found.append(value)
             elif value is not None and (value[0] == "lambda" or (value[0] == "call" and self._makes_function(value))):
                 found.append(value)
@@ -422,10 +423,11 @@ class CallGraph:
 
     def _callbacks(self, call: CallFacts, scope: Scope, facts: FunctionFacts) -> list[Scope]:
         """Project functions handed to a library: it runs them about where it is called."""
-        if isinstance(call.func, str) and call.func.rpartition(".")[2] in _KEEPERS:
+        given = self._given_functions(call, facts)
+        if not given or (isinstance(call.func, str) and call.func.rpartition(".")[2] in _KEEPERS):
             return []
         found: list[Scope] = []
-        for value in self._given_functions(call, facts):
+        for value in given:
             found += [Scope(ref.path, ref.name) for ref in self.resolver.refs(value, scope) if ref.kind == FUNCTION]
         return list(dict.fromkeys(found)) if found else found
 
