@@ -87,7 +87,7 @@ def learns(node: ast.Call, ctx: Context) -> bool:
 
 def has_no_graph(node: ast.Call, ctx: Context) -> bool:
     """Whether no graph is recorded here, or one that hooks may want."""
-    if ctx.grad_off(node) or _switches_itself(node, ctx) or _is_frozen(node, ctx):
+    if ctx.grad_off(node) or switches_itself(node, ctx) or _is_frozen(node, ctx):
         return True
     if ctx.mentions("register_forward_hook", "register_module_forward_hook", "inference_mode", "set_grad_enabled"):
         return True
@@ -101,7 +101,7 @@ def has_no_graph(node: ast.Call, ctx: Context) -> bool:
     return any(_OFF.search(ctx.text(decorator)) for decorator in function.decorator_list)
 
 
-def _switches_itself(node: ast.Call, ctx: Context) -> bool:
+def switches_itself(node: ast.Call, ctx: Context) -> bool:
     """Whether a method of the project with this name, or the forward of this class, gives a result without a graph."""
     kind = ctx.kind(node.func)
     method = callee_name(node)
@@ -125,7 +125,7 @@ def _switches_itself(node: ast.Call, ctx: Context) -> bool:
 def _is_frozen(node: ast.Call, ctx: Context) -> bool:
     """Whether this file takes the gradients away from the parameters of what runs."""
     model = _model(node)
-    if not ctx.mentions("requires_grad", "requires_grad_", "freeze", "from_pretrained"):
+    if not ctx.mentions("requires_grad", "requires_grad_", "freeze", "from_pretrained", "Parameter"):
         return False
     for part in walk(ctx.tree.module):
         if isinstance(part, ast.For) and any(_sets_requires_grad(inner) for inner in walk(part)):

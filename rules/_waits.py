@@ -76,8 +76,11 @@ _SERVER = pattern(r"(?:^|_)(?:client|server|requests|httpx|openai)$")
 _STEP_ROLES = ("train", "batches", "texts", "eval", "decode")
 #: Names of what is on the host as a rule: arrays, lengths (which packing wants there), what tokenizers give.
 _HOST_NAME = pattern(
-    r"^(np|numpy|pd|math|jnp|random|counts?)$|len(gth)?s?(_|$)|tokeniz|processor|numpy|_np|cpu|host", re.IGNORECASE
+    r"^(np|numpy|pd|math|jnp|random|counts?|meta(data)?)$|len(gth)?s?(_|$)|tokeniz|processor|numpy|_np|cpu|host",
+    re.IGNORECASE,
 )
+#: Folders of what is done to samples before they are batched.
+_TRANSFORMS = pattern(r"(?:^|/)data(?:sets?|_\w+)?/(?:\w+/)*transforms?(?:/|\.py$)")
 _OTHER_LIBRARIES = frozenset({"paddle", "tensorflow", "jax", "mindspore", "mxnet", "oneflow", "tinygrad"})
 #: How far a loss is followed from what is back-propagated.
 _LINKS = 3
@@ -423,7 +426,7 @@ def works_on_host(node: ast.AST, ctx: Context) -> bool:
         return True
     if function is not None and _sweeps_rate(function):
         return True
-    if _is_kernel_source(node, ctx) or _is_kept_in_file(node, ctx):
+    if _is_kernel_source(node, ctx) or _is_kept_in_file(node, ctx) or _TRANSFORMS.search(ctx.path):
         return True
     around = ctx.tree.class_of(node)
     file = ctx.path.rpartition("/")[2]

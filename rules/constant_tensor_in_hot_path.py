@@ -19,6 +19,7 @@ from perflint.api import (
     Tag,
     callee_name,
     has_unpacking,
+    is_constant,
     is_test,
     keyword,
     pattern,
@@ -41,6 +42,8 @@ _EXPORT = pattern(r"(?:^|[/_])(?:export|onnx|tensorrt|trt|coreml|tflite|tensorfl
 _BETWEEN = tensors.VIEW_METHODS | tensors.CAST_METHODS | {"to", "cuda"}
 _COLLECTORS = frozenset("append extend insert add update setdefault register_buffer".split())
 #: Masks of fewer rows are not worth a word.
+#: Parameters of a forward that knows what was generated before.
+_POSITION = pattern(r"^(?:start_pos|input_pos|cache_position|past_key_values?|kv_caches?|past|cache|offset)$")
 _SMALL = 16
 _DEPTH = 4
 
@@ -108,7 +111,7 @@ class ConstantTensorInHotPath(Rule):
 
     def _mask(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         size = _square(node, ctx)
-        if size is None or not _is_only_read(node, ctx, kept=True):
+        if size is None or not _is_only_read(node, ctx, kept=True) or _is_of_prompt(node, ctx):
             return
         yield self.finding(
             node,
@@ -117,6 +120,20 @@ class ConstantTensorInHotPath(Rule):
             f"{size} x {size} values.",
             advice=f"Fill it once for the largest size, keep it and take a slice: {_where_to_keep(node, ctx)}.",
         )
+
+
+def _is_of_prompt(node: ast.AST, ctx: Context) -> bool:
+    """Whether only a prompt is masked: in the forward of a generation, `if length > 1`, once before all tokens."""
+    function = ctx.tree.function_of(node)
+    if function is None or not any(_POSITION.match(item.arg) for item in function.args.args):
+        return False
+    return any(
+        isinstance(outer, ast.If)
+        and isinstance(outer.test, ast.Compare)
+        and isinstance(outer.test.ops[0], ast.Gt)
+        and is_constant(outer.test.comparators[0], 1)
+        for outer in ctx.tree.ancestors(node)
+    )
 
 
 def _is_traced(node: ast.AST, ctx: Context) -> bool:

@@ -19,6 +19,7 @@ from perflint.api import (
     is_test,
     keyword,
     loaders,
+    walk,
 )
 
 from ._transfers import aligns
@@ -60,6 +61,8 @@ class DeviceWorkInDataset(Rule):
             return
         if ctx.role(node) != "data" or _is_buffer(node, ctx) or _makes_batches(node, ctx):
             return
+        if _is_told_by_device(node, ctx):
+            return
         if aligns(node, ctx) or _is_asked_for(node, ctx) or isinstance(ctx.tree.parent(node), ast.Expr):
             return  # what is moved and not taken is a module: a tensor would stay where it is
         moved = ctx.kind(node.func.value)
@@ -78,6 +81,19 @@ class DeviceWorkInDataset(Rule):
             "`non_blocking=True`.",
             confidence=Confidence.HIGH if moved.known else Confidence.MEDIUM,
         )
+
+
+def _is_told_by_device(node: ast.AST, ctx: Context) -> bool:
+    """Whether this only runs where a tensor is on a device already: `if image.device.type == "cuda"`."""
+    child = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        if isinstance(outer, (ast.If, ast.IfExp)) and child is not outer.test:
+            if any(isinstance(part, ast.Attribute) and part.attr in ("device", "is_cuda") for part in walk(outer.test)):
+                return True
+        child = outer
+    return False
 
 
 def _is_asked_for(node: ast.Call, ctx: Context) -> bool:

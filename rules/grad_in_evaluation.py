@@ -27,7 +27,7 @@ from perflint.api import (
 
 from ._callers import ways_in
 from ._evaluating import evaluated, evaluating_forwards, evaluating_passes, model_name, tells_of_modes
-from ._followed import Followed, forwards_behind, has_no_graph, learns
+from ._followed import Followed, forwards_behind, has_no_graph, learns, switches_itself
 from ._gradients import asks_for_gradients, is_loss_function, is_model_call, name_of_whole
 
 _EVALUATION = pattern(
@@ -156,6 +156,8 @@ class GradInEvaluation(Rule):
     def _passes(self, parts: list[ast.AST], ctx: Context) -> Iterator[Finding]:
         """A pass over batches in code that does not train."""
         for forward in evaluating_passes(parts, ctx):
+            if switches_itself(forward, ctx):
+                continue
             yield self.finding(
                 forward,
                 ctx,

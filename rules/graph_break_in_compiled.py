@@ -145,7 +145,7 @@ def _is_log_helper(node: ast.Call, ctx: Context) -> bool:
 
 def _is_exceptional(node: ast.AST, ctx: Context) -> bool:
     """Whether the call is off the traced way: under a guard, in an error path, or inside a logging helper itself."""
-    if ctx.guards(node) or _HELPER.match(ctx.facts(node).name):
+    if ctx.guards(node) or _HELPER.match(ctx.facts(node).name) or _is_behind_switch(node, ctx):
         return True
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -153,6 +153,16 @@ def _is_exceptional(node: ast.AST, ctx: Context) -> bool:
         if isinstance(outer, (ast.Raise, ast.Assert, ast.ExceptHandler)):
             return True
     return False
+
+
+def _is_behind_switch(node: ast.AST, ctx: Context) -> bool:
+    """Whether the function gives up at once under a flag of its object: `if self.disabled: return 0`."""
+    function = ctx.tree.function_of(node)
+    first = function.body[0] if function is not None else None
+    if not isinstance(first, ast.If) or not isinstance(first.body[-1], ast.Return):
+        return False
+    test = first.test.operand if isinstance(first.test, ast.UnaryOp) else first.test
+    return isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name) and test.value.id == "self"
 
 
 def _condition(node: ast.AST, ctx: Context) -> ast.If | None:

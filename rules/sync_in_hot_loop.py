@@ -30,6 +30,7 @@ from ._wanted_on_host import goes_to_replay, is_choice, is_finished_text
 #: Functions that make texts, and what limits how many tokens they make.
 _DECODES = pattern(r"generat|decode|translat|sample|beam|search")
 _LENGTH_LIMIT = pattern(r"max_(?:\w+_)?(?:len|length|tokens)(?:_|\b)")
+_WRITERS = frozenset({"write", "writelines", "writerow", "writerows"})
 _STEP_ENDS = frozenset({"backward", "step", "scale"})
 
 
@@ -91,6 +92,7 @@ class SyncInHotLoop(Rule):
                 and beside_generation(node, ctx)
             )
             or (read.copies and is_load_shedding(node, ctx))
+            or _is_written_down(node, ctx)
         ):
             return
         forward = in_forward(node, ctx)
@@ -103,6 +105,23 @@ class SyncInHotLoop(Rule):
             confidence=min(self.confidence, read.certainty),
             impact=_impact(node, others, ctx, forward=forward),
         )
+
+
+def _is_written_down(node: ast.Call, ctx: Context) -> bool:
+    """Whether a loop goes through what is read to write each row to a file."""
+    if ctx.role(node) == "train":
+        return False
+    child: ast.AST = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, ast.For):
+            return child is outer.iter and any(
+                isinstance(part, ast.Call) and callee_name(part) in _WRITERS and isinstance(part.func, ast.Attribute)
+                for part in walk(outer)
+            )
+        if isinstance(outer, ast.stmt):
+            return False
+        child = outer
+    return False
 
 
 def _is_read_of(outer: ast.AST | None, node: ast.Call, ctx: Context) -> bool:

@@ -165,7 +165,7 @@ def _is_made_for_others(scope: Scope, ctx: Context) -> bool:
 
 def _moves(run: Run, ctx: Context) -> bool:
     """Whether the body of a loop, or a function that it calls, moves something, or a library does so for it."""
-    if ctx.program.mentions(_PREPARERS):
+    if ctx.program.mentions(_PREPARERS, _around(run, ctx)):
         return True
     own, names = calls_in(run, ctx), batch_names(run, ctx)
     if any(last_of(call.func) in ("to", "cuda") and _is_of(call.func, names) for call in own):
@@ -173,6 +173,13 @@ def _moves(run: Run, ctx: Context) -> bool:
         return not any(_makes_anew(call) and _is_made_of(call, names) for call in own)
     calls = [*own, *(call for scope in called_in(run, ctx) for call in ctx.program.function(scope).calls)]
     return any(_MOVES.search(last_of(call.func)) for call in calls) and not any(_makes_anew(call) for call in calls)
+
+
+def _around(run: Run, ctx: Context) -> set[str] | None:
+    """The files that may have a library move the batches of a loop: all, where it only hands them on."""
+    if ctx.program.function(run.scope).loops[run.loop].kind == "comprehension":
+        return None
+    return {ctx.path, run.scope.path, *(edge.caller.path for edge in ctx.program.callers(run.scope))}
 
 
 def _is_made_of(call: CallFacts, names: frozenset[str]) -> bool:

@@ -13,12 +13,12 @@ REMEMBERED = 4096
 COUNTER = pattern(
     r"^(?:i|j|k|n|t|it|idx|ii|bi|ni|tick|cur_tick|step|steps|iter|iters|iteration|iterations|batch|epoch|count|counter|num_updates|"
     r"total_batch_idx|.*_(?:i|idx|index|step|steps|iter|iters|iteration|num|no|count|counter)|(?:step|iter|batch|global)_?\w*|"
-    r"\w*(?:_step|Step|Iter))$"
+    r"\w*(?:_step|Step|Iter)|\w*_(?:step|iter|iteration|batch)_id)$"
 )
 SHOULD = pattern(
     r"(?:^|_)(?:should|needs?|want|time_to|do|must|is_time_to|if)_(?:\w+_)?"
     r"(?:log|print|save|eval|evaluate|validate|checkpoint|ckpt|vis|visuali[sz]e|plot|report|dump|sample|record|profile)\w*$"
-    r"|^(?:is_)?(?:log|logging|save|eval|print|report|summary|checkpoint|vis|display|plot)_(?:step|iter|now|this_step|time|due)$"
+    r"|^_?should_run$|^(?:is_)?(?:log|logging|save|eval|print|report|summary|checkpoint|vis|display|plot)_(?:step|iter|now|this_step|time|due)$"
     r"|every_n\w*|_every_n_|^(?:log|save|print|eval)_(?:due|now)$"
 )
 DEBUG = pattern(

@@ -116,6 +116,8 @@ def _tensor(call: _MethodCall) -> Kind:
         return _dimensioned(call.receiver, call.name, call.arguments)
     if call.name in ("equal", "allclose", "is_nonzero"):
         return NUMBER
+    if call.name == "type" and not len(call.arguments) and not call.arguments.keywords:
+        return STRING  # the name of the type
     if call.name in ("type", "type_as"):
         return transfers.cast_like(_viewed(call.receiver, call.name), call.arguments)
     if call.name in tensors.VIEW_METHODS or call.name in tensors.CAST_METHODS:

@@ -116,7 +116,8 @@ class HeatMap:
         heats = self.contexts(scope, facts, reason.heat)
         found = []
         for edge in edges:
-            if edge.callee in self.cached:
+            # What stands in for a method in a test is no part of training either.
+            if edge.callee in self.cached or is_test(edge.callee.path):
                 continue
             heat = heats[edge.context] if edge.context >= 0 else reason.heat
             if heat > Heat.ONCE:
