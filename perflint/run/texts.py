@@ -60,7 +60,8 @@ class Texts:
         if self._stdin is not None and self._stdin[0] == file.display:
             return decode_source(self._stdin[1], file.display)
         data = self.carried[file.display] if file.display in self.carried else read_bytes(file.file)
-        if self.digests.get(file.display) not in (None, key_of(data)):
+        known = self.digests.get(file.display)
+        if known is not None and known != key_of(data):
             self.moved.add(file.display)
         return decode_source(data, file.display)
 
