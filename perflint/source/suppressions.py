@@ -23,6 +23,7 @@ _MENTION = pattern(r"perflint:|noqa", re.IGNORECASE)
 _DIRECTIVE = pattern(r"#\s*perflint:\s*(?P<verb>[\w-]*)\s*(?P<open>\[)?(?P<rest>[^#\r\n]*)", re.IGNORECASE)
 _NOQA = pattern(r"#\s*noqa\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*)(?P<reason>[^#]*)", re.IGNORECASE)
 _OUR_CODE = pattern(r"TPL\d+", re.IGNORECASE)
+_OURS = pattern(r"tpl\d")
 _SELECTOR = pattern(r"[A-Za-z][A-Za-z0-9-]*")
 
 
@@ -77,7 +78,7 @@ class Suppressions:
         """Read the comments of `source`, which need not parse."""
         text = source.text.lower()  # a search that minds no case takes ten times as long
         # Nearly every `noqa` is of other tools, and finding the comments takes longer than parsing.
-        if "perflint:" not in text and ("noqa" not in text or "tpl" not in text):
+        if "perflint:" not in text and ("noqa" not in text or not _OURS.search(text)):
             return _NONE
         each: list[Suppression] = []
         malformed: list[Malformed] = []
