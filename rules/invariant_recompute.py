@@ -82,7 +82,11 @@ class InvariantRecompute(Rule):
             for call in _calls(node, ctx)
             if _is_unchanging(call, node, ctx) and not _is_cheap(call, ctx) and not _is_for_one_turn(call, node, ctx)
         ]
-        calls = [call for call in calls if not _draws_anew(call, node, ctx) and not _hands_on_a_parameter(call, ctx)]
+        calls = [
+            call
+            for call in calls
+            if not (_draws_anew(call, node, ctx) or _is_summed_up(call, node, ctx) or _hands_on_a_parameter(call, ctx))
+        ]
         if not calls or trains_inside(node, ctx) or is_timing(node):
             return
         for call in calls:
@@ -138,6 +142,19 @@ def _draws_anew(call: ast.Call, loop: ast.AST, ctx: Context) -> bool:
     ]
     last = max(switches, key=lambda part: part.lineno, default=None)
     return last is not None and callee_name(last) == "train" and not any(is_constant(arg, False) for arg in last.args)  # noqa: FBT003
+
+
+def _is_summed_up(call: ast.Call, loop: ast.AST, ctx: Context) -> bool:
+    """Whether the loop adds up what the model gives, `loss = model(x); total += loss.item()`: nobody adds the same
+    number again and again, so the model draws something.
+    """
+    statement = ctx.tree.statement_of(call)
+    if isinstance(statement, ast.AugAssign):
+        return True
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return False
+    name = statement.targets[0].id
+    return any(isinstance(part, ast.AugAssign) and name in names_in(part.value) for part in walk(loop))
 
 
 def _hands_on_a_parameter(call: ast.Call, ctx: Context) -> bool:

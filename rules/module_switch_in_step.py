@@ -133,11 +133,18 @@ def _comes_and_goes(module: ast.expr, ctx: Context) -> bool:
     for part in walk(ctx.tree.module):
         if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)):
             continue
-        if part.func.attr not in ("cpu", "to") or not _ends_in(part.func.value, last):
+        is_it = _ends_in(part.func.value, last) or _is_part(part.func.value, text)
+        if part.func.attr not in ("cpu", "to") or not is_it:
             continue
         if part.func.attr == "cpu" or any(_is_host(item, ctx) for item in part.args):
             return True
     return False
+
+
+def _is_part(node: ast.expr, whole: str) -> bool:
+    """`self.unets`, where `self` is moved."""
+    held = node.value if isinstance(node, ast.Attribute) else None
+    return whole == "self" and isinstance(held, ast.Name) and held.id == whole
 
 
 def _is_moved_around(module: ast.expr, node: ast.Call, ctx: Context) -> bool:

@@ -53,6 +53,9 @@ Tests: TypeAlias = "dict[str, tuple[str | None, str | None]]"
 NO_TESTS: Tests = {}
 
 _SELDOM = 0.05
+#: Turns that are the first ones, of one loop and of a whole training.
+_FIRST_OF_EACH = 10
+_FIRST_OF_ALL = 1000
 _EXPORTING = {"is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting", "is_compiling", "is_dynamo_compiling"}
 _BROKEN = {"isnan", "isinf"}
 _HEALTHY = {"isfinite"}
@@ -345,8 +348,10 @@ def _below(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str 
     """The guard of `left < right`."""
     if _is_seldom(left, right):
         return PERIODIC
-    if _is_counter(left) and isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value <= 10:
-        return FIRST
+    if _is_counter(left) and isinstance(right, ast.Constant) and isinstance(right.value, int):
+        # What counts on through all epochs is soon past its first hundreds.
+        if right.value <= (_FIRST_OF_ALL if "global" in written_name(left) else _FIRST_OF_EACH):
+            return FIRST
     if body is not None and counts(body, left):
         return FIRST  # `if shown < 5: shown += 1; ...`
     return _comparison(right, ast.Gt(), left, body)
@@ -379,8 +384,8 @@ def _modulo(node: ast.BinOp, body: list[ast.stmt] | None = None) -> str | None:
         return None
     if isinstance(node.left, (ast.Constant, ast.JoinedStr)):
         return None
-    if "eval" in written_name(node.right).lower():
-        return PERIODIC  # `eval_accumulation_steps`: how many turns of an evaluation are kept on the device
+    if any(words.TELLS.search(written_name(part)) for part in _names(node.right)):
+        return PERIODIC  # `accumulation * logging_steps`; `eval_accumulation_steps`: how many turns stay on the device
     if "accum" in written_name(node.right).lower() or _mentions_text(node.right, "accum"):
         return ACCUMULATION
     return PERIODIC

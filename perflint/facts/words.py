@@ -57,6 +57,8 @@ TRAINS_EVERY = pattern(
     r"(?:every|freq|frequency|interval|period|timesteps?)(?:_(?:n_)?(?:steps?|iters?|frames?|turns?))?$",
     re.IGNORECASE,
 )
+#: What is not done on every step of the optimizer, however many turns one of these has.
+TELLS = pattern(r"(?:^|_)(?:log|print|disp|report|save|eval|valid|summary|ckpt|checkpoint)", re.IGNORECASE)
 SINCE = pattern(r"(?:^|_)since(?:_|$)")
 CACHE = pattern(r"(?:^|_)(?:cache|cached|memo)(?:_|s?$)", re.IGNORECASE)
 #: How much a table holds that grows with the longest input: not how much a cache may hold, which it soon does.
