@@ -6,6 +6,11 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("perflint", deadline=None)
+settings.load_profile("perflint")
 
 
 @pytest.fixture

@@ -263,6 +263,9 @@ class CallGraph:
         if guess and not targets and not inherited:
             targets = self._guesses.targets(call, facts)
             confidence = Confidence.MEDIUM
+            if not targets:
+                # One of these runs there, and what it is given may be meant for another one.
+                inherited = dict.fromkeys(self._guesses.of_its_kind(call), confidence)
         for target in targets:
             self._add(scope, target, call.context, call.line, confidence, index)
         for target, sure in inherited.items() if inherited else ():

@@ -40,9 +40,7 @@ class Guesses:
 
     def targets(self, call: CallFacts, facts: FunctionFacts) -> list[Scope]:
         """A method that one class of the program defines, called on something unknown; or one class and those that
-        derive from it, where a loop runs it for one after another, as hooks are run: any of them may be among them; or
-        of classes that are called as what it is called on (`self.agent.update(...)` of `DrQAgent`): a configuration
-        says which of them it is.
+        derive from it, where a loop runs it for one after another, as hooks are run: any of them may be among them.
         """
         func = call.func
         owner = ""
@@ -54,18 +52,20 @@ class Guesses:
             name = func[2]
         else:
             return []
-        if name.startswith("__"):
+        if name in _COMMON or name.startswith("__") or ("_" not in name.strip("_") and len(name) < 10):
             return []
-        if name in _COMMON or ("_" not in name.strip("_") and len(name) < 10):
-            return self._of_its_kind(owner, name, call)
         found = [scope for scope, facts in self.resolver.nesting.by_name.get(name, ()) if facts.in_class]
         if len(found) > 1:
             loops = (facts.loops[index] for index in facts.loops_around(call.context))
             in_turn = any(owner in loop.targets for loop in loops)
-            return found if in_turn and self._is_family(found) else self._of_its_kind(owner, name, call)
+            return found if in_turn and self._is_family(found) else []
         return found
 
-    def _of_its_kind(self, owner: str, name: str, call: CallFacts) -> list[Scope]:
+    def of_its_kind(self, call: CallFacts) -> list[Scope]:
+        """Methods of classes that are called as what a call is of: `self.agent.update(...)` of `DrQAgent`. Which of
+        them it is, a configuration says.
+        """
+        owner, _, name = call.func.rpartition(".") if isinstance(call.func, str) else ("", "", "")
         kind = owner.rpartition(".")[2].lstrip("_")
         if name in _INHERITED or len(kind) < _SHORTEST_WORD or not kind.islower():
             return []

@@ -50,7 +50,7 @@ _WRAPPER_POSITION = {
 
 
 def _is_guess(edge: Edge) -> bool:
-    return edge.confidence == Confidence.MEDIUM and not edge.callback and not edge.stands_in
+    return edge.confidence == Confidence.MEDIUM and not edge.callback
 
 
 def _less_sure(found: LoopHeat | None) -> LoopHeat | None:
