@@ -1,10 +1,13 @@
-"""Code under a test of a parameter that no call of the function makes true: `if verbose:` where nobody passes it."""
+"""Code under a test of a parameter that no call of the function makes true: `if verbose:` where nobody passes it; or
+of an attribute that holds such a parameter of the constructor.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import TypeAlias
 
 from perflint.context import Context
 from perflint.facts.dull import MAYBE_DULL, PLAIN_METHODS
@@ -14,6 +17,8 @@ from perflint.program.program import Edge
 from perflint.program.refs import CLASS, Ref, Scope
 from perflint.source.tree import FUNCTIONS, FunctionNode
 
+#: Tests, each with what it has to be.
+Tests: TypeAlias = "Sequence[tuple[ast.expr, bool]]"
 #: Calls that are looked at.
 _MOST_CALLERS = 32
 #: What a function is given through their decorators is what a call passes.
@@ -29,6 +34,10 @@ def is_unreached(node: ast.AST, ctx: Context) -> bool:
     function, tests = _tests_around(node, ctx)
     if function is None or not tests:
         return False
+    return _by_parameters(scope, function, tests, ctx) or _by_attributes(scope, tests, ctx)
+
+
+def _by_parameters(scope: Scope, function: FunctionNode, tests: Tests, ctx: Context) -> bool:
     facts = ctx.program.function(scope)
     params = {param.name.lstrip("=") for param in _own_parameters(facts)}
     names = {name for test, _ in tests for name in _names_in(test) if name in params}
@@ -41,11 +50,44 @@ def is_unreached(node: ast.AST, ctx: Context) -> bool:
     callers = [*callers, *_calls_of_bases(scope, facts, ctx)]
     if len(callers) > _MOST_CALLERS:
         return False
-    given = [_given(edge, facts, names, ctx) for edge in callers]
+    return _never_runs(tests, [_given(edge, facts, names, ctx) for edge in callers])
+
+
+def _by_attributes(scope: Scope, tests: Tests, ctx: Context) -> bool:
+    """Whether a test of `self.flag` fails, by what all known calls of the constructor pass for it."""
+    cls = ctx.program.function(scope).in_class
+    if not cls or cls not in ctx.summary.classes:
+        return False
+    made = Scope(scope.path, f"{cls}.__init__")
+    held = {name: param for test, _ in tests for name in _attributes_in(test) if (param := _held(name, made, cls, ctx))}
+    callers = ctx.program.callers(made) if held else ()
+    if not callers or len(callers) > _MOST_CALLERS:
+        return False
+    facts = ctx.program.function(made)
+    passed = [_given(edge, facts, set(held.values()), ctx) for edge in callers]
+    known = [{f"self.{name}": given[param] for name, param in held.items() if param in given} for given in passed]
+    return _never_runs(tests, known)
+
+
+def _held(name: str, made: Scope, cls: str, ctx: Context) -> str:
+    """The parameter of the constructor that an attribute always holds, "" where it may hold something else."""
+    written = ctx.summary.classes[cls].attributes.get(name, ())
+    if len(written) != 1 or made.function not in ctx.summary.functions:
+        return ""
+    value, where = written[0]
+    if where != made.function or not isinstance(value, str):
+        return ""
+    facts = ctx.program.function(made)
+    params = {param.name.lstrip("=") for param in _own_parameters(facts)}
+    is_kept = value in params and value not in facts.binds and not ctx.program.is_set_elsewhere(name, made)
+    return value if is_kept else ""
+
+
+def _never_runs(tests: Tests, given: Sequence[Mapping[str, object]]) -> bool:
     return all(any(_outcome(test, known) is (not truth) for test, truth in tests) for known in given)
 
 
-def _tests_around(node: ast.AST, ctx: Context) -> tuple[FunctionNode | None, Sequence[tuple[ast.expr, bool]]]:
+def _tests_around(node: ast.AST, ctx: Context) -> tuple[FunctionNode | None, Tests]:
     """The function whose body a node stands in, and the tests there that decide whether it runs, each with what it has
     to be. Not of what stands in a lambda.
     """
@@ -66,6 +108,19 @@ def _tests_around(node: ast.AST, ctx: Context) -> tuple[FunctionNode | None, Seq
 
 def _names_in(test: ast.expr) -> Iterator[str]:
     return (part.id for part in ast.walk(test) if isinstance(part, ast.Name))
+
+
+def _attributes_in(test: ast.expr) -> Iterator[str]:
+    return (part.attr for part in ast.walk(test) if isinstance(part, ast.Attribute) and _key(part))
+
+
+def _key(node: ast.expr) -> str:
+    """How what a name or an attribute of `self` holds is known."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        return f"self.{node.attr}"
+    return ""
 
 
 def _is_bound(name: str, function: FunctionNode, ctx: Context) -> bool:
@@ -179,10 +234,11 @@ def _outcome(test: ast.expr, known: Mapping[str, object]) -> bool | None:
         if decisive in outcomes:
             return decisive
         return None if None in outcomes else not decisive
-    if isinstance(test, ast.Name):
-        return bool(known[test.id]) if test.id in known else None
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name):
-        return _compared(known.get(test.left.id, _UNKNOWN), test.ops[0], test.comparators[0])
+    if isinstance(test, (ast.Name, ast.Attribute)):
+        key = _key(test)
+        return bool(known[key]) if key in known else None
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        return _compared(known.get(_key(test.left), _UNKNOWN), test.ops[0], test.comparators[0])
     return None
 
 

@@ -422,6 +422,7 @@ _METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "drives": (_plain,),
     "named": (_plain,),
     "is_called_by_name": (_plain,),
+    "is_set_elsewhere": (_plain, _scope),
     "mentions": (_plain, _plain),
     "passes": (_plain,),
 }

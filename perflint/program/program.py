@@ -84,6 +84,21 @@ class Program:
     def _called_names(self) -> set[str]:
         return {last_name(call.func) for calls in self.graph.unresolved.values() for call in calls}
 
+    def is_set_elsewhere(self, attribute: str, made: Scope) -> bool:
+        """Whether an attribute may be set by others than the class whose constructor is `made`: by who has an object of
+        it, or by a class that derives from it.
+        """
+        if attribute in self._set_from_outside:
+            return True
+        below = self.resolver.hierarchy.below(Ref(CLASS, made.path, made.function.rpartition(".")[0]))
+        return any(attribute in self.summaries[ref.path].classes[ref.name].attributes for ref in below)
+
+    @cached_property
+    def _set_from_outside(self) -> set[str]:
+        """The attributes that are set on something else than `self`."""
+        bound = (name for names in self.resolver.nesting.dotted.values() for name in names)
+        return {name.rpartition(".")[2] for name in bound if not name.startswith("self.") or name.count(".") > 1}
+
     def argument(self, edge: Edge, name: str) -> Value:
         """What the call of `edge` passes for a parameter, in the notation of summaries, written in `edge.caller`."""
         return self.graph.argument(edge, name)
