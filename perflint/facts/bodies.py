@@ -11,7 +11,8 @@ from perflint.source.walk import walk
 _DUMMY = pattern(r"(?:^|_)(?:dummy|placeholder)(?:_|$)")
 _TEACHES = pattern(
     r"^(?:backward|train_?(?:step|batch|one_batch)|training_step|learn|optimi[sz]e(?:_\w+)?|"
-    r"update_(?:actor|critic|policy|value|model|agent|networks?|param(?:eter)?s|weights)(?:_\w+)?)$"
+    r"update_(?!\w*(?:target|ema|average|shadow|slow|momentum))"
+    r"(?:actor|critic|policy|value|model|agent|networks?|param(?:eter)?s|weights)(?:_\w+)?)$"
 )
 _LEARNER = pattern(
     r"^self$|(?:agent|policy|learner|trainer|algo(?:rithm)?|actor|critic|ppo|sac|dqn|ddpg|td3)s?$", re.IGNORECASE

@@ -350,7 +350,7 @@ def _below(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str 
         return PERIODIC
     if _is_counter(left) and isinstance(right, ast.Constant) and isinstance(right.value, int):
         # What counts on through all epochs is soon past its first hundreds.
-        if right.value <= (_FIRST_OF_ALL if "global" in written_name(left) else _FIRST_OF_EACH):
+        if right.value <= (_FIRST_OF_ALL if words.OF_ALL_EPOCHS.search(_counted(left)) else _FIRST_OF_EACH):
             return FIRST
     if body is not None and counts(body, left):
         return FIRST  # `if shown < 5: shown += 1; ...`
@@ -418,9 +418,13 @@ def _is_done(test: ast.Attribute) -> bool:
 def _is_counter(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
         return _is_counter(node.left)
+    return words.is_counted(_counted(node))
+
+
+def _counted(node: ast.expr) -> str:
     if isinstance(node, ast.Call) and not node.args and not node.keywords:
-        return words.is_counted(written_name(node.func).removeprefix("get_"))  # `self.get_num_updates() == 0`
-    return words.is_counted(written_name(node))
+        return written_name(node.func).removeprefix("get_")  # `self.get_num_updates() == 0`
+    return written_name(node)
 
 
 def _is_last(node: ast.expr) -> bool:

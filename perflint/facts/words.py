@@ -40,7 +40,12 @@ ALL_TURNS = pattern(
     r"^_?(?:num|n)_(?:(?:train(?:ing)?|val(?:id)?|eval|test|opt\w*|global|total|inner|outer|inference|sampling|gradient)_)*"
     r"(?:steps|iters|iterations|batches|updates)$"
 )
-NEXT = pattern(r"^_?next_\w+")
+#: When something is due: not what comes after this turn, or after this token.
+NEXT = pattern(
+    r"^_?next_(?!(?:\w+_)?(?:i|j|t|id|idx|index|tokens?|words?|char|state|obs|action|batch|batch_size|node|pos|position|value)s?$)\w+"
+)
+#: What counts on through all epochs: not the size of all processes' batches, or the rank among them.
+OF_ALL_EPOCHS = pattern(r"(?:^|_)global_?(?:steps?|iter(?:ation)?s?|updates?|count(?:er)?|it)(?:_num|_count)?$")
 ONCE = pattern(r"(?:^|_)(?:first|once|initial|report)(?:_|$)")
 FAILED = pattern(r"(?:^|_)oom(?:$|_)|out_of_memory|^(?:was_)?(?:interrupted|preempted|killed)$", re.IGNORECASE)
 #: The end of an episode, told by the environment, and the keys of what it tells then.
