@@ -22,9 +22,12 @@ from perflint.api import (
     walk,
 )
 
+from ._gradients import name_of_whole
 from ._transfers import aligns
 
 _TENSORS = (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.UNKNOWN, Tag.MAPPING, Tag.SEQUENCE)
+#: What has a device that is wanted, not one that it is on.
+_SETTINGS = frozenset("self cls torch args cfg config conf opt opts options params hparams settings".split())
 _BUFFERS = ("buffer", "replay", "rollout", "memory")
 
 
@@ -90,10 +93,17 @@ def _is_told_by_device(node: ast.AST, ctx: Context) -> bool:
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
         if isinstance(outer, (ast.If, ast.IfExp)) and child is not outer.test:
-            if any(isinstance(part, ast.Attribute) and part.attr in ("device", "is_cuda") for part in walk(outer.test)):
+            if any(_asks_for_device(part) for part in walk(outer.test)):
                 return True
         child = outer
     return False
+
+
+def _asks_for_device(node: ast.AST) -> bool:
+    """`image.device`, `self.images.is_cuda`; `self.device` is where somebody wants it."""
+    if not isinstance(node, ast.Attribute) or node.attr not in ("device", "is_cuda"):
+        return False
+    return node.attr == "is_cuda" or name_of_whole(node.value) not in _SETTINGS
 
 
 def _is_asked_for(node: ast.Call, ctx: Context) -> bool:
