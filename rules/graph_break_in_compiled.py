@@ -161,8 +161,13 @@ def _is_behind_switch(node: ast.AST, ctx: Context) -> bool:
     first = function.body[0] if function is not None else None
     if not isinstance(first, ast.If) or not isinstance(first.body[-1], ast.Return):
         return False
+    given = first.body[-1].value
+    if given is not None and not isinstance(given, ast.Constant):
+        return False  # another way to the same result: `if self.fused: return self.at_once(x)`
     test = first.test.operand if isinstance(first.test, ast.UnaryOp) else first.test
-    return isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name) and test.value.id == "self"
+    if not isinstance(test, ast.Attribute) or test.attr == "training":
+        return False
+    return isinstance(test.value, ast.Name) and test.value.id == "self"
 
 
 def _condition(node: ast.AST, ctx: Context) -> ast.If | None:
