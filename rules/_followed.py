@@ -101,8 +101,10 @@ def has_no_graph(node: ast.Call, ctx: Context) -> bool:
     return any(_OFF.search(ctx.text(decorator)) for decorator in function.decorator_list)
 
 
-def switches_itself(node: ast.Call, ctx: Context) -> bool:
-    """Whether a method of the project with this name, or the forward of this class, gives a result without a graph."""
+def switches_itself(node: ast.Call, ctx: Context, *, wholly: bool = False) -> bool:
+    """Whether a method of the project with this name, or the forward of this class, gives a result without a graph;
+    `wholly`, whether it makes none beside it or on the way to it either.
+    """
     kind = ctx.kind(node.func)
     method = callee_name(node)
     if method in FORWARD_METHODS and method != "forward":
@@ -115,11 +117,18 @@ def switches_itself(node: ast.Call, ctx: Context) -> bool:
         facts = ctx.program.function(scope)
         if (
             any(_OFF.search(str(decorator)) for decorator in facts.decorators)
-            or any(context.kind == "no_grad" for context in facts.contexts)
-            or any("detach" in str(value) for value in facts.returns)
+            or (any(context.kind == "no_grad" for context in facts.contexts) and not (wholly and _goes_on(scope, ctx)))
+            or (not wholly and any("detach" in str(value) for value in facts.returns))
         ):
             return True
     return False
+
+
+def _goes_on(scope: Scope, ctx: Context) -> bool:
+    """Whether a method runs parts of its object with gradients after those that it runs without."""
+    calls = [call for call in ctx.program.function(scope).calls if str(call.func).startswith("self")]
+    last = max(calls, key=lambda call: (call.line, call.column), default=None)
+    return last is not None and not ctx.program.grad_off(scope, last.context)
 
 
 def _is_frozen(node: ast.Call, ctx: Context) -> bool:

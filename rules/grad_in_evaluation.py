@@ -156,7 +156,7 @@ class GradInEvaluation(Rule):
     def _passes(self, parts: list[ast.AST], ctx: Context) -> Iterator[Finding]:
         """A pass over batches in code that does not train."""
         for forward in evaluating_passes(parts, ctx):
-            if switches_itself(forward, ctx):
+            if switches_itself(forward, ctx, wholly=True):
                 continue
             yield self.finding(
                 forward,
