@@ -6,13 +6,15 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from perflint.api import Context, Tag, callee_name, trackers
+from perflint.api import Context, Tag, callee_name, is_constant, trackers
 
 from ._waits import device_read, is_on_device, kind_on_device
 
 _BUILTINS = frozenset({"print", "str", "repr", "format", "pprint"})
 _PRINTERS = frozenset(name.removeprefix("builtins.") for name in trackers.PRINTING)
 _LOGGERS = ("log", "logger", "logging", "logs")
+#: What texts are logged at, where levels are told by name.
+_LEVELS = ("TRACE", "DEBUG", "INFO", "SUCCESS", "WARNING", "ERROR", "CRITICAL")
 PRINTING_NAMES = (
     *sorted(_BUILTINS | trackers.PROGRESS_METHODS | trackers.LOGGING_METHODS),
     "write",
@@ -88,7 +90,9 @@ def _logs_a_number(call: ast.Call) -> bool:
     """`logger.log("train/loss", loss, step)`: keeps a value under a name. What logs text is told a level first."""
     assert isinstance(call.func, ast.Attribute)
     of_console = isinstance(call.func.value, ast.Name) and call.func.value.id == "console"
-    return len(call.args) > 1 and _is_text(call.args[0]) and not of_console
+    if len(call.args) < 2 or of_console or not _is_text(call.args[0]):
+        return False
+    return not any(is_constant(call.args[0], level) for level in _LEVELS)
 
 
 def is_lazy(node: ast.expr) -> bool:
