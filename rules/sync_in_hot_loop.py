@@ -30,6 +30,7 @@ from ._wanted_on_host import goes_to_replay, is_choice, is_finished_text
 #: Functions that make texts, and what limits how many tokens they make.
 _DECODES = pattern(r"generat|decode|translat|sample|beam|search")
 _LENGTH_LIMIT = pattern(r"max_(?:\w+_)?(?:len|length|tokens)(?:_|\b)")
+_SHOWS = pattern(r"(?:^|[._])(?:p?bar|tqdm|progress)$")
 _WRITERS = frozenset({"write", "writelines", "writerow", "writerows"})
 _STEP_ENDS = frozenset({"backward", "step", "scale"})
 
@@ -115,7 +116,10 @@ def _is_written_down(node: ast.Call, ctx: Context) -> bool:
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, ast.For):
             return child is outer.iter and any(
-                isinstance(part, ast.Call) and callee_name(part) in _WRITERS and isinstance(part.func, ast.Attribute)
+                isinstance(part, ast.Call)
+                and callee_name(part) in _WRITERS
+                and isinstance(part.func, ast.Attribute)
+                and not _SHOWS.search(ctx.text(part.func.value))
                 for part in walk(outer)
             )
         if isinstance(outer, ast.stmt):
