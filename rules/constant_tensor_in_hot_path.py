@@ -41,9 +41,9 @@ _COUNTS = pattern(r"^(?:n|num|nb|count|len|total)_|_(?:count|len|num)$|^(?:n|cou
 _EXPORT = pattern(r"(?:^|[/_])(?:export|onnx|tensorrt|trt|coreml|tflite|tensorflow)", re.IGNORECASE)
 _BETWEEN = tensors.VIEW_METHODS | tensors.CAST_METHODS | {"to", "cuda"}
 _COLLECTORS = frozenset("append extend insert add update setdefault register_buffer".split())
-#: Masks of fewer rows are not worth a word.
 #: Parameters of a forward that knows what was generated before.
 _POSITION = pattern(r"^(?:start_pos|input_pos|cache_position|past_key_values?|kv_caches?|past|cache|offset)$")
+#: Masks of fewer rows are not worth a word.
 _SMALL = 16
 _DEPTH = 4
 

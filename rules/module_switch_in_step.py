@@ -133,7 +133,10 @@ def _comes_and_goes(module: ast.expr, ctx: Context) -> bool:
     for part in walk(ctx.tree.module):
         if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)):
             continue
-        is_it = _ends_in(part.func.value, last) or _is_part(part.func.value, text)
+        is_it = _ends_in(part.func.value, last) or (
+            # What is moved and not taken is a module: of a tensor the copy is wanted.
+            _is_part(part.func.value, text) and isinstance(ctx.tree.parent(part), ast.Expr)
+        )
         if part.func.attr not in ("cpu", "to") or not is_it:
             continue
         if part.func.attr == "cpu" or any(_is_host(item, ctx) for item in part.args):
