@@ -4,6 +4,7 @@ importing it costs a sixth of a run over a small project.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from importlib.machinery import PathFinder
@@ -18,7 +19,7 @@ def entry_points(group: str) -> set[tuple[str, str]]:
         return _as_the_library_tells(group)
     found: set[tuple[str, str]] = set()
     seen: set[str] = set()
-    for folder in sys.path:
+    for folder in _folders():
         for item in _metadata_in(Path(folder)):
             name = item.stem.partition("-")[0]
             known = name.lower().replace("-", "_").replace(".", "_")
@@ -33,7 +34,13 @@ def _are_plain_folders() -> bool:
     """Whether nothing is imported from archives, and nobody else tells what is installed."""
     if any(finder is not PathFinder and hasattr(finder, "find_distributions") for finder in sys.meta_path):
         return False
-    return not any(folder.endswith(".egg") or Path(folder).is_file() for folder in sys.path)
+    # `Path.is_file` raises where it may not look.
+    return not any(folder.endswith(".egg") or os.path.isfile(folder) for folder in _folders())  # noqa: PTH113
+
+
+def _folders() -> list[str]:
+    """Where imports are looked for. Some programs put paths there that are no texts, and nothing is imported from."""
+    return [folder for folder in sys.path if isinstance(folder, str)]
 
 
 def _as_the_library_tells(group: str) -> set[tuple[str, str]]:
@@ -47,7 +54,10 @@ def _as_the_library_tells(group: str) -> set[tuple[str, str]]:
 
 def _metadata_in(folder: Path) -> list[Path]:
     try:
-        return [item for item in folder.iterdir() if item.name.lower().endswith(_SUFFIXES)]
+        # What pip could not remove it leaves under a name with `~`, which belongs to nothing that is installed.
+        return [
+            item for item in folder.iterdir() if item.name.lower().endswith(_SUFFIXES) and not item.name.startswith("~")
+        ]
     except OSError:
         return []
 

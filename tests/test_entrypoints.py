@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import sys
 from pathlib import Path
 
@@ -73,3 +74,33 @@ def test_unreadable_metadata_is_passed_over(folders: list[Path]) -> None:
     (broken / "entry_points.txt").write_bytes(b"\xff\xfe[x")
 
     assert entry_points(GROUP) == set()
+
+
+def test_what_pip_left_behind_is_not_installed(folders: list[Path]) -> None:
+    install(folders[0], "acme-rules", "2.0", f"[{GROUP}]\nrules = acme.rules\n")
+    install(folders[0], "~cme-rules", "1.0", f"[{GROUP}]\nrules = acme.rules\n")
+
+    assert entry_points(GROUP) == {("acme.rules", "acme_rules")}
+
+
+def test_paths_that_are_no_texts_are_passed_over(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    install(folders[0], "acme-rules", "2.0", f"[{GROUP}]\nrules = acme.rules\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, folders[1]])
+
+    assert entry_points(GROUP) == {("acme.rules", "acme_rules")}
+
+
+def test_paths_that_may_not_be_looked_at_are_passed_over(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    install(folders[0], "acme-rules", "2.0", f"[{GROUP}]\nrules = acme.rules\n")
+    closed = str(folders[1] / "closed")
+    monkeypatch.setattr(sys, "path", [*sys.path, closed])
+    look = os.stat
+
+    def stat(path: object, **options: object) -> os.stat_result:
+        if str(path) == closed:
+            raise PermissionError(13, "Permission denied", closed)
+        return look(path, **options)  # type: ignore[call-overload, no-any-return]
+
+    monkeypatch.setattr(os, "stat", stat)
+
+    assert entry_points(GROUP) == {("acme.rules", "acme_rules")}
