@@ -66,10 +66,10 @@ class Guesses:
         them it is, a configuration says.
         """
         owner, _, name = call.func.rpartition(".") if isinstance(call.func, str) else ("", "", "")
-        kind = owner.rpartition(".")[2].lstrip("_")
+        # The last word alone tells: a `state_dict` is no `ConfigDict`.
+        kind = owner.rpartition(".")[2].rpartition("_")[2]
         if name in _INHERITED or len(kind) < _SHORTEST_WORD or not kind.islower():
             return []
-        kind = kind.rpartition("_")[2]
         found = self._of_kind.get((kind, name))
         if found is None:
             found = self._of_kind[kind, name] = self._methods_of_kind(kind, name)
