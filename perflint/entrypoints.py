@@ -40,7 +40,8 @@ def _are_plain_folders() -> bool:
 
 def _folders() -> list[str]:
     """Where imports are looked for. Some programs put paths there that are no texts, and nothing is imported from."""
-    return [folder for folder in sys.path if isinstance(folder, str)]
+    folders: list[object] = [*sys.path]
+    return [folder for folder in folders if isinstance(folder, str)]
 
 
 def _as_the_library_tells(group: str) -> set[tuple[str, str]]:

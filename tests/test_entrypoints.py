@@ -96,10 +96,10 @@ def test_paths_that_may_not_be_looked_at_are_passed_over(folders: list[Path], mo
     monkeypatch.setattr(sys, "path", [*sys.path, closed])
     look = os.stat
 
-    def stat(path: object, **options: object) -> os.stat_result:
+    def stat(path: str, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
         if str(path) == closed:
             raise PermissionError(13, "Permission denied", closed)
-        return look(path, **options)  # type: ignore[call-overload, no-any-return]
+        return look(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
 
     monkeypatch.setattr(os, "stat", stat)
 
