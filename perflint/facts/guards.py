@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -91,7 +91,7 @@ def classify(test: ast.expr, body: list[ast.stmt] | None = None, known: Tests = 
         if name in _EXPORTING or name in _BROKEN:
             return RARE
         if name in {"any", "all"} and isinstance(test.func, ast.Attribute):
-            return classify(_reduced(test, test.func), body, known)
+            return _of_elements(test, test.func, classify, body, known)
         return PERIODIC if words.is_due(name) or name in words.DIVIDES else None
     if isinstance(test, ast.BinOp) and isinstance(test.op, (ast.BitAnd, ast.BitOr)):
         kinds = [classify(side, body, known) for side in (test.left, test.right)]
@@ -176,8 +176,21 @@ def _negated_call(test: ast.Call, body: list[ast.stmt] | None, known: Tests) -> 
     if name == "hasattr" and len(test.args) == 2 and body is not None and makes(body, *test.args):
         return LAZY  # `if not hasattr(self, "cache"): self.cache = ...`: made when it is first missed
     if name == "all" and isinstance(test.func, ast.Attribute):
-        return classify_negated(_reduced(test, test.func), body, known)
+        return _of_elements(test, test.func, classify_negated, body, known)
     return PERIODIC if name == "should_skip" or words.SKIPS.search(name) else None
+
+
+def _of_elements(
+    test: ast.Call,
+    func: ast.Attribute,
+    classified: Callable[[ast.expr, list[ast.stmt] | None, Tests], str | None],
+    body: list[ast.stmt] | None,
+    known: Tests,
+) -> str | None:
+    """The guard of `x.any()`. What is compared one by one counts no turns: `torch.all(batch_mask == 0)`."""
+    looked_at = _reduced(test, func)
+    kind = classified(looked_at, body, known)
+    return kind if kind == RARE or not isinstance(looked_at, ast.Compare) else None
 
 
 def _reduced(test: ast.Call, func: ast.Attribute) -> ast.expr:
