@@ -21,6 +21,8 @@ from perflint.source.tree import LOOPS
 
 #: Whether there are loops, and the hottest any line is.
 _Place: TypeAlias = tuple[bool, Heat]
+#: Of how many sets of names it is remembered who listens: nearly every function has one of its own.
+_REMEMBERED = 4096
 
 
 @dataclass(slots=True)
@@ -223,6 +225,8 @@ class Suspects:
         """
         summary, vocabulary = self._summary, self._vocabulary
         self._words_outside, self._words_inside, self._around = {}, {}, {}
+        if len(self._called) > _REMEMBERED:
+            self._called = {}
         for statement in summary.statements:
             words = vocabulary.intersection(statement.identifiers.split())
             self._words_outside.setdefault(statement.line, set()).update(words)
