@@ -426,7 +426,9 @@ def works_on_host(node: ast.AST, ctx: Context) -> bool:
         return True
     if function is not None and _sweeps_rate(function):
         return True
-    if _is_kernel_source(node, ctx) or _is_kept_in_file(node, ctx) or _TRANSFORMS.search(ctx.path):
+    if _is_kernel_source(node, ctx) or _is_kept_in_file(node, ctx):
+        return True
+    if _TRANSFORMS.search(ctx.path) and ctx.role(node) != "train":
         return True
     around = ctx.tree.class_of(node)
     file = ctx.path.rpartition("/")[2]
