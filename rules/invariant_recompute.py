@@ -145,16 +145,22 @@ def _draws_anew(call: ast.Call, loop: ast.AST, ctx: Context) -> bool:
 
 
 def _is_summed_up(call: ast.Call, loop: ast.AST, ctx: Context) -> bool:
-    """Whether the loop adds up what the model gives, `loss = model(x); total += loss.item()`: nobody adds the same
-    number again and again, so the model draws something.
+    """Whether the loop adds up what the model gives, `loss = model(x); total += loss.item()`, and nothing else that
+    changes: nobody adds the same number again and again, so the model draws something.
     """
     statement = ctx.tree.statement_of(call)
-    if isinstance(statement, ast.AugAssign):
-        return True
-    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+    name = ""
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        name = statement.targets[0].id
+    added = [
+        names_in(part.value)
+        for part in walk(loop)
+        if isinstance(part, ast.AugAssign) and (part is statement or name in names_in(part.value))
+    ]
+    if not added:
         return False
-    name = statement.targets[0].id
-    return any(isinstance(part, ast.AugAssign) and name in names_in(part.value) for part in walk(loop))
+    changing = {part.id for part in walk(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    return any((changing - {name}).isdisjoint(names) for names in added)
 
 
 def _hands_on_a_parameter(call: ast.Call, ctx: Context) -> bool:
