@@ -127,6 +127,8 @@ def _is_of_prompt(node: ast.AST, ctx: Context) -> bool:
     function = ctx.tree.function_of(node)
     if function is None or not any(_POSITION.match(item.arg) for item in function.args.args):
         return False
+    if ctx.role(node) == "train":
+        return False  # each text that is learned from is longer than one token
     return any(
         isinstance(outer, ast.If)
         and isinstance(outer.test, ast.Compare)
