@@ -179,7 +179,9 @@ def _around(run: Run, ctx: Context) -> set[str] | None:
     """The files that may have a library move the batches of a loop: all, where it only hands them on."""
     if ctx.program.function(run.scope).loops[run.loop].kind == "comprehension":
         return None
-    return {ctx.path, run.scope.path, *(edge.caller.path for edge in ctx.program.callers(run.scope))}
+    scopes = [run.scope, *(edge.caller for edge in ctx.program.callers(run.scope))]
+    called = [edge.callee for scope in scopes for edge in ctx.program.graph.outgoing.get(scope, ())]
+    return {ctx.path, *(scope.path for scope in (*scopes, *called))}
 
 
 def _is_made_of(call: CallFacts, names: frozenset[str]) -> bool:
