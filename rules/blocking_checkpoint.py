@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tag, argument, callee_name, pattern
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Scope, Tag, argument, callee_name, pattern
 
 from ._waits import is_exceptional
 from ._wording import short_call
@@ -50,12 +50,31 @@ class BlockingCheckpoint(Rule):
             return
         if not _saves_state(node, ctx) or len(ctx.heat_and_route(node)[1]) > 1 + _LONGEST:
             return
+        if _is_listed_to_be_saved(node, ctx):
+            return
         yield self.finding(
             node,
             ctx,
             f"`{short_call(node, ctx)}` {ctx.heat(node).phrase}, and training stops there until the file is written.",
             advice="Save every N steps, or copy the state to the host and write it in a thread.",
         )
+
+
+def _is_listed_to_be_saved(node: ast.Call, ctx: Context) -> bool:
+    """Whether the turn of training goes through a list of what is to be saved now, which most turns leave empty:
+    `for name in names: save(name)`. Nobody writes several checkpoints on every step.
+    """
+    _, route, _ = ctx.heat_and_route(node)
+    for hop in route[1:]:
+        for name, facts in ctx.program.summaries[hop.path].functions.items():
+            around = (facts.loops_around(call.context) for call in facts.calls if call.line == hop.line)
+            for loops in around:
+                if len(loops) < 2 or (Scope(hop.path, name), loops[0]) in ctx.program.roots.loops:
+                    continue
+                iterable = facts.loops[loops[0]].iterable
+                if isinstance(iterable, str) and "." not in iterable:
+                    return True
+    return False
 
 
 def _saves_state(node: ast.Call, ctx: Context) -> bool:
