@@ -116,7 +116,8 @@ def is_failure(body: list[ast.stmt]) -> bool:
     if isinstance(last, ast.Raise):
         return True
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        return written_name(last.value.func) in {"exit", "_exit", "abort"}
+        name = written_name(last.value.func)
+        return name in {"exit", "_exit", "abort"} or name.startswith("raise_")
     return False
 
 
