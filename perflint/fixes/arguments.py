@@ -161,6 +161,8 @@ class Arguments:
         kept = between if layout.has_comment(comma + 1, item.start) else ""
         if layout.ends_line(item.end):
             kept = kept.rstrip()
+            while kept.rpartition("\n")[2].strip() == "\\":
+                kept = kept.rpartition("\n")[0].rstrip()  # a backslash goes on to a line: the one that went
         return layout.edit(comma, item.end, kept)
 
 

@@ -87,6 +87,7 @@ REMOVED = {
     "last line, no comma": ("f(\n    a,\n    k=1\n)", "f(\n    a\n)"),
     "last line, comment above": ("f(\n    a,  # one\n    k=1\n)", "f(\n    a  # one\n)"),
     "last, comment above": ("f(a,  # one\n  k=1)", "f(a  # one\n  )"),
+    "last line, backslash above": ("f(a,  # one\n  \\\n  k=1 \n)", "f(a  # one \n)"),
     "end of a line": ("f(a, k=1,\n  b=2)", "f(a,\n  b=2)"),
     "parenthesised": ("f(a, k=(1))", "f(a)"),
     "before a mapping": ("f(k=1, **more)", "f(**more)"),
