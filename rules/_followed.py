@@ -26,8 +26,6 @@ _VALUE_READING = _READING | frozenset("multinomial eq ne lt le gt ge any all non
 _VALUE_BUILTINS = _BUILTINS | frozenset("float int bool str repr print".split())
 #: Give values and their places: no gradient flows through the places.
 _WITH_PLACES = frozenset({"max", "min", "topk", "sort", "median", "mode", "kthvalue"})
-#: Take no gradients unless they are told to.
-_EMBEDDINGS_MADE = frozenset({"torch.nn.Embedding.from_pretrained", "torch.nn.EmbeddingBag.from_pretrained"})
 #: Modules without parameters: transformations, metrics.
 _WITHOUT_PARAMETERS = pattern(r"^(?:torchvision\.transforms|torchaudio\.transforms|torchmetrics|kornia\.augm)")
 #: Layers of torch with parameters.
@@ -134,7 +132,7 @@ def _goes_on(scope: Scope, ctx: Context) -> bool:
 def _is_frozen(node: ast.Call, ctx: Context) -> bool:
     """Whether this file takes the gradients away from the parameters of what runs."""
     model = _model(node)
-    if not ctx.mentions("requires_grad", "requires_grad_", "freeze", "from_pretrained", "Parameter"):
+    if not ctx.mentions("requires_grad", "requires_grad_", "freeze", "Parameter"):
         return False
     for part in walk(ctx.tree.module):
         if isinstance(part, ast.For) and any(_sets_requires_grad(inner) for inner in walk(part)):
@@ -143,23 +141,20 @@ def _is_frozen(node: ast.Call, ctx: Context) -> bool:
         if isinstance(part, ast.Call) and callee_name(part) in ("requires_grad_", "freeze", "freeze_params"):
             if model in set(names_in(part)):
                 return True
-        if isinstance(part, ast.Assign) and _gives_fixed_weight(part, model, ctx):
+        if isinstance(part, ast.Assign) and _gives_fixed_weight(part, model):
             return True
     return False
 
 
-def _gives_fixed_weight(statement: ast.Assign, model: str, ctx: Context) -> bool:
-    """`self.emb.weight = nn.Parameter(table, requires_grad=False)`, `self.emb = nn.Embedding.from_pretrained(table)`:
-    an embedding has no other parameter, and the places it is asked for carry no gradient.
+def _gives_fixed_weight(statement: ast.Assign, model: str) -> bool:
+    """`self.emb.weight = nn.Parameter(table, requires_grad=False)`: an embedding has no other parameter, and the places
+    it is asked for carry no gradient.
     """
     value, target = statement.value, statement.targets[0]
-    if not isinstance(value, ast.Call):
+    if not (isinstance(value, ast.Call) and isinstance(target, ast.Attribute) and target.attr == "weight"):
         return False
-    if isinstance(target, ast.Attribute) and target.attr == "weight" and callee_name(value) == "Parameter":
-        return name_of_whole(target.value) == model and is_constant(keyword(value, "requires_grad"), value=False)
-    if isinstance(target, (ast.Attribute, ast.Name)) and ctx.target(value.func) in _EMBEDDINGS_MADE:
-        return name_of_whole(target) == model and not is_constant(keyword(value, "freeze"), value=False)
-    return False
+    takes_none = callee_name(value) == "Parameter" and is_constant(keyword(value, "requires_grad"), value=False)
+    return takes_none and name_of_whole(target.value) == model
 
 
 def _is_of_own_parameters(loop: ast.For, node: ast.Call, ctx: Context) -> bool:
