@@ -9,11 +9,11 @@ from typing import NamedTuple
 from perflint.api import Context, Tag, callee_name, pattern, walk
 
 from ._asking import is_asked, leaves, tests
+from ._generating import beside_generation
 from ._host_values import asks_the_host
 from ._loops import names_in
 from ._waits import (
     READ_NAMES,
-    beside_generation,
     certainty_on_device,
     device_read,
     is_exceptional,

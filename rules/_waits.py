@@ -17,13 +17,11 @@ from perflint.api import (
     callee_name,
     guards,
     keyword,
-    last_name,
     pattern,
     tensors,
     walk,
 )
 
-from ._callees import last_of
 from ._gradients import is_model_call
 from ._host_values import is_of_host
 from ._transfers import only_converts
@@ -66,13 +64,6 @@ _KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squee
 _BACKWARD = ("backward", "manual_backward")
 #: The names that libraries of arrays on the host go by.
 ARRAYS = ("np", "numpy", "pd", "pandas", "jnp", "polars")
-_GENERATES = pattern(
-    r"^_?generate(?:_(?!\w*(?:mask|anchor|grid|noise|label|target|proposal|coord|position|bin|batch$|data$))\w+)?$"
-)
-#: What makes a sample in many steps, given what to make: `sample()` of a distribution or a buffer is given less.
-_SAMPLES = pattern(r"^(?:ddim_|ddpm_|p_)?sample(?:_func|_loop|_images?|_videos?)?$|^p_sample_loop\w*$")
-_FEWEST_GIVEN = 3
-_SERVER = pattern(r"(?:^|_)(?:client|server|requests|httpx|openai)$")
 _STEP_ROLES = ("train", "batches", "texts", "eval", "decode")
 #: Names of what is on the host as a rule: arrays, lengths (which packing wants there), what tokenizers give.
 _HOST_NAME = pattern(
@@ -485,43 +476,6 @@ def is_only_inference(node: ast.AST, ctx: Context) -> bool:
     if around is not None and _WORKS_ON_RESULTS.search(around.name):
         return True
     return any(isinstance(part, ast.Call) and is_model_call(part, ctx) for part in ctx.walk(function))
-
-
-def beside_generation(node: ast.AST, ctx: Context) -> bool:
-    """Whether the step around `node` generates, or asks a server: then it has waited at every token, or for the answer,
-    and the device has nothing queued that a single copy could wait for.
-    """
-    loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
-    function = ctx.tree.function_of(node)
-    while function is not None and (outer := ctx.tree.function_of(ctx.tree.parent(function) or function)) is not None:
-        function = outer
-    around = loops[0] if loops else function
-    if around is not None and any(
-        isinstance(part, ast.Call) and _generates(part) and ctx.heat(part) >= Heat.STEP for part in walk(around)
-    ):
-        return True
-    return ctx.role(node) in ("batches", "texts") and not in_forward(node, ctx) and _is_step_of_samples(node, ctx)
-
-
-def _is_step_of_samples(node: ast.AST, ctx: Context) -> bool:
-    """Whether each turn of the loop that leads here makes a whole sample, in many steps of its own."""
-    found = ctx.program.step_loop(ctx.scope(node), ctx.context(node))
-    if found is None:
-        return False
-    scope, loop = found
-    facts = ctx.program.function(scope)
-    return any(
-        loop in facts.loops_around(call.context)
-        and len(call.args) + len(call.keywords) >= _FEWEST_GIVEN
-        and _SAMPLES.search(last_of(call.func))
-        for call in facts.calls
-    )
-
-
-def _generates(call: ast.Call) -> bool:
-    if _GENERATES.search(callee_name(call)):
-        return True
-    return isinstance(call.func, ast.Attribute) and bool(_SERVER.search(last_name(call.func.value)))
 
 
 def region_of(node: ast.AST, ctx: Context) -> ast.AST:

@@ -30,9 +30,9 @@ from perflint.api import (
     tensors,
 )
 
+from ._generating import beside_generation
 from ._rarely import hands_over, is_empty_case, is_fallback, is_tried_out
 from ._transfers import constructor
-from ._waits import beside_generation
 
 #: Whose work is the data they are given: `device=` makes the same copy.
 _COPIES = tensors.COPYING_CONSTRUCTORS

@@ -30,9 +30,10 @@ from perflint.api import (
 )
 
 from ._forwards import is_method_of_values
+from ._generating import beside_generation
 from ._sources import changes_later
 from ._transfers import aligns, brought_down, constructor, only_converts
-from ._waits import READ_NAMES, beside_generation, device_read, in_forward
+from ._waits import READ_NAMES, device_read, in_forward
 from ._wording import short_text
 
 _MADE_THERE = tensors.CONSTRUCTORS | tensors.LIKE_CONSTRUCTORS

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name, walk
 
+from ._generating import beside_generation
 from ._memory import gives_up_the_step, is_load_shedding, measures_memory
 from ._rarely import is_between_phases
-from ._waits import beside_generation
 
 _TARGETS = ("torch.cuda.empty_cache", "torch.xpu.empty_cache", "torch.mps.empty_cache", "torch.accelerator.empty_cache")
 #: Functions that answer without doing anything.

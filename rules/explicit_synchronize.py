@@ -21,8 +21,9 @@ from perflint.api import (
     walk,
 )
 
+from ._generating import beside_generation
 from ._rarely import is_between_phases
-from ._waits import beside_generation, is_exceptional
+from ._waits import is_exceptional
 
 _CLOCKS = frozenset("time perf_counter monotonic time_ns perf_counter_ns process_time elapsed_time now timeit".split())
 _MEASURING = pattern(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tier, trackers
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tier, trackers, walk
 
 from ._printing import is_tracker
-from ._waits import is_exceptional, region_of, works_on_host
+from ._waits import certainty_on_device, device_read, is_exceptional, region_of, works_on_host
 
 _NAMES = (*sorted(trackers.TRACKER_METHODS), *sorted({name.rpartition(".")[2] for name in trackers.TRACKER_FUNCTIONS}))
+
+#: So many calls with numbers that are on the host already are a cost of their own.
+_MANY = 3
 
 
 class LogEveryMicrobatch(Rule):
@@ -25,8 +28,9 @@ class LogEveryMicrobatch(Rule):
     Gather the values of a step in one dict, and hand it over every N steps.
 
     When to leave it
-    Calls under an every-N guard, one call per step, trackers of different kinds. Merging calls of `wandb.log` changes
-    its step counter, unless `step=` is given: this rule is off unless asked for.
+    Calls under an every-N guard, one call per step, two calls with numbers that the host has already, and trackers of
+    different kinds. Merging calls of `wandb.log` changes its step counter, unless `step=` is given: this rule is off
+    unless asked for.
 
     Fix safety
     There is no automatic fix: fewer calls change what the tracker's panels show.
@@ -49,9 +53,22 @@ class LogEveryMicrobatch(Rule):
         ]
         if len(calls) < 2 or node is not min(calls, key=lambda part: (part.lineno, part.col_offset)):
             return
+        if len(calls) < _MANY and not any(_reads(part, ctx) for part in calls):
+            return
         yield self.finding(
             node,
             ctx,
             f"`{ctx.text(node.func)}` {ctx.heat(node).phrase}, and is the first of {len(calls)} tracker calls there.",
             advice="Gather the values in one dict, and log it every N steps.",
         )
+
+
+def _reads(call: ast.Call, ctx: Context) -> bool:
+    """Whether a call is given a tensor of the device, or what is fetched from one for it."""
+    given = [*call.args, *(item.value for item in call.keywords)]
+    return any(
+        device_read(part, ctx) is not None or certainty_on_device(part, ctx) is not None
+        for value in given
+        for part in walk(value)
+        if isinstance(part, ast.expr)
+    )

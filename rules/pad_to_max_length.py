@@ -29,6 +29,9 @@ _COLLATORS = ("DataCollatorWithPadding", "DataCollatorForSeq2Seq", "DataCollator
 _TOKENIZER = pattern(r"(?:^|_)(?:tok(?:enizer)?|processor)$", re.IGNORECASE)
 #: What has to be of one length: programs that are compiled for their shapes, and encoders of short prompts.
 _STATIC = ("xla", "torch_xla", "tpu", "TPU", "neuron", "CLIP", "CLIPTokenizer", "CLIPTextModel")
+_STATIC_TEXT = pattern(r"\b(?:TPUs?|cloud-tpu-client)\b")
+#: Texts cut at so few tokens are all of about that length, and next to nothing beside what they stand with.
+_SHORT = 16
 #: What trains without a loop of the program's own.
 _TRAINERS = ("Trainer", "Seq2SeqTrainer", "SFTTrainer", "SentenceTransformerTrainer")
 
@@ -47,7 +50,8 @@ class PadToMaxLength(Rule):
 
     When to leave it
     Programs that need one shape (XLA, CUDA graphs, compiled models that must not be compiled anew), text encoders that
-    were trained on full-length padding, such as CLIP's, and evaluation. perflint is silent where it sees one of these.
+    were trained on full-length padding, such as CLIP's, texts of some ten tokens, and evaluation. perflint is silent
+    where it sees one of these.
 
     Fix safety
     No fix: padding moves to another function, and the batches change their shape.
@@ -64,9 +68,11 @@ class PadToMaxLength(Rule):
             return
         if not _trains(ctx) or ctx.role(node) in ("eval", "decode", "forward") or ctx.grad_off(node):
             return
-        if ctx.program.mentions(_STATIC) or _is_for_evaluation(node, ctx) or not _feeds_training(node, ctx):
+        if _needs_one_shape(ctx) or _is_for_evaluation(node, ctx) or not _feeds_training(node, ctx):
             return
         longest = given(node, "max_length")
+        if isinstance(longest, ast.Constant) and isinstance(longest.value, int) and longest.value <= _SHORT:
+            return
         length = f"`{ctx.text(longest)}`" if longest is not None else "the longest length the model takes"
         yield self.finding(
             node,
@@ -90,11 +96,17 @@ def _pads_text(node: ast.Call, ctx: Context) -> bool:
 
 
 _EVALUATION = pattern(r"(?:^|_)(?:eval\w*|val|valid\w*|test|infer\w*|predict\w*|generat\w*|benchmark|embed\w*)(?:_|$)")
+_EVALUATES = pattern(r"^(?:eval|evaluat\w*?|infer\w*?|predict\w*?|generat\w*?)(?:_|-|\.)")
+
+
+def _needs_one_shape(ctx: Context) -> bool:
+    return ctx.program.mentions(_STATIC) or bool(_STATIC_TEXT.search(ctx.source.text))
 
 
 def _is_for_evaluation(node: ast.AST, ctx: Context) -> bool:
     function = ctx.tree.function_of(node)
-    return function is not None and bool(_EVALUATION.search(function.name.lower()))
+    file = ctx.path.rpartition("/")[2].lower()
+    return bool(_EVALUATES.search(file)) or (function is not None and bool(_EVALUATION.search(function.name.lower())))
 
 
 def _feeds_training(node: ast.AST, ctx: Context) -> bool:

@@ -23,6 +23,7 @@ from perflint.api import (
     walk,
 )
 
+from ._generating import generates_or_predicts
 from ._gradients import name_of_whole
 from ._loops import names_in
 
@@ -43,15 +44,15 @@ class RowByRowDecode(Rule):
     Why it is slow
     Each row pays for a call of its own, and rows that live on a GPU are fetched one at a time, each with a wait for
     the device. How much `batch_decode` saves depends on the tokenizer: some decode the batch in parallel, others loop
-    over the rows themselves. Beside the generation that made the rows it is little, so this rule runs only when asked
-    for.
+    over the rows themselves.
 
     What to write instead
     `tokenizer.batch_decode(ids, skip_special_tokens=True)`, with ids that were moved to the CPU once.
 
     When to leave it
-    Where single tokens are decoded, to stream or to show them, where each row has options of its own, and where rows
-    are left out. perflint is silent there, and for tokenizers other than those of transformers.
+    Where single tokens are decoded, to stream or to show them, where each row has options of its own, where rows are
+    left out, and beside the generation or the forward that made the rows, which costs far more.
+    perflint is silent there, and for tokenizers other than those of transformers.
 
     Fix safety
     Unsafe: a tokenizer may decode the rows of a batch in its own way, and ids of one dimension only would be single
@@ -76,7 +77,7 @@ class RowByRowDecode(Rule):
         rows = loop.iter
         own = set(_names(loop.target))
         rest = [*(part.value for part in node.keywords), node.func]
-        if any(own & set(names_in(part)) for part in rest) or not _is_batch(rows):
+        if any(own & set(names_in(part)) for part in rest) or not _is_batch(rows) or generates_or_predicts(node, ctx):
             return
         tokenizer = ctx.text(node.func.value) if isinstance(node.func, ast.Attribute) else ""
         yield self.finding(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name, pattern, walk
 
 from ._forwards import is_forward
+from ._generating import beside_generation
 from ._gradients import is_model_call
 from ._guarded import used_under_guard
 from ._memory import is_load_shedding
@@ -17,7 +18,6 @@ from ._transfers import goes_back
 from ._waits import (
     READ_NAMES,
     Read,
-    beside_generation,
     device_read,
     in_forward,
     is_exceptional,

@@ -1,0 +1,71 @@
+"""Code that generates: a model runs there again and again, and what stands beside it hardly costs anything."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.api import Context, Heat, callee_name, last_name, pattern, walk
+
+from ._callees import last_of
+from ._gradients import is_model_call
+from ._waits import in_forward
+
+_GENERATES = pattern(
+    r"^_?generate(?:_(?!\w*(?:mask|anchor|grid|noise|label|target|proposal|coord|position|bin|batch$|data$))\w+)?$"
+)
+#: What makes a sample in many steps, given what to make: `sample()` of a distribution or a buffer is given less.
+_SAMPLES = pattern(r"^(?:ddim_|ddpm_|p_)?sample(?:_func|_loop|_images?|_videos?)?$|^p_sample_loop\w*$")
+_FEWEST_GIVEN = 3
+_SERVER = pattern(r"(?:^|_)(?:client|server|requests|httpx|openai)$")
+
+
+def beside_generation(node: ast.AST, ctx: Context) -> bool:
+    """Whether the step around `node` generates, or asks a server: then it has waited at every token, or for the answer,
+    and the device has nothing queued that a single copy could wait for.
+    """
+    loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
+    around = loops[0] if loops else _whole_function(node, ctx)
+    if around is not None and any(
+        isinstance(part, ast.Call) and _generates(part) and ctx.heat(part) >= Heat.STEP for part in walk(around)
+    ):
+        return True
+    return ctx.role(node) in ("batches", "texts") and not in_forward(node, ctx) and _is_step_of_samples(node, ctx)
+
+
+def _is_step_of_samples(node: ast.AST, ctx: Context) -> bool:
+    """Whether each turn of the loop that leads here makes a whole sample, in many steps of its own."""
+    found = ctx.program.step_loop(ctx.scope(node), ctx.context(node))
+    if found is None:
+        return False
+    scope, loop = found
+    facts = ctx.program.function(scope)
+    return any(
+        loop in facts.loops_around(call.context)
+        and len(call.args) + len(call.keywords) >= _FEWEST_GIVEN
+        and _SAMPLES.search(last_of(call.func))
+        for call in facts.calls
+    )
+
+
+def _generates(call: ast.Call) -> bool:
+    if _GENERATES.search(callee_name(call)):
+        return True
+    return isinstance(call.func, ast.Attribute) and bool(_SERVER.search(last_name(call.func.value)))
+
+
+def generates_or_predicts(node: ast.AST, ctx: Context) -> bool:
+    """Whether the function around `node` generates, or runs a model, however often it is called."""
+    function = _whole_function(node, ctx)
+    return function is not None and any(
+        isinstance(part, ast.Call)
+        and (_generates(part) or callee_name(part).startswith("predict") or is_model_call(part, ctx))
+        for part in walk(function)
+    )
+
+
+def _whole_function(node: ast.AST, ctx: Context) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The outermost function around `node`."""
+    function = ctx.tree.function_of(node)
+    while function is not None and (outer := ctx.tree.function_of(ctx.tree.parent(function) or function)) is not None:
+        function = outer
+    return function
