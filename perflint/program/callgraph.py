@@ -59,6 +59,8 @@ class _Callee(NamedTuple):
 
 
 _LIBRARY = _Callee([], {}, is_library=True)
+#: What surely runs nothing of the project, unless it is handed a function.
+_DULL = _Callee([], {}, is_library=True)
 
 
 class CallGraph:
@@ -76,8 +78,6 @@ class CallGraph:
         nesting = resolver.nesting
         #: While edges are added: each scope once.
         self._scopes = {scope: scope for scope, _ in nesting.functions}
-        #: While the calls of one function are connected: the callees that it names.
-        self._known: dict[Value, _Callee] = {}
         #: By file, callees that are the same in all its functions.
         self._global: dict[str, dict[str, _Callee]] = {path: {} for path in resolver.summaries}
         #: Of functions that are called, what stands in for them where they are abstract.
@@ -90,7 +90,8 @@ class CallGraph:
             if isinstance(value, str)
             and f"{scope.function}.<locals>.{value}" in resolver.summaries[scope.path].functions
         }
-
+        #: The files that hold lambdas.
+        self._with_lambdas = {scope.path for scope, _ in nesting.functions if scope.function.startswith("<lambda")}
         #: All that an attribute must be called to be something of the project.
         self._names = _attribute_names(resolver)
 
@@ -106,18 +107,21 @@ class CallGraph:
             waiting = self._connect_plain_with(together)
         self.resolver.param_refs = self.passed
         self.resolver.forget()
-        for known in self._global.values():
-            known.clear()
+        for shared in self._global.values():
+            shared.clear()
         last = None
+        known: dict[Value, _Callee] = {}
         for number, index in waiting:
             scope, facts = functions[number]
             if scope is not last:
-                self._known.clear()
+                known.clear()
                 last = scope
-            callee = self._callee(facts.calls[index].func, scope, facts)
+            call = facts.calls[index]
+            callee = known.get(call.func)
+            if callee is None:
+                callee = known[call.func] = self._new_callee(call.func, scope, facts)
             if not self._connect(scope, facts, index, callee, guess=True):
-                self.unresolved[scope].append(facts.calls[index])
-        self._known.clear()
+                self.unresolved[scope].append(call)
         self._global.clear()
         self._stand_ins.clear()
         self._connect_properties()
@@ -129,11 +133,17 @@ class CallGraph:
         waiting: list[tuple[int, int]] = []
         for number in numbers:
             scope, facts = functions[number]
-            self._known.clear()
+            known: dict[Value, _Callee] = {}
             for index, call in enumerate(facts.calls):
-                if self._is_dull(call, facts):
-                    continue
-                callee = self._callee(call.func, scope, facts)
+                func = call.func
+                callee = known.get(func)
+                if callee is None:
+                    callee = _DULL if self._is_dull(func) else self._new_callee(func, scope, facts)
+                    known[func] = callee
+                if callee is _DULL:
+                    if not (call.args or call.keywords) or not self._given_functions(call, facts):
+                        continue
+                    callee = self._new_callee(func, scope, facts)
                 if not self._connect(scope, facts, index, callee, guess=False):
                     waiting.append((number, index))
         return waiting
@@ -211,16 +221,12 @@ class CallGraph:
             return call.args[names.index(name)]
         return None
 
-    def _is_dull(self, call: CallFacts, facts: FunctionFacts) -> bool:
-        """Whether a call surely runs nothing of the project: `x.amax(1)`, by its name, and hands on no function."""
-        func = call.func
+    def _is_dull(self, func: Value) -> bool:
+        """Whether a callee is surely nothing of the project, by its name: `x.amax`."""
         if type(func) is str:
             _, dot, name = func.rpartition(".")
-            if not dot or name in self._names:
-                return False
-        elif type(func) is not tuple or func[0] != "attr" or func[2] in self._names:
-            return False
-        return not (call.args or call.keywords) or not self._given_functions(call, facts)
+            return bool(dot) and name not in self._names
+        return type(func) is tuple and func[0] == "attr" and func[2] not in self._names
 
     def _given_functions(self, call: CallFacts, facts: FunctionFacts) -> list[Value]:
         """What a call is given that may be a function of the project."""
@@ -276,12 +282,6 @@ class CallGraph:
                 self._add(scope, handed, call.context, call.line, Confidence.MEDIUM, index, callback=True)
         return bool(targets or inherited)
 
-    def _callee(self, func: Value, scope: Scope, facts: FunctionFacts) -> _Callee:
-        callee = self._known.get(func)
-        if callee is None:
-            callee = self._known[func] = self._new_callee(func, scope, facts)
-        return callee
-
     def _new_callee(self, func: Value, scope: Scope, facts: FunctionFacts) -> _Callee:
         nesting = self.resolver.nesting
         if type(func) is not str:
@@ -300,7 +300,10 @@ class CallGraph:
         """Whether a callee is plainly a library's function: most are, and need no second thought."""
         first, _, rest = func.partition(".")
         return (
-            bool(rest) and first in self.resolver.foreign(path) and first not in facts.binds and func not in facts.binds
+            bool(rest)
+            and first not in facts.binds
+            and func not in facts.binds
+            and self.resolver.is_foreign(first, path)
         )
 
     def _evaluated(self, func: Value, scope: Scope) -> _Callee:
@@ -439,6 +442,8 @@ class CallGraph:
         `apply_to_sample(_move_to_cuda, sample)`. Each is as hot as its own call, whoever else calls that function.
         """
         inner = self.resolver.nesting.inner(scope)
+        if not inner and scope.path not in self._with_lambdas:
+            return []
         # Few calls hand on a function: that is told first, without a call for each value.
         local = [value for value in _given(call) if (type(value) is tuple and value[0] == "lambda") or value in inner]
         if not local:

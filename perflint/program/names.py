@@ -19,6 +19,8 @@ class ModuleTable:
         self._name_of: dict[str, str] = {}
         #: By the importer's folder and the module's name.
         self._found: dict[str, dict[str, str | None]] = {}
+        #: What the first part of a module's name can be, wherever it is imported.
+        self._firsts = {part.partition(".")[0] for path in self._paths for part in path.split("/")}
         for path in sorted(self._paths):
             names = self._names(path)
             self._name_of[path] = names[0]
@@ -28,6 +30,10 @@ class ModuleTable:
     def name_of(self, path: str) -> str:
         """The dotted name of the module at `path`, as its own package spells it."""
         return self._name_of[path]
+
+    def is_library(self, target: str) -> bool:
+        """Whether an import is plainly of no file of the project: most are, and need no second thought."""
+        return target.partition(".")[0] not in self._firsts and target[:1] != "."
 
     def find(self, dotted: str, importer: str) -> str | None:
         """The file an absolute module name means in `importer`: a sibling script first, then the project."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Mapping
 
 from perflint.facts.summary import MODULE, FunctionFacts, Summary, record
 from perflint.program.refs import CLASS, Ref, Scope
@@ -89,7 +89,7 @@ class Nesting:
             own = self._own[scope] = self._names_in(scope)
         return dotted.partition(".")[0] not in own
 
-    def inner(self, scope: Scope) -> Container[str]:
+    def inner(self, scope: Scope) -> Collection[str]:
         """The names of the functions and classes that are defined in a function."""
         return self.holders[scope.path].get(scope.function, ())
 

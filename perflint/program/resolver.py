@@ -78,7 +78,8 @@ class Resolver:
         self.iteration = Iteration(self, self.hierarchy, self.written)
         self._attributes_of: dict[tuple[Ref, str], Refs] = {}
         self._loaders: dict[Ref, bool] = {}
-        self._foreign: dict[str, frozenset[str]] = {}
+        #: By file, the names that were asked about, and whether they are imported from libraries.
+        self._foreign: dict[str, dict[str, bool]] = {path: {} for path in summaries}
         #: What modules give under names that they do not define themselves.
         self._exported: dict[tuple[str, str], Refs] = {}
 
@@ -318,15 +319,14 @@ class Resolver:
             self.keep(memo, name, known, cuts)
         return known
 
-    def foreign(self, path: str) -> frozenset[str]:
-        """The names that a file imports from libraries."""
-        found = self._foreign.get(path)
+    def is_foreign(self, name: str, path: str) -> bool:
+        """Whether a file imports a name from a library."""
+        known = self._foreign[path]
+        found = known.get(name)
         if found is None:
-            imports = self.summaries[path].imports
-            found = self._foreign[path] = frozenset(
-                name
-                for name, target in imports.items()
-                if all(ref.kind == EXTERNAL for ref in self.imported(target, path))
+            target = self.summaries[path].imports.get(name)
+            found = known[name] = target is not None and (
+                self.modules.is_library(target) or all(ref.kind == EXTERNAL for ref in self.imported(target, path))
             )
         return found
 
@@ -407,6 +407,8 @@ class Resolver:
 
     def imported(self, target: str, importer: str) -> Refs:
         """What `import target` or `from module import name` (given as `module.name`) binds in `importer`."""
+        if self.modules.is_library(target):
+            return (record(Ref, (EXTERNAL, "", target)),)
         dotted = self.modules.absolute(target, importer)
         path = self.modules.find(dotted, importer)
         if path:

@@ -19,7 +19,7 @@ from perflint.run.known import Known
 from perflint.run.options import Memory, Options
 from perflint.run.spreading import spread
 from perflint.run.texts import Texts
-from perflint.run.worker import Inspected, Surveyed, Worker, gc_paused, not_inspected, not_surveyed
+from perflint.run.worker import Inspected, Surveyed, Worker, gc_paused, keep_heap, not_inspected, not_surveyed
 
 if TYPE_CHECKING:
     from perflint.facts.summary import Summary
@@ -39,6 +39,7 @@ def check(discovery: Discovery, options: Options) -> Report:
 
 def check_overlay(discovery: Discovery, options: Options, overlay: Mapping[str, str]) -> Report:
     """As `check`, with texts by display path that stand in for what is on disk."""
+    keep_heap()
     with gc_paused():
         return Run(discovery, options, overlay).report()
 
