@@ -22,8 +22,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from perflint.facts.sharing import NOTHING, Once, Sharing
-
 Value: TypeAlias = Any  # str | tuple | None, recursive; see the module docstring
 
 MODULE = "<module>"
@@ -220,76 +218,3 @@ class Summary:
             else:
                 high = middle - 1
         return statements[low].line if statements else 0
-
-    def to_json(self) -> dict[str, Any]:
-        # Tuples and named tuples are JSON arrays as they are; only the dataclasses need their fields spelled.
-        return {
-            "imports": self.imports,
-            "stars": self.stars,
-            "functions": {name: _fields(item) for name, item in self.functions.items()},
-            "classes": {name: _fields(item) for name, item in self.classes.items()},
-            "statements": [_fields(item) for item in self.statements],
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any], sharing: Sharing | None = None) -> Summary:
-        once = sharing.once if sharing is not None else None
-        return cls(
-            imports=data["imports"],
-            stars=tuple(data["stars"]),
-            functions={name: FunctionFacts(**_fields_of(item, once)) for name, item in data["functions"].items()},
-            classes={name: ClassFacts(**_fields_of(item, once)) for name, item in data["classes"].items()},
-            statements=tuple(StatementFacts(**_fields_of(item, once)) for item in data["statements"]),
-        )
-
-
-def _fields(item: Any) -> dict[str, Any]:
-    return {name: getattr(item, name) for name in item.__slots__}
-
-
-def _tuples(value: Any, once: Once | None) -> Any:
-    if once is not None:
-        return _shared(value, once)
-    return _plain(value) if type(value) is list else value
-
-
-def _plain(items: list[Any]) -> tuple[Any, ...]:
-    # Most items are no lists: asking here saves a call for each of them.
-    return tuple([_plain(item) if type(item) is list else item for item in items])
-
-
-def _parts(items: list[Any], once: Once) -> tuple[Any, ...]:
-    return tuple([_shared(item, once) for item in items])
-
-
-def _shared(value: Any, once: Once) -> Any:
-    if isinstance(value, list):
-        value = _parts(value, once)
-    # Not numbers: to a table, 1 and True are one.
-    return once(value, value) if isinstance(value, (str, tuple)) else value
-
-
-def _table(data: dict[str, Any], once: Once | None) -> dict[str, Any]:
-    return {key: _tuples(item, once) for key, item in data.items()} if data else NOTHING
-
-
-_TABLES = frozenset({"binds", "annotations", "attributes"})
-_RECORDS: dict[str, type[Param | Context | LoopFacts | CallFacts | ReadFacts]] = {
-    "params": Param,
-    "contexts": Context,
-    "loops": LoopFacts,
-    "calls": CallFacts,
-    "reads": ReadFacts,
-}
-
-
-def _fields_of(data: dict[str, Any], once: Once | None) -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    for key, item in data.items():
-        record = _RECORDS.get(key)
-        if record is not None:
-            # Records are not shared, what they hold is.
-            made[key] = tuple([record._make(_plain(parts) if once is None else _parts(parts, once)) for parts in item])
-        else:
-            made[key] = _table(item, once) if key in _TABLES else _tuples(item, once)
-    return made

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perflint.cache import FOLDER, Cache, engine_fingerprint, in_parts, key_of
 from perflint.errors import SourceError
+from perflint.facts.packing import packed, unpacked
 from perflint.facts.summary import Summary
 from perflint.notebook import SUFFIX
 from perflint.pytorch import versions
@@ -119,7 +120,7 @@ class Known:
     def keep_summaries(self) -> None:
         if self._cache is not None:
             for part in in_parts(self._fresh):
-                self._cache.put({key: self._fresh[key].to_json() for key in part})
+                self._cache.put({key: packed(self._fresh[key]) for key in part})
         self._fresh = {}
 
     def forget(self, file: FoundFile) -> None:
@@ -208,6 +209,6 @@ class Known:
             stored = self._cache.get({keys[display] for display in part})
             for display in part:
                 if keys[display] in stored:
-                    with contextlib.suppress(KeyError, TypeError, AttributeError, ValueError):
-                        found[display] = Summary.from_json(stored[keys[display]], sharing)
+                    with contextlib.suppress(LookupError, TypeError, AttributeError, ValueError):
+                        found[display] = unpacked(stored[keys[display]], sharing)
         return found

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import json
 
 import pytest
 
-from perflint.facts.summary import Summary
+from perflint.facts.packing import packed, unpacked
+from perflint.facts.sharing import Sharing
 from perflint.facts.survey import survey
 from perflint.finding import Confidence, Heat
 from perflint.program.callgraph import is_abstract
@@ -62,7 +64,8 @@ def test_a_summary_survives_json() -> None:
         "                yield k\n"
     )
     summary = survey(ast.parse(text), text.split("\n"))
-    assert Summary.from_json(summary.to_json()) == summary
+    for sharing in (None, Sharing()):
+        assert repr(unpacked(json.loads(json.dumps(packed(summary))), sharing)) == repr(summary)
 
 
 def test_a_guess_is_never_sure() -> None:
