@@ -128,8 +128,9 @@ class Inspector:
         if wanted.callees is None:
             return None
         callees = wanted.callees & self.suspects.words(scope)
-        words = [*callees, *self.suspects.other_names(callees), *wanted.written]
-        return set(map(id, context.tree.naming(words, function))) if words else frozenset()
+        called = [*callees, *self.suspects.other_names(callees)]
+        words = [*called, *wanted.written]
+        return set(map(id, context.tree.naming(words, function, called))) if words else frozenset()
 
     def _wanted(self, rules: frozenset[Rule]) -> _Wanted:
         """What any of `rules` listens to."""

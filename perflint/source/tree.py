@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
 from perflint.finding import Span
+from perflint.patterns import pattern
 from perflint.source.file import SourceFile
 from perflint.source.walk import (
     APART,
@@ -38,6 +39,9 @@ _BEGIN_BEFORE = frozenset({*FUNCTIONS, ast.ClassDef, ast.match_case})
 
 #: Statements that evaluate some of what stands in them more often than themselves, or in another scope.
 _EVALUATE_APART = frozenset({ast.While, *FUNCTIONS})
+
+#: What may stand behind the name of a callee: `model(x)`, `(model)(x)`, `DataLoader[int](x)`, with a comment between.
+_BRACKET_FOLLOWS = pattern(r"(?:[\s\\)\]]|#[^\n]*\n)*[(\[]")
 
 #: A column, and a place, behind all others.
 _FAR = 1_000_000_000
@@ -88,9 +92,12 @@ class Tree:
             known = self._own[id(statement)] = own_below(statement, self._parents)
         return known
 
-    def naming(self, words: Iterable[str], region: ast.stmt | ast.Module) -> list[ast.AST]:
+    def naming(
+        self, words: Iterable[str], region: ast.stmt | ast.Module, called: Collection[str] = ()
+    ) -> list[ast.AST]:
         """The statements, handlers and cases of a region that name one of `words`, and perhaps some that do not, in
-        the order of the source. Told by the text: going through the tree would cost a hundred times as much.
+        the order of the source; words among `called` count only where they may be the name of a callee. Told by the
+        text: going through the tree would cost a hundred times as much.
         """
         begin, end = (0, 0), _END
         if not isinstance(region, ast.Module):
@@ -101,7 +108,7 @@ class Tree:
             around = self._outline_at(begin)
             outline = around if around and isinstance(around[0], FUNCTIONS) else None
         found: dict[int, ast.AST] = {}
-        for number in self._lines_naming(words, begin[0], end[0]):
+        for number in self._lines_naming(words, begin[0], end[0], called):
             here = self._at_line(number, outline) if outline is not None else self._on_line(number)
             for item in here:
                 if item is region or begin <= start_of(item) < end:
@@ -125,9 +132,10 @@ class Tree:
         statement = self._last_before(place, self._outline_at(place))
         return self.own(statement) if statement is not None else []
 
-    def _lines_naming(self, words: Iterable[str], first: int, last: int) -> list[int]:
-        """The lines from `first` to `last` in which one of `words` stands. All of them are looked through as one text:
-        to ask line by line for each name of a module would grow with the square of a long file.
+    def _lines_naming(self, words: Iterable[str], first: int, last: int, called: Collection[str]) -> list[int]:
+        """The lines from `first` to `last` in which one of `words` stands, as `naming` counts them. All of them are
+        looked through as one text: to ask line by line for each name of a module would grow with the square of a long
+        file.
         """
         lines = self.source.lines
         if first == 0 and not self._text:
@@ -136,10 +144,11 @@ class Tree:
         found: set[int] = set()
         for word in words:
             number, counted = max(first, 1), 0
+            is_called = word in called
             place = text.find(word)
             while place >= 0:
                 end = place + len(word)
-                if _is_word(text, place, end):
+                if _is_word(text, place, end) and (not is_called or _BRACKET_FOLLOWS.match(text, end)):
                     number += text.count("\n", counted, place)
                     found.add(number)
                     end = text.find("\n", end)
@@ -225,6 +234,12 @@ class Tree:
         """All that stands in the body of a function and runs when it does: nested functions, lambdas and classes are
         left out, unless they are statements of that body.
         """
+        outline = self._outlines.get(id(function), ())
+        if outline and all(id(statement) in self._own for statement in outline):
+            # All of it was gone through already.
+            found = [part for statement in outline[1:] for part in (statement, *self._own[id(statement)])]
+            if not any(part.__class__ in APART for part in found):
+                return found
         known = self.walk(function)
         behind = [*function.decorator_list, function.returns, *getattr(function, "type_params", ())]
         after = next((item for item in behind if item is not None), None)

@@ -116,3 +116,10 @@ def test_parts_of_words_name_nothing() -> None:
     text = "abc\nx_a\na_x\nxa\na1\nfoo(ab, a)\n"
     tree = Tree(SourceFile("f.py", text), ast.parse(text))
     assert tree.naming(["a"], tree.module) == [tree.module.body[-1]]
+
+
+def test_a_callee_is_named_where_a_bracket_follows() -> None:
+    text = "f\nx = f\ng(f)\nh(f=1)\nf(1)\n(f)(2)\nf[int](3)\n(f  # one ) of many\n(4))\na.f (5)\nf \\\n(6)\n"
+    tree = Tree(SourceFile("f.py", text), ast.parse(text))
+    named = tree.naming(["f"], tree.module, called=["f"])
+    assert [item for item in tree.module.body if item in named] == tree.module.body[4:]
