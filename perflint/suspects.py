@@ -47,6 +47,9 @@ class Suspects:
         #: words.
         self._everywhere = frozenset(rule for rule in rules if _triggers(rule) is None)
         self._triggered = _triggered(rules)
+        self._needing = [rule for rule in rules if rule.needs]
+        #: By heat, the rules that only look at what is hotter.
+        self._hotter = {heat: frozenset(rule for rule in rules if rule.at_least > heat) for heat in Heat}
         #: The same in a function, where what is listened to tells more.
         self._free: dict[_Place, frozenset[Rule]] = {}
         self._named: dict[tuple[str, _Place, bool], frozenset[Rule]] = {}
@@ -86,11 +89,10 @@ class Suspects:
     def _in_statement(self, words: frozenset[str], peak: Heat) -> frozenset[Rule]:
         found = self._found.get((words, peak))
         if found is None:
-            found = self._found[words, peak] = frozenset(
-                rule
-                for rule in self._everywhere.union(*(self._triggered.get(word, ()) for word in words))
-                if rule.at_least <= peak and (not rule.needs or not rule.needs.isdisjoint(words))
-            )
+            # Few rules need more than one of their words: the others are told without a look at each.
+            lacking = [rule for rule in self._needing if rule.needs.isdisjoint(words)]
+            called_for = self._everywhere.union(*[self._triggered.get(word, ()) for word in words])
+            found = self._found[words, peak] = called_for.difference(self._hotter[peak], lacking)
         return found
 
     def anywhere(self, suspects: dict[int, frozenset[Rule]]) -> bool:

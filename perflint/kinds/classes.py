@@ -34,7 +34,8 @@ class Classes:
     def __init__(self, inference: Evaluating, values: Values) -> None:
         self.inference = inference
         self.values = values
-        self._nodes: dict[str, ast.AST] | None = None
+        self._nodes: dict[str, ast.AST | None] = {}
+        self._held: dict[int, dict[str, list[ast.AST]]] = {}
         self._lambdas: dict[str, ast.Lambda] = {}
         self._results: dict[int, tuple[list[ast.expr | None], list[ast.expr], bool]] = {}
         self._buffers: dict[int, dict[str, ast.expr | None]] = {}
@@ -47,22 +48,31 @@ class Classes:
 
     def node(self, qualname: str) -> ast.AST | None:
         """The `def` or `class` of this file with a qualified name, linked."""
-        if self._nodes is None:
-            self._nodes = {}
-            for top in self.inference.tree.module.body:
-                self._index(top, "", inside_function=False)
-        return self._nodes.get(qualname)
+        if qualname not in self._nodes:
+            self._nodes[qualname] = next(self._all_of(qualname), None)
+        return self._nodes[qualname]
 
-    def _index(self, node: ast.AST, owner: str, *, inside_function: bool) -> None:
-        assert self._nodes is not None
-        below = blocks(node)
-        if below and isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            name = f"{owner}.<locals>.{node.name}" if owner and inside_function else f"{owner}.{node.name}".lstrip(".")
-            self._nodes.setdefault(name, node)
-            owner, inside_function = name, isinstance(node, FUNCTIONS)
-        for inner in below:
-            if has_blocks(inner):
-                self._index(inner, owner, inside_function=inside_function)
+    def _all_of(self, qualname: str) -> Iterator[ast.AST]:
+        """All that have a qualified name, in the order of the source: what is defined again keeps its name."""
+        around, _, name = qualname.rpartition(".")
+        owner = around.removesuffix("<locals>").rstrip(".")
+        for holder in self._all_of(owner) if owner else (self.inference.tree.module,):
+            if isinstance(holder, FUNCTIONS) == around.endswith("<locals>"):
+                yield from self._held_by(holder).get(name, ())
+
+    def _held_by(self, holder: ast.AST) -> dict[str, list[ast.AST]]:
+        """The functions and classes right in a module, class or function, by name."""
+        known = self._held.get(id(holder))
+        if known is None:
+            known = self._held[id(holder)] = {}
+            stack = blocks(holder)[::-1]
+            while stack:
+                node = stack.pop()
+                if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+                    known.setdefault(node.name, []).append(node)
+                elif has_blocks(node):
+                    stack += reversed(blocks(node))
+        return known
 
     def function_node(self, qualname: str) -> FunctionNode | ast.Lambda | None:
         """The `def` or lambda of this file with a qualified name, linked."""
@@ -338,6 +348,8 @@ class Classes:
             return known
         known = self._buffers[id(node)] = {}
         tree, registering = self.inference.tree, ("register_buffer", "register_parameter")
+        if not any(name in tree.source.text for name in registering):
+            return known
         for part in (part for statement in tree.naming(registering, node) for part in tree.own(statement)):
             if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.args:
                 if part.func.attr in registering:
