@@ -18,6 +18,7 @@ _GRADIENT_WORDS = pattern(
     r"optimi[sz]er|inference_mode|no_grad",
     re.IGNORECASE,
 )
+_LOSS_NAME = pattern(r"criterion|loss|objective", re.IGNORECASE)
 _MODEL_NAME = pattern(
     r"^_?(?:model|net|network|encoder|decoder|backbone|classifier|generator|discriminator|policy|student|"
     r"teacher|netG|netD|unet|vae|gnn|ddp_model|model_ema|ema_model|detector|predictor)$|_(?:model|net|network)$"
@@ -28,6 +29,8 @@ def is_model_call(node: ast.AST, ctx: Context) -> bool:
     """Whether a call runs a network: by its kind, or by a name that nothing but a model has."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
         return False
+    if isinstance(node.func, ast.Name) and node.func.id in ctx.summary.classes:
+        return False  # it makes one
     if is_loss_function(node.func, ctx):
         return False
     if is_forward(node, ctx):
@@ -44,11 +47,16 @@ def is_model_call(node: ast.AST, ctx: Context) -> bool:
 
 def is_loss_function(func: ast.expr, ctx: Context) -> bool:
     """Whether what is called gives a loss: a criterion, by its class or by its name."""
-    if re.search(r"criterion|loss|objective", name_of_whole(func), re.IGNORECASE):
+    if is_loss_name(func):
         return True
     if isinstance(func, (ast.Name, ast.Attribute)) and is_method_of_values(func):
         return False
     return (ctx.kind(func).qualified or "").rpartition(".")[2].endswith("Loss")
+
+
+def is_loss_name(func: ast.expr) -> bool:
+    """Whether what is called goes by the name of a loss."""
+    return bool(_LOSS_NAME.search(name_of_whole(func)))
 
 
 def name_of_whole(node: ast.expr) -> str:

@@ -17,6 +17,8 @@ _SIZE_METHODS = frozenset("size dim numel ndimension nelement element_size".spli
 #: Comparisons that ask no value of a tensor.
 _ANSWERED = (ast.Is, ast.IsNot)
 _PLAIN_ANNOTATIONS = frozenset({"int", "float", "bool", "str"})
+#: Functions that give a number of the host, for a tensor as well.
+_NUMBER_FUNCTIONS = frozenset({"len", "int", "float"})
 #: How many names a size is followed through.
 _LINKS = 2
 
@@ -60,8 +62,18 @@ def _is_handed_in(leaf: ast.expr, ctx: Context) -> bool:
         return True  # of every module
     around = ctx.tree.class_of(leaf)
     facts = ctx.summary.classes.get(ctx.tree.qualname(around)) if around is not None else None
-    values = facts.attributes.get(leaf.attr, ()) if facts is not None else ()
+    if facts is None:
+        return False
+    values = facts.attributes.get(leaf.attr, ())
+    if _promises_plain(facts.annotations.get(leaf.attr, "")):
+        return True
     return bool(values) and all(_is_plain(value) for value, _ in values)
+
+
+def _promises_plain(annotation: str) -> bool:
+    """`bool` or `Final[bool]`, as what an attribute is annotated with."""
+    _, final, inner = annotation.rpartition("Final[")
+    return (inner.removesuffix("]") if final else annotation) in _PLAIN_ANNOTATIONS
 
 
 def _is_plain(value: object) -> bool:
@@ -86,7 +98,7 @@ def _is_size(node: ast.expr) -> bool:
     """`len(x)`, `x.ndim`, `x.shape[0]`, `x.size(0)`."""
     if isinstance(node, ast.Call):
         func = node.func
-        return func.id == "len" if isinstance(func, ast.Name) else last_name(func) in _SIZE_METHODS
+        return func.id in _NUMBER_FUNCTIONS if isinstance(func, ast.Name) else last_name(func) in _SIZE_METHODS
     if isinstance(node, ast.Subscript):
         inner = node.value
         return _is_size(inner) if isinstance(inner, ast.Call) else last_name(inner) == "shape" and _is_size(inner)
@@ -96,13 +108,28 @@ def _is_size(node: ast.expr) -> bool:
 
 
 def _is_named_size(name: ast.Name, ctx: Context, links: int) -> bool:
-    """Whether a name only ever holds sizes: `batch, length, _ = x.shape`, or a parameter that is said to be one."""
+    """Whether a name only ever holds sizes: `batch, length, _ = x.shape`, the number of a turn, or a parameter that is
+    said to be one.
+    """
     definitions = ctx.inference.flow.definitions(name)
     return bool(definitions) and all(
-        _is_annotated_plain(item.node)
-        or (item.value is not None and isinstance(item.node, ast.Assign) and is_of_host(item.value, ctx, links - 1))
-        for item in definitions
+        _is_annotated_plain(item.node) or _is_set_to_size(item, ctx, links) for item in definitions
     )
+
+
+def _is_set_to_size(definition: Definition, ctx: Context, links: int) -> bool:
+    node, value = definition.node, definition.value
+    if value is None:
+        return False
+    if isinstance(node, (ast.For, ast.comprehension)):
+        return _counts(value, definition.path)
+    return isinstance(node, ast.Assign) and is_of_host(value, ctx, links - 1)
+
+
+def _counts(turns: ast.expr, path: tuple[int | str, ...]) -> bool:
+    """Whether a loop counts what stands at a place in its target: `for i in range(n)`, `for i, x in enumerate(xs)`."""
+    name = last_name(turns.func) if isinstance(turns, ast.Call) else ""
+    return name == "range" or (name == "enumerate" and path[:1] == (0,))
 
 
 def _is_setting(node: ast.expr, ctx: Context) -> bool:
@@ -110,7 +137,12 @@ def _is_setting(node: ast.expr, ctx: Context) -> bool:
     if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"):
         return False
     around = ctx.tree.class_of(node)
-    stores = ctx.inference.classes.stores(around, node.attr) if around is not None else ()
+    if around is None:
+        return False
+    facts = ctx.summary.classes.get(ctx.tree.qualname(around))
+    if facts is not None and _promises_plain(facts.annotations.get(node.attr, "")):
+        return True
+    stores = ctx.inference.classes.stores(around, node.attr)
     return bool(stores) and all(isinstance(item.node, ast.Assign) and _is_declared(item, ctx) for item in stores)
 
 

@@ -23,7 +23,7 @@ from perflint.api import (
     walk,
 )
 
-from ._gradients import is_loss_function, is_model_call, name_of_whole
+from ._gradients import is_loss_function, is_loss_name, is_model_call, name_of_whole
 
 #: What takes a tensor and gives a value that nothing flows back through.
 _READERS = frozenset("item tolist numpy detach detach_ float int format print isnan isinf isfinite len".split())
@@ -33,6 +33,8 @@ _LOGGERS = pattern(
 )
 #: Calls that give a tensor with the graph of what they are given.
 _CARRIERS = frozenset("mean sum stack cat view reshape squeeze unsqueeze to cuda cpu div mul add clone max min".split())
+#: Attributes of what a model gives, through which a graph is kept.
+_GRAPH_ATTRIBUTES = frozenset({"loss", "logits"})
 _SWITCHES = pattern(r"no_grad|inference_mode|set_grad_enabled|enable_grad")
 _BACKWARD = frozenset({"backward", "manual_backward"})
 
@@ -64,7 +66,7 @@ class GraphKeptByAccumulator(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         kept = _kept(node, ctx)
-        if kept is None or ctx.grad_off(node):
+        if kept is None or not _may_have_graph(kept.value, ctx) or ctx.grad_off(node):
             return
         loop = ctx.loops(node)[0]
         # What the text alone tells comes first: nearly every list that grows is refused by it.
@@ -119,6 +121,22 @@ def _kept(node: ast.AST, ctx: Context) -> _Kept | None:
     return kept if ctx.loops(node) and not isinstance(kept.value, (ast.Constant, ast.Starred)) else None
 
 
+def _may_have_graph(value: ast.expr, ctx: Context) -> bool:
+    """Whether its form leaves it open that a value has a graph: most of what is kept is a layer, an item, a number."""
+    if isinstance(value, ast.Attribute):
+        return value.attr in _GRAPH_ATTRIBUTES
+    if not isinstance(value, ast.Call):
+        return isinstance(value, (ast.BinOp, ast.Name))
+    root: ast.expr = value.func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name) or callee_name(value) in _CARRIERS:
+        return True
+    # `Block(...)`, `nn.Linear(...)`: of what goes by a public name, only a loss may have been given something.
+    public = root.id if root.id in ctx.summary.classes else ctx.summary.imports.get(root.id)
+    return public is None or "loss" in public.lower() or is_loss_name(value.func)
+
+
 def _switches_gradients(node: ast.AST, ctx: Context) -> bool:
     """Whether something around may switch gradients."""
     for outer in ctx.tree.ancestors(node):
@@ -168,7 +186,7 @@ def _has_graph(value: ast.expr, loop: ast.stmt, ctx: Context, depth: int = 0) ->
             return False
         return any(_has_graph(part, loop, ctx, depth + 1) for part in given)
     if isinstance(value, ast.Attribute):
-        return value.attr in ("loss", "logits") and _has_graph(value.value, loop, ctx, depth + 1)
+        return value.attr in _GRAPH_ATTRIBUTES and _has_graph(value.value, loop, ctx, depth + 1)
     if isinstance(value, ast.Name):
         inside = set(map(id, ctx.tree.walk(loop)))
         definitions = ctx.inference.flow.definitions(value)

@@ -55,7 +55,7 @@ class RepeatedForward(Rule):
             return
         body = ctx.body(node)
         calls = [part for part in body if part.__class__ is ast.Call and _may_run(part)]
-        twice = _written_twice(calls, ctx)
+        twice = _written_twice(calls, node, ctx)
         looped = []
         if any(part.__class__ in _LOOPS for part in body):
             looped = [call for call in calls if ctx.loops(call) and not _is_thrown_away(call, ctx)]
@@ -64,7 +64,7 @@ class RepeatedForward(Rule):
         if found and not is_timing(node):
             yield from found
 
-    def _once_more(self, twice: list[ast.Call], function: ast.AST, ctx: Context) -> Iterator[Finding]:
+    def _once_more(self, twice: list[ast.Call], function: ast.stmt, ctx: Context) -> Iterator[Finding]:
         runs = [(run, forward_behind(run, ctx)) for run in twice]
         runs = [(run, behind) for run, behind in runs if behind is not None or is_forward(run, ctx)]
         runs.sort(key=lambda item: (item[0].lineno, item[0].col_offset))
@@ -111,12 +111,15 @@ def _may_run(call: ast.Call) -> bool:
     return not is_method_of_values(func)
 
 
-def _written_twice(calls: list[ast.Call], ctx: Context) -> list[ast.Call]:
+def _written_twice(calls: list[ast.Call], function: ast.stmt, ctx: Context) -> list[ast.Call]:
     """The calls that stand in the function once more, as text: no other is asked what it calls."""
     names = [callee_name(call) for call in calls]
     calls = _repeated(calls, names)
     calls = _repeated(calls, [_shape(call, ctx) for call in calls])
     calls = [call for call in calls if not _is_thrown_away(call, ctx)]
+    # Nearly all are trained on, which costs less to see than what they are given.
+    if not any(_only_evaluates(call, function, ctx) or forward_behind(call, ctx) for call in calls):
+        return []
     return _repeated(calls, [_meant(call, ctx) for call in calls]) if len(calls) > 1 else []
 
 
@@ -156,7 +159,7 @@ def _is_thrown_away(call: ast.Call, ctx: Context) -> bool:
     return isinstance(parent, ast.Expr)
 
 
-def _is_same(first: ast.Call, second: ast.Call, behind: Behind | None, function: ast.AST, ctx: Context) -> bool:
+def _is_same(first: ast.Call, second: ast.Call, behind: Behind | None, function: ast.stmt, ctx: Context) -> bool:
     """Whether both give the same: same text and meaning, on one way through the code, and nothing switched between."""
     if _meant(first, ctx) != _meant(second, ctx):
         return False
@@ -170,7 +173,7 @@ def _is_same(first: ast.Call, second: ast.Call, behind: Behind | None, function:
     return not _is_switched(first, second, behind, function, ctx)
 
 
-def _only_evaluates(call: ast.Call, function: ast.AST, ctx: Context) -> bool:
+def _only_evaluates(call: ast.Call, function: ast.stmt, ctx: Context) -> bool:
     """Whether the result is looked at and not trained on: gradients off, an analysis call, or evaluation mode."""
     if ctx.grad_off(call) or callee_name(call) == "run_with_cache":
         return True
@@ -180,7 +183,8 @@ def _only_evaluates(call: ast.Call, function: ast.AST, ctx: Context) -> bool:
         and isinstance(part.func, ast.Attribute)
         and part.func.attr == "eval"
         and ctx.text(part.func.value) == model
-        for part in walk(function)
+        for statement in ctx.tree.naming(("eval",), function, called=("eval",))
+        for part in ctx.tree.own(statement)
     )
     return evaluates and not ctx.program.trains(ctx.scope(call))
 
@@ -254,7 +258,7 @@ def _name_means_the_same(left: ast.Name, right: ast.Name, ctx: Context, depth: i
     return _means_the_same(one.value, other.value, ctx, depth - 1)
 
 
-def _is_switched(first: ast.Call, second: ast.Call, behind: Behind | None, function: ast.AST, ctx: Context) -> bool:
+def _is_switched(first: ast.Call, second: ast.Call, behind: Behind | None, function: ast.stmt, ctx: Context) -> bool:
     """Whether anything between the two may change the module or its input."""
     start, end = (first.end_lineno or 0, first.end_col_offset or 0), (second.lineno, second.col_offset)
     own = set(names_in(first.func if behind is None or behind.model is None else behind.model))
