@@ -113,7 +113,7 @@ class _Packer:
 
     def facts(self, facts: dict[str, Any], shape: dict[str, _Column]) -> list[Any]:
         """The names that facts have, and their columns."""
-        return [[self.row(name) for name in facts], self.columns(facts.values(), shape)]
+        return [self._all(facts), self.columns(facts.values(), shape)]
 
     def columns(self, facts: Iterable[Any], shape: dict[str, _Column]) -> list[list[Any]]:
         fields = attrgetter(*shape)
@@ -123,32 +123,34 @@ class _Packer:
     def records(self, name: str) -> list[list[Any]]:
         """The columns of all facts of a class that were held by others so far."""
         columns = zip(*self._held[name])
-        return [
-            [self.row(item) for item in column] if is_row else list(column)
-            for is_row, column in zip(_RECORDS[name][1], columns)
-        ]
-
-    def row(self, value: Any) -> int:
-        # To a table 1 and True are one, so what is no string and no tuple goes by its class as well.
-        key = value if isinstance(value, (str, tuple)) else (type(value), value)
-        found = self._rows.get(key)
-        if found is None:
-            made = [self.row(item) for item in value] if isinstance(value, tuple) else value
-            found = self._rows[key] = len(self.table)
-            self.table.append(made)
-        return found
+        return [self._all(column) if is_row else list(column) for is_row, column in zip(_RECORDS[name][1], columns)]
 
     def _column(self, name: str, kind: _Column, items: tuple[Any, ...]) -> list[Any]:
         if kind == "row":
-            return [self.row(item) for item in items]
+            return self._all(items)
         if kind == "plain":
             return list(items)
         if kind == "dict":
-            return [[self.row(part) for entry in item.items() for part in entry] for item in items]
+            return [self._all([part for entry in item.items() for part in entry]) if item else [] for item in items]
         held = self._held[name]
         for item in items:
             held += item
         return [len(item) for item in items]
+
+    def _all(self, values: Iterable[Any]) -> list[int]:
+        # Most of them are there, and need no call each. Numbers are not found so: see `_new`.
+        known = self._rows.get
+        return [row if (row := known(value)) is not None else self._new(value) for value in values]
+
+    def _new(self, value: Any) -> int:
+        # To a table 1 and True are one, so numbers go by their class as well.
+        key = (type(value), value) if isinstance(value, (int, float)) else value
+        found = self._rows.get(key)
+        if found is None:
+            made = self._all(value) if isinstance(value, tuple) else value
+            found = self._rows[key] = len(self.table)
+            self.table.append(made)
+        return found
 
 
 class _Unpacker:
