@@ -10,8 +10,10 @@ from perflint.patterns import pattern
 #: Of how many names it is remembered what they say.
 REMEMBERED = 4096
 
+#: What begins like a counter and is none: how much a batch holds, which process this is.
 COUNTER = pattern(
-    r"^(?:i|j|k|n|t|it|idx|ii|bi|ni|tick|cur_tick|step|steps|iter|iters|iteration|iterations|batch|epoch|count|counter|num_updates|"
+    r"^(?!(?:step|iter|batch|global)_?(?:\w+_)?(?:sizes?|ranks?|world|first|dims?|norm|shape|len|lengths?|lr|rate|loss|time)$)"
+    r"(?:i|j|k|n|t|it|idx|ii|bi|ni|tick|cur_tick|step|steps|iter|iters|iteration|iterations|batch|epoch|count|counter|num_updates|"
     r"total_batch_idx|.*_(?:i|idx|index|step|steps|iter|iters|iteration|num|no|count|counter)|(?:step|iter|batch|global)_?\w*|"
     r"\w*(?:_step|Step|Iter)|\w*_(?:step|iter|iteration|batch)_id)$"
 )
