@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from string import Formatter
 from typing import NamedTuple
 
 from perflint.api import (
@@ -311,7 +310,11 @@ def _has_spec(call: ast.Call) -> bool:
     """Whether `"{:.3f}".format(total)` says how each value is written."""
     text = call.func.value if isinstance(call.func, ast.Attribute) else None
     written = isinstance(text, ast.Constant) and isinstance(text.value, str)
-    return written and all(spec for _, name, spec, _ in Formatter().parse(text.value) if name is not None)  # type: ignore[union-attr]
+    if not written:
+        return False
+    from string import Formatter  # late: hardly any project asks
+
+    return all(spec for _, name, spec, _ in Formatter().parse(text.value) if name is not None)  # type: ignore[union-attr]
 
 
 def _names(region: ast.AST) -> Iterator[str]:

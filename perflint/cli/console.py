@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -76,7 +75,11 @@ def wants_color(asked: bool | None) -> bool:  # noqa: FBT001 - three-valued, str
 
 def width() -> int:
     """Columns of the terminal, 100 where there is none."""
-    return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
+    if not sys.stdout.isatty():
+        return 100
+    import shutil  # late: it brings three libraries of compression
+
+    return shutil.get_terminal_size((100, 24)).columns
 
 
 class Progress:

@@ -7,7 +7,6 @@ reader sees, so such characters are shown as the escape Python would write for t
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from perflint.patterns import pattern
 
@@ -52,6 +51,8 @@ def char_width(char: str) -> int:
     """Terminal columns of one character that `visible` lets through: 0, 1 or 2."""
     if char < "\u0300":
         return 1
+    import unicodedata  # late: hardly any text needs it
+
     if char in _KEPT_WIDTHLESS or unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -17,7 +17,6 @@ from typing import NamedTuple, TypeAlias
 
 from perflint.patterns import pattern
 from perflint.source.file import SourceFile
-from perflint.source.scan import Kind, scan
 
 _MENTION = pattern(r"perflint:|noqa", re.IGNORECASE)
 _DIRECTIVE = pattern(r"#\s*perflint:\s*(?P<verb>[\w-]*)\s*(?P<open>\[)?(?P<rest>[^#\r\n]*)", re.IGNORECASE)
@@ -151,6 +150,9 @@ _NONE = Suppressions()
 
 def _comments(text: str) -> Iterable[tuple[int, int, str, bool]]:
     """Line, column, text and whether it is alone on its line, of every comment."""
+    # Imported late: most files have no such comment.
+    from perflint.source.scan import Kind, scan
+
     starts = [0, *(end.end() for end in re.finditer(r"\r\n|\r|\n", text))]
     for token in scan(text):
         if token.kind is Kind.COMMENT:
