@@ -22,13 +22,11 @@ _MAKER = pattern(r"^_*(?:lazy_?)?(?:init|build|set_?up|create|fill|load|make|ref
 
 def written_name(node: ast.expr) -> str:
     """`c` for `a.b.c` and for `a.b.c[0]`; empty for anything else."""
-    if isinstance(node, ast.Attribute):
+    while type(node) is ast.Subscript:
+        node = node.value
+    if type(node) is ast.Attribute:
         return node.attr
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Subscript):
-        return written_name(node.value)
-    return ""
+    return node.id if type(node) is ast.Name else ""
 
 
 def supplies(body: list[ast.stmt], missing: ast.expr) -> bool:
@@ -61,7 +59,7 @@ def assigns(body: list[ast.stmt], target: ast.expr) -> bool:
         isinstance(node.ctx, ast.Store) and _is_same(node, target)
         for statement in body
         for node in walk(statement)
-        if isinstance(node, (ast.Attribute, ast.Subscript))
+        if type(node) is ast.Attribute or type(node) is ast.Subscript
     )
 
 

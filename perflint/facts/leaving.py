@@ -5,28 +5,21 @@ from __future__ import annotations
 import ast
 
 from perflint.facts.bodies import takes_out, written_name
-from perflint.facts.guards import (
-    LAZY,
-    NO_TESTS,
-    PERIODIC,
-    Tests,
-    classify,
-    classify_negated,
-    coldest,
-    hottest,
-    is_step_of_training,
-)
+from perflint.facts.comparisons import is_step_of_training
+from perflint.facts.guards import NO_TESTS, Tests, classify, classify_negated
+from perflint.facts.rarity import LAZY, PERIODIC, coldest, hottest
 from perflint.source.walk import walk
 
+_LEAVING = frozenset({ast.Continue, ast.Return, ast.Raise, ast.Break})
 _COMPLAINTS = frozenset({"warn", "warning", "warn_once", "warning_once"})
 
 
 def leaves_loop(body: list[ast.stmt]) -> bool:
     """Whether `body` ends by leaving the loop around it and does something worth the name before."""
-    return bool(body) and (
-        (isinstance(body[-1], ast.Break) and len(body) > 1)
-        or (isinstance(body[-1], ast.Return) and (len(body) > 1 or body[-1].value is not None))
-    )
+    last = body[-1] if body else None
+    if type(last) is ast.Return:
+        return len(body) > 1 or last.value is not None
+    return type(last) is ast.Break and len(body) > 1
 
 
 def is_single_turn(body: list[ast.stmt]) -> bool:
@@ -38,7 +31,7 @@ def is_single_turn(body: list[ast.stmt]) -> bool:
 
 def ends_block(body: list[ast.stmt]) -> bool:
     """Whether control never falls out of the end of `body`."""
-    return bool(body) and isinstance(body[-1], (ast.Continue, ast.Return, ast.Raise, ast.Break))
+    return bool(body) and type(body[-1]) in _LEAVING
 
 
 def left_early(node: ast.If, known: Tests = NO_TESTS, depth: int = 4) -> str | None:

@@ -28,7 +28,7 @@ from perflint.facts.summary import (
 from perflint.facts.targets import names_in
 from perflint.source.walk import children
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
 #: A value that says nothing of what it is.
 _ANYTHING: Value = ("const", "object", None)
 #: The tests of a name that only a handler sets to None.
@@ -64,8 +64,8 @@ class _Surveyor(Expressions):
                 facts.identifiers = self.told(words)
             self.outermost.clear()
             first = statement.lineno
-            if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)) and statement.decorator_list:
-                first = min(first, statement.decorator_list[0].lineno)
+            if type(statement) in _DEFINITIONS and statement.decorator_list:  # type: ignore[attr-defined]
+                first = min(first, statement.decorator_list[0].lineno)  # type: ignore[attr-defined]
             statements.append(StatementFacts(first, statement.end_lineno or first, self.told(self.identifiers)))
         self.summary.functions[MODULE] = top.finish(self.once)
         self.summary.statements = tuple(statements)
