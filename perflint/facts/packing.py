@@ -186,7 +186,9 @@ class _Unpacker:
 
 
 def _table(rows: list[Any], sharing: Sharing | None) -> list[Any]:
-    """Every row as what it stands for: equal ones of other files are the same object, where there is a `sharing`."""
+    """Every row as what it stands for. With a `sharing`, strings are the same objects in all files: they are most of
+    what files have in common, and tuples would be dearer to look up than they are large.
+    """
     table: list[Any] = []
     add = table.append
     if sharing is None:
@@ -196,8 +198,7 @@ def _table(rows: list[Any], sharing: Sharing | None) -> list[Any]:
     once = sharing.once
     for row in rows:
         if type(row) is list:
-            parts = tuple([table[part] for part in row])
-            add(once(parts, parts))
+            add(tuple([table[part] for part in row]))
         else:  # to a table, 1 and True are one
             add(once(row, row) if type(row) is str else row)
     return table
