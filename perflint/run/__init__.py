@@ -15,7 +15,7 @@ from perflint.inspection import Inspector
 from perflint.parallel import WORTH_IT, can_fork
 from perflint.placing import Placing
 from perflint.program.program import Program
-from perflint.run.known import Known
+from perflint.run.known import known_for
 from perflint.run.options import Memory, Options
 from perflint.run.spreading import spread
 from perflint.run.texts import Texts
@@ -78,7 +78,7 @@ class Run:
         self.discovery = discovery
         self.options = options
         self.texts = Texts(discovery.reported, options.stdin, overlay)
-        self.known = Known(discovery, options, self.texts)
+        self.known = known_for(discovery, options, self.texts)
         self.worker = Worker(options, self.texts)
         #: What is wrong with the files that were surveyed.
         self._faults: dict[str, tuple[Problem, ...]] = {}

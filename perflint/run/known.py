@@ -1,87 +1,58 @@
-"""What is known before a run begins: summaries, findings of single files and whole reports, of memory and cache."""
+"""What is known before a run begins: of a process that checks again and again, and of the cache of earlier runs."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from perflint.cache import FOLDER, Cache, engine_fingerprint, in_parts, key_of
-from perflint.errors import SourceError
-from perflint.facts.packing import packed, unpacked
 from perflint.facts.summary import Summary
-from perflint.notebook import SUFFIX
 from perflint.pytorch import versions
 from perflint.requirements import pinned_torch, project_torch
-from perflint.reuse import Reuse, key_of_file, stamp_of_rules
-from perflint.run.shown import ShownTexts
-from perflint.run.worker import Inspected
-from perflint.stored import report_from_json, report_to_json
 
 if TYPE_CHECKING:
     from perflint.discovery import Discovery, FoundFile
     from perflint.facts.sharing import Sharing
     from perflint.finding import Report
     from perflint.program.program import Program
+    from perflint.reuse import Reuse
     from perflint.run.options import Options
     from perflint.run.texts import Texts
+    from perflint.run.worker import Inspected
+
+
+def known_for(discovery: Discovery, options: Options, texts: Texts) -> Known:
+    if not options.cache:
+        return Known(discovery, options, texts)
+    # Imported late: hashes, databases and what is kept in them take longer to import than a small file to check.
+    from perflint.run.kept import Kept
+
+    return Kept(discovery, options, texts)
 
 
 class Known:
-    """What earlier runs left, and what this one leaves. A text that stands in for a file's is in no cache."""
+    """What a run without a cache knows: the summaries in memory, where there is one. `Kept` knows more."""
 
     def __init__(self, discovery: Discovery, options: Options, texts: Texts) -> None:
         self.discovery = discovery
         self.options = options
         self.texts = texts
-        #: Nothing but files and settings decides the result: there may be a whole report.
-        self._is_plain = not texts.overlay and options.memory is None
         self._states: dict[str, object] = {}
-        self._cache: Cache | None = None
-        self._fingerprint = ""
-        self._result_key = b""
-        self._fresh: dict[bytes, Summary] = {}
 
     def close(self) -> None:
-        if self._cache is not None:
-            self._cache.close()
+        """Nothing more will be asked or kept."""
 
     # Whole reports.
 
     def report(self) -> Report | None:
         """The report of an earlier run that read just the same, None where there is none."""
-        if not self._is_plain:
-            return None
-        self._open_cache(self.discovery.analysed)
-        if self._cache is None:
-            return None
-        self._result_key = key_of(
-            "report",
-            self._basis(),
-            [file.display for file in self.discovery.reported],
-            sorted(self.texts.digests.items()),
-            [problem.path for problem in self.discovery.problems],
-        )
-        if self.discovery.problems or len(self.texts.digests) < len(self.discovery.analysed):
-            return None
-        stored = self._cache.get([self._result_key]).get(self._result_key)
-        if stored is None:
-            return None
-        try:
-            files = {file.display: file for file in self.discovery.reported}
-            texts = {path: self.texts.source(files[path]).raw for path in stored["paths"]}
-            return report_from_json(stored, texts) if not self.texts.moved else None
-        except (ValueError, KeyError, TypeError, SourceError):
-            return None
+        return None
 
     def keep_report(self, report: Report) -> None:
         """Keep what was found, for a run that reads just the same."""
-        if self._cache is not None and self._result_key:
-            self._cache.put({self._result_key: report_to_json(report)})
 
     # Summaries.
 
-    def summaries(self, sharing: Sharing | None) -> dict[str, Summary]:
+    def summaries(self, _sharing: Sharing | None) -> dict[str, Summary]:
         """By display path, the summaries of analysed files that need not be surveyed."""
         found: dict[str, Summary] = {}
         memory = self.options.memory
@@ -91,12 +62,6 @@ class Known:
                 summary = memory.get(file.file, self._states.get(file.display))
                 if summary is not None:
                     found[file.display] = summary
-        if self._cache is None:
-            self._open_cache([file for file in self.discovery.analysed if file.display not in found])
-        for display, summary in self._cached_summaries(sharing).items():
-            found[display] = summary
-            if memory is not None and display in self._states:
-                memory.put(self.discovery.file(display), self._states[display], summary)
         return found
 
     def add_summary(self, file: FoundFile, summary: Summary) -> None:
@@ -104,57 +69,35 @@ class Known:
         memory = self.options.memory
         if memory is not None and file.display in self._states:
             memory.put(file.file, self._states[file.display], summary)
-        if self._cache is not None and file.display in self.texts.digests:
-            self._fresh[self._summary_key(file.display)] = summary
 
     @property
     def wants_summaries(self) -> bool:
         """Whether what `add_summary` takes in is of any use."""
-        return self._cache is not None or self.options.memory is not None
+        return self.options.memory is not None
 
     @property
     def keeps_inspected(self) -> bool:
         """Whether what was found in single files is kept."""
-        return self._cache is not None and self._is_plain
+        return False
 
     def keep_summaries(self) -> None:
-        if self._cache is not None:
-            for part in in_parts(self._fresh):
-                self._cache.put({key: packed(self._fresh[key]) for key in part})
-        self._fresh = {}
+        """Write what was taken in."""
 
     def forget(self, file: FoundFile) -> None:
         """The file is not what it was when the run began: nothing that follows from it is to be kept."""
-        self.texts.digests.pop(file.display, None)
-        self._result_key = b""
 
     # Findings of single files.
 
-    def reuse(self, program: Program) -> Reuse | None:
+    def reuse(self, _program: Program) -> Reuse | None:
         """What can be said again of single files, and be kept of them; None where nothing is."""
-        if not self.keeps_inspected:
-            return None
-        return Reuse(self._cache, self._basis(), program, self.texts.digests)
+        return None
 
-    def inspected(self, reuse: Reuse, files: Sequence[FoundFile]) -> dict[str, Inspected]:
+    def inspected(self, _reuse: Reuse, _files: Sequence[FoundFile]) -> dict[str, Inspected]:
         """What an earlier run found in files that would be inspected just so again."""
-        by_path = {file.display: file for file in files}
-        found: dict[str, Inspected] = {}
-        for path, report in reuse.known(files).items():
-            with contextlib.suppress(SourceError):  # it vanished since its digest was made
-                texts = ShownTexts()
-                if report.findings or report.silenced:
-                    texts.add(path, self.texts.source(by_path[path]).raw)
-                if path not in self.texts.moved:
-                    found[path] = Inspected(list(report.findings), list(report.silenced), [], texts)
-        return found
+        return {}
 
     def keep_inspected(self, files: Sequence[FoundFile], entries: Mapping[str, dict[str, Any]]) -> None:
         """Keep what was found in files, and all that was asked about them, for `inspected`."""
-        if self._cache is not None and entries:
-            basis, texts = self._basis(), self.texts.digests
-            found = (file for file in files if file.display in entries)
-            self._cache.put({key_of_file(file, basis, texts): entries[file.display] for file in found})
 
     # What answers depend on.
 
@@ -170,45 +113,3 @@ class Known:
         if self.options.settings.target_torch is not None:
             return self.torch_version()
         return pinned_torch(self.discovery.root) if self.discovery.root is not None else None
-
-    def _basis(self) -> bytes:
-        """What everything that is found depends on, besides the files."""
-        options = self.options
-        return key_of(
-            self._fingerprint,
-            stamp_of_rules(options.rules),
-            options.everything,
-            options.settings,
-            self.torch_version(),
-            self.pinned_torch(),
-        )
-
-    def _open_cache(self, files: Sequence[FoundFile]) -> None:
-        """For what it knows of `files`."""
-        root = self.discovery.root
-        folder = self.options.settings.cache_dir or (root / FOLDER if root is not None else None)
-        files = [file for file in files if file.display not in self.texts.overlay]
-        if folder is None or not files or not self.options.cache:
-            return
-        self._fingerprint = engine_fingerprint()
-        for file in files:
-            with contextlib.suppress(SourceError):
-                self.texts.digests[file.display] = key_of(self.texts.data(file))
-        self._cache = Cache(folder)
-
-    def _summary_key(self, display: str) -> bytes:
-        kind = "notebook" if display.endswith(SUFFIX) else "summary"
-        return key_of(kind, self._fingerprint, self.texts.digests[display])
-
-    def _cached_summaries(self, sharing: Sharing | None) -> dict[str, Summary]:
-        if self._cache is None:
-            return {}
-        keys = {display: self._summary_key(display) for display in self.texts.digests}
-        found: dict[str, Summary] = {}
-        for part in in_parts(keys):
-            stored = self._cache.get({keys[display] for display in part})
-            for display in part:
-                if keys[display] in stored:
-                    with contextlib.suppress(LookupError, TypeError, AttributeError, ValueError):
-                        found[display] = unpacked(stored[keys[display]], sharing)
-        return found

@@ -12,7 +12,6 @@ from perflint.errors import SourceError
 from perflint.inspection import Inspector
 from perflint.parallel import map_chunks
 from perflint.program.program import Program
-from perflint.reuse import Reuse
 from perflint.run.options import Options
 from perflint.run.texts import Texts
 from perflint.run.worker import Worker, gc_paused
@@ -82,6 +81,8 @@ class Afar(Generic[Result]):
                 program = Program(*self.known)
             worker.inspector = Inspector(program, self.options.rules)
             if self.digests is not None:
+                from perflint.reuse import Reuse  # late, as the cache is
+
                 texts.digests = self.digests
                 worker.reuse = Reuse(None, b"", program, self.digests)
 

@@ -6,7 +6,6 @@ import ast
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from perflint.cache import key_of
 from perflint.discovery import FoundFile
 from perflint.source.file import SourceFile
 from perflint.source.read import decode_source, read_bytes
@@ -61,7 +60,7 @@ class Texts:
             return decode_source(self._stdin[1], file.display)
         data = self.carried[file.display] if file.display in self.carried else read_bytes(file.file)
         known = self.digests.get(file.display)
-        if known is not None and known != key_of(data):
+        if known is not None and known != _digest(data):
             self.moved.add(file.display)
         return decode_source(data, file.display)
 
@@ -125,6 +124,13 @@ class KeptTrees:
     def take(self, path: str) -> tuple[SourceFile, ast.Module] | None:
         """The tree of a file, which is not kept any longer."""
         return self._trees.pop(path, None)
+
+
+def _digest(data: bytes) -> bytes:
+    # Imported late: a run without a cache hashes nothing.
+    from perflint.cache import key_of
+
+    return key_of(data)
 
 
 def _state(file: FoundFile) -> tuple[int, int, int] | None:
