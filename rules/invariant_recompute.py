@@ -19,6 +19,7 @@ from perflint.api import (
     callee_name,
     is_constant,
     is_test,
+    last,
     last_name,
     tensors,
     walk,
@@ -43,6 +44,8 @@ _MODELS = (
 _MAKERS = ("meshgrid", "linspace", "arange", "outer", "logspace", "tril_indices", "triu_indices")
 #: What a forward does that only gives a parameter another shape.
 _SHAPING = tensors.VIEW_METHODS | tensors.CAST_METHODS | {"repeat", "size", "to", "clone"}
+#: The tables and decompositions of torch that are worth keeping.
+_KEPT = frozenset(name for name in tensors.COSTLY_FUNCTIONS if last(name) in ("meshgrid", "eigh", "svd", "pinv"))
 
 
 class InvariantRecompute(Rule):
@@ -76,11 +79,14 @@ class InvariantRecompute(Rule):
             return
         if _only_repeats(node):
             return
-        # Most calls depend on what the loop sets, which costs less to see than what they call.
+        # Most calls train, and most others depend on what the loop sets, which costs less to see than what they call.
         calls = [
             call
             for call in _calls(node, ctx)
-            if _is_unchanging(call, node, ctx) and not _is_cheap(call, ctx) and not _is_for_one_turn(call, node, ctx)
+            if _may_be_worth_it(call, ctx)
+            and _is_unchanging(call, node, ctx)
+            and not _is_cheap(call, ctx)
+            and not _is_for_one_turn(call, node, ctx)
         ]
         calls = [
             call
@@ -198,18 +204,18 @@ def _is_thrown_away(parent: ast.AST | None) -> bool:
     return isinstance(parent, ast.Assign) and all(getattr(target, "id", "") == "_" for target in parent.targets)
 
 
+def _may_be_worth_it(call: ast.Call, ctx: Context) -> bool:
+    """Whether a call runs without gradients, or is worth keeping whatever it is: all others are cheap."""
+    return ctx.grad_off(call) or ctx.target(call.func) in _KEPT or _runs_a_model(call, ctx)
+
+
 def _is_cheap(call: ast.Call, ctx: Context) -> bool:
     """Whether the call is none of those worth keeping: a forward without gradients, a table, a decomposition."""
     if is_forward(call, ctx):
         return not ctx.grad_off(call)
     target = ctx.target(call.func)
     if target is not None:
-        hot = ctx.heat(call) >= Heat.STEP
-        return not (
-            hot
-            and target in tensors.COSTLY_FUNCTIONS
-            and target.rpartition(".")[2] in ("meshgrid", "eigh", "svd", "pinv")
-        )
+        return ctx.heat(call) < Heat.STEP or target not in _KEPT
     return not _runs_a_model(call, ctx)
 
 

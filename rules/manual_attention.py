@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Place, Rule, attention, is_test
+from perflint.api import Calls, Context, Finding, Heat, Impact, Place, Rule, attention, is_test, last_name
 
 from ._attention import Attention, written_out
 from ._loops import names_in
@@ -51,8 +51,10 @@ class ManualAttention(Rule):
         assert isinstance(node, ast.Call)
         if is_test(ctx.path) or (ctx.torch_version or _SINCE) < _SINCE or ctx.mentions(*attention.DISPATCHERS):
             return
+        if has_fused_way(node, ctx):  # most have, which costs least to see
+            return
         found = written_out(node, ctx)
-        if found is None or _is_learned(found.query, ctx) or has_fused_way(node, ctx):
+        if found is None or _is_learned(found.query, ctx):
             return
         yield self.finding(
             node,
@@ -85,11 +87,18 @@ def has_fused_way(node: ast.AST, ctx: Context) -> bool:
     """Whether the code names a fused attention: the written-out one is its fallback, or was chosen over it."""
     if ctx.mentions(*attention.DISPATCHERS):
         return True
+    if not ctx.mentions(*attention.FUSED):
+        return False
     owner = _outermost(node, ctx)
     if isinstance(owner, ast.ClassDef):
         family = [owner, *_relatives(owner, ctx)]
-        return any(name in attention.FUSED for item in family for name in names_in(item))
-    return ctx.mentions(*attention.FUSED)
+        return any(_names_fused(item, ctx) for item in family)
+    return True
+
+
+def _names_fused(owner: ast.ClassDef, ctx: Context) -> bool:
+    statements = ctx.tree.naming(attention.FUSED, owner)
+    return any(last_name(part) in attention.FUSED for item in statements for part in ctx.tree.own(item))
 
 
 def _outermost(node: ast.AST, ctx: Context) -> ast.AST | None:
