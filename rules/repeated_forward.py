@@ -7,7 +7,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, callee_name, is_test, walk
+from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, Scope, callee_name, is_test, walk
 
 from ._forwards import FORWARD_METHODS, arguments, is_forward, is_method_of_values, is_pure
 from ._helper_forwards import Behind, forward_behind, is_changed, runs_every_turn
@@ -20,6 +20,7 @@ _SWITCHES = frozenset(
 )
 _DEEP = 4
 _LOOPS = frozenset({ast.For, ast.AsyncFor, ast.While})
+_NESTING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class RepeatedForward(Rule):
@@ -51,7 +52,7 @@ class RepeatedForward(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        if is_test(ctx.path):
+        if is_test(ctx.path) or not _may_evaluate(node, ctx):
             return
         body = ctx.body(node)
         calls = [part for part in body if part.__class__ is ast.Call and _may_run(part)]
@@ -101,6 +102,25 @@ class RepeatedForward(Rule):
             confidence=Confidence.MEDIUM,
             related=(ctx.hop(loop, "the loop"), behind.place),
         )
+
+
+def _may_evaluate(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> bool:
+    """Whether anything runs without gradients or in evaluation mode in a function, or in one that it calls: told by
+    summaries, so that nothing of most functions is looked at.
+    """
+    if ctx.program.mentions(("run_with_cache",)) or any(isinstance(item, _NESTING) for item in function.body):
+        return True
+    scope = ctx.own_scope(function)
+    words = ctx.program.function(scope).identifiers  # empty in nested functions
+    if not words or "eval" in words or _switches_off(scope, ctx):
+        return True
+    return any(_switches_off(edge.callee, ctx) for edge in ctx.program.graph.outgoing.get(scope, ()))
+
+
+def _switches_off(scope: Scope, ctx: Context) -> bool:
+    """Whether gradients are off in a function or in some of it."""
+    contexts = ctx.program.function(scope).contexts
+    return any(item.kind == "no_grad" for item in contexts) or ctx.program.grad_off(scope)
 
 
 def _may_run(call: ast.Call) -> bool:
