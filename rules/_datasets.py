@@ -335,6 +335,28 @@ def hands_samples_on(call: ast.Call, ctx: Context) -> bool:
     return bool(facts.returns) and all(value in names for value in facts.returns)
 
 
+def makes_own_batches(call: ast.Call, ctx: Context) -> bool:
+    """Whether the collate function makes objects of the project's own that nobody can pin: `pin_memory` goes into
+    tensors, mappings and sequences, and asks what else there is for a method of that name.
+    """
+    scope = collate_scope(call, ctx)
+    if scope is None:
+        return False
+    made = ctx.program.function(scope).returns
+    return bool(made) and all(_cannot_be_pinned(value, scope, ctx) for value in made)
+
+
+def _cannot_be_pinned(value: object, scope: Scope, ctx: Context) -> bool:
+    resolver = ctx.program.resolver
+    refs = resolver.refs(value, scope)
+    return bool(refs) and all(
+        ref.kind == INSTANCE
+        and all(base.kind == CLASS for base in resolver.mro(Ref(CLASS, ref.path, ref.name)))
+        and resolver.method(ref, "pin_memory") is None
+        for ref in refs
+    )
+
+
 def is_small(call: ast.Call, ctx: Context) -> bool:
     """Whether a pass over the data set is known to be short."""
     return _is_one_of(loaders.SMALL_DATASETS, call, ctx)

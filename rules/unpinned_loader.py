@@ -22,7 +22,7 @@ from perflint.api import (
 
 from ._callees import last_of
 from ._callers import ways_in
-from ._datasets import hands_samples_on, is_of_notebook, moves_to_device, needs_workers
+from ._datasets import hands_samples_on, is_of_notebook, makes_own_batches, moves_to_device, needs_workers
 from ._epochs import Run, batch_names, called_in, calls_in, is_hook, runs, use
 from ._loaders import LOADER_NAMES, is_plain_loader, is_zero, option, purpose, uses_accelerator, workers
 
@@ -54,9 +54,10 @@ class UnpinnedLoader(Rule):
     `Trainer` builds the loader (it pins by default): perflint is silent there, and also about loaders that are run
     through once for an evaluation, collate functions that make no tensors, loops that move nothing or convert first
     (`batch.float().to(device)` moves the copy that `float` makes), and loaders without workers unless their samples are
-    known to be work (then workers come first). Custom batch classes without a `pin_memory` method are returned
-    unpinned, so nothing is gained. Pinned batches take page-locked memory: prefetch factor x workers x batch size.
-    Batches of a few kilobytes gain little.
+    known to be work (then workers come first). Batches of a custom class without a `pin_memory` method are returned
+    unpinned, so nothing is gained; perflint is silent where the collate function makes such a class of the project's
+    own. Pinned batches take page-locked memory: prefetch factor x workers x batch size. Batches of a few kilobytes gain
+    little.
 
     Fix safety
     Safe with a literal number of workers, the default collate function and a dataset in sight: values, order and random
@@ -76,6 +77,8 @@ class UnpinnedLoader(Rule):
         if not uses_accelerator(ctx) or not ctx.program.has_hot_loops or moves_to_device(option(node, "dataset"), ctx):
             return
         if ctx.program.drives(ctx.path) or hands_samples_on(node, ctx) or not _is_copied(node, ctx):
+            return
+        if makes_own_batches(node, ctx):
             return
         count = option(node, "num_workers")
         staffed = "none" if count is not None and is_zero(count, ctx) else workers(node)

@@ -96,7 +96,15 @@ def _called(test: ast.Call, body: list[ast.stmt] | None, known: Tests) -> str | 
         return RARE
     if name in {"any", "all"} and isinstance(test.func, ast.Attribute):
         return _of_elements(test, test.func, classify, body, known)
-    return PERIODIC if words.is_due(name) or name in words.DIVIDES else None
+    return PERIODIC if words.is_due(name) or name in words.DIVIDES or _is_due_at(test, name) else None
+
+
+def _is_due_at(test: ast.Call, name: str) -> bool:
+    """`self.should_compute_norms(step + 1)`."""
+    if not (test.args and words.DUE_AT.match(name)):
+        return False
+    turn = test.args[0].left if isinstance(test.args[0], ast.BinOp) else test.args[0]
+    return words.TURN.match(written_name(turn)) is not None
 
 
 def _of_both(test: ast.BinOp, body: list[ast.stmt] | None, known: Tests) -> str | None:

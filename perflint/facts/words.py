@@ -49,7 +49,18 @@ NEXT = pattern(
 #: What counts on through all epochs: not the size of all processes' batches, or the rank among them.
 OF_ALL_EPOCHS = pattern(r"(?:^|_)global_?(?:steps?|iter(?:ation)?s?|updates?|count(?:er)?|it)(?:_num|_count)?$")
 ONCE = pattern(r"(?:^|_)(?:first|once|initial|report)(?:_|$)")
-FAILED = pattern(r"(?:^|_)oom(?:$|_)|out_of_memory|^(?:was_)?(?:interrupted|preempted|killed)$", re.IGNORECASE)
+FAILED = pattern(
+    r"(?:^|_)oom(?:$|_)|out_of_memory|^(?:was_)?(?:interrupted|preempted|killed)$"
+    r"|^(?:is|has|have|any|found|saw|got|detected|contains)_(?:(?:nan|inf|non_?finite)s?(?:_(?:or_)?(?:nan|inf)s?)?)$"
+    r"|^(?:nan|inf|non_?finite)s?_(?:found|detected)$",
+    re.IGNORECASE,
+)
+#: What answers whether something is due, given the number of the turn.
+DUE_AT = pattern(
+    r"^_?(?:should|is_time_to|time_to)_(?:compute|run|do|perform|execute|track|collect|measure|probe|monitor|refresh|"
+    r"test|check|snapshot|analy[sz]e|diagnose)(?:_\w+)?$"
+)
+TURN = pattern(r"^(?:\w+_)?(?:step|steps|iter|iters|iteration|num_updates|batch_idx|batch_index)$")
 #: The end of an episode, told by the environment, and the keys of what it tells then.
 EPISODE_OVER = pattern(r"^(?:dones?|(?:terminat|truncat)(?:ed|ions?)|terminal|episode_(?:over|done))$")
 EPISODE_KEYS = frozenset({"episode", "final_info", "_final_info", "final_observation", "terminal_observation"})
