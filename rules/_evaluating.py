@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from perflint.api import Context, callee_name, walk
+from perflint.api import Context, Heat, callee_name, walk
 
 from ._gradients import asks_for_gradients, asks_in, is_model_call, name_of_whole
 
@@ -45,6 +45,28 @@ def evaluating_forwards(function: _Function, ctx: Context) -> Iterator[ast.Call]
             continue
         if not any(_is_walked_back(loop, call, ctx) for call in backwards):
             yield from _first_forward(loop, trained, ctx)
+    yield from _after_the_step(parts, backwards, ctx)
+
+
+def _after_the_step(parts: list[ast.AST], backwards: list[ast.Call], ctx: Context) -> Iterator[ast.Call]:
+    """A forward of all data behind `model.eval()`, below every backward, of a model that ran above them: training on
+    one graph looks at the nodes that are held out so.
+    """
+    first, last = min(call.lineno for call in backwards), max(call.lineno for call in backwards)
+    forwards = [part for part in parts if isinstance(part, ast.Call) and is_model_call(part, ctx)]
+    trained = {name_of_whole(part.func) for part in forwards if part.lineno < first}
+    for part in forwards:
+        if part.lineno <= last or name_of_whole(part.func) not in trained or ctx.grad_off(part):
+            continue
+        statement = ctx.tree.statement_of(part)
+        inner = [loop for loop in ctx.loops(part) if not _trains(loop, backwards)]
+        if inner or ctx.heat(part) < Heat.EPOCH or not isinstance(statement, ast.Assign):
+            continue
+        if asks_for_gradients(statement):
+            continue
+        if _follows_eval(statement, ctx) and not any(_is_walked_back(statement, call, ctx) for call in backwards):
+            yield part
+            return
 
 
 def _backwards(parts: list[ast.AST]) -> list[ast.Call]:

@@ -46,6 +46,7 @@ _ACCELERATOR_WORDS = frozenset(
 _OUTPUT = pattern(r"plot|visuali[sz]|(?<![a-z])draw|save|export|write|render", re.IGNORECASE)
 #: Functions that make pictures and files, or are the variant for the host.
 _FOR_PEOPLE = pattern(r"plot|visuali[sz]|(?<![a-z])draw|render|colou?r_?map|_cpu_?$", re.IGNORECASE)
+_RENDERS = pattern(r"^(?!.*(?:plot|visuali[sz]|draw|video|frames?(?:_|$)|path)).*render", re.IGNORECASE)
 #: What is run once, before training, to choose how to train.
 _TRIES_OUT = pattern(r"lr_?finder|find_(?:best_|optimal_)?lr|lr_range_test", re.IGNORECASE)
 _FIRST_RATE, _LAST_RATE = frozenset({"start_lr", "lr_start"}), frozenset({"end_lr", "lr_end"})
@@ -413,7 +414,9 @@ def _is_kept_from(test: ast.BoolOp, value: ast.AST) -> bool:
 def works_on_host(node: ast.AST, ctx: Context) -> bool:
     """Whether `node` belongs to code whose tensors are on the host, or have to go there: the data side, pictures."""
     function = ctx.tree.function_of(node)
-    if function is not None and (_FOR_PEOPLE.search(function.name) or _TRIES_OUT.search(function.name)):
+    if function is not None and _TRIES_OUT.search(function.name):
+        return True
+    if function is not None and _FOR_PEOPLE.search(function.name) and not _renders_to_learn(function, node, ctx):
         return True
     if function is not None and _sweeps_rate(function):
         return True
@@ -426,6 +429,11 @@ def works_on_host(node: ast.AST, ctx: Context) -> bool:
     if _TRIES_OUT.search(around.name if around is not None else file) or is_only_inference(node, ctx):
         return True
     return ctx.role(node) == "data" and not in_forward(node, ctx)
+
+
+def _renders_to_learn(function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.AST, ctx: Context) -> bool:
+    """`render_rays` in a training step: what it makes is compared with a picture, and walked back through."""
+    return bool(_RENDERS.search(function.name)) and ctx.role(node) == "train" and not ctx.grad_off(node)
 
 
 def _sweeps_rate(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -78,7 +78,7 @@ class DataDependentShape(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, (ast.Call, ast.Subscript))
         if isinstance(node, ast.Subscript) and not isinstance(
-            node.slice, (ast.Name, ast.Attribute, ast.UnaryOp, *_TESTS)
+            node.slice, (ast.Name, ast.Attribute, ast.Subscript, ast.UnaryOp, *_TESTS)
         ):
             return
         found = _masked(node, ctx) if isinstance(node, ast.Subscript) else _called(node, ctx)
@@ -289,6 +289,8 @@ def _is_boolean(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
             return _is_boolean(node.func.value, ctx, depth - 1)
         kinds = [*node.args, *(item.value for item in node.keywords if item.arg == "dtype")]
         return any(ctx.text(item) == "torch.bool" for item in kinds)
+    if isinstance(node, ast.Subscript):
+        return _is_boolean(node.value, ctx, depth - 1)  # `x[mask[i]]`: a row of a mask
     if isinstance(node, (ast.Name, ast.Attribute)):
         origins = ctx.inference.origins(node)
         return origins != [node] and all(_is_boolean(origin, ctx, depth - 1) for origin in origins)

@@ -79,12 +79,12 @@ class GradInEvaluation(Rule):
     When to leave it
     Where the evaluation needs gradients itself: adversarial examples, saliency, guidance, fitting at test time.
     perflint is silent where the function names anything of that kind, where every known caller switches gradients
-    off, and in the hooks of frameworks that do. In a function that trains it looks at loops behind `model.eval()`, and
-    at those behind the training, which run the same model and whose results no `backward` walks through; in a program
-    that never walks a graph back, at all that runs a model on text after text. In functions and scripts
-    of any other name it looks at passes over the batches of a loader behind `model.eval()`, and in code that runs on
-    every step at forwards of whose results only values are read, and at methods such as `predict` that put their model
-    into evaluation mode themselves.
+    off, and in the hooks of frameworks that do. In a function that trains it looks at loops and single forwards behind
+    `model.eval()`, and at loops behind the training, which run the same model and whose results no `backward` walks
+    through; in a program that never walks a graph back, at all that runs a model on text after text. In functions and
+    scripts of any other name it looks at passes over the batches of a loader behind `model.eval()`, and in code that
+    runs on every step at forwards of whose results only values are read, and at methods such as `predict` that put
+    their model into evaluation mode themselves.
 
     Fix safety
     Safe where the model surely is a module, the function changes no attribute, returns numbers only, gives no

@@ -116,6 +116,8 @@ def _asked_for(node: ast.expr) -> str:
 
 def _above(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
     """The guard of `left > right`."""
+    if isinstance(right, ast.Constant) and words.DEBUG.match(written_name(left)):
+        return RARE  # `if options.debug > 1`
     name = written_name(right)
     if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub):
         # `if step - last_saved >= save_interval`, `if time.time() - last_saved > 60`

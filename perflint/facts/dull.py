@@ -25,6 +25,8 @@ PLAIN_METHODS = frozenset(
 )
 #: What `update` teaches: no dict.
 LEARNERS = frozenset("agent policy learner trainer algo algorithm actor critic".split())
+#: By what their last word is, what no dict is updated with.
+MODELS = frozenset("model net network unet module student generator parameters params".split())
 #: Modules whose plain arithmetic runs nothing of the program's, as written in imports.
 DULL_MODULES = frozenset("torch torch.nn torch.nn.functional torch.nn.init numpy math os.path".split())
 DULL_FUNCTIONS = frozenset(

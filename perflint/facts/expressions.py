@@ -16,6 +16,7 @@ from perflint.facts.dull import (
     DULL_READS,
     LEARNERS,
     MAYBE_DULL,
+    MODELS,
     PLAIN_METHODS,
 )
 from perflint.facts.growing import HEADER_LENGTH, MOST_BINDS, Growing
@@ -238,8 +239,9 @@ class Expressions(Targets):
                 return False
             return not node.args or func.attr in PLAIN_METHODS
         if func.attr in DULL_METHODS:
-            if func.attr == "update" and (len(node.args) > 1 or (node.args and self.learns(receiver))):
-                return False  # a dict takes one argument
+            if func.attr == "update" and node.args:
+                if len(node.args) > 1 or self.learns(receiver) or _is_model(node.args[0]):
+                    return False  # a dict takes one argument, and no model
             return not node.args or func.attr not in ("to", "log")
         return False
 
@@ -462,3 +464,11 @@ HANDLERS: dict[type, _Handler] = {
     ast.DictComp: Expressions.comprehension,
     ast.Lambda: Expressions.lambda_,
 }
+
+
+def _is_model(node: ast.expr) -> bool:
+    """`model`, `self.model.module`, `net.parameters()`: what a moving average is updated with."""
+    while type(node) is ast.Call:
+        node = node.func
+    name = node.attr if type(node) is ast.Attribute else node.id if type(node) is ast.Name else ""
+    return name.rpartition("_")[2] in MODELS

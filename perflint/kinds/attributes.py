@@ -18,7 +18,7 @@ from perflint.kinds.kind import (
     sequence,
     tensor,
 )
-from perflint.kinds.operations import part_of
+from perflint.kinds.operations import named_part
 from perflint.pytorch import frameworks, modules, tensors, wrappers
 from perflint.pytorch.devices import DEVICE_ATTRIBUTES
 
@@ -72,7 +72,7 @@ def _part_attribute(receiver: Kind, name: str) -> Kind:
         return found
     if name.startswith("_"):
         return UNKNOWN
-    part = part_of(receiver, "one part of a batch")
+    part = named_part(receiver, name)
     if receiver.tag is Tag.OUTPUT:
         return part.but(scalar=name in modules.SCALAR_FIELDS, requires_grad=receiver.requires_grad)
     return part

@@ -25,6 +25,7 @@ from perflint.kinds.frames import Frame
 from perflint.kinds.guard import Guard
 from perflint.kinds.kind import (
     DTYPE,
+    NAMED_LOADER,
     NEVER,
     NUMBER,
     SHAPE,
@@ -32,6 +33,7 @@ from perflint.kinds.kind import (
     UNKNOWN,
     Device,
     Kind,
+    Place,
     Tag,
     join,
     mapping,
@@ -42,6 +44,7 @@ from perflint.kinds.narrowing import Narrowing
 from perflint.kinds.parameters import Parameters
 from perflint.kinds.values import Values
 from perflint.patterns import pattern
+from perflint.program.conventions import looks_like_loader
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, MODULE_REF, Ref, Refs, Scope
 from perflint.source.bindings import Binding, Definition, key_of
 from perflint.source.flow import Flow
@@ -235,6 +238,8 @@ class Inference:
         if not definitions:
             return self._free(node)
         found = self._joined(definitions, frame)
+        if found is UNKNOWN and looks_like_loader(node.id):
+            found = NAMED_LOADER
         if found.device is Device.CUDA and found.tag in (Tag.STRING, Tag.DEVICE) and self._overridable(definitions):
             found = found.but(device=Device.MAYBE)
         if found.tag is Tag.SEQUENCE and len(definitions) == 1:
@@ -393,12 +398,19 @@ class Inference:
             promised = promises.library_instance(ref.name)
             if promised.tag is Tag.TENSOR:
                 return promised  # annotated, or made by the class: where it is cannot be told from here
-            return library.call(ref.name, Arguments(exact=False))
+            made = library.call(ref.name, Arguments(exact=False))
+            # What was made on the host may have been moved since.
+            return made.but(place=Place.UNKNOWN) if made.tag is Tag.TENSOR and made.place is Place.HOST else made
         return UNKNOWN
 
     # Attributes and items.
 
     def _attribute(self, node: ast.Attribute, frame: Frame | None) -> Kind:
+        found = self._attribute_value(node, frame)
+        # What nothing tells but its name: `self.train_loader` that a factory has made.
+        return NAMED_LOADER if found is UNKNOWN and looks_like_loader(node.attr) else found
+
+    def _attribute_value(self, node: ast.Attribute, frame: Frame | None) -> Kind:
         stores, through = self.flow.definitions_of(node)
         kinds: list[Kind] = []
         for item in stores:

@@ -169,6 +169,9 @@ NONE = Kind(Tag.NONE)
 NUMBER = Kind(Tag.NUMBER)
 #: What a loader that only its name tells gives.
 NAMED_BATCH = Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, how="a batch of what is named a loader")
+#: What has a loader's name, and nothing else to tell what it is: who passes on batches of the device moves them no
+#: more, so what is moved comes from the host.
+NAMED_LOADER = Kind(Tag.LOADER, Place.HOST, element=NAMED_BATCH, certainty=Confidence.MEDIUM, how="named as a loader")
 STRING = Kind(Tag.STRING)
 SHAPE = Kind(Tag.SHAPE, element=NUMBER)
 DTYPE = Kind(Tag.DTYPE)

@@ -27,6 +27,13 @@ from perflint.kinds.transfers import device_named
 _COMPARING = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
+#: Parts of batches that are texts wherever the batch is. `text`, `ids` and `keys` are tensors at times.
+_TEXTS = frozenset(
+    "name names path paths file files filename filenames file_name file_names fname fnames img_path img_paths "
+    "image_path image_paths caption captions transcript transcripts sentence sentences url urls meta metadata".split()
+)
+
+
 def part_of(kind: Kind, how: str) -> Kind:
     """One tensor of a structure of tensors. A batch may hold text as well, so this is MEDIUM at most."""
     return Kind(
@@ -37,6 +44,11 @@ def part_of(kind: Kind, how: str) -> Kind:
         certainty=min(kind.certainty, Confidence.MEDIUM),
         how=kind.how or how,
     )
+
+
+def named_part(kind: Kind, name: object) -> Kind:
+    """What a batch holds under a name: a tensor, but for what is named as a text is."""
+    return UNKNOWN if name in _TEXTS else part_of(kind, "one part of a batch")
 
 
 def iterate(kind: Kind) -> Kind:
@@ -102,7 +114,7 @@ def index(kind: Kind, key: int | str | None, *, is_slice: bool = False) -> Kind:
         if is_slice:
             return kind
         found = kind.item(key) if key is not None else None
-        made = found or part_of(kind, "one part of a batch")
+        made = found or named_part(kind, key)
         return made.but(scalar=True) if kind.tag is Tag.OUTPUT and key == "loss" else made
     if kind.tag is Tag.MAPPING:
         found = kind.item(key) if key is not None else None

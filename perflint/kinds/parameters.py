@@ -17,7 +17,7 @@ from perflint.kinds import promises
 from perflint.kinds.arguments import Arguments
 from perflint.kinds.classes import Classes
 from perflint.kinds.evaluating import Evaluating
-from perflint.kinds.kind import NAMED_BATCH, UNKNOWN, Device, Kind, Place, Tag, join, mapping, sequence, tensor
+from perflint.kinds.kind import NAMED_LOADER, UNKNOWN, Device, Kind, Place, Tag, join, mapping, sequence, tensor
 from perflint.kinds.operations import part_of
 from perflint.kinds.values import Values
 from perflint.program.conventions import looks_like_loader
@@ -149,7 +149,7 @@ class Parameters:
         if not found.known and found.place is Place.UNKNOWN and self._used_as_tensor(definition, in_forward=False):
             found = tensor(certainty=Confidence.MEDIUM, how="used as a tensor")
         if looks_like_loader(argument.arg) and (not found.known or _is_open(found)):
-            return _NAMED_LOADER
+            return NAMED_LOADER
         if not found.known:
             return self._default(function, argument.arg)
         return found
@@ -219,7 +219,7 @@ class Parameters:
                 called = isinstance(call, ast.Call) and call.func is parent
                 if called and parent.attr in tensors.TELLING_METHODS:
                     return True
-                if in_forward and (parent.attr == "shape" or (called and parent.attr in ("size", "view"))):
+                if in_forward and (parent.attr == "shape" or (called and parent.attr in ("size", "view", "expand"))):
                     return True
                 if in_forward and isinstance(call, ast.Call) and call.func is parent and _names_a_dimension(call):
                     return True
@@ -410,17 +410,6 @@ def _last(func: Value) -> str:
     if isinstance(func, str):
         return func.rpartition(".")[2]
     return func[2] if isinstance(func, tuple) and func[0] == "attr" else ""
-
-
-#: What a parameter is whose name alone says that it gives batches: who passes on batches of the device moves them no
-#: more, so what is moved comes from the host.
-_NAMED_LOADER = Kind(
-    Tag.LOADER,
-    Place.HOST,
-    element=NAMED_BATCH,
-    certainty=Confidence.MEDIUM,
-    how="named as a loader",
-)
 
 
 def _calls_at(line: int, column: int, nodes: list[ast.AST]) -> list[ast.Call]:

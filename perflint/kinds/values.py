@@ -10,10 +10,25 @@ from perflint.finding import Confidence
 from perflint.kinds import operations, promises, transfers
 from perflint.kinds.arguments import Arguments, Thunk
 from perflint.kinds.evaluating import Evaluating
-from perflint.kinds.kind import NONE, NUMBER, STRING, UNKNOWN, Device, Kind, Place, Tag, join, mapping, sequence
+from perflint.kinds.kind import (
+    NAMED_LOADER,
+    NONE,
+    NUMBER,
+    STRING,
+    UNKNOWN,
+    Device,
+    Kind,
+    Place,
+    Tag,
+    join,
+    mapping,
+    sequence,
+)
+from perflint.program.conventions import looks_like_loader
 from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, MODULE_REF, Ref, Scope
 
 _DEPTH = 40
+_MOVERS = ("to", "cuda")
 
 
 class Env(dict[str, Kind]):
@@ -22,6 +37,8 @@ class Env(dict[str, Kind]):
     def __init__(self) -> None:
         super().__init__()
         self.memo: dict[tuple[Value, Scope], Kind] = {}
+        #: The name that is being moved, which is then what it was before.
+        self.moving = ""
 
 
 class Values:
@@ -143,7 +160,8 @@ class Values:
 
     def _evaluate(self, value: Value, scope: Scope, env: Env) -> Kind:
         if isinstance(value, str):
-            return self._dotted(value, scope, env)
+            found = self._dotted(value, scope, env)
+            return NAMED_LOADER if found is UNKNOWN and looks_like_loader(value) else found
         form = value[0]
         if form == "call":
             return self._call(value, scope, env)
@@ -181,6 +199,8 @@ class Values:
 
     def _name(self, name: str, scope: Scope, env: Env) -> Kind:
         facts = self._function(scope)
+        if env.moving == name:
+            return env[name]
         if name in facts.binds:
             kinds = []
             for part in facts.binds[name]:
@@ -190,7 +210,7 @@ class Values:
                         break  # whatever the others are
             if name in env and env[name].known and not all(kind.known for kind in kinds):
                 kinds.append(env[name])
-            found = join(kinds)
+            found = self._moved(join(kinds), name, facts, scope, env)
             if found.known or found.tag is Tag.NEVER:
                 return found
         elif name in env:
@@ -206,6 +226,21 @@ class Values:
             if held is not None:
                 return held
         return self.inference.of_refs(self.inference.program.resolver.refs(name, scope))
+
+    def _moved(self, found: Kind, name: str, facts: FunctionFacts, scope: Scope, env: Env) -> Kind:
+        """`labels` after `labels = labels.to(device)`: what is done with it later is done on the device."""
+        if found.place is not Place.HOST or not found.holds_tensors:
+            return found
+        for part in facts.binds[name]:
+            if _moves(part, name):
+                inner = Env()
+                inner.update(env)
+                inner[name], inner.moving = found, name
+                self._kept.append(inner)
+                made = self.value(part, scope, inner)
+                if made.place.is_accelerator:
+                    return made
+        return found
 
     def _item(self, value: Value, scope: Scope, env: Env) -> Kind:
         base = self.value(value[1], scope, env)
@@ -271,3 +306,18 @@ def _is_parameter(value: Value) -> bool:
     if not isinstance(value, tuple) or value[0] != "call" or not isinstance(value[1], str):
         return False
     return value[1].rpartition(".")[2] in ("Parameter", "Buffer")
+
+
+def _moves(value: Value, name: str) -> bool:
+    """Whether a name is moved to be bound again: `x.to(device)`, `x.cuda(0)`, `x.float().to(device)`."""
+    moves = False
+    while isinstance(value, tuple) and value[0] == "call":
+        func = value[1]
+        if isinstance(func, str):
+            owner, _, last = func.rpartition(".")
+            return owner == name and (moves or last in _MOVERS)
+        if not isinstance(func, tuple) or func[0] != "attr":
+            return False
+        moves = moves or func[2] in _MOVERS
+        value = func[1]
+    return moves and value == name

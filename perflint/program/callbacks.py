@@ -81,7 +81,7 @@ class CallbackFinder:
             bases = [base.name for base in self.resolver.mro(Ref(CLASS, path, cls)) if base.kind == EXTERNAL]
             hooks = {name: (base, hook) for base in reversed(bases) for name, hook in frameworks.hooks_of(base).items()}
             public = {canonical(base) for base in bases}
-            is_module = not public.isdisjoint(frameworks.MODULE_BASES)
+            is_module = any(map(frameworks.is_module_base, bases))
             known = self._owners[path, cls] = _Owner(hooks, is_module, frameworks.AUTOGRAD_FUNCTION in public)
         return known
 

@@ -6,6 +6,7 @@ What is known of a name's value says more; these are asked where nothing is.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from perflint.facts.summary import CallFacts, FunctionFacts, Value
 from perflint.patterns import pattern
@@ -21,6 +22,8 @@ _NO_LOADER = pattern(
     r"(?:module|class|template|plugin|image|img|file|config|model|weight|yaml|checkpoint|lazy)_?loaders?$|loader_(?:names?|types?|cls|kwargs|args)",
     re.IGNORECASE,
 )
+#: What batches of an evaluation come from, on whatever device they are by then.
+_BATCHES_NAME = pattern(r"(?:^|_)(?:val(?:id)?|test|eval|dev)_?iter$")
 #: Names that leave no doubt, unlike `loader` or `dl`.
 _PLAINLY_LOADER = pattern(r"data_?loader|train_?loader|val\w*_?loader|test_?loader", re.IGNORECASE)
 #: Several loaders: one of them is what an index gives.
@@ -75,15 +78,23 @@ _MAKERS = frozenset("from_pretrained from_config Adam AdamW SGD RMSprop Adagrad 
 #: What turns a text into tokens, and what runs on them: both on each turn make a loop over texts a loop of steps.
 TOKENIZERS = frozenset("tokenizer processor encode_plus batch_encode_plus to_tokens".split())
 RUNNERS = frozenset("model net network lm generate run_with_cache".split())
+#: A loop that counts down to nothing.
+BACKWARDS = pattern(r"\breversed\(range\((?!len\b)|\brange\([^()]*, -1, -1\)")
 #: Last names of all calls that may say what a loop is for.
 TELLING = SAMPLING | TOKENIZERS | RUNNERS
 TELLING |= frozenset("backward manual_backward step optimizer_step step_optimizer next __next__".split())
 
 
+@lru_cache(4096)
 def looks_like_loader(dotted: str) -> bool:
     """The field's own convention: `train_loader`, `self.val_dataloader`, `dl`."""
     last = dotted.rpartition(".")[2]
     return bool(_LOADER_NAME.search(last)) and not _NO_LOADER.search(last)
+
+
+def looks_like_batches(dotted: str) -> bool:
+    """What looks like a loader, and `valid_iter`."""
+    return looks_like_loader(dotted) or bool(_BATCHES_NAME.search(dotted))
 
 
 def is_plainly_loader(dotted: str) -> bool:

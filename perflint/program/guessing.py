@@ -27,6 +27,9 @@ _MOST_OF_A_KIND = 24
 #: Past this many children a base class says nothing about which of them runs.
 _MOST_CHILDREN = 40
 _SHORTEST_WORD = 5
+#: What averages of a model's parameters are called, in code and as classes.
+_AVERAGE = "ema"
+_IS_AVERAGE = pattern(r"(?:EMA|Ema|MovingAverage)[A-Za-z]*$")
 _LAST_WORD = pattern(r"[A-Z]?[a-z]+$")
 
 
@@ -65,10 +68,11 @@ class Guesses:
         """Methods of classes that are called as what a call is of: `self.agent.update(...)` of `DrQAgent`. Which of
         them it is, a configuration says.
         """
-        owner, _, name = call.func.rpartition(".") if isinstance(call.func, str) else ("", "", "")
+        owner, name = _owner_and_name(call)
+        words = owner.split("_")
         # The last word alone tells: a `state_dict` is no `ConfigDict`.
-        kind = owner.rpartition(".")[2].rpartition("_")[2]
-        if name in _INHERITED or len(kind) < _SHORTEST_WORD or not kind.islower():
+        kind = _AVERAGE if _AVERAGE in words else words[-1]
+        if name in _INHERITED or (len(kind) < _SHORTEST_WORD and kind != _AVERAGE) or not kind.islower():
             return []
         found = self._of_kind.get((kind, name))
         if found is None:
@@ -112,8 +116,22 @@ class Guesses:
         return len(owners) == len(methods) and bool(shared)
 
 
+def _owner_and_name(call: CallFacts) -> tuple[str, str]:
+    """`agent` and `update` of `self.agent.update(...)`; `ema` of `state["ema"].update(...)`."""
+    func = call.func
+    if isinstance(func, str):
+        owner, _, name = func.rpartition(".")
+        return owner.rpartition(".")[2], name
+    if isinstance(func, tuple) and func[0] == "attr" and isinstance(func[1], tuple) and func[1][0] == "item":
+        key = func[1][2]
+        return (key, func[2]) if isinstance(key, str) else ("", "")
+    return "", ""
+
+
 def _kind_of_class(qualname: str) -> str:
-    """`agent` of `SoftActorCriticAgent`."""
+    """`agent` of `SoftActorCriticAgent`; `ema` of `ModelEMA` and `ExponentialMovingAverage`."""
+    if _IS_AVERAGE.search(qualname):
+        return _AVERAGE
     word = _LAST_WORD.search(qualname.rpartition(".")[2])
     return word.group().lower() if word is not None else ""
 

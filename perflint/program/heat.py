@@ -15,7 +15,6 @@ from perflint.program.refs import CLASS, EXTERNAL, Ref, Scope
 from perflint.program.resolver import Resolver
 from perflint.program.roots import RootFinder
 from perflint.pytorch import frameworks
-from perflint.pytorch.names import canonical
 
 
 class Reason(NamedTuple):
@@ -66,7 +65,7 @@ class HeatMap:
         another way, as a default or an option that holds the class.
         """
         bases = self.resolver.mro(Ref(CLASS, path, facts.in_class)) if facts.in_class else ()
-        return any(base.kind == EXTERNAL and canonical(base.name) in frameworks.MODULE_BASES for base in bases)
+        return any(base.kind == EXTERNAL and frameworks.is_module_base(base.name) for base in bases)
 
     def flow(self) -> None:
         """Settle functions from the hottest down: each is reached first by its hottest, surest, shortest way.

@@ -11,6 +11,7 @@ from perflint.finding import Confidence, Heat
 from perflint.program.callbacks import REGISTERING, CallbackFinder, FunctionRoot
 from perflint.program.callgraph import CallGraph, Edge
 from perflint.program.conventions import (
+    BACKWARDS,
     BISECTION,
     DECODE_LIMIT,
     EPOCH_NAME,
@@ -32,12 +33,14 @@ from perflint.program.conventions import (
     is_range,
     is_whole_run,
     last_name,
+    looks_like_batches,
     looks_like_loader,
     may_give_batches,
 )
 from perflint.program.drivers import find_drivers, mark_drivers
 from perflint.program.epochs import LoopHeat, mark_epochs
-from perflint.program.refs import BATCH, EXTERNAL_INSTANCE, Scope, given
+from perflint.program.generators import mark_generators
+from perflint.program.refs import BATCH, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope, given
 from perflint.program.resolver import Resolver
 from perflint.pytorch import frameworks, loaders
 
@@ -105,6 +108,7 @@ class RootFinder:
         self._callbacks.note_registered(self._telling)
         self._named_steps(training)
         mark_epochs(self.loops, self._runs, self._steps, self.graph, self.resolver)
+        mark_generators(self.loops, self.resolver)
         self.drivers = find_drivers(self.loops, self.resolver)
         mark_drivers(self.loops, self.drivers)
         self._telling.clear()
@@ -237,7 +241,7 @@ class RootFinder:
         for index, loop in enumerate(facts.loops):
             found = self._loop_heat(scope, facts, index, loop, backward, steps, advances, samples, accumulates)
             found = _less_sure(found) if index in guessed else found
-            if found is None and index in denoises:
+            if found is None and (index in denoises or (index in runs and _counts_down(loop))):
                 found = LoopHeat(Heat.STEP, "decode", Confidence.MEDIUM)
             if found is None and index in tokenizes and index in runs and self._is_over_texts(loop, scope):
                 found = LoopHeat(Heat.STEP, "texts", Confidence.MEDIUM)
@@ -309,19 +313,25 @@ class RootFinder:
         if any(ref.kind == BATCH for ref in self.resolver.elements(loop.iterable, scope)):
             return Confidence.HIGH
         name = self._unwrapped(loop.iterable, scope)
-        if name is None or not looks_like_loader(name) or LOADERS_NAME.search(name.rpartition(".")[2]):
+        if name is None or not looks_like_batches(name) or LOADERS_NAME.search(name.rpartition(".")[2]):
             return None
         refs = self.resolver.refs(name, scope)
         if not refs:
             return Confidence.HIGH if is_plainly_loader(name) else Confidence.MEDIUM
         # Something else is known to be behind the name: a list of configurations is no loader.
-        return Confidence.MEDIUM if all(ref.kind == EXTERNAL_INSTANCE for ref in refs) else None
+        return Confidence.MEDIUM if all(self._may_be_loader(ref) for ref in refs) else None
+
+    def _may_be_loader(self, ref: Ref) -> bool:
+        """Whether a library made it, or it is of a class of the project that says itself how it is gone through."""
+        if ref.kind == INSTANCE:
+            return self.resolver.method(ref, "__iter__") is not None
+        return ref.kind == EXTERNAL_INSTANCE
 
     def _unwrapped(self, value: Value, scope: Scope) -> str | None:
         """The plain name inside `enumerate(tqdm(loader))`, through local names bound to such wrappers."""
         for _ in range(8):
             if isinstance(value, str):
-                if looks_like_loader(value):
+                if looks_like_batches(value):
                     return value
                 definitions = self.resolver.written.definitions(value, scope)
                 if len(definitions) != 1 or definitions[0][1] != scope:
@@ -337,12 +347,12 @@ class RootFinder:
                 position, passed = _WRAPPER_POSITION.get(last), given(value)
                 if position is not None and len(passed) > position:
                     if last in ("zip", "zip_longest"):
-                        names = [item for item in passed if isinstance(item, str) and looks_like_loader(item)]
+                        names = [item for item in passed if isinstance(item, str) and looks_like_batches(item)]
                         return names[0] if names else None
                     value = passed[position]
                 else:
                     # `self.train_dataloader()`, `get_loader(...)`: the name of a factory is a convention as well.
-                    return name if looks_like_loader(name) else None
+                    return name if looks_like_batches(name) else None
             elif isinstance(value, tuple) and value[0] == "item":
                 return (
                     f"{value[1]}_loader"
@@ -436,6 +446,11 @@ class RootFinder:
 
     def _facts(self, scope: Scope) -> FunctionFacts:
         return self.resolver.summaries[scope.path].functions[scope.function]
+
+
+def _counts_down(loop: LoopFacts) -> bool:
+    """`for t in reversed(range(steps)): noise = model(x, t)`: diffusion models go from noise to data."""
+    return len(loop.targets) == 1 and bool(BACKWARDS.search(loop.text))
 
 
 def _telling_calls(resolver: Resolver) -> dict[Scope, list[CallFacts]]:

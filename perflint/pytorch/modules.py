@@ -34,6 +34,12 @@ MODEL_PACKAGES = (
     "torch_geometric.nn.",
     "monai.networks.nets.",
     "diffusers.models.",
+    "fairseq.models.",
+    "fairseq.modules.",
+    "fairseq.criterions.",
+    "mmdet.models.",
+    "mmseg.models.",
+    "detectron2.modeling.",
 )
 #: Class methods that give an instance of their class.
 FACTORY_METHODS = words("from_pretrained from_config load_from_checkpoint from_single_file from_checkpoint")
@@ -48,6 +54,9 @@ _NOT_MODEL_NAMES = (
     "FeatureExtractor",
     "Args",
     "Arguments",
+    "Output",
+    "Registry",
+    "Cache",
 )
 
 TOKENIZERS = words(
@@ -137,6 +146,7 @@ def is_module_class(dotted: str) -> bool:
             last(name).startswith("AutoModel")
             or last(name).endswith(("Model", "PreTrainedModel"))
             or "For" in last(name)
+            or (".modeling_" in dotted and last(name)[:1].isupper() and not last(name).endswith(_NOT_MODEL_NAMES))
         )
     if name.startswith(MODEL_PACKAGES):
         return last(name)[:1].isupper() and not last(name).endswith(_NOT_MODEL_NAMES)
