@@ -29,13 +29,26 @@ def mark_epochs(
     loops: Loops, runs: set[tuple[Scope, int]], steps: set[tuple[Scope, int]], graph: CallGraph, resolver: Resolver
 ) -> None:
     """Add the loops around hot ones, and change those that only look like steps: of the `steps`, which go through no
-    batches themselves, a turn in which one of the `runs` trains on all batches of a loader is a pass.
+    batches themselves, a turn in which one of the `runs` trains on all batches of a loader is a pass, and so is one
+    that counts epochs, where functions that are called in it have loops that train.
     """
     around = _Around(graph, resolver)
+    passes = steps.intersection(around.loops(runs, guarded=False))
+    counting = {key for key in steps if _counts_epochs(key, resolver)}
+    if counting:
+        own = {scope for scope, _ in counting}
+        training = (key for key, heat in loops.items() if heat.role == "train" and key[0] not in own)
+        passes |= counting.intersection(around.loops(training))
     for key in around.loops(key for key, heat in loops.items() if heat.role in ("train", "batches")):
         loops.setdefault(key, _EPOCH)
-    for key in steps.intersection(around.loops(runs, guarded=False)):
-        loops[key] = _EPOCH
+    loops.update(dict.fromkeys(passes, _EPOCH))
+
+
+def _counts_epochs(key: tuple[Scope, int], resolver: Resolver) -> bool:
+    """`for epoch in range(epochs)`."""
+    scope, index = key
+    loop = resolver.summaries[scope.path].functions[scope.function].loops[index]
+    return loop.kind == "for" and loop.targets == ("epoch",)
 
 
 class _Around:
