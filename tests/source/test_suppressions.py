@@ -162,7 +162,7 @@ def test_text_that_mentions_nothing_is_not_scanned(monkeypatch: pytest.MonkeyPat
     def scan(_text: str) -> list[object]:
         raise AssertionError("scanned")
 
-    monkeypatch.setattr("perflint.source.suppressions.scan", scan)
+    monkeypatch.setattr("perflint.source.scan.scan", scan)
 
     assert read("x = 1  # a comment\n").each == ()
     assert read("x = 1  # noqa: E501\n").each == ()
