@@ -9,7 +9,7 @@ from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, LoopFacts
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
 from perflint.kinds.kind import Device, Kind, Place, Tag
 from perflint.patterns import pattern
-from perflint.program.callgraph import Edge
+from perflint.program.edges import Edge
 from perflint.program.epochs import LoopHeat
 from perflint.program.heat import is_test
 from perflint.program.program import Program

@@ -13,7 +13,7 @@ from perflint.context import Context
 from perflint.facts.dull import MAYBE_DULL, PLAIN_METHODS
 from perflint.facts.summary import MODULE, SPREAD, CallFacts, FunctionFacts, Param, Value
 from perflint.program.conventions import last_name
-from perflint.program.program import Edge
+from perflint.program.edges import Edge
 from perflint.program.refs import CLASS, Ref, Scope
 from perflint.source.tree import FUNCTIONS, FunctionNode
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from perflint.facts.summary import Summary, Value
-from perflint.program.callgraph import Edge
+from perflint.program.edges import Edge
 from perflint.program.refs import Ref, Refs, Scope
 
 

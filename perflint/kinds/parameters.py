@@ -28,7 +28,7 @@ from perflint.source.bindings import Definition
 from perflint.source.tree import FUNCTIONS, FunctionNode, start_of
 
 if TYPE_CHECKING:
-    from perflint.program.callgraph import Edge
+    from perflint.program.edges import Edge
 
 #: Kinds that say little of what other callers pass.
 _WEAK = frozenset({Tag.NUMBER, Tag.STRING, Tag.NONE, Tag.SEQUENCE, Tag.MAPPING, Tag.FUNCTION, Tag.CLASS, Tag.INSTANCE})

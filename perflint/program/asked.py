@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from perflint.facts.summary import FunctionFacts, Summary, Value
 from perflint.finding import Confidence, Heat, Hop
-from perflint.program.callgraph import Edge
+from perflint.program.edges import Edge
 from perflint.program.program import Program
 from perflint.program.refs import Ref, Scope
 

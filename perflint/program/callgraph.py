@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, ReadFacts, Value, record
 from perflint.finding import Confidence
+from perflint.program.declared import is_abstract, is_marked, is_property
+from perflint.program.edges import Edge
 from perflint.program.guessing import Guesses
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, MOST, Ref, Refs, Scope
 from perflint.program.resolver import Resolver
@@ -25,27 +27,6 @@ _MOST_CHILDREN = 40
 _KEEPERS = frozenset(
     {"Thread", "Process", "Timer", "register", "signal", "spawn", "Popen", "set_defaults", "add_argument"}
 )
-#: What is called to raise that a method is missing, and to say of which class.
-_RAISED = ("NotImplementedError", "type")
-_CACHES = frozenset({"cache", "lru_cache", "cached_property", "memoize", "cached"})
-
-
-class Edge(NamedTuple):
-    """`caller` runs `callee` at `line`, in context `context` of the caller. `index` is the call's place in its facts,
-    -1 for a property that is read.
-
-    A `callback` is handed to the call, which then runs it with arguments nobody sees. One that `stands_in` for a method
-    that only says it is missing runs for some of the objects that the call is of: it says when, not with what.
-    """
-
-    caller: Scope
-    callee: Scope
-    context: int
-    line: int
-    confidence: Confidence
-    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody asks an edge for
-    callback: bool = False
-    stands_in: bool = False
 
 
 class _Callee(NamedTuple):
@@ -356,7 +337,7 @@ class CallGraph:
         )
 
     def _is_marked(self, target: Scope) -> bool:
-        return _is_marked(self.resolver.summaries[target.path].functions[target.function])
+        return is_marked(self.resolver.summaries[target.path].functions[target.function])
 
     def _implementations(self, target: Scope) -> list[Scope]:
         """The definitions that stand in for an abstract method."""
@@ -494,32 +475,3 @@ def _attribute_names(resolver: Resolver) -> set[str]:
 
 def _given(call: CallFacts) -> Sequence[Value]:
     return [*call.args, *[value for _, value in call.keywords]] if call.keywords else call.args
-
-
-def is_abstract(facts: FunctionFacts) -> bool:
-    """Whether a method is left to the classes below: marked so, or all it does is to raise `NotImplementedError`."""
-    if _is_marked(facts):
-        return True
-    if facts.contexts or facts.binds or facts.returns or facts.yields:
-        return False
-    return "NotImplementedError" in facts.identifiers.split() and all(call.func in _RAISED for call in facts.calls)
-
-
-def _is_marked(facts: FunctionFacts) -> bool:
-    return any(str(item).rpartition(".")[2] == "abstractmethod" for item in facts.decorators)
-
-
-def is_property(facts: FunctionFacts) -> bool:
-    return any(
-        isinstance(item, str) and item.rpartition(".")[2] in ("property", "cached_property")
-        for item in facts.decorators
-    )
-
-
-def is_cached(facts: FunctionFacts) -> bool:
-    """Whether a decorator keeps what the function returns, so that calling it again runs nothing."""
-    for decorator in facts.decorators:
-        name = decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator
-        if isinstance(name, str) and name.rpartition(".")[2] in _CACHES:
-            return True
-    return False

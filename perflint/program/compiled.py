@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, Value
 from perflint.finding import Confidence, Hop
-from perflint.program.callgraph import CallGraph, Edge
+from perflint.program.callgraph import CallGraph
+from perflint.program.edges import Edge
 from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Refs, Scope
 from perflint.program.resolver import Resolver
 from perflint.pytorch.compiling import COMPILERS, KEPT_OUT

@@ -7,7 +7,8 @@ from typing import NamedTuple, TypeAlias
 
 from perflint.facts.summary import FunctionFacts
 from perflint.finding import Confidence, Heat
-from perflint.program.callgraph import CallGraph, Edge
+from perflint.program.callgraph import CallGraph
+from perflint.program.edges import Edge
 from perflint.program.refs import Scope
 from perflint.program.resolver import Resolver
 

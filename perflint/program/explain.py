@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from perflint.facts import guards
 from perflint.facts.summary import MODULE, CallFacts, FunctionFacts
 from perflint.finding import Confidence, Heat
-from perflint.program.callgraph import Edge
+from perflint.program.edges import Edge
 from perflint.program.heat import is_test
 from perflint.program.program import Program
 from perflint.program.refs import Scope

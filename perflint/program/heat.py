@@ -10,7 +10,9 @@ from perflint.facts import guards
 from perflint.facts.summary import FunctionFacts
 from perflint.finding import Confidence, Heat
 from perflint.program.callbacks import FunctionRoot
-from perflint.program.callgraph import CallGraph, Edge, is_cached
+from perflint.program.callgraph import CallGraph
+from perflint.program.declared import is_cached
+from perflint.program.edges import Edge
 from perflint.program.refs import CLASS, EXTERNAL, Ref, Scope
 from perflint.program.resolver import Resolver
 from perflint.program.roots import RootFinder

@@ -8,9 +8,10 @@ from functools import cached_property
 from perflint.facts.summary import MODULE, FunctionFacts, Summary, Value
 from perflint.finding import Confidence, Heat, Hop
 from perflint.program.callbacks import FunctionRoot
-from perflint.program.callgraph import CallGraph, Edge
+from perflint.program.callgraph import CallGraph
 from perflint.program.compiled import COMPILING_NAMES, compiled_scopes, compiles_anything
 from perflint.program.conventions import last_name, looks_like_loader
+from perflint.program.edges import Edge
 from perflint.program.heat import HeatMap, grad_switch
 from perflint.program.names import ModuleTable
 from perflint.program.refs import BATCH, CLASS, EXTERNAL, INSTANCE, Ref, Refs, Scope

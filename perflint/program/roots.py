@@ -9,7 +9,7 @@ from perflint.facts import guards
 from perflint.facts.summary import CallFacts, FunctionFacts, LoopFacts, Value
 from perflint.finding import Confidence, Heat
 from perflint.program.callbacks import REGISTERING, CallbackFinder, FunctionRoot
-from perflint.program.callgraph import CallGraph, Edge
+from perflint.program.callgraph import CallGraph
 from perflint.program.conventions import (
     BACKWARDS,
     BISECTION,
@@ -38,6 +38,7 @@ from perflint.program.conventions import (
     may_give_batches,
 )
 from perflint.program.drivers import find_drivers, mark_drivers
+from perflint.program.edges import Edge
 from perflint.program.epochs import LoopHeat, mark_epochs
 from perflint.program.generators import mark_generators
 from perflint.program.refs import BATCH, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope, given

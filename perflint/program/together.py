@@ -6,14 +6,12 @@ import marshal
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from perflint.facts.summary import FunctionFacts
 from perflint.finding import Confidence
+from perflint.program.edges import Edge
 from perflint.program.refs import Scope
-
-if TYPE_CHECKING:
-    from perflint.program.callgraph import Edge
 
 
 class Together(Protocol):

@@ -11,7 +11,7 @@ from perflint.facts.packing import packed, unpacked
 from perflint.facts.sharing import Sharing
 from perflint.facts.survey import survey
 from perflint.finding import Confidence, Heat
-from perflint.program.callgraph import is_abstract
+from perflint.program.declared import is_abstract
 from perflint.program.program import Program
 from perflint.program.refs import Scope
 
