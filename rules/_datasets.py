@@ -347,14 +347,27 @@ def makes_own_batches(call: ast.Call, ctx: Context) -> bool:
 
 
 def _cannot_be_pinned(value: object, scope: Scope, ctx: Context) -> bool:
+    refs = ctx.program.resolver.refs(value, scope)
+    return bool(refs) and all(ref.kind == INSTANCE and not _may_be_pinned(ref, ctx) for ref in refs)
+
+
+def _may_be_pinned(batch: Ref, ctx: Context) -> bool:
+    """Whether the class of a batch has `pin_memory`, or may get it from a library, a decorator or `__getattr__`."""
     resolver = ctx.program.resolver
-    refs = resolver.refs(value, scope)
-    return bool(refs) and all(
-        ref.kind == INSTANCE
-        and all(base.kind == CLASS for base in resolver.mro(Ref(CLASS, ref.path, ref.name)))
-        and resolver.method(ref, "pin_memory") is None
-        for ref in refs
-    )
+    if resolver.method(batch, "pin_memory") is not None or resolver.method(batch, "__getattr__") is not None:
+        return True
+    bases = resolver.mro(Ref(CLASS, batch.path, batch.name))
+    return any(base.kind != CLASS or _gives_pinning(base, ctx) for base in bases)
+
+
+def _gives_pinning(cls: Ref, ctx: Context) -> bool:
+    facts = ctx.program.summaries[cls.path].classes[cls.name]
+    return "pin_memory" in facts.attributes or any(_callee(item) != "dataclass" for item in facts.decorators)
+
+
+def _callee(decorator: object) -> str:
+    called = decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator
+    return _dotted(called).rpartition(".")[2]
 
 
 def is_small(call: ast.Call, ctx: Context) -> bool:

@@ -29,8 +29,8 @@ def is_model_call(node: ast.AST, ctx: Context) -> bool:
     """Whether a call runs a network: by its kind, or by a name that nothing but a model has."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
         return False
-    if isinstance(node.func, ast.Name) and node.func.id in ctx.summary.classes:
-        return False  # it makes one
+    if isinstance(node.func, ast.Name) and node.func.id in ctx.summary.classes and makes_instance(node.func):
+        return False
     if is_loss_function(node.func, ctx):
         return False
     if is_forward(node, ctx):
@@ -43,6 +43,14 @@ def is_model_call(node: ast.AST, ctx: Context) -> bool:
     if not (node.args or node.keywords) or not _MODEL_NAME.search(name):
         return False
     return not (ctx.kind(node.func).known or ctx.kind(model).known or ctx.project_target(node.func) is not None)
+
+
+def makes_instance(func: ast.expr) -> bool:
+    """Whether what is called is a class by its name: one in small letters may go by the name of its only instance,
+    as after `net = net()`, and one in capitals by that of a constant.
+    """
+    name = last_name(func).lstrip("_")
+    return name[:1].isupper() and not name.isupper()
 
 
 def is_loss_function(func: ast.expr, ctx: Context) -> bool:

@@ -128,8 +128,9 @@ def _is_set_to_size(definition: Definition, ctx: Context, links: int) -> bool:
 
 def _counts(turns: ast.expr, path: tuple[int | str, ...]) -> bool:
     """Whether a loop counts what stands at a place in its target: `for i in range(n)`, `for i, x in enumerate(xs)`."""
-    name = last_name(turns.func) if isinstance(turns, ast.Call) else ""
-    return name == "range" or (name == "enumerate" and path[:1] == (0,))
+    if not (isinstance(turns, ast.Call) and isinstance(turns.func, ast.Name)):
+        return False  # `torch.range(0, 3)` gives tensors
+    return turns.func.id == "range" or (turns.func.id == "enumerate" and path[:1] == (0,))
 
 
 def _is_setting(node: ast.expr, ctx: Context) -> bool:

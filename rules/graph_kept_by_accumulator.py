@@ -22,7 +22,7 @@ from perflint.api import (
     walk,
 )
 
-from ._gradients import is_loss_function, is_loss_name, is_model_call, name_of_whole
+from ._gradients import is_loss_function, is_loss_name, is_model_call, makes_instance, name_of_whole
 
 #: What takes a tensor and gives a value that nothing flows back through.
 _READERS = frozenset("item tolist numpy detach detach_ float int format print isnan isinf isfinite len".split())
@@ -34,6 +34,8 @@ _LOGGERS = pattern(
 _CARRIERS = frozenset("mean sum stack cat view reshape squeeze unsqueeze to cuda cpu div mul add clone max min".split())
 #: Attributes of what a model gives, through which a graph is kept.
 _GRAPH_ATTRIBUTES = frozenset({"loss", "logits"})
+#: Libraries whose functions give no loss, but those that are called one.
+_LIBRARIES = frozenset("torch numpy math os time random".split())
 _SWITCHES = pattern(r"no_grad|inference_mode|set_grad_enabled|enable_grad")
 _BACKWARD = frozenset({"backward", "manual_backward"})
 
@@ -131,9 +133,11 @@ def _may_have_graph(value: ast.expr, ctx: Context) -> bool:
         root = root.value
     if not isinstance(root, ast.Name) or callee_name(value) in _CARRIERS:
         return True
-    # `Block(...)`, `nn.Linear(...)`: of what goes by a public name, only a loss may have been given something.
     public = root.id if root.id in ctx.summary.classes else ctx.summary.imports.get(root.id)
-    return public is None or "loss" in public.lower() or is_loss_name(value.func)
+    if public is None or "loss" in public.lower() or is_loss_name(value.func):
+        return True
+    # `Block(...)` and `nn.Linear(...)` make a layer; `crit`, of another file, may be a loss that was made there.
+    return public.partition(".")[0] not in _LIBRARIES and not makes_instance(value.func)
 
 
 def _switches_gradients(node: ast.AST, ctx: Context) -> bool:

@@ -96,7 +96,11 @@ def _pads_text(node: ast.Call, ctx: Context) -> bool:
 
 
 _EVALUATION = pattern(r"(?:^|_)(?:eval\w*|val|valid\w*|test|infer\w*|predict\w*|generat\w*|benchmark|embed\w*)(?:_|$)")
-_EVALUATES = pattern(r"^(?:eval|evaluat\w*?|infer\w*?|predict\w*?|generat\w*?)(?:_|-|\.)")
+#: Files that evaluate, by their names: not `generative_model.py`, nor `generation_finetuning.py`.
+_EVALUATES = pattern(
+    r"^(?!.*(?:train|tun(?:e|ing)))"
+    r"(?:evals?|evaluat(?:e|ion|ing|or)|infer(?:ence)?|predict(?:ions?|ing)?|generat(?:e|ion|ing))(?:_|-|\.)"
+)
 
 
 def _needs_one_shape(ctx: Context) -> bool:

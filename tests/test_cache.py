@@ -205,3 +205,10 @@ def test_a_run_that_knows_everything_loads_no_second_parser(project: Path) -> No
     assert again.stdout == first.stdout
     assert "TPL303" in first.stdout
     assert not {"libcst", "rich", "torch"} & set(again.stderr.split())
+
+
+def test_what_is_nested_too_deep_to_be_kept_is_surveyed_again(project: Path) -> None:
+    (project / "memory.py").write_text(MEMORY + "\n\nx = " + "f(" * 190 + "1" + ")" * 190 + "\n")
+    first = run()
+    assert [found.path for found in first.findings] == ["memory.py"]
+    assert run().findings == first.findings == run(cache=False).findings

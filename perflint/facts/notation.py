@@ -98,7 +98,7 @@ _OTHER_CONSTANTS = _Constants({truth: ("const", "bool", truth) for truth in (Fal
 def index_of(node: ast.expr) -> int | str | None:
     """A constant index, None for any other."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, str)):
-        return node.value
+        return None if isinstance(node.value, bool) else node.value  # `x[True]` is no item of `x`
     return None
 
 

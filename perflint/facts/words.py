@@ -55,10 +55,11 @@ FAILED = pattern(
     r"|^(?:nan|inf|non_?finite)s?_(?:found|detected)$",
     re.IGNORECASE,
 )
-#: What answers whether something is due, given the number of the turn.
+#: What answers whether something is due, given the number of the turn: not whether to train, or to guide, at this one.
 DUE_AT = pattern(
     r"^_?(?:should|is_time_to|time_to)_(?:compute|run|do|perform|execute|track|collect|measure|probe|monitor|refresh|"
-    r"test|check|snapshot|analy[sz]e|diagnose)(?:_\w+)?$"
+    r"test|check|snapshot|analy[sz]e|diagnose)"
+    r"(?:_(?!\w*(?:accum|backward|forward|optim|train|updat|cfg|guidance)|(?:\w+_)?step$)\w+)?$"
 )
 TURN = pattern(r"^(?:\w+_)?(?:step|steps|iter|iters|iteration|num_updates|batch_idx|batch_index)$")
 #: The end of an episode, told by the environment, and the keys of what it tells then.

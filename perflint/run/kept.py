@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from perflint.cache import FOLDER, Cache, engine_fingerprint, in_parts, key_of
@@ -102,7 +102,7 @@ class Kept(Known):
     def keep_summaries(self) -> None:
         if self._cache is not None:
             for part in in_parts(self._fresh):
-                self._cache.put({key: packed(self._fresh[key]) for key in part})
+                self._cache.put(dict(_packed(self._fresh, part)))
         self._fresh = {}
 
     def forget(self, file: FoundFile) -> None:
@@ -177,3 +177,9 @@ class Kept(Known):
                     with contextlib.suppress(LookupError, TypeError, AttributeError, ValueError):
                         found[display] = unpacked(stored[keys[display]], sharing)
         return found
+
+
+def _packed(summaries: Mapping[bytes, Summary], keys: Iterable[bytes]) -> Iterator[tuple[bytes, Any]]:
+    for key in keys:
+        with contextlib.suppress(RecursionError):  # what is nested too deep for it is surveyed again
+            yield key, packed(summaries[key])
