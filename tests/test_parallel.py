@@ -17,7 +17,7 @@ from perflint.discovery import discover
 from perflint.finding import Report
 from perflint.parallel import map_chunks
 from perflint.registry import load_rules
-from perflint.run import Options, check
+from perflint.run import Options, check, worker
 from perflint.settings import load_settings
 
 pytestmark = pytest.mark.skipif(not parallel.can_fork(), reason="workers are forked")
@@ -108,3 +108,9 @@ def test_workers_end_with_the_run_however_it_ends(tmp_path: Path, number: signal
     ended.join(timeout=60)
     assert not ended.is_alive()
     run.stdout.close()
+
+
+def test_no_memory_to_spare_ends_no_run(many_files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = run(1)
+    monkeypatch.setattr(worker, "_HEAP_KEPT", 1 << 60)
+    assert run(1).findings == before.findings

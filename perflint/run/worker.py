@@ -199,7 +199,8 @@ def keep_heap() -> None:
     costs a fault: a fifth of all. Once a large block was freed, it takes blocks of that size to be usual, and keeps as
     much. No page of this one is ever touched: `bytes` asks for zeros, which fresh pages are.
     """
-    bytes(_HEAP_KEPT)
+    with contextlib.suppress(MemoryError):  # what is short of memory goes without
+        bytes(_HEAP_KEPT)
 
 
 @contextlib.contextmanager
