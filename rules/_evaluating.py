@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from perflint.api import Context, Heat, callee_name, walk
+from perflint.api import FUNCTION, Context, Heat, Scope, callee_name, walk
 
 from ._gradients import asks_for_gradients, asks_in, is_model_call, name_of_whole
 
@@ -62,11 +62,42 @@ def _after_the_step(parts: list[ast.AST], backwards: list[ast.Call], ctx: Contex
         inner = [loop for loop in ctx.loops(part) if not _trains(loop, backwards)]
         if inner or ctx.heat(part) < Heat.EPOCH or not isinstance(statement, ast.Assign):
             continue
-        if asks_for_gradients(statement):
+        if asks_for_gradients(statement) or _trains_later(statement, parts, last, ctx):
             continue
         if _follows_eval(statement, ctx) and not any(_is_walked_back(statement, call, ctx) for call in backwards):
             yield part
             return
+
+
+def _trains_later(statement: ast.Assign, parts: list[ast.AST], last: int, ctx: Context) -> bool:
+    """Whether a result may be walked back through in the next turn, as `targets = model(x)` is that the next loss is
+    taken to, or by a function that it is given to; what is kept in an object may be used anywhere.
+    """
+    if not all(isinstance(part, (ast.Name, ast.Tuple)) for target in statement.targets for part in walk(target)):
+        return True
+    for part in parts:
+        is_read = isinstance(part, ast.Name) and part.lineno <= last
+        if is_read or (isinstance(part, ast.Call) and part.lineno > last and _calls_what_trains(part, ctx)):
+            if any(_is_result(name, statement, ctx) for name in walk(part)):
+                return True
+    return False
+
+
+def _calls_what_trains(call: ast.Call, ctx: Context) -> bool:
+    target = ctx.project_target(call.func)
+    return target is not None and target.kind == FUNCTION and ctx.program.trains(Scope(target.path, target.name))
+
+
+def _is_result(name: ast.AST, statement: ast.Assign, ctx: Context) -> bool:
+    if not isinstance(name, ast.Name) or not isinstance(name.ctx, ast.Load):
+        return False
+    return any(made.node is statement for made in ctx.inference.flow.definitions(name))
+
+
+def stands_in_training(forward: ast.Call, ctx: Context) -> bool:
+    """Whether the loop around a forward, or what has no loop, trains as well: gradients stay on there."""
+    loops = ctx.loops(forward)
+    return not loops or bool(_backwards(list(walk(loops[0]))))
 
 
 def _backwards(parts: list[ast.AST]) -> list[ast.Call]:

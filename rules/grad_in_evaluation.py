@@ -26,7 +26,14 @@ from perflint.api import (
 )
 
 from ._callers import ways_in
-from ._evaluating import evaluated, evaluating_forwards, evaluating_passes, model_name, tells_of_modes
+from ._evaluating import (
+    evaluated,
+    evaluating_forwards,
+    evaluating_passes,
+    model_name,
+    stands_in_training,
+    tells_of_modes,
+)
 from ._followed import Followed, forwards_behind, has_no_graph, learns, switches_itself
 from ._gradients import asks_for_gradients, is_loss_function, is_model_call, name_of_whole
 
@@ -187,7 +194,9 @@ class GradInEvaluation(Rule):
                 forward,
                 ctx,
                 f"`{ctx.text(forward.func)}` is run to evaluate, and records a graph that nothing walks back.",
-                advice="Put `with torch.no_grad():` around this loop.",
+                advice="Run it under `with torch.no_grad():`."
+                if stands_in_training(forward, ctx)
+                else "Put `with torch.no_grad():` around this loop.",
             )
 
     def _function(
