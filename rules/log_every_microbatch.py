@@ -14,6 +14,8 @@ _NAMES = (*sorted(trackers.TRACKER_METHODS), *sorted({name.rpartition(".")[2] fo
 
 #: So many calls with numbers that are on the host already are a cost of their own.
 _MANY = 3
+#: What only tensors have, and trackers are given for the values on the device.
+_READ = ("item", "grad")
 
 
 class LogEveryMicrobatch(Rule):
@@ -67,7 +69,9 @@ def _reads(call: ast.Call, ctx: Context) -> bool:
     """Whether a call is given a tensor of the device, or what is fetched from one for it."""
     given = [*call.args, *(item.value for item in call.keywords)]
     return any(
-        device_read(part, ctx) is not None or certainty_on_device(part, ctx) is not None
+        (isinstance(part, ast.Attribute) and part.attr in _READ)
+        or device_read(part, ctx) is not None
+        or certainty_on_device(part, ctx) is not None
         for value in given
         for part in walk(value)
         if isinstance(part, ast.expr)
