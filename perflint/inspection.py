@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import traceback
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
@@ -155,6 +154,8 @@ class Inspector:
         except RecursionError:
             raise
         except Exception as error:  # noqa: BLE001 - a broken rule must not hide what the others find
+            import traceback  # hardly any run needs it
+
             line = getattr(node, "lineno", None)
             words = f"rule {rule.code} failed: {type(error).__name__}: {error}"
             problems.append(Problem(context.path, words, line, detail=traceback.format_exc()))

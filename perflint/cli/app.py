@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -89,6 +88,8 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _confess(error: Exception, *, debug: bool) -> None:
+    import traceback  # hardly any run needs it
+
     if debug:
         traceback.print_exc(file=sys.stderr)
     place = traceback.extract_tb(error.__traceback__)[-1]

@@ -64,13 +64,7 @@ class CallGraph:
         #: Of functions that are called, what stands in for them where they are abstract.
         self._stand_ins: dict[Scope, list[Scope]] = {}
         #: Functions that give back one they define: `schedule(self.make_step())` runs what that gives.
-        self._makers = {
-            facts.name
-            for scope, facts in nesting.functions
-            for value in facts.returns
-            if isinstance(value, str)
-            and f"{scope.function}.<locals>.{value}" in resolver.summaries[scope.path].functions
-        }
+        self._makers = {name for scope, _ in nesting.functions if (name := self._maker_of(scope))}
         #: The files that hold lambdas.
         self._with_lambdas = {scope.path for scope, _ in nesting.functions if scope.function.startswith("<lambda")}
         #: All that an attribute must be called to be something of the project.
@@ -232,6 +226,12 @@ class CallGraph:
             elif value is not None and (value[0] == "lambda" or (value[0] == "call" and self._makes_function(value))):
                 return True
         return False
+
+    def _maker_of(self, scope: Scope) -> str:
+        """The name of the function that a function is defined in and given back by, empty where there is none."""
+        outer, _, name = scope.function.rpartition(".<locals>.")
+        maker = self.resolver.summaries[scope.path].functions.get(outer) if outer else None
+        return maker.name if maker is not None and name in maker.returns else ""
 
     def _makes_function(self, call: Value) -> bool:
         func = call[1]

@@ -262,7 +262,7 @@ class Program:
         """The identifiers of all files. Those of each file, kept apart, would be many times as many."""
         found: set[str] = set()
         for summary in self.summaries.values():
-            found |= summary.words()
+            found.update(summary.identifiers())
         return found
 
 

@@ -7,7 +7,6 @@ import contextlib
 import functools
 import gc
 import os
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -161,7 +160,7 @@ class Worker:
             return self.inspector.inspect(source, module, asked.as_program if asked is not None else None)
         except RecursionError:
             self.inspector.program.abandon()
-            return [], [Problem(source.path, "nests too deep to be inspected", detail=traceback.format_exc())]
+            return [], [Problem(source.path, "nests too deep to be inspected", detail=_traceback())]
 
     def _within_limit(self, work: Callable[[], Result]) -> Result:
         return within(self.options.settings.time_limit, work, expendable=os.getpid() != self._process)
@@ -189,7 +188,13 @@ def _ended(file: FoundFile, what: str) -> Problem:
 
 def _our_mistake(file: FoundFile, error: Exception) -> Problem:
     words = f"internal error, which is a bug in perflint: {type(error).__name__}: {error}; --debug shows the traceback"
-    return Problem(file.display, words, detail=traceback.format_exc())
+    return Problem(file.display, words, detail=_traceback())
+
+
+def _traceback() -> str:
+    import traceback  # hardly any run needs it
+
+    return traceback.format_exc()
 
 
 def keep_heap() -> None:
