@@ -15,6 +15,8 @@ from perflint.verify.contract import ContractError, Workload, load_workload
 from perflint.verify.trial import seed_all
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
+#: In benchmarks that start or wait for other processes.
+_OTHER_PROCESSES = ("distributed", "num_workers")
 
 
 def _files() -> Iterator[object]:
@@ -39,14 +41,14 @@ def test_both_sides_of_a_benchmark_give_the_same(file: Path, tmp_path: Path) -> 
     assert workload.caption.endswith(".")
     if workload.compiles or workload.lacking("cpu"):
         return
-    if "distributed" in file.read_text():
+    if any(word in file.read_text() for word in _OTHER_PROCESSES):
         _run_apart(file, tmp_path)
     else:
         _run_both(file, tmp_path)
 
 
 def _run_apart(file: Path, folder: Path) -> None:
-    """In a process of its own: a process group that does not come back would hold up all tests, as one has done."""
+    """In a process of its own: one that does not come back would hold up all tests, as a process group has done."""
     command = [sys.executable, "-W", "ignore", __file__, str(file), str(folder)]
     with (folder / "said.txt").open("w") as said, subprocess.Popen(command, stdout=said, stderr=said) as process:
         try:
