@@ -24,6 +24,7 @@ from perflint.api import (
 
 from ._gradients import is_model_call
 from ._host_values import is_of_host
+from ._rate_finders import LOOKS_FOR_RATE, sweeps_rate
 from ._transfers import only_converts
 from ._unused_arguments import is_unused_way
 
@@ -47,9 +48,6 @@ _OUTPUT = pattern(r"plot|visuali[sz]|(?<![a-z])draw|save|export|write|render", r
 #: Functions that make pictures and files, or are the variant for the host.
 _FOR_PEOPLE = pattern(r"plot|visuali[sz]|(?<![a-z])draw|render|colou?r_?map|_cpu_?$", re.IGNORECASE)
 _RENDERS = pattern(r"^(?!.*(?:plot|visuali[sz]|draw|video|frames?(?:_|$)|path)).*render", re.IGNORECASE)
-#: What is run once, before training, to choose how to train.
-_TRIES_OUT = pattern(r"lr_?finder|find_(?:best_|optimal_)?lr|lr_range_test", re.IGNORECASE)
-_FIRST_RATE, _LAST_RATE = frozenset({"start_lr", "lr_start"}), frozenset({"end_lr", "lr_end"})
 #: Classes and folders of what writes files, and of what makes a model ready to leave the program.
 _WRITES = pattern(r"(?:Saver|Writer|Exporter|Dumper)$")
 _LEAVES = pattern(r"(?:^|/)_?(?:export|onnx|deploy|deployment)(?:er|ing)?(?:/|_|\.py$)", re.IGNORECASE)
@@ -414,11 +412,11 @@ def _is_kept_from(test: ast.BoolOp, value: ast.AST) -> bool:
 def works_on_host(node: ast.AST, ctx: Context) -> bool:
     """Whether `node` belongs to code whose tensors are on the host, or have to go there: the data side, pictures."""
     function = ctx.tree.function_of(node)
-    if function is not None and _TRIES_OUT.search(function.name):
+    if function is not None and LOOKS_FOR_RATE.search(function.name):
         return True
     if function is not None and _FOR_PEOPLE.search(function.name) and not _renders_to_learn(function, node, ctx):
         return True
-    if function is not None and _sweeps_rate(function):
+    if function is not None and sweeps_rate(function):
         return True
     if _is_kernel_source(node, ctx) or _is_kept_in_file(node, ctx):
         return True
@@ -426,7 +424,7 @@ def works_on_host(node: ast.AST, ctx: Context) -> bool:
         return True
     around = ctx.tree.class_of(node)
     file = ctx.path.rpartition("/")[2]
-    if _TRIES_OUT.search(around.name if around is not None else file) or is_only_inference(node, ctx):
+    if LOOKS_FOR_RATE.search(around.name if around is not None else file) or is_only_inference(node, ctx):
         return True
     return ctx.role(node) == "data" and not in_forward(node, ctx)
 
@@ -434,19 +432,6 @@ def works_on_host(node: ast.AST, ctx: Context) -> bool:
 def _renders_to_learn(function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.AST, ctx: Context) -> bool:
     """`render_rays` in a training step: what it makes is compared with a picture, and walked back through."""
     return bool(_RENDERS.search(function.name)) and ctx.role(node) == "train" and not ctx.grad_off(node)
-
-
-def _sweeps_rate(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a function is given both ends of a range of learning rates, goes through it until it breaks off, and
-    gives back what it saw: it is run once, before training.
-    """
-    given = {item.arg for item in (*function.args.args, *function.args.kwonlyargs)}
-    if not (_FIRST_RATE & given and _LAST_RATE & given):
-        return False
-    parts = list(walk(function))
-    return any(isinstance(part, ast.Break) for part in parts) and any(
-        isinstance(part, ast.Return) and part.value is not None for part in parts
-    )
 
 
 def _is_kernel_source(node: ast.AST, ctx: Context) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from operator import attrgetter
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from perflint.facts.sharing import NOTHING, Sharing
 from perflint.facts.summary import (
@@ -31,7 +31,9 @@ from perflint.facts.summary import (
 #: What a column holds: numbers of rows, what JSON has itself, dicts of names and values, or how many facts of a class.
 _Column: TypeAlias = Literal["row", "plain", "dict", "params", "contexts", "loops", "calls", "reads"]
 _Packed: TypeAlias = "dict[str, Any]"
+_Made = TypeVar("_Made")
 
+#: By field of `FunctionFacts`, the class of the facts there, and which of its fields are rows of the table.
 _RECORDS: dict[str, tuple[type[Any], tuple[bool, ...]]] = {
     "params": (Param, (True, True, True)),
     "contexts": (Context, (False, True, True, False, False, False, False)),
@@ -39,7 +41,6 @@ _RECORDS: dict[str, tuple[type[Any], tuple[bool, ...]]] = {
     "calls": (CallFacts, (True, True, True, False, False, False)),
     "reads": (ReadFacts, (True, False, False)),
 }
-"""By field of `FunctionFacts`, the class of the facts there, and which of its fields are rows of the table."""
 
 _FUNCTION: dict[str, _Column] = {
     "qualname": "row",
@@ -92,17 +93,13 @@ def packed(summary: Summary) -> _Packed:
 def unpacked(data: _Packed, sharing: Sharing | None = None) -> Summary:
     """Raises KeyError, TypeError, ValueError, AttributeError or IndexError for what `packed` has not made."""
     reader = _Unpacker(data, sharing)
-    functions, classes = (list(reader.rows(data[name][1], shape)) for name, shape in _NAMED)
     return Summary(
         imports=data["imports"],
         stars=tuple(data["stars"]),
-        functions=dict(zip(reader.names(data["functions"][0]), [FunctionFacts(*row) for row in functions])),
-        classes=dict(zip(reader.names(data["classes"][0]), [ClassFacts(*row) for row in classes])),
+        functions=reader.facts(FunctionFacts, data["functions"], _FUNCTION),
+        classes=reader.facts(ClassFacts, data["classes"], _CLASS),
         statements=tuple([StatementFacts(*row) for row in reader.rows(data["statements"], _STATEMENT)]),
     )
-
-
-_NAMED = (("functions", _FUNCTION), ("classes", _CLASS))
 
 
 class _Packer:
@@ -159,8 +156,9 @@ class _Unpacker:
         self._value: Callable[[int], Any] = table.__getitem__
         self._held = {name: self._records(data[name], name) for name in _RECORDS}
 
-    def names(self, rows: list[int]) -> Iterator[str]:
-        return map(self._value, rows)
+    def facts(self, made: Callable[..., _Made], packed: list[Any], shape: dict[str, _Column]) -> dict[str, _Made]:
+        names, columns = packed
+        return dict(zip(map(self._value, names), [made(*row) for row in self.rows(columns, shape)]))
 
     def rows(self, columns: list[list[Any]], shape: dict[str, _Column]) -> Iterator[tuple[Any, ...]]:
         return zip(*[self._column(kind, items) for kind, items in zip(shape.values(), columns)])
