@@ -62,7 +62,8 @@ def test_a_summary_survives_json() -> None:
         "def f(a, *b, c=None, **d) -> 'T':\n    with torch.no_grad():\n        for i, j in enumerate(a):\n"
         "            if i % 3 == 0:\n                k = {'a': (lambda z: z)(i), 'b': [m for m in j]}\n"
         "                yield k\n"
-        "def g(x, y=True, z=1): return h(1, True, x[1], x[True], 0, False, None, key=1)\n"  # to a table, 1 and True are one
+        # To a table, 1 and True are one.
+        "def g(x, y=True, z=1): return h(1, True, x[1], x[True], 0, False, None, key=1)\n"
     )
     summary = survey(ast.parse(text), text.split("\n"))
     for sharing in (None, Sharing()):
