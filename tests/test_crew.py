@@ -227,7 +227,7 @@ def test_what_a_file_may_take_does_not_end_a_member_that_links(alone: Report, mo
     done = crews(monkeypatch)
 
     def slow(*given: Any) -> Program:
-        end = time.process_time() + (4 if given[-1].number == 0 else 0)
+        end = time.process_time() + (4 if given[-1].member.number == 0 else 0)
         while time.process_time() < end:
             pass
         return Program(*given)

@@ -16,8 +16,11 @@ from perflint import parallel
 from perflint.discovery import discover
 from perflint.finding import Report
 from perflint.parallel import map_chunks
+from perflint.program.callgraph import CallGraph
+from perflint.program.program import Program
+from perflint.program.refs import Scope
 from perflint.registry import load_rules
-from perflint.run import Options, check, worker
+from perflint.run import Options, Run, check, worker
 from perflint.settings import load_settings
 
 pytestmark = pytest.mark.skipif(not parallel.can_fork(), reason="workers are forked")
@@ -51,6 +54,40 @@ def test_findings_do_not_depend_on_the_number_of_processes(many_files: Path) -> 
     assert len(alone.errors) == 1
     assert run(2) == alone
     assert run(5) == alone
+
+
+def linked(jobs: int) -> Program:
+    settings = load_settings(Path.cwd())
+    return Run(discover(["."], settings), Options(settings, [], jobs=jobs, cache=False), {}).program()
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_processes_that_share_the_link_find_the_same_calls(
+    killed: bool,
+    many_files: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    alone = linked(1)
+    assert len(alone.graph.incoming[Scope("shared.py", "clean_up")]) == 27
+    monkeypatch.setattr("perflint.run._MANY_FILES", 10)
+    original = CallGraph._connect_plain
+    parent = os.getpid()
+    here: list[range] = []
+
+    def connect(self: CallGraph, numbers: range) -> list[tuple[int, int]]:
+        if os.getpid() == parent:
+            here.append(numbers)
+        elif killed and not (many_files / "struck").exists():
+            (many_files / "struck").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(self, numbers)
+
+    monkeypatch.setattr(CallGraph, "_connect_plain", connect)
+    shared = linked(3)
+    assert shared.graph.outgoing == alone.graph.outgoing
+    assert shared.graph.incoming == alone.graph.incoming
+    assert shared.graph.unresolved == alone.graph.unresolved
+    assert here == []
 
 
 def lost(_number: int) -> list[int]:

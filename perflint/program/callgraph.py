@@ -13,7 +13,7 @@ from perflint.program.edges import Edge
 from perflint.program.guessing import Guesses
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, MOST, Ref, Refs, Scope
 from perflint.program.resolver import Resolver
-from perflint.program.together import Connected, Together, exchange, share
+from perflint.program.together import Connected, Packing, Together
 from perflint.pytorch import wrappers
 
 _NO_FACTS = FunctionFacts("", 0, 0, "", "")
@@ -73,7 +73,7 @@ class CallGraph:
     def build(self, together: Together | None = None) -> None:
         """Connect all calls: first those that are plain to see, then the others by what callers pass and by guesses.
 
-        The first takes nothing but summaries, so processes that link the program `together` share it.
+        The first takes nothing but summaries, so processes that work `together` share it.
         """
         functions = self.resolver.nesting.functions
         if together is None:
@@ -125,15 +125,23 @@ class CallGraph:
 
     def _connect_plain_with(self, together: Together) -> list[tuple[int, int]]:
         functions = self.resolver.nesting.functions
-        waiting = self._connect_plain(share(functions, together))
-        mine = Connected([edge for edges in self.outgoing.values() for edge in edges], waiting)
-        self.outgoing.clear()
-        self.incoming.clear()
-        connected = exchange(mine, functions, together, Edge)
-        for edge in connected.edges:
-            self.outgoing[edge.caller].append(edge)
-            self.incoming[edge.callee].append(edge)
-        return connected.waiting
+        packing = Packing(functions)
+
+        def work(numbers: range) -> bytes:
+            waiting = self._connect_plain(numbers)
+            edges = [edge for edges in self.outgoing.values() for edge in edges]
+            self.outgoing.clear()
+            self.incoming.clear()
+            return packing.packed(Connected(edges, waiting))
+
+        waiting: list[tuple[int, int]] = []
+        for words in list(together.share(work, functions)):
+            connected = packing.unpacked(words)
+            waiting += connected.waiting
+            for edge in connected.edges:
+                self.outgoing[edge.caller].append(edge)
+                self.incoming[edge.callee].append(edge)
+        return waiting
 
     def _connect_properties(self) -> None:
         """Reading a property runs it."""

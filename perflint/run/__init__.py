@@ -17,7 +17,7 @@ from perflint.placing import Placing
 from perflint.program.program import Program
 from perflint.run.known import known_for
 from perflint.run.options import Memory, Options
-from perflint.run.spreading import spread
+from perflint.run.spreading import Linking, spread
 from perflint.run.texts import Texts
 from perflint.run.worker import Inspected, Surveyed, Worker, gc_paused, keep_heap, not_inspected, not_surveyed
 
@@ -119,7 +119,12 @@ class Run:
                 self._progress(1)  # which may end the run: what was read so far is known to the next one
         self.known.keep_summaries()
         self.worker.sharing = None
-        return Program(summaries, self.known.torch_version(), self.known.pinned_torch())
+        return Program(summaries, self.known.torch_version(), self.known.pinned_torch(), self._helpers(summaries))
+
+    def _helpers(self, summaries: Mapping[str, Summary]) -> Linking | None:
+        """Processes that help with the link, where a project is large enough for it."""
+        is_worth_it = len(summaries) > _MANY_FILES and self.options.jobs > 1 and can_fork()
+        return Linking(self.options.jobs) if is_worth_it and self.options.executor is None else None
 
     def _take_in(self, file: FoundFile, part: Surveyed) -> None:
         if part.moved:

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 from perflint.discovery import FoundFile
 from perflint.inspection import Inspector
 from perflint.program.program import Program
+from perflint.program.refs import Scope
+from perflint.program.together import share_of
 from perflint.reuse import Reuse
 from perflint.run.worker import Inspected, Surveyed, Worker
 from perflint.timelimit import lift
 
 if TYPE_CHECKING:
     from perflint.crew import Member
-    from perflint.facts.summary import Summary
+    from perflint.facts.summary import FunctionFacts, Summary
 
 
 @dataclass
@@ -112,4 +114,15 @@ class Crewed:
         for path in worker.texts.moved:
             worker.texts.digests.pop(path, None)
         lift()
-        return Program(summaries, self.torch_version, self.pinned_torch, member)
+        return Program(summaries, self.torch_version, self.pinned_torch, _Linking(member))
+
+
+class _Linking:
+    """The members of a crew while all of them link the program."""
+
+    def __init__(self, member: Member) -> None:
+        self.member = member
+
+    def share(self, work: Callable[[range], bytes], functions: Sequence[tuple[Scope, FunctionFacts]]) -> list[bytes]:
+        member = self.member
+        return member.exchange(work(share_of(functions, member.number, member.size)))

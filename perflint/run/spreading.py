@@ -12,12 +12,14 @@ from perflint.errors import SourceError
 from perflint.inspection import Inspector
 from perflint.parallel import map_chunks
 from perflint.program.program import Program
+from perflint.program.refs import Scope
+from perflint.program.together import files_of
 from perflint.run.options import Options
 from perflint.run.texts import Texts
 from perflint.run.worker import Worker, gc_paused
 
 if TYPE_CHECKING:
-    from perflint.facts.summary import Summary
+    from perflint.facts.summary import FunctionFacts, Summary
 
 Result = TypeVar("Result")
 
@@ -52,6 +54,22 @@ def spread(
     afar: Afar[Result] = _afar(worker, work.__name__, program)
     for chunk, result in options.executor.map_chunks(afar, carried, lambda one: lost(one[0])):
         yield [file for file, _ in chunk], result
+
+
+class Linking:
+    """Up to `jobs` forked processes that help with the link, which goes on in this one."""
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs
+
+    def share(
+        self, work: Callable[[range], bytes], functions: Sequence[tuple[Scope, FunctionFacts]]
+    ) -> Iterator[bytes]:
+        def some(files: Sequence[range]) -> bytes:
+            return work(range(files[0].start, files[-1].stop))
+
+        for _, words in map_chunks(some, files_of(functions), self._jobs, lambda file: some([file])):
+            yield words
 
 
 def _afar(worker: Worker, work: str, program: Program | None) -> Afar[Any]:
