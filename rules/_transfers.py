@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.api import Context, Tag, callee_name, keyword, tensors
+from perflint.api import Context, FunctionFacts, Tag, callee_name, keyword, pattern, tensors
 
 #: Methods between a constructor and the move that leave the advice what it is.
 _BETWEEN = (
@@ -148,3 +148,21 @@ def only_converts(call: ast.Call, ctx: Context) -> bool:
     if any(isinstance(item, ast.Attribute) and item.attr == "device" for item in call.args):
         return False
     return all(ctx.kind(item).tag is Tag.DTYPE for item in call.args)
+
+
+#: Classes of a project whose instances are batches, by their names.
+_BATCHES = pattern(r"Batch\w*\.")
+
+
+def moves_in_its_own_way(call: ast.Call, ctx: Context) -> bool:
+    """Whether the project has batches of a class of its own, whose `to` cannot be told not to block, or never does."""
+    scopes = ctx.program.named(callee_name(call))
+    methods = [ctx.program.function(scope) for scope in scopes if _BATCHES.search(scope.function)]
+    return any(method.in_class and not _can_be_told(method) for method in methods)
+
+
+def _can_be_told(method: FunctionFacts) -> bool:
+    for param in method.params:
+        if param.name.lstrip("=") == "non_blocking":
+            return bool(param.default != ("const", "bool", True))
+    return any(param.name.startswith("**") for param in method.params)

@@ -32,7 +32,7 @@ from perflint.api import (
 from ._forwards import is_method_of_values
 from ._generating import beside_generation
 from ._sources import changes_later
-from ._transfers import aligns, brought_down, constructor, only_converts
+from ._transfers import aligns, brought_down, constructor, moves_in_its_own_way, only_converts
 from ._waits import READ_NAMES, device_read, in_forward
 from ._wording import short_text
 
@@ -97,6 +97,8 @@ class BlockingTransfer(Rule):
         if ctx.role(node) == "texts":
             return  # the tokens of one text: a copy too small to gain anything, and what to do is to make batches
         if _moves_itself(node, ctx) or (aligns(node, ctx) and not _is_surely_host(node.func.value, value)):
+            return
+        if value.tag is Tag.BATCH and moves_in_its_own_way(node, ctx):
             return
         if beside_generation(node, ctx) or _are_texts_as_a_convenience(node, ctx):
             return
