@@ -87,6 +87,7 @@ def _submit(
 
     global _inherited  # noqa: PLW0603 - forked workers find the work here; it cannot be pickled
     _inherited = work  # type: ignore[assignment]
+    others = {process.pid for process in multiprocessing.active_children()}
     pool = ProcessPoolExecutor(
         jobs, mp_context=multiprocessing.get_context("fork"), initializer=end_with, initargs=(os.getpid(),)
     )
@@ -96,6 +97,14 @@ def _submit(
             futures.append(pool.submit(_call, chunk))  # type: ignore[arg-type]  # noqa: PERF401 - keeps those before a break
     except BrokenProcessPool:
         pass
+    except BaseException:
+        # Interrupted while it was starting, a pool has workers and nobody yet who would tell them to end; the
+        # interpreter would wait for them for ever.
+        for process in multiprocessing.active_children():
+            if process.pid not in others:
+                process.kill()
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
     return pool, futures + [_broken() for _ in chunks[len(futures) :]]
 
 

@@ -151,3 +151,27 @@ def test_no_memory_to_spare_ends_no_run(many_files: Path, monkeypatch: pytest.Mo
     before = run(1)
     monkeypatch.setattr(worker, "_HEAP_KEPT", 1 << 60)
     assert run(1).findings == before.findings
+
+
+INTERRUPTED = """
+import os
+from concurrent.futures import process
+
+from perflint.parallel import map_chunks
+
+class Interrupted(process._ExecutorManagerThread):
+    def start(self):
+        raise KeyboardInterrupt
+
+process._ExecutorManagerThread = Interrupted
+try:
+    list(map_chunks(len, range(100), 2, lambda item: 0))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_interrupted_while_the_workers_start_it_ends() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
