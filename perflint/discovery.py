@@ -70,6 +70,7 @@ def project_root(paths: Sequence[Path]) -> Path | None:
 
 def common_folder(paths: Sequence[Path]) -> Path:
     """The deepest folder that holds all of `paths`, a folder among them counting as itself."""
+    paths = [_absolute(path) for path in paths]  # what is left of a `..` has other folders above it
     folders = [path if path.is_dir() else path.parent for path in paths] or [Path.cwd()]
     try:
         return Path(os.path.commonpath(folders))

@@ -122,8 +122,9 @@ def load_settings(start: Path, config: Path | None = None) -> Settings:
     root. Raises SettingsError.
     """
     if config is not None:
-        return _read(config.absolute(), required=True) or Settings(config.absolute())
-    folder = start.absolute()
+        file = _absolute(config)
+        return _read(file, required=True) or Settings(file)
+    folder = _absolute(start)
     for parent in (folder, *folder.parents):
         for name in ("perflint.toml", "pyproject.toml"):
             file = parent / name
@@ -134,6 +135,11 @@ def load_settings(start: Path, config: Path | None = None) -> Settings:
         if (parent / ".git").exists():
             break
     return Settings()
+
+
+def _absolute(path: Path) -> Path:
+    """Without `..`, whose parents would be other folders than those above it, and which no found file stands under."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 - pathlib has no lexical normalisation
 
 
 def _read(file: Path, *, required: bool) -> Settings | None:
@@ -152,13 +158,36 @@ def _read(file: Path, *, required: bool) -> Settings | None:
     return settings_of(table, file)
 
 
-def keys_of(file: Path) -> list[str]:
-    """The keys that a configuration file gives. Raises SettingsError."""
+def lines_of_keys(file: Path) -> dict[str, int | None]:
+    """The keys that a configuration file gives, each with its line, None where that is not plain to see.
+
+    Raises SettingsError.
+    """
     table: object = _toml(file)
-    if file.name == "pyproject.toml":
-        for name in ("tool", "perflint"):
-            table = table.get(name, {}) if isinstance(table, dict) else {}
-    return list(table) if isinstance(table, dict) else []
+    ours = file.name == "pyproject.toml"
+    for name in ("tool", "perflint") if ours else ():
+        table = table.get(name, {}) if isinstance(table, dict) else {}
+    lines: dict[str, int | None] = dict.fromkeys(table) if isinstance(table, dict) else {}
+    inside = not ours
+    for number, line in enumerate(file.read_text(encoding="utf-8-sig").splitlines(), 1):
+        header = re.match(r"\s*\[\s*([^\]]*?)\s*\]", line)
+        if header:
+            inside = header[1] == "tool.perflint"
+            found = header[1].replace('"', "").replace("'", "")
+            found = found.removeprefix("tool.perflint").lstrip(".") if ours else found
+        else:
+            found = line.partition("=")[0].strip().strip("\"'") if inside and "=" in line else ""
+        if found in lines and lines[found] is None:
+            lines[found] = number
+    return lines
+
+
+def _place(file: Path | None, key: str) -> str:
+    """`FILE:LINE` where the file gives `key`, or as much of it as is known."""
+    if file is None or not file.is_file():
+        return str(file)
+    line = lines_of_keys(file).get(key)
+    return str(file) if line is None else f"{file}:{line}"
 
 
 def _toml(file: Path) -> dict[str, object]:
@@ -186,12 +215,20 @@ def settings_of(table: Mapping[str, object], file: Path) -> Settings:
     for key, value in table.items():
         reader = _READERS.get(key)
         if reader is None:
-            raise SettingsError(f"{file}: unknown key {key!r} in tool.perflint{nearest(key, _READERS)}")
+            raise SettingsError(f"{_place(file, key)}: {_unknown(key, file)}")
         try:
             values[key.replace("-", "_")] = reader(value, key, file)
         except SettingsError as error:
-            raise SettingsError(f"{file}: {error}") from error
+            raise SettingsError(f"{_place(file, key)}: {error}") from error
     return dataclasses.replace(Settings(file), **values)  # type: ignore[arg-type]
+
+
+def _unknown(key: str, file: Path) -> str:
+    if file.name == "pyproject.toml":
+        return f"unknown key {key!r} in tool.perflint{nearest(key, _READERS)}"
+    if key == "tool":
+        return "the table [tool.perflint] is for pyproject.toml; in this file its keys stand at the top, without it"
+    return f"unknown key {key!r}{nearest(key, _READERS)}"
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -345,22 +382,26 @@ class Selection(NamedTuple):
 
     def resolve(self, rules: Sequence[type[Rule]]) -> list[type[Rule]]:
         """The rules to run, by code. Raises SettingsError for a selector that names no rule."""
-        for where, selectors in self._sources():
+        for key, where, selectors in self._sources():
             for selector in selectors:
-                check_selector(selector, rules, where)
+                try:
+                    check_selector(selector, rules, where)
+                except SettingsError as error:
+                    raise SettingsError(f"{_place(self.settings.file, key)}: {error}" if key else str(error)) from error
         return sorted((rule for rule in rules if self._runs(rule)), key=lambda rule: rule.code)
 
-    def _sources(self) -> list[tuple[str, tuple[str, ...]]]:
+    def _sources(self) -> list[tuple[str, str, tuple[str, ...]]]:
+        """The key of the file, nothing for the command line; what it is called; and what it says."""
         settings = self.settings
         ours = [
-            ("--select", self.select),
-            ("--ignore", self.ignore),
-            (f"{settings.file}: select", settings.select or ()),
-            (f"{settings.file}: ignore", settings.ignore),
-            (f"{settings.file}: extend-select", settings.extend_select),
+            ("", "--select", self.select),
+            ("", "--ignore", self.ignore),
+            ("select", "select", settings.select or ()),
+            ("ignore", "ignore", settings.ignore),
+            ("extend-select", "extend-select", settings.extend_select),
         ]
-        per_file = settings.per_file_ignores.items()
-        return ours + [(f"{settings.file}: per-file-ignores.{pattern}", names) for pattern, names in per_file]
+        key = "per-file-ignores"
+        return ours + [(key, f"{key}.{pattern}", names) for pattern, names in settings.per_file_ignores.items()]
 
     def _runs(self, rule: type[Rule]) -> bool:
         settings = self.settings

@@ -155,8 +155,16 @@ def test_configuration_that_is_wrong_is_two(project: Path) -> None:
     done = perflint("check", "--exit-zero")
 
     assert done.returncode == 2
-    assert "pyproject.toml: unknown key 'selct'" in done.stderr
+    assert "pyproject.toml:2: unknown key 'selct'" in done.stderr
     assert "'select'" in done.stderr
+
+
+def test_what_is_excluded_stays_so_from_a_folder_below(hot: Path, project: Path) -> None:
+    (project / "pyproject.toml").write_text('[tool.perflint]\nexclude = ["train.py"]\n')
+    (project / "sub").mkdir()
+    os.chdir(project / "sub")
+
+    assert perflint("check", "..").returncode == 0
 
 
 def test_configuration_is_read_and_the_command_line_goes_before_it(hot: Path, project: Path) -> None:
@@ -171,6 +179,15 @@ def test_selecting_and_ignoring(hot: Path) -> None:
     assert app.run(["check", "--ignore", "TPL1,gc-in-hot-loop"]) == 0
     assert app.run(["check", "--select", "TPL1", "--select", "TPL303"]) == 1
     assert app.run(["check", "--select", "TPL1"]) == 0
+
+
+def test_a_run_without_a_rule_is_a_mistake(hot: Path, project: Path) -> None:
+    done = perflint("check", "--select", "TPL303", "--ignore", "TPL303")
+    assert done.returncode == 2
+    assert "no rule is left to run" in done.stderr
+
+    (project / "pyproject.toml").write_text("[tool.perflint]\nselect = []\n")
+    assert perflint("check").returncode == 2
 
 
 def test_standard_input_with_the_name_it_goes_by(hot: Path) -> None:

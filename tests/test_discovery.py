@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perflint.discovery import Discovery, FoundFile, discover
+from perflint.discovery import Discovery, FoundFile, discover, project_root
 from perflint.errors import PerflintError
 from perflint.settings import Settings
 
@@ -225,3 +225,10 @@ def test_standard_input_takes_the_place_of_a_file(project: Path) -> None:
 
     assert names(found.reported) == ["pkg/new.py"]
     assert names(found.analysed) == ["a.py", "pkg/b.py", "pkg/new.py"]
+
+
+def test_the_root_above_a_folder_named_by_way_of_its_parent(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(project, "a/perflint.toml")
+    monkeypatch.chdir(project / "a")
+
+    assert project_root([Path("..").absolute()]) == project

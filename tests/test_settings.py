@@ -10,6 +10,7 @@ import pytest
 
 from perflint.errors import SettingsError
 from perflint.finding import Confidence, Finding, Heat, Impact, Span
+from perflint.registry import load_rules
 from perflint.rule import Listen, Rule, Tier
 from perflint.settings import FailOn, Selection, Settings, load_settings, settings_of
 
@@ -265,3 +266,30 @@ def test_fail_on(text: str, impact: Impact, confidence: Confidence, counts: bool
 def test_fail_on_that_does_not_read(text: str) -> None:
     with pytest.raises(SettingsError, match="fail-on"):
         FailOn.parse(text)
+
+
+def test_a_mistake_is_named_with_its_line(tmp_path: Path) -> None:
+    file = put(tmp_path / "pyproject.toml", '[project]\njobs = 1\n[tool.perflint]\nextra = true\njobs = "many"\n')
+    with pytest.raises(SettingsError, match=r"pyproject\.toml:5: jobs must be a whole number"):
+        load_settings(tmp_path)
+    put(file, '[tool.perflint]\n\nslect = ["TPL1"]\n')
+    with pytest.raises(SettingsError, match=r"pyproject\.toml:3: unknown key 'slect' in tool\.perflint"):
+        load_settings(tmp_path)
+    put(file, '[tool.perflint]\nselect = ["TPL1"]\nignore = ["TPL9999"]\n')
+    with pytest.raises(SettingsError, match=r"pyproject\.toml:3: ignore: no rule matches 'TPL9999'"):
+        Selection(load_settings(tmp_path)).resolve(load_rules())
+
+
+def test_the_table_of_pyproject_in_a_file_of_our_own_is_told(tmp_path: Path) -> None:
+    put(tmp_path / "perflint.toml", "[tool.perflint]\njobs = 1\n")
+    with pytest.raises(SettingsError, match=r"perflint\.toml: .*keys stand at the top"):
+        load_settings(tmp_path)
+
+
+def test_a_folder_named_by_way_of_its_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path / "pyproject.toml", '[tool.perflint]\nexclude = ["old/"]\n')
+    put(tmp_path / "sub/perflint.toml", "jobs = 1\n")
+    monkeypatch.chdir(tmp_path / "sub")
+
+    assert load_settings(Path("..")).root == tmp_path
+    assert load_settings(Path(), Path("../pyproject.toml")).root == tmp_path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -64,7 +63,9 @@ def schema(of: str) -> int:
 
 
 def _values(settings: Settings, root: Path | None) -> Iterator[_Value]:
-    given = _lines(settings)
+    from perflint.settings import lines_of_keys
+
+    given = lines_of_keys(settings.file) if settings.file is not None else {}
     for field in fields(settings):
         key = field.name.replace("_", "-")
         if key == "file":
@@ -72,7 +73,8 @@ def _values(settings: Settings, root: Path | None) -> Iterator[_Value]:
         value = _plain(getattr(settings, field.name), settings)
         if key in given:
             assert settings.file is not None
-            yield _Value(key, value, f"{display_path(settings.file)}{given[key]}")
+            line = "" if given[key] is None else f":{given[key]}"
+            yield _Value(key, value, f"{display_path(settings.file)}{line}")
         else:
             yield _worked_out(key, value, root)
 
@@ -95,28 +97,6 @@ def _worked_out(key: str, value: Any, root: Path | None) -> _Value:
     if key == "select":
         return _Value(key, "all core rules", "default")
     return _Value(key, value, "default")
-
-
-def _lines(settings: Settings) -> dict[str, str]:
-    """`:LINE` of each key that the file gives; empty where its line is not plain to see."""
-    from perflint.settings import keys_of
-
-    if settings.file is None:
-        return {}
-    places = dict.fromkeys(keys_of(settings.file), "")
-    inside = settings.file.name != "pyproject.toml"
-    for number, line in enumerate(settings.file.read_text(encoding="utf-8-sig").splitlines(), 1):
-        header = re.match(r"\s*\[\s*([^\]]*?)\s*\]", line)
-        if header:
-            name = header[1].replace('"', "").replace("'", "")
-            name = name if settings.file.name != "pyproject.toml" else name.removeprefix("tool.perflint").lstrip(".")
-            inside = header[1] == "tool.perflint"
-            found = name
-        else:
-            found = line.partition("=")[0].strip().strip("\"'") if inside and "=" in line else ""
-        if places.get(found) == "":
-            places[found] = f":{number}"
-    return places
 
 
 def _plain(value: Any, settings: Settings) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from perflint.discovery import Discovery, common_folder, discover, display_path
+from perflint.errors import SettingsError
 from perflint.finding import Confidence
 from perflint.settings import Selection, Settings, level_of, limit_of, load_settings
 
@@ -121,6 +122,11 @@ def choose(settings: Settings, select: Sequence[str], ignore: Sequence[str], *, 
     known = load_rules()
     selection = Selection(settings, split(select), split(ignore), extra)
     running = selection.resolve(known)
+    if not running:
+        raise SettingsError(
+            "no rule is left to run: all that is selected is ignored as well, or is extra; extra rules run with "
+            "--extra, or selected by their whole code or name"
+        )
     return Chosen(known, tuple(running))
 
 
