@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from perflint.facts.summary import MODULE, Summary
+from perflint.facts.summary import MODULE, Summary, record
 from perflint.finding import Heat
 from perflint.program.program import Program, Scope
 from perflint.rule import Listen, Rule
 from perflint.source.tree import LOOPS
 
-#: Whether there are loops, and the hottest any line is.
-_Place: TypeAlias = tuple[bool, Heat]
-#: Of how many sets of names it is remembered who listens: nearly every function has one of its own.
-_REMEMBERED = 4096
+#: Some of the rules, each of them one bit: what this page does with them is done some ten times for each function.
+_Some: TypeAlias = int
 
 
 @dataclass(slots=True)
@@ -37,28 +35,41 @@ class _Function:
     loops: bool = False
 
 
+class _Place:
+    """Who listens to something in code that is nowhere hotter than `peak`, with or without loops: whatever is named
+    there (`anyway`), by the name of what is called, or by another word.
+    """
+
+    def __init__(self, bits: Mapping[Rule, _Some], peak: Heat, *, loops: bool) -> None:
+        self.anyway = 0
+        self.calls: dict[str, _Some] = {}
+        self.others: dict[str, _Some] = {}
+        for rule, bit in bits.items():
+            for listen in rule.listens:
+                if rule.at_least <= peak and _looks(listen, peak, loops=loops):
+                    self.anyway |= 0 if listen.names else bit
+                    _note(self.calls if listen.nodes == (ast.Call,) else self.others, listen.names, bit)
+
+
 class Suspects:
     """The suspect statements and functions of one file after the other."""
 
     def __init__(self, program: Program, rules: Sequence[Rule]) -> None:
         self._program = program
-        self._rules = rules
-        #: The rules that may find something in a statement whatever is named there, and those that need one of its
-        #: words.
-        self._everywhere = frozenset(rule for rule in rules if _triggers(rule) is None)
-        self._triggered = _triggered(rules)
-        self._needing = [rule for rule in rules if rule.needs]
-        #: By heat, the rules that only look at what is hotter.
-        self._hotter = {heat: frozenset(rule for rule in rules if rule.at_least > heat) for heat in Heat}
-        #: The same in a function, where what is listened to tells more.
-        self._free: dict[_Place, frozenset[Rule]] = {}
-        self._named: dict[tuple[str, _Place, bool], frozenset[Rule]] = {}
-        self._by_word = _by_word(rules)
-        #: The words by which nodes are listened to that are no calls.
-        self._others = {word for word, found in self._by_word.items() if not all(_calls(one) for _, one in found)}
+        self._bits = {rule: 1 << number for number, rule in enumerate(rules)}
+        self._sets: dict[_Some, frozenset[Rule]] = {}
+        #: The rules that may find something in a statement whatever is named there, and by word those that need one of
+        #: their words.
+        self._everywhere = self._some(rule for rule in rules if _triggers(rule) is None)
+        self._triggered = self._by_word((rule, _triggers(rule) or ()) for rule in rules)
+        #: The same of the words that rules need besides.
+        self._needing_nothing = self._some(rule for rule in rules if not rule.needs)
+        self._needing = self._by_word((rule, rule.needs) for rule in rules)
+        #: By heat, the rules that also look at what is no hotter.
+        self._at_most = {heat: self._some(rule for rule in rules if rule.at_least <= heat) for heat in Heat}
+        self._places: dict[tuple[bool, Heat], _Place] = {}
         #: All words that any of this asks for.
-        self._vocabulary = frozenset(self._triggered).union(self._by_word, *(rule.needs for rule in rules))
-        self._found: dict[tuple[frozenset[str], Heat], frozenset[Rule]] = {}
+        self._vocabulary = frozenset(self._needing).union(*(one.names for rule in rules for one in rule.listens))
         self._summary = Summary()
         #: Of the file at hand.
         self._functions: dict[str, _Function] = {}
@@ -67,35 +78,41 @@ class Suspects:
         self._words_outside: dict[int, set[str]] = {}
         self._looping_lines: set[int] = set()
         #: By such a line, the rules that listen to something there, whatever is called.
-        self._around: dict[tuple[int, _Place], frozenset[Rule]] = {}
-        #: The rules that listen to a call of one of some names in such a place.
-        self._called: dict[tuple[frozenset[str], _Place], frozenset[Rule]] = {}
+        self._around: dict[tuple[int, _Place], _Some] = {}
         #: What is imported under another name.
         self._renamed: list[tuple[str, str]] | None = None
         #: What is named in those functions.
         self._words_inside: dict[str, frozenset[str]] = {}
 
-    def statements(self, path: str) -> dict[int, frozenset[Rule]]:
+    def _some(self, rules: Iterable[Rule]) -> _Some:
+        return sum(self._bits[rule] for rule in rules)
+
+    def _by_word(self, wording: Iterable[tuple[Rule, Iterable[str]]]) -> dict[str, _Some]:
+        found: dict[str, _Some] = {}
+        for rule, words in wording:
+            _note(found, words, self._bits[rule])
+        return found
+
+    def _set(self, some: _Some) -> frozenset[Rule]:
+        found = self._sets.get(some)
+        if found is None:
+            found = self._sets[some] = frozenset(rule for rule, bit in self._bits.items() if some & bit)
+        return found
+
+    def statements(self, path: str) -> dict[int, _Some]:
         """By first line of each top-level statement of a file, the rules that may find something in it."""
         self._summary, self._renamed = self._program.summaries[path], None
-        found: dict[int, frozenset[Rule]] = {}
+        found: dict[int, _Some] = {}
         peaks = self._note_functions(path)
         for line, words in self._note_words().items():
-            rules = self._in_statement(frozenset(words), peaks.get(line, Heat.ONCE))
+            called_for = self._everywhere | _any(self._triggered, words)
+            has_needed = self._needing_nothing | _any(self._needing, words)
+            rules = called_for & has_needed & self._at_most[peaks.get(line, Heat.ONCE)]
             if rules:
                 found[line] = rules
         return found
 
-    def _in_statement(self, words: frozenset[str], peak: Heat) -> frozenset[Rule]:
-        found = self._found.get((words, peak))
-        if found is None:
-            # Few rules need more than one of their words: the others are told without a look at each.
-            lacking = [rule for rule in self._needing if rule.needs.isdisjoint(words)]
-            called_for = self._everywhere.union(*[self._triggered.get(word, ()) for word in words])
-            found = self._found[words, peak] = called_for.difference(self._hotter[peak], lacking)
-        return found
-
-    def anywhere(self, suspects: dict[int, frozenset[Rule]]) -> bool:
+    def anywhere(self, suspects: dict[int, _Some]) -> bool:
         """Whether any rule may find something in a function of the file that `statements` was last asked for, or
         outside of them, given what that said. Else the file need not be parsed.
         """
@@ -103,20 +120,18 @@ class Suspects:
             rules = suspects.get(function.statement)
             if rules and self._inside(rules, qualname):
                 return True
-        return any(self.outside(rules, line) for line, rules in suspects.items())
+        return any(self._outside(rules, line) for line, rules in suspects.items())
 
-    def outside(self, rules: frozenset[Rule], line: int) -> frozenset[Rule]:
+    def outside(self, rules: _Some, line: int) -> frozenset[Rule]:
         """Of the rules that may find something in the top-level statement at `line`, those that may outside of the
         functions in it.
         """
+        return self._set(self._outside(rules, line))
+
+    def _outside(self, rules: _Some, line: int) -> _Some:
         loops = line in self._looping_lines
-        return self._kept(
-            rules,
-            line,
-            Heat.STEP if loops else Heat.ONCE,
-            loops=loops,
-            called=frozenset(self._words_outside.get(line, ())),
-        )
+        place = self._place(Heat.STEP if loops else Heat.ONCE, loops=loops)
+        return self._kept(rules, line, place, self._words_outside.get(line, ()))
 
     def coldest(self, function: Scope) -> Heat:
         """At least how hot each line of a function is, of the file that `statements` was last asked for."""
@@ -137,61 +152,31 @@ class Suspects:
             ]
         return [name for name, original in self._renamed if original in words]
 
-    def inside(self, rules: frozenset[Rule], function: Scope) -> frozenset[Rule]:
+    def inside(self, rules: _Some, function: Scope) -> frozenset[Rule]:
         """Of the rules that may find something in a top-level statement, those that may in one function of it.
 
         The function is of the file that `statements` was last asked for.
         """
-        return rules if function.function == MODULE else self._inside(rules, function.function)
+        return self._set(rules if function.function == MODULE else self._inside(rules, function.function))
 
-    def _inside(self, rules: frozenset[Rule], qualname: str) -> frozenset[Rule]:
+    def _inside(self, rules: _Some, qualname: str) -> _Some:
         found = self._functions[qualname]
-        called = self._words_inside.get(qualname, frozenset())
-        return self._kept(rules, found.statement, found.peak, loops=found.loops, called=called)
+        place = self._place(found.peak, loops=found.loops)
+        return self._kept(rules, found.statement, place, self._words_inside.get(qualname, ()))
 
-    def _kept(
-        self, rules: frozenset[Rule], line: int, peak: Heat, *, loops: bool, called: frozenset[str]
-    ) -> frozenset[Rule]:
+    def _kept(self, rules: _Some, line: int, place: _Place, called: Iterable[str]) -> _Some:
         """Of `rules`, those that listen to something that may be there: for calls a name among `called`, for other
         nodes one of the words of the top-level statement at `line`.
         """
-        place = (loops, peak)
         around = self._around.get((line, place))
         if around is None:
-            words = self._others.intersection(self._words.get(line, ()))
-            named = [self._listening(word, place, calls=False) for word in words]
-            around = self._around[line, place] = self._listening_anyway(place).union(*named)
-        if called:
-            calling = self._called.get((called, place))
-            if calling is None:
-                named = [self._listening(word, place, calls=True) for word in called]
-                calling = self._called[called, place] = frozenset().union(*named)
-            around |= calling
-        return rules & around
+            around = self._around[line, place] = place.anyway | _any(place.others, self._words.get(line, ()))
+        return rules & (around | _any(place.calls, called))
 
-    def _listening_anyway(self, place: _Place) -> frozenset[Rule]:
-        """The rules that listen to something in such a place, whatever is named there."""
-        loops, peak = place
-        found = self._free.get(place)
+    def _place(self, peak: Heat, *, loops: bool) -> _Place:
+        found = self._places.get((loops, peak))
         if found is None:
-            found = self._free[place] = frozenset(
-                rule
-                for rule in self._rules
-                if rule.at_least <= peak
-                and any(_looks(one, peak, loops=loops) and not one.names for one in rule.listens)
-            )
-        return found
-
-    def _listening(self, word: str, place: _Place, *, calls: bool) -> frozenset[Rule]:
-        """The rules that listen to something in such a place by this word: to calls, or to other nodes."""
-        loops, peak = place
-        found = self._named.get((word, place, calls))
-        if found is None:
-            found = self._named[word, place, calls] = frozenset(
-                rule
-                for rule, listen in self._by_word.get(word, ())
-                if rule.at_least <= peak and _looks(listen, peak, loops=loops) and _calls(listen) is calls
-            )
+            found = self._places[loops, peak] = _Place(self._bits, peak, loops=loops)
         return found
 
     def _note_functions(self, path: str) -> dict[int, Heat]:
@@ -202,7 +187,7 @@ class Suspects:
         functions: dict[str, _Function] = {}
         self._functions, self._looping_lines = functions, set()
         for qualname, facts in summary.functions.items():
-            scope = Scope(path, qualname)
+            scope = record(Scope, (path, qualname))
             if qualname == MODULE:
                 for index, context in enumerate(facts.contexts):
                     _raise(peaks, summary.statement_at(context.line), program.heat_at(scope, index))
@@ -227,8 +212,6 @@ class Suspects:
         """
         summary, vocabulary = self._summary, self._vocabulary
         self._words_outside, self._words_inside, self._around = {}, {}, {}
-        if len(self._called) > _REMEMBERED:
-            self._called = {}
         for statement in summary.statements:
             words = vocabulary.intersection(statement.identifiers.split())
             self._words_outside.setdefault(statement.line, set()).update(words)
@@ -240,11 +223,6 @@ class Suspects:
         return found
 
 
-def _calls(listen: Listen) -> bool:
-    """Whether it is calls by certain names that are listened to."""
-    return listen.nodes == (ast.Call,) and bool(listen.names)
-
-
 def _looks(listen: Listen, peak: Heat, *, loops: bool) -> bool:
     """Whether nodes listened to may occur in a function with or without loops."""
     if loops:
@@ -254,15 +232,6 @@ def _looks(listen: Listen, peak: Heat, *, loops: bool) -> bool:
     return not all(node in LOOPS for node in listen.nodes)
 
 
-def _by_word(rules: Iterable[Rule]) -> dict[str, list[tuple[Rule, Listen]]]:
-    found: dict[str, list[tuple[Rule, Listen]]] = {}
-    for rule in rules:
-        for listen in rule.listens:
-            for name in listen.names:
-                found.setdefault(name, []).append((rule, listen))
-    return found
-
-
 def _triggers(rule: Rule) -> frozenset[str] | None:
     """Identifiers one of which must occur for the rule to find anything; None when it may anywhere."""
     if not all(listen.names for listen in rule.listens):
@@ -270,11 +239,17 @@ def _triggers(rule: Rule) -> frozenset[str] | None:
     return frozenset().union(*(listen.names for listen in rule.listens))
 
 
-def _triggered(rules: Iterable[Rule]) -> dict[str, set[Rule]]:
-    found: dict[str, set[Rule]] = {}
-    for rule in rules:
-        for word in _triggers(rule) or ():
-            found.setdefault(word, set()).add(rule)
+def _note(found: dict[str, _Some], words: Iterable[str], bit: _Some) -> None:
+    for word in words:
+        found[word] = found.get(word, 0) | bit
+
+
+def _any(by_word: Mapping[str, _Some], words: Iterable[str]) -> _Some:
+    """The rules of any of some words."""
+    found = 0
+    for word in words:
+        if word in by_word:
+            found |= by_word[word]
     return found
 
 
