@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from perflint.facts.notation import lambda_name, last_name, value_of
-from perflint.facts.summary import MODULE, FunctionFacts
+from perflint.facts.summary import MODULE, FunctionFacts, record
 from perflint.finding import Confidence, Heat, Hop, Span
 from perflint.patterns import pattern
 from perflint.program.program import Program
@@ -71,7 +71,7 @@ class Context:
 
     def own_scope(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Scope:
         """The scope that a function's body is."""
-        return Scope(self.path, self._by_line.get((function.lineno, function.name), MODULE))
+        return record(Scope, (self.path, self._by_line.get((function.lineno, function.name), MODULE)))
 
     def facts(self, node: ast.AST) -> FunctionFacts:
         return self.summary.functions[self.scope(node).function]

@@ -88,7 +88,8 @@ class _BySignal:
 
     def begin(self) -> None:
         # The handler stays: without one, a signal that comes late would end the process.
-        signal.signal(signal.SIGPROF, _ring)
+        if signal.getsignal(signal.SIGPROF) is not _ring:
+            signal.signal(signal.SIGPROF, _ring)
         _BySignal.is_on = True
         signal.setitimer(signal.ITIMER_PROF, self._seconds, _AGAIN)
 

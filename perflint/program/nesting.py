@@ -96,10 +96,15 @@ class Nesting:
     def _names_in(self, scope: Scope) -> set[str]:
         names: set[str] = set()
         holders = self.holders[scope.path]
-        for where, facts in self.scopes(scope):
-            if where.function != MODULE:
-                names.update(facts.binds, facts.annotations, self.positions(facts), holders.get(where.function, ()))
-            # `args.loader = DataLoader(...)` holds where it is written.
+        scopes = self.scopes(scope)
+        for where, facts in scopes[:-1]:
+            names.update(facts.binds, self.positions(facts))
+            if facts.annotations:
+                names.update(facts.annotations)
+            if where.function in holders:
+                names.update(holders[where.function])
+        # `args.loader = DataLoader(...)` holds where it is written.
+        for where, _ in scopes:
             if where in self.dotted:
                 names.update([name.partition(".")[0] for name in self.dotted[where]])
         return names

@@ -149,7 +149,13 @@ class Resolver:
         """What any of the values written in `scope` may be."""
         if len(values) == 1:
             return self.refs(values[0], scope)
-        return few(ref for value in values for ref in self.refs(value, scope))
+        found: dict[Ref, None] = {}
+        for value in values:
+            for ref in self.refs(value, scope):
+                found[ref] = None
+            if len(found) > MOST:
+                break
+        return tuple(found)[: MOST + 1]  # as `few` has it
 
     def cut(self) -> None:
         """Note that an answer was refused because it is being worked out: what is concluded now is not final."""

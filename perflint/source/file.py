@@ -54,7 +54,10 @@ class SourceFile:
 
     @cached_property
     def lines(self) -> list[str]:
-        return self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        text = self.text
+        if "\r" in text:
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+        return text.split("\n")
 
     @cached_property
     def newline(self) -> str:
