@@ -19,7 +19,16 @@ from perflint.run.known import known_for
 from perflint.run.options import Memory, Options
 from perflint.run.spreading import Linking, spread
 from perflint.run.texts import Texts
-from perflint.run.worker import Inspected, Surveyed, Worker, gc_paused, keep_heap, not_inspected, not_surveyed
+from perflint.run.worker import (
+    Inspected,
+    Surveyed,
+    Worker,
+    gc_paused,
+    keep_heap,
+    not_inspected,
+    not_surveyed,
+    with_room,
+)
 
 if TYPE_CHECKING:
     from perflint.facts.summary import Summary
@@ -37,6 +46,7 @@ def check(discovery: Discovery, options: Options) -> Report:
     return check_overlay(discovery, options, {})
 
 
+@with_room
 def check_overlay(discovery: Discovery, options: Options, overlay: Mapping[str, str]) -> Report:
     """As `check`, with texts by display path that stand in for what is on disk."""
     keep_heap()
