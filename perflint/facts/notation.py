@@ -163,6 +163,8 @@ def _plain_annotation(node: ast.expr) -> str | None:
             return None
         return f"{base}[{', '.join(texts)}]"  # type: ignore[arg-type]
     if isinstance(node, ast.Constant):
+        if node.value is ...:
+            return "..."
         return repr(node.value) if node.value is None or isinstance(node.value, str) else None
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         left, right = _plain_annotation(node.left), _plain_annotation(node.right)

@@ -193,13 +193,13 @@ class Summary:
 
     def words(self) -> set[str]:
         """All identifiers used in the file."""
-        return set(self.identifiers())
+        return set(self.identifiers().split())
 
-    def identifiers(self) -> list[str]:
-        """Those of each function and top-level statement, one after the other."""
+    def identifiers(self) -> str:
+        """Those of each function and top-level statement, one after the other, each between blanks."""
         texts = [statement.identifiers for statement in self.statements]
         texts += [facts.identifiers for facts in self.functions.values()]
-        return " ".join(texts).split()
+        return f" {' '.join(texts)} "
 
     def words_by_statement(self) -> dict[int, set[str]]:
         """By first line of each top-level statement, all identifiers used in it."""

@@ -34,8 +34,9 @@ class Program:
         self.summaries = dict(sorted(summaries.items()))
         self.torch_version = torch_version
         self.pinned_torch = pinned_torch
-        #: Of the files that were asked about last.
+        #: The identifiers of the files that were asked about last; whether any file has one of some.
         self._identifiers: dict[str, set[str]] = {}
+        self._mentioned: dict[frozenset[str], bool] = {}
         self.modules = ModuleTable(self.summaries)
         self.resolver = Resolver(self.summaries, self.modules, is_loader)
         self.graph = CallGraph(self.resolver)
@@ -232,10 +233,19 @@ class Program:
 
     def mentions(self, names: Iterable[str], paths: Iterable[str] | None = None) -> bool:
         """Whether any file of the program uses one of the identifiers."""
-        wanted = set(names)
-        if paths is None:
-            return not wanted.isdisjoint(self._all_words)
-        return any(not wanted.isdisjoint(self._words(path)) for path in paths)
+        wanted = frozenset(names)
+        if paths is not None:
+            return any(not wanted.isdisjoint(self._words(path)) for path in paths)
+        known = self._mentioned.get(wanted)
+        if known is None:
+            known = self._mentioned[wanted] = self._is_mentioned(wanted)
+        return known
+
+    def _is_mentioned(self, names: Iterable[str]) -> bool:
+        """Told by texts: few such questions are asked, and to take all texts apart would cost more than they do."""
+        framed = [f" {name} " for name in names]
+        texts = (summary.identifiers() for summary in self.summaries.values())
+        return any(name in text for text in texts for name in framed)
 
     def passes(self, names: Iterable[str]) -> bool:
         """Whether any call of the program passes one of these keywords, other than as False or None."""
@@ -256,14 +266,6 @@ class Program:
                 self._identifiers.clear()
             known = self._identifiers[path] = self.summaries[path].words()
         return known
-
-    @cached_property
-    def _all_words(self) -> set[str]:
-        """The identifiers of all files. Those of each file, kept apart, would be many times as many."""
-        found: set[str] = set()
-        for summary in self.summaries.values():
-            found.update(summary.identifiers())
-        return found
 
 
 #: Files whose identifiers are kept at hand.
