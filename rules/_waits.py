@@ -242,7 +242,7 @@ def kind_on_device(kind: Kind, node: ast.expr, ctx: Context) -> Confidence | Non
     # What a module's forward or a training step is handed has been moved before.
     if kind.place is Place.UNKNOWN and kind.how.startswith(("annotated as", "used as")) and _is_handed(node, ctx):
         return Confidence.MEDIUM
-    computed = kind.how.startswith("a result of `torch.") or kind.how.endswith("_like`")
+    computed = kind.how.startswith(("a result of `torch.", "a parameter of a module")) or kind.how.endswith("_like`")
     if kind.place is Place.UNKNOWN and computed and _is_trained_on(node, ctx):
         return Confidence.MEDIUM
     return None
