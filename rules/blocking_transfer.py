@@ -33,7 +33,7 @@ from ._forwards import is_method_of_values
 from ._generating import beside_generation
 from ._sources import changes_later
 from ._transfers import aligns, brought_down, constructor, moves_in_its_own_way, only_converts
-from ._waits import READ_NAMES, device_read, in_forward
+from ._waits import READ_NAMES, device_read, in_forward, uses_accelerator
 from ._wording import short_text
 
 _MADE_THERE = tensors.CONSTRUCTORS | tensors.LIKE_CONSTRUCTORS
@@ -84,7 +84,7 @@ class BlockingTransfer(Rule):
         if not put_off and only_converts(node, ctx):
             return
         value = ctx.kind(node.func.value)
-        if put_off or (value.place is Place.UNKNOWN and _is_batch_mover(node, ctx)):
+        if put_off or (value.place is Place.UNKNOWN and _is_batch_mover(node, ctx) and uses_accelerator(ctx)):
             value = value.but(tag=Tag.BATCH, place=Place.HOST, certainty=Confidence.MEDIUM)
         if not value.holds_tensors or value.place is not Place.HOST:
             return
@@ -175,7 +175,7 @@ def _is_batch_mover(call: ast.Call, ctx: Context) -> bool:
     assert isinstance(call.func, ast.Attribute)
     function = ctx.tree.function_of(call)
     if function is not None and isinstance(call.func.value, ast.Subscript):
-        return bool(_FETCHERS.search(function.name))
+        return bool(_FETCHERS.search(function.name)) or _puts_back_itself(call, call.func.value, ctx)
     if isinstance(call.func.value, ast.Name) and _goes_through_batch(call, call.func.value, ctx):
         return True
     if function is None or not isinstance(call.func.value, ast.Name):
@@ -220,7 +220,7 @@ def _was_put_off(call: ast.Call, ctx: Context) -> bool:
 
 #: Functions that cut the next batch out of what they hold.
 _FETCHERS = pattern(r"^_?(?:get|next|fetch|load)_(?:mini)?batch$")
-_BATCHES = pattern(r"^(?:mini_?)?batch(?:es)?$|_batch$")
+_BATCHES = pattern(r"^(?:mini_?)?batch(?:es|_data|_dict|_inputs?)?$|_batch$")
 
 
 def _goes_through_batch(call: ast.Call, moved: ast.Name, ctx: Context) -> bool:
@@ -228,15 +228,42 @@ def _goes_through_batch(call: ast.Call, moved: ast.Name, ctx: Context) -> bool:
     for outer in ctx.tree.ancestors(call):
         if isinstance(outer, (ast.ListComp, ast.DictComp, ast.GeneratorExp)):
             for generator in outer.generators:
-                source = generator.iter
-                if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute):
-                    source = source.func.value
-                names = {part.id for part in walk(generator.target) if isinstance(part, ast.Name)}
-                if moved.id in names:
-                    return isinstance(source, ast.Name) and bool(_BATCHES.search(source.id))
-        if isinstance(outer, ast.stmt):
+                if moved.id in _names(generator.target):
+                    return _is_of_batch(generator.iter)
+        elif isinstance(outer, ast.For) and moved.id in _names(outer.target):
+            return _is_of_batch(outer.iter)
+        elif isinstance(outer, ast.stmt) and not _puts_back(outer):
             return False
     return False
+
+
+def _names(target: ast.expr) -> set[str]:
+    return {part.id for part in walk(target) if isinstance(part, ast.Name)}
+
+
+def _is_of_batch(source: ast.expr) -> bool:
+    """`batch`, or `batch.items()`."""
+    if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute):
+        source = source.func.value
+    return isinstance(source, ast.Name) and bool(_BATCHES.search(source.id))
+
+
+def _puts_back(statement: ast.stmt) -> bool:
+    """Whether a statement is, or leads to, `batch[key] = ...`."""
+    if not isinstance(statement, ast.Assign):
+        return isinstance(statement, ast.If)
+    target = statement.targets[0]
+    return isinstance(target, ast.Subscript) and _is_of_batch(target.value)
+
+
+def _puts_back_itself(call: ast.Call, moved: ast.Subscript, ctx: Context) -> bool:
+    """Whether an entry of something called a batch is moved where it is: `batch[key] = batch[key].to(device)`."""
+    statement = ctx.tree.parent(call)
+    return (
+        isinstance(statement, ast.Assign)
+        and _puts_back(statement)
+        and ctx.text(statement.targets[0]) == ctx.text(moved)
+    )
 
 
 def _moves_itself(call: ast.Call, ctx: Context) -> bool:
