@@ -269,6 +269,8 @@ def _collect(grown: _Grown, loop: ast.stmt, ctx: Context) -> Fix | None:
     others = [*grown.call.args[1:], *(item.value for item in grown.call.keywords)]
     if not all(_is_literal(item) for item in others) or not _is_bound_before(grown, loop, ctx):
         return None
+    if _is_bound_elsewhere(grown, loop):
+        return None  # `joined = batch` on the first turn: the join would know nothing of it
     if any(isinstance(part, (ast.Try, ast.Yield, ast.YieldFrom, ast.Return)) for part in walk(loop)):
         return None
     name = ctx.edit.free_name(f"{grown.name}_parts")
@@ -285,6 +287,16 @@ def _collect(grown: _Grown, loop: ast.stmt, ctx: Context) -> Fix | None:
             ctx.edit.insert_after(loop, joined),
         ),
         reason="all parts live until they are joined, and parts that do not fit together fail only then",
+    )
+
+
+def _is_bound_elsewhere(grown: _Grown, loop: ast.stmt) -> bool:
+    return any(
+        isinstance(part, ast.Name)
+        and part.id == grown.name
+        and not isinstance(part.ctx, ast.Load)
+        and part is not grown.statement.targets[0]
+        for part in walk(loop)
     )
 
 
