@@ -124,7 +124,9 @@ class BlockingTransfer(Rule):
     def _fix(node: ast.Call, value: Kind, destination: Device, ctx: Context) -> Fix:
         assert isinstance(node.func, ast.Attribute)
         reason = ""
-        if destination is not Device.CUDA:
+        if value.tag is Tag.BATCH and value.how == "made by a tokenizer":
+            reason = "what a tokenizer gives knows the option from transformers 4.48 on"
+        elif destination is not Device.CUDA:
             reason = "the device may be MPS, where an asynchronous copy can corrupt data"
         elif value.tag is not Tag.TENSOR or value.certainty is Confidence.LOW:
             reason = f"`{ctx.text(node.func.value)}` may be no plain tensor, and its `.to` may not know the option"
@@ -289,12 +291,16 @@ def _advice(node: ast.Call, value: Kind, ctx: Context) -> tuple[str, bool]:
     if maker in _CONSTRUCTORS - tensors.COPYING_CONSTRUCTORS:
         where = _maker_in_view(maker, moved, ctx)
         if where is not None and maker.endswith("Tensor"):
-            return "Make it on the device, with `torch.tensor(..., device=...)`.", False
+            dtype = "dtype=torch.long, " if "Long" in maker else ""
+            empty = f"`torch.empty(sizes, {dtype}device=...)` where it takes sizes"
+            return f"Make it on the device: `torch.tensor(values, device=...)`, or {empty}.", False
         if where is not None:
             return f"Make it on the device: pass `device=` to `{maker}`{where}.", False
-    if maker != value.how:  # no loader's batch
-        return f"Write `{_suggestion(node, ctx)}`, and pin it before (`.pin_memory()`) where it is large.", True
-    return f"Write `{_suggestion(node, ctx)}`, with pinned memory in the loader.", True
+    if value.how.startswith("a batch of"):
+        return f"Write `{_suggestion(node, ctx)}`, with `pin_memory=True` in the loader.", True
+    if value.tag is Tag.BATCH:
+        return f"Write `{_suggestion(node, ctx)}`.", True
+    return f"Write `{_suggestion(node, ctx)}`, and pin it before (`.pin_memory()`) where it is large.", True
 
 
 def _maker_in_view(maker: str, moved: ast.expr, ctx: Context) -> str | None:

@@ -325,7 +325,7 @@ def _fix(node: ast.Call, ctx: Context) -> Fix | None:
         return None
     value = ctx.text(node.func.value)
     kept = value if value.endswith(".detach()") or ctx.grad_off(node) else f"{value}.detach()"
-    number = "int" if _is_count(node.func.value) else "float"
+    number = "int" if _is_count(node.func.value, ctx) else "float"
     return Fix(
         "Sum on the device and read after the loop",
         Applicability.UNSAFE,
@@ -335,11 +335,15 @@ def _fix(node: ast.Call, ctx: Context) -> Fix | None:
     )
 
 
-def _is_count(value: ast.expr) -> bool:
-    """`(prediction == target).sum()`: a whole number."""
+def _is_count(value: ast.expr, ctx: Context) -> bool:
+    """`(prediction == target).sum()`, `torch.sum(prediction == target)`: a whole number."""
     if not (isinstance(value, ast.Call) and callee_name(value) == "sum" and isinstance(value.func, ast.Attribute)):
         return False
     counted = value.func.value
+    if ctx.is_call_of(value, "torch.sum"):
+        if len(value.args) != 1:
+            return False
+        counted = value.args[0]
     compared = isinstance(counted, ast.Call) and callee_name(counted) in ("eq", "ne", "gt", "ge", "lt", "le")
     return compared or isinstance(counted, ast.Compare)
 

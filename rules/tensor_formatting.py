@@ -111,7 +111,10 @@ def _names_a_file(node: ast.expr) -> bool:
 def _message(node: ast.expr, printed: list[Printed], ctx: Context, *, tracks: bool) -> str:
     waits = sum(item.waits for item in printed)
     names = _listed([ctx.text(item.value) for item in printed])
+    several = len({ctx.text(item.value) for item in printed}) > 1
     verb = "is handed to the tracker" if tracks else "becomes text"
+    if several:
+        verb = "are handed to the tracker" if tracks else "become text"
     often = "waits for the device" if waits == 1 else f"waits for the device {waits} times"
     if any(item.waits > 1 for item in printed):
         often = f"waits for the device at least {waits} times"

@@ -294,7 +294,11 @@ class _Surveyor(Expressions):
     ) -> int:
         scope = self.scope
         text = self.lines[node.lineno - 1].strip() if node.lineno <= len(self.lines) else kind
-        text = text.partition("#")[0].rstrip().rstrip(":")[:HEADER_LENGTH]
+        text = text.partition("#")[0].rstrip().rstrip(":")
+        if len(text) > HEADER_LENGTH:
+            text = f"{text[: HEADER_LENGTH - 3].rstrip()}..."
+        elif text.endswith(("(", "[", "{", ",")):
+            text += "..."
         facts = node.lineno, node.col_offset, kind, targets, iterable, text, self.context
         scope.loops.append(record(LoopFacts, facts))
         # A `while` test is evaluated every turn; a `for` iterable only once.

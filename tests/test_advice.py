@@ -1,0 +1,128 @@
+"""What to do, said for the very line: the part of a finding that no fixture looks at."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perflint.cli import app
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("")
+    return tmp_path
+
+
+def findings(source: str, code: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    Path("train.py").write_text(source)
+    app.run(["check", "--no-cache", "--select", code, "--output-format", "json", "train.py"])
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["findings"]
+    return found
+
+
+LOADED = """import torch
+from torch.utils.data import DataLoader
+
+
+def train(model, dataset, optimizer):
+    for images in DataLoader(dataset, num_workers=4):
+        images = images.to("cuda")
+        model(images).sum().backward()
+        optimizer.step()
+"""
+
+
+def test_what_a_loader_gives_is_pinned_by_the_loader(capsys: pytest.CaptureFixture[str]) -> None:
+    (found,) = findings(LOADED, "TPL101", capsys)
+
+    assert "`pin_memory=True` in the loader" in found["advice"]
+    assert ".pin_memory()" not in found["advice"]
+
+
+DRAWN = """import torch
+
+
+def train(model, optimizer, size):
+    for _ in range(1000):
+        target = torch.LongTensor(size).random_(8).to("cuda")
+        torch.nn.functional.cross_entropy(model(), target).backward()
+        optimizer.step()
+"""
+
+
+def test_a_size_is_not_taken_for_a_value(capsys: pytest.CaptureFixture[str]) -> None:
+    (found,) = findings(DRAWN, "TPL101", capsys)
+
+    assert "torch.empty(sizes, dtype=torch.long, device=...)" in found["advice"]
+
+
+TOKENS = """import torch
+from transformers import AutoTokenizer
+
+
+def train(model, loader, optimizer, device):
+    tokenizer = AutoTokenizer.from_pretrained("some/model")
+    for images, captions in loader:
+        tokens = tokenizer(captions, return_tensors="pt").to(device)
+        model(images, tokens).backward()
+        optimizer.step()
+"""
+
+
+def test_what_a_tokenizer_gives_has_not_always_known_the_option(capsys: pytest.CaptureFixture[str]) -> None:
+    (found,) = findings(TOKENS, "TPL101", capsys)
+    assert "pin" not in found["advice"]
+
+    app.run(["check", "--no-cache", "--select", "TPL101", "--output-format", "github", "train.py"])
+    assert "transformers 4.48" in capsys.readouterr().out
+
+
+COUNTED = """import torch
+
+
+def train(model, loader, optimizer):
+    right = 0
+    for images, labels in loader:
+        images, labels = images.cuda(), labels.cuda()
+        output = model(images)
+        right += torch.sum(output.argmax(1) == labels).item()
+        torch.nn.functional.cross_entropy(output, labels).backward()
+        optimizer.step()
+    return right
+"""
+
+
+def test_a_count_stays_a_whole_number(capsys: pytest.CaptureFixture[str]) -> None:
+    (found,) = findings(COUNTED, "TPL201", capsys)
+
+    assert any("right = int(right)" in edit["text"] for edit in found["fix"]["edits"])
+
+
+LONG = """import torch
+
+
+def train(model, loader, optimizer, progress_bar_of_the_whole_training_run, something_else_that_is_needed):
+    for images in progress_bar_of_the_whole_training_run(loader, something_else_that_is_needed, 1, 2):
+        model(images).backward()
+        optimizer.step()
+        torch.cuda.empty_cache()
+    for images in progress_bar_of_the_whole_training_run(
+        loader
+    ):
+        model(images).backward()
+        optimizer.step()
+        torch.cuda.empty_cache()
+"""
+
+
+def test_a_header_that_is_not_shown_to_its_end_shows_that(capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = (one["why_hot"][0]["text"] for one in findings(LONG, "TPL304", capsys))
+
+    assert first.startswith("for images in progress_bar_of")
+    assert first.endswith("...")
+    assert second == "for images in progress_bar_of_the_whole_training_run(..."
