@@ -141,7 +141,7 @@ class Parameters:
         if not found.known or _is_open(found):
             passed = self._passed(function, argument.arg)
             found = _merged(annotated, passed)
-        is_forward = cls is not None and self._is_module(cls) and self._runs_in_forward(function, cls)
+        is_forward = self._is_of_forward(function, cls)
         if is_forward and not found.known and self._used_as_tensor(definition, in_forward=True):
             found = tensor(certainty=Confidence.MEDIUM, how="used as a tensor")
         if is_forward and found.holds_tensors and found.place is Place.UNKNOWN:
@@ -153,6 +153,15 @@ class Parameters:
         if not found.known:
             return self._default(function, argument.arg)
         return found
+
+    def _is_of_forward(self, function: FunctionNode, cls: ast.ClassDef | None) -> bool:
+        """Whether a function runs in a module's forward, or is defined in one that does."""
+        if cls is None:
+            outer = self.inference.tree.function_of(function)
+            if outer is None:
+                return False
+            function, cls = outer, self._class_of(outer)
+        return cls is not None and self._is_module(cls) and self._runs_in_forward(function, cls)
 
     def _runs_in_forward(self, function: FunctionNode, cls: ast.ClassDef) -> bool:
         """Whether this is a module's `forward`, or a method of the module that it calls: what that is given lies where
@@ -250,7 +259,7 @@ class Parameters:
         name = self.inference.eval(call.func, None).qualified
         if name in tensors.FUNCTIONS or name in tensors.TUPLE_FUNCTIONS:
             return True
-        return name.startswith("torch.nn.functional.")
+        return name.startswith(tensors.FUNCTIONAL_MODULES)
 
     # Callers.
 
