@@ -16,6 +16,8 @@ from ._unchanged import is_fixed, is_touched, objects_in
 _DEEP = 6
 #: Lists are appended to for the result, and `update` fills a dict: the model is not changed by it.
 _UNSTEADY = (CHANGES | DRAWS) - {"append", "push", "update"}
+#: Lists, sets and dicts that begin with nothing in them.
+_EMPTY = (("seq", ()), ("map", ()), *(("call", name, (), ()) for name in ("list", "set", "dict")))
 
 
 class Behind(NamedTuple):
@@ -108,10 +110,14 @@ class _Sources:
             return True
         if kind == "call":
             return self._call(value, depth)
+        if value in _EMPTY:
+            return False  # filled later, with what cannot be told
         if kind in ("seq", "either"):
             return all(self._follow(item, depth - 1) for item in value[1])
         if kind == "map":
             return all(self._follow(item, depth - 1) for _, item in value[1])
+        if kind == "item" and value[2] is None:
+            return False  # by an index that is no constant: `table[users]`
         if kind in ("item", "attr"):
             return self._follow(value[1], depth - 1)
         return False

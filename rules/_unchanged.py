@@ -18,8 +18,8 @@ def is_fixed(node: ast.expr, loop: ast.stmt, ctx: Context, depth: int = _DEEP) -
     flow = ctx.inference.flow
     if flow.is_invariant(node, loop, lambda call: is_pure(call, ctx)):
         return True
-    if not isinstance(node, ast.Name) or depth == 0:
-        return False
+    if not isinstance(node, ast.Name) or depth == 0 or flow.is_mutated(node.id, loop):
+        return False  # also a dict that each turn makes empty and fills
     made = flow.definitions(node)
     if len(made) != 1 or made[0].path or made[0].value is None or not isinstance(made[0].node, ast.Assign):
         return False

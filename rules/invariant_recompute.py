@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -21,6 +22,7 @@ from perflint.api import (
     is_test,
     last,
     last_name,
+    pattern,
     tensors,
     walk,
 )
@@ -46,6 +48,9 @@ _MAKERS = ("meshgrid", "linspace", "arange", "outer", "logspace", "tril_indices"
 _SHAPING = tensors.VIEW_METHODS | tensors.CAST_METHODS | {"repeat", "size", "to", "clone"}
 #: The tables and decompositions of torch that are worth keeping.
 _KEPT = frozenset(name for name in tensors.COSTLY_FUNCTIONS if last(name) in ("meshgrid", "eigh", "svd", "pinv"))
+#: How often something is drawn, by the names of such numbers.
+_SAMPLES = pattern(r"(?:^|_)(?:samples?|draws?|mc|monte_?carlo|particles?)(?:_|$)", re.IGNORECASE)
+_COUNTING = ("range", "trange")
 
 
 class InvariantRecompute(Rule):
@@ -91,7 +96,12 @@ class InvariantRecompute(Rule):
         calls = [
             call
             for call in calls
-            if not (_draws_anew(call, node, ctx) or _is_summed_up(call, node, ctx) or _hands_on_a_parameter(call, ctx))
+            if not (
+                _draws_anew(call, node, ctx)
+                or _takes_samples(call, node, ctx)
+                or _is_summed_up(call, node, ctx)
+                or _hands_on_a_parameter(call, ctx)
+            )
         ]
         if not calls or trains_inside(node, ctx) or is_timing(node):
             return
@@ -148,6 +158,17 @@ def _draws_anew(call: ast.Call, loop: ast.AST, ctx: Context) -> bool:
     ]
     last = max(switches, key=lambda part: part.lineno, default=None)
     return last is not None and callee_name(last) == "train" and not any(is_constant(arg, False) for arg in last.args)  # noqa: FBT003
+
+
+def _takes_samples(call: ast.Call, loop: ast.stmt, ctx: Context) -> bool:
+    """Whether a loop runs a model as often as samples are wanted, `for _ in range(n_samples)`: it draws in its forward,
+    or nobody would.
+    """
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or callee_name(loop.iter) not in _COUNTING:
+        return False
+    if not any(_SAMPLES.search(name) for item in loop.iter.args for name in names_in(item)):
+        return False
+    return is_forward(call, ctx) or _runs_a_model(call, ctx)
 
 
 def _is_summed_up(call: ast.Call, loop: ast.AST, ctx: Context) -> bool:

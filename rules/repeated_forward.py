@@ -67,7 +67,7 @@ class RepeatedForward(Rule):
 
     def _once_more(self, twice: list[ast.Call], function: ast.stmt, ctx: Context) -> Iterator[Finding]:
         runs = [(run, forward_behind(run, ctx)) for run in twice]
-        runs = [(run, behind) for run, behind in runs if behind is not None or is_forward(run, ctx)]
+        runs = [(run, behind) for run, behind in runs if behind is not None or _is_costly(run, ctx)]
         runs.sort(key=lambda item: (item[0].lineno, item[0].col_offset))
         told: set[str] = set()
         for (first, _), (second, behind) in itertools.combinations(runs, 2):
@@ -102,6 +102,11 @@ class RepeatedForward(Rule):
             confidence=Confidence.MEDIUM,
             related=(ctx.hop(loop, "the loop"), behind.place),
         )
+
+
+def _is_costly(run: ast.Call, ctx: Context) -> bool:
+    """Whether a module is run that does more than look rows up in a table."""
+    return is_forward(run, ctx) and ctx.target(run.func) != "torch.nn.Embedding"
 
 
 def _may_evaluate(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> bool:
@@ -219,18 +224,19 @@ def _comes_before(first: ast.Call, second: ast.Call, ctx: Context) -> bool:
         one = loops[0]
     if one is other:
         return not any(isinstance(outer, (ast.IfExp, ast.BoolOp)) for outer in ctx.tree.ancestors(first))
-    block = ctx.tree.parent(one)
     around: list[ast.AST] = [other, *ctx.tree.ancestors(other)]
-    for outer in around:
-        if ctx.tree.parent(outer) is block:
-            for name in ("body", "orelse", "finalbody"):
-                statements = getattr(block, name, [])
-                if one in statements and outer in statements:
-                    return statements.index(one) < statements.index(outer)
-    # A `with` lets through what stands in it.
-    if isinstance(block, (ast.With, ast.AsyncWith)):
-        return one.lineno < other.lineno and ctx.tree.parent(block) in list(ctx.tree.ancestors(other))
-    return False
+    while True:
+        block = ctx.tree.parent(one)
+        for outer in around:
+            if ctx.tree.parent(outer) is block:
+                for name in ("body", "orelse", "finalbody"):
+                    statements = getattr(block, name, [])
+                    if one in statements and outer in statements:
+                        return statements.index(one) < statements.index(outer)
+        # A `with` lets through what stands in it, as far as its own block goes: no further than a branch.
+        if not isinstance(block, (ast.With, ast.AsyncWith)):
+            return False
+        one = block
 
 
 def _always_turns(loop: ast.stmt) -> bool:

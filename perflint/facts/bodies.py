@@ -81,11 +81,11 @@ def keeps(body: list[ast.stmt], kept: ast.expr, now: ast.expr) -> bool:
     return any(isinstance(item, ast.Assign) and _alike(item.value, now) and _is_target(item, kept) for item in body)
 
 
-def switches_off(body: list[ast.stmt], flag: ast.expr) -> bool:
-    """Whether `body` ends what its own flag lets through."""
+def switches(body: list[ast.stmt], flag: ast.expr, *, on: bool) -> bool:
+    """Whether `body` ends what its own flag lets through, by switching it on or off."""
     for item in body:
         if isinstance(item, ast.Assign) and isinstance(item.value, ast.Constant):
-            if item.value.value is False and _is_target(item, flag):
+            if item.value.value is on and _is_target(item, flag):
                 return True
     return False
 

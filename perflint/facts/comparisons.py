@@ -38,6 +38,8 @@ def negated_comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, body: lis
     told = _COMPARED_OF_NEGATED.get(type(op))
     if told is not None:
         return told(left, right, body)
+    if isinstance(op, (ast.Lt, ast.LtE)) and _is_since(left, right):
+        return PERIODIC  # `if step - last_moved < interval: return`
     is_order = isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE))
     if (
         is_order
@@ -62,8 +64,8 @@ def _equal(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str 
     """The guard of `left == right`."""
     if isinstance(right, ast.Constant) and right.value == 1 and words.FAILED.search(_asked_for(left)):
         return RARE  # `if found_oom == 1`
-    if _is_infinite(left) or _is_infinite(right):
-        return RARE  # `if norm_type == inf`
+    if _is_infinite(left) or _is_infinite(right) or _is_unset_variable(left, right):
+        return RARE  # `if norm_type == inf`, `if os.environ.get("DUMP", "0") == "1"`
     if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod):
         return modulo(left, body)
     if isinstance(right, ast.BinOp) and isinstance(right.op, ast.Mod):
@@ -107,6 +109,26 @@ def _is_interval(count: ast.expr, limit: ast.expr) -> bool:
     return bool(words.SINCE.search(written_name(count)) or (words.INTERVAL.search(name) and "_per_" not in name))
 
 
+def _is_since(left: ast.expr, limit: ast.expr) -> bool:
+    """Whether what has gone by since something is held against an interval: `step - last_saved`, `time.time() - t`."""
+    if not isinstance(left, ast.BinOp) or not isinstance(left.op, ast.Sub):
+        return False
+    is_interval = words.INTERVAL.search(written_name(limit)) is not None
+    return is_interval or _mentions(left, {"time", "perf_counter", "monotonic", "now"})
+
+
+def _is_unset_variable(asked: ast.expr, wanted: ast.expr) -> bool:
+    """Whether a variable of the environment is asked for another value than it has where nobody sets it."""
+    if not isinstance(asked, ast.Call) or not asked.args or not isinstance(wanted, ast.Constant):
+        return False
+    func = asked.func
+    is_asked = isinstance(func, ast.Attribute) and func.attr == "get" and written_name(func.value) == "environ"
+    if not is_asked and written_name(func) != "getenv":
+        return False
+    default = asked.args[1] if len(asked.args) > 1 else ast.Constant(None)
+    return isinstance(default, ast.Constant) and default.value != wanted.value
+
+
 def _asked_for(node: ast.expr) -> str:
     """`found_oom` of `found_oom.item()` too."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item":
@@ -119,10 +141,8 @@ def _above(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str 
     if isinstance(right, ast.Constant) and words.DEBUG.match(written_name(left)):
         return RARE  # `if options.debug > 1`
     name = written_name(right)
-    if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub):
-        # `if step - last_saved >= save_interval`, `if time.time() - last_saved > 60`
-        if words.INTERVAL.search(name) or _mentions(left, {"time", "perf_counter", "monotonic", "now"}):
-            return PERIODIC
+    if _is_since(left, right):
+        return PERIODIC  # `if step - last_saved >= save_interval`, `if time.time() - last_saved > 60`
     if body is not None and sets_back(body, left) and _is_interval(left, right):
         return ACCUMULATION if words.ACCUMULATES.search(name) else PERIODIC  # `if since >= every: ...; since = 0`
     if (body is not None and raises(body, right)) or words.CACHED.search(name):

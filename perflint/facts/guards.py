@@ -14,7 +14,8 @@ from perflint.facts import words
 from perflint.facts.bodies import (
     assigns,
     makes,
-    switches_off,
+    switches,
+    trains,
     undoes,
     written_name,
 )
@@ -124,14 +125,19 @@ def _named(
         held = known.get(test.id)
         if held is not None and held[0] is not None:
             return held[0]
-    elif isinstance(test, ast.Attribute) and body is not None and (switches_off(body, test) or undoes(body, test)):
+    elif (
+        isinstance(test, ast.Attribute) and body is not None and (switches(body, test, on=False) or undoes(body, test))
+    ):
         return LAZY  # `if self.first: ...; self.first = False`
     name = written_name(test)
     kind = _flag(name)
     if kind is not None:
         return kind
-    if isinstance(test, ast.Name) and words.ONCE.search(name) and body is not None and switches_off(body, test):
-        return FIRST  # `if first: ...; first = False`
+    if isinstance(test, ast.Name) and body is not None and switches(body, test, on=False):
+        if words.ONCE.search(name):
+            return FIRST  # `if first: ...; first = False`
+        if not trains(body):
+            return PERIODIC  # `if flush_next: flush(); flush_next = False`: few turns set it
     return PERIODIC if words.is_turning_point(name) else None
 
 
@@ -174,6 +180,14 @@ def _negated_compare(test: ast.Compare, body: list[ast.stmt] | None, known: Test
     return kept[1] if kept else negated_comparison(test.left, test.ops[0], test.comparators[0], body)
 
 
+def _negated_name(test: ast.Name, body: list[ast.stmt] | None, known: Tests) -> str | None:
+    if test.id in known:
+        return known[test.id][1]
+    if body is None or not switches(body, test, on=True) or trains(body):
+        return None
+    return PERIODIC  # `if not shown: show(); shown = True`
+
+
 def _negated_attribute(test: ast.Attribute, body: list[ast.stmt] | None, _known: Tests) -> str | None:
     if _is_done(test) or (body is not None and assigns(body, test)):
         return LAZY  # `if not self.ready: ...; self.ready = True`
@@ -211,7 +225,7 @@ def _negated_call(test: ast.Call, body: list[ast.stmt] | None, known: Tests) -> 
 
 _TOLD_OF_NEGATED: dict[type, Callable[..., str | None]] = {
     ast.Compare: _negated_compare,
-    ast.Name: lambda test, _body, known: known[test.id][1] if test.id in known else None,
+    ast.Name: _negated_name,
     ast.Attribute: _negated_attribute,
     ast.UnaryOp: lambda test, body, known: (
         classify(test.operand, body, known) if isinstance(test.op, (ast.Not, ast.Invert)) else None

@@ -182,6 +182,9 @@ class _Surveyor(Expressions):
             self.classes[cls].methods += (node.name,)
         before = self.scope
         self.scope, self.owner = Growing(facts), qualname
+        if before.tests and not is_outermost and not in_class_body:
+            given = {param.name for param in params}
+            self.scope.tests = {name: kinds for name, kinds in before.tests.items() if name not in given}
         self.block(node.body, -1)
         self.scope.finish(self.once)
         self.scope, self.owner = before, owner

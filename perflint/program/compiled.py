@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, Value
+from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, Param, Value
 from perflint.finding import Confidence, Hop
 from perflint.program.callgraph import CallGraph
 from perflint.program.edges import Edge
@@ -15,6 +15,7 @@ from perflint.pytorch.compiling import COMPILERS, KEPT_OUT
 from perflint.pytorch.names import canonical
 
 _NONE = ("const", "NoneType", None)
+_OFF = ("const", "bool", False)
 #: How the names end of what compiles.
 _CALLED = ("compile", "optimize")
 #: A framework's switches for compiling: where one is mentioned, something may be compiled.
@@ -90,11 +91,34 @@ def _sites(resolver: Resolver) -> Iterator[tuple[Scope, Hop]]:
             for call in facts.calls:
                 func = call.func
                 name = func if type(func) is str else func[2] if type(func) is tuple and func[0] == "attr" else ""
-                if name.endswith(_CALLED):
+                if name.endswith(_CALLED) and not _is_switched_off(resolver, facts):
                     for target in _compiled_by(resolver, facts, call, scope):
                         yield target, Hop(path, call.line, "compiled here")
             if facts.decorators and _is_decorated(resolver, facts, scope, COMPILERS):
                 yield scope, Hop(path, facts.line, "compiled here")
+
+
+def _is_switched_off(resolver: Resolver, facts: FunctionFacts) -> bool:
+    """Whether a function compiles only what a parameter asks for, `compile_head=False`, that nothing in sight sets."""
+    switches = {param.name.lstrip("=") for param in facts.params if _is_switch(param)}
+    if not switches:
+        return False
+    return not any(
+        name in switches and value != _OFF and not _hands_on_a_switch(other, value)
+        for summary in resolver.summaries.values()
+        for other in summary.functions.values()
+        for call in other.calls
+        for name, value in call.keywords
+    )
+
+
+def _is_switch(param: Param) -> bool:
+    return "compile" in param.name and param.default == _OFF
+
+
+def _hands_on_a_switch(facts: FunctionFacts, value: Value) -> bool:
+    """`Part(compile_head=compile_head)`, in a function that has such a parameter itself."""
+    return any(param.name.lstrip("=") == value and _is_switch(param) for param in facts.params)
 
 
 def _compiled_by(resolver: Resolver, facts: FunctionFacts, call: CallFacts, scope: Scope) -> Iterator[Scope]:
