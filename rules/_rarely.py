@@ -95,7 +95,7 @@ def is_tried_out(node: ast.AST, ctx: Context) -> bool:
     applies.
     """
     loops = [loop for loop in ctx.loops(node) if ctx.is_root_loop(loop)]
-    if loops and all(_turns_few_times(loop, ctx) or _measures(loop, ctx) for loop in loops):
+    if loops and all(_turns_few_times(loop, ctx) or _measures(loop, ctx) or _learns_nothing(loop) for loop in loops):
         return True
     function = ctx.tree.function_of(node)
     owner = ctx.tree.parent(function) if function is not None else None
@@ -132,6 +132,14 @@ def _measures(loop: ast.AST, ctx: Context) -> bool:
         return False
     runs = [part for part in ctx.walk(loop) if isinstance(part, ast.Call) and is_forward(part, ctx)]
     return bool(runs) and all(_is_made_up(item, loop, ctx) for run in runs for item in run.args)
+
+
+def _learns_nothing(loop: ast.AST) -> bool:
+    """Whether a loop walks back and drops the gradients: it looks whether its batches fit into memory."""
+    called = {callee_name(part) for part in walk(loop) if isinstance(part, ast.Call)}
+    if not {"backward", "zero_grad"} <= called or any("step" in name or "update" in name for name in called):
+        return False
+    return not any(isinstance(part, ast.Attribute) and part.attr == "grad" for part in walk(loop))
 
 
 def _reads_clock(call: ast.Call) -> bool:

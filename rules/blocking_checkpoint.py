@@ -50,7 +50,7 @@ class BlockingCheckpoint(Rule):
             return
         if not _saves_state(node, ctx) or len(ctx.heat_and_route(node)[1]) > 1 + _LONGEST:
             return
-        if _is_listed_to_be_saved(node, ctx):
+        if _is_listed_to_be_saved(node, ctx) or _has_trained(node, ctx):
             return
         yield self.finding(
             node,
@@ -75,6 +75,19 @@ def _is_listed_to_be_saved(node: ast.Call, ctx: Context) -> bool:
                 if isinstance(iterable, str) and "." not in iterable:
                     return True
     return False
+
+
+def _has_trained(node: ast.Call, ctx: Context) -> bool:
+    """Whether a loop that trains has ended in this function before: the file is written once for all of its steps."""
+    function = ctx.tree.function_of(node)
+    around = ctx.loops(node)
+    return function is not None and any(
+        isinstance(part, (ast.For, ast.AsyncFor, ast.While))
+        and part not in around
+        and (part.end_lineno or 0) < node.lineno
+        and any(isinstance(item, ast.Call) and callee_name(item) == "backward" for item in ctx.walk(part))
+        for part in ctx.walk(function)
+    )
 
 
 def _saves_state(node: ast.Call, ctx: Context) -> bool:

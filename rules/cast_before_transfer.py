@@ -20,6 +20,7 @@ from perflint.api import (
     Span,
     has_unpacking,
     is_test,
+    last_name,
     pattern,
     tensors,
     walk,
@@ -33,6 +34,8 @@ _PIXELS = pattern(
     r"(?:^|_)(?:im|imgs?|images?|frames?|pixels?|pixel_values|masks?|videos?|clips?)(?:_|\d*$)", re.IGNORECASE
 )
 _NARROW = pattern(r"uint8|int8|bool|float16|bfloat16|half|byte|ByteTensor|BoolTensor|read_image|pil_to_tensor")
+#: One flag for each place of a text or series: a few kilobytes.
+_PADDING = pattern(r"(?:^|_)(?:pad|padding|attn|attention|length|sequence|token)_masks?$")
 
 
 class CastBeforeTransfer(Rule):
@@ -78,7 +81,7 @@ class CastBeforeTransfer(Rule):
         kind = ctx.kind(value)
         if not kind.holds_tensors or kind.place is not Place.HOST or not ctx.kind(node).on_accelerator:
             return
-        if brought_down(node, ctx) is not None:
+        if brought_down(node, ctx) is not None or _PADDING.search(last_name(value)):
             return
         sure = _widens(cast.func.attr, value, node, ctx)
         if sure is None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
-from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, last_name
 
 from ._compiling import is_compile_call
+
+_NO = ("const", "bool", False)
 
 
 class CompileInHotPath(Rule):
@@ -40,7 +43,7 @@ class CompileInHotPath(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not is_compile_call(node, ctx) or ctx.guards(node) or _is_kept(node, ctx):
+        if not is_compile_call(node, ctx) or ctx.guards(node) or _is_kept(node, ctx) or _is_never_wanted(node, ctx):
             return
         compiled = ctx.text(node.args[0])
         yield self.finding(
@@ -60,6 +63,32 @@ def _is_kept(node: ast.Call, ctx: Context) -> bool:
     if isinstance(parent, ast.Assign):
         return any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in parent.targets)
     return isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and parent.func.attr == "append"
+
+
+def _is_never_wanted(node: ast.Call, ctx: Context) -> bool:
+    """Whether the call stands under a switch for compiling that the program only ever sets to false, by its name: as a
+    default, or as an argument that hands it on or says no.
+    """
+    child: ast.AST = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        if isinstance(outer, ast.If) and child in outer.body:
+            name = last_name(outer.test).strip("_")
+            if "compile" in name and _is_only_set_to_false(name, ctx):
+                return True
+        child = outer
+    return False
+
+
+def _is_only_set_to_false(name: str, ctx: Context) -> bool:
+    said: list[Any] = []
+    for summary in ctx.program.summaries.values():
+        for facts in summary.functions.values():
+            said += [item.default for item in facts.params if item.name.strip("_=") == name]
+            said += [value for call in facts.calls for word, value in call.keywords if word.strip("_") == name]
+    known = [value for value in said if not (isinstance(value, str) and value.rpartition(".")[2].strip("_") == name)]
+    return _NO in known and all(value in (_NO, None) for value in known)
 
 
 def _before_the_loop(node: ast.Call, ctx: Context) -> Fix | None:

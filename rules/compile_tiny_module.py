@@ -101,12 +101,19 @@ def _single(node: ast.expr, ctx: Context) -> str | None:
     kind = ctx.kind(node)
     if kind.tag is not Tag.MODULE or not kind.qualified:
         return None
-    if kind.path and "Loss" in kind.qualified:
+    if kind.path and ("Loss" in kind.qualified or _is_derived_from(kind, ctx)):
         return None
     if kind.path:
         made = Ref(INSTANCE, kind.path, kind.qualified)
         return f"`{kind.qualified}`, a few operations," if _is_small(made, ctx, held=_held(node, made, ctx)) else None
     return f"one `{last(kind.qualified)}`" if _is_layer(kind.qualified) else None
+
+
+def _is_derived_from(kind: Kind, ctx: Context) -> bool:
+    """Whether other classes of the project have this one as a base: what is compiled may be any of them."""
+    name = last(kind.qualified or "")
+    classes = (item for summary in ctx.program.summaries.values() for item in summary.classes.values())
+    return any(isinstance(base, str) and last(base) == name for item in classes for base in item.bases)
 
 
 def _is_layer(dotted: str) -> bool:

@@ -15,6 +15,7 @@ from perflint.api import (
     Place,
     Rule,
     Tag,
+    callee_name,
     has_unpacking,
     is_test,
     keyword,
@@ -28,6 +29,8 @@ from ._transfers import aligns
 _TENSORS = (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.UNKNOWN, Tag.MAPPING, Tag.SEQUENCE)
 #: What has a device that is wanted, not one that it is on.
 _SETTINGS = frozenset("self cls torch args cfg config conf opt opts options params hparams settings".split())
+#: Ways to start workers that take nothing over of the process they are started from.
+_ANEW = ("spawn", "forkserver")
 _BUFFERS = ("buffer", "replay", "rollout", "memory")
 
 
@@ -64,7 +67,7 @@ class DeviceWorkInDataset(Rule):
             return
         if ctx.role(node) != "data" or _is_buffer(node, ctx) or _makes_batches(node, ctx):
             return
-        if _is_told_by_device(node, ctx):
+        if _is_told_by_device(node, ctx) or _is_run_there(node, ctx):
             return
         if aligns(node, ctx) or _is_asked_for(node, ctx) or isinstance(ctx.tree.parent(node), ast.Expr):
             return  # what is moved and not taken is a module: a tensor would stay where it is
@@ -97,6 +100,21 @@ def _is_told_by_device(node: ast.AST, ctx: Context) -> bool:
                 return True
         child = outer
     return False
+
+
+def _is_run_there(node: ast.Call, ctx: Context) -> bool:
+    """Whether a whole batch is moved for a model that runs while batches are put together, in workers that the file
+    lets start anew: such may use the device, and nothing but that one copy is made.
+    """
+    function, outer = ctx.tree.function_of(node), ctx.tree.parent(node)
+    if function is None or "collat" not in function.name or not isinstance(outer, ast.Call) or outer.func is node:
+        return False
+    return any(
+        isinstance(part, ast.Call)
+        and callee_name(part) in ("set_start_method", "get_context")
+        and any(isinstance(item, ast.Constant) and item.value in _ANEW for item in part.args)
+        for part in walk(ctx.tree.module)
+    )
 
 
 def _asks_for_device(node: ast.AST) -> bool:

@@ -22,10 +22,12 @@ from perflint.api import (
     has_unpacking,
     is_constant,
     is_test,
+    last_name,
     pattern,
     walk,
 )
 
+from ._loops import names_in
 from ._rarely import runs_rarely
 
 _TORCH = ("torch.cat", "torch.concat", "torch.concatenate", "torch.vstack", "torch.hstack")
@@ -38,11 +40,15 @@ _FEW = 8
 _HANDFUL = pattern(
     r"(?:^|_)(?:layers?|blocks?|devices?|gpus?|ranks?|experts?|towers?|heads?|groups?|beam\w*|crops?|views?|scales?|levels?|"
     r"stages?|branch(?:es)?|folds?|days|modes?|components?|class(?:es)?|categor(?:y|ies)|conds?|conditions?|types?|kwargs|"
-    r"modalit(?:y|ies)|pad(?:s|ding)?|dummies)(?:_|$)",
+    r"modalit(?:y|ies)|pad(?:s|ding)?|dummies|n_?class(?:es)?|spaces?|before|after)(?:_|$)",
     re.IGNORECASE,
 )
 #: What is given the sizes of its result, as a method or a function.
 _SHAPED = frozenset("reshape view ones zeros new_ones new_zeros".split())
+#: Loops over a data set, which turn often: what is encoded in them is copied as often as there are batches.
+_DATA = pattern(r"loader|dataset|batches|iter|range|(?:^|_)data$", re.IGNORECASE)
+_ENCODER = pattern(r"(?:^|_)(?:vae|encoder|tokenizer|autoencoder|first_stage_model)$", re.IGNORECASE)
+_RANKS = frozenset(("shape", "ndim", "dim"))
 _KEYS = pattern(r"^(?:k|key|name|kind)$")
 
 
@@ -83,6 +89,8 @@ class GrowingCat(Rule):
         if loop is None or _goes_over_a_handful(loop) or _fills_up(grown, loop, ctx) or _is_trifling(node, ctx):
             return
         if all(_is_column(part) for part in grown.added) and _runs_a_model(loop, ctx):
+            return
+        if _is_encoded(loop, ctx) or any(_may_be_a_number(part, loop) for part in grown.added):
             return
         reads = _reads(grown, loop, ctx)
         if reads is None:
@@ -195,6 +203,38 @@ def _runs_a_model(loop: ast.stmt, ctx: Context) -> bool:
         isinstance(part, ast.Call) and any(ctx.kind(item).tag is Tag.MODULE for item in (part.func, *part.args))
         for part in ctx.walk(loop)
     )
+
+
+def _is_encoded(loop: ast.stmt, ctx: Context) -> bool:
+    """Whether a turn encodes one item of a batch, which takes far longer than to copy the codes of the others."""
+    if not isinstance(loop, ast.For) or any(_DATA.search(name) for name in names_in(loop.iter)):
+        return False
+    return any(isinstance(part, ast.Call) and _encodes(part) for part in ctx.walk(loop))
+
+
+def _encodes(call: ast.Call) -> bool:
+    if not isinstance(call.func, (ast.Name, ast.Attribute)) or not callee_name(call).startswith("encode"):
+        return False
+    models = [*call.args, *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
+    return any(_ENCODER.search(last_name(item)) for item in models)
+
+
+def _may_be_a_number(part: ast.expr, loop: ast.stmt) -> bool:
+    """Whether the loop asks if what is added has no dimension, `len(x.shape) == 0`, and gives it one: a few numbers."""
+    name = ast.dump(part.func.value if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) else part)
+    return any(
+        isinstance(test, ast.Compare) and is_constant(test.comparators[0], 0) and _is_rank(test.left, name)
+        for test in walk(loop)
+    )
+
+
+def _is_rank(asked: ast.expr, name: str) -> bool:
+    """`len(x.shape)`, `x.dim()`, `x.ndim`"""
+    if isinstance(asked, ast.Call) and callee_name(asked) == "len" and asked.args:
+        asked = asked.args[0]
+    if isinstance(asked, ast.Call) and callee_name(asked) == "dim":
+        asked = asked.func
+    return isinstance(asked, ast.Attribute) and asked.attr in _RANKS and ast.dump(asked.value) == name
 
 
 def _is_trifling(node: ast.AST, ctx: Context) -> bool:

@@ -103,7 +103,7 @@ class ModelBuiltInLoop(Rule):
                 return
             often = ctx.heat(node).phrase if hot else "runs on every turn of the loop"
         else:
-            if not _is_constant(node, ctx):
+            if not _is_constant(node, ctx) or _is_of_new_object(node, ctx):
                 return
             often = ctx.heat(node).phrase
         reads = callee_name(node) in modules.FACTORY_METHODS - {"from_config"} or callee_name(node).startswith("load")
@@ -170,6 +170,8 @@ def _is_collected(names: list[str], statement: ast.stmt, ctx: Context) -> bool:
 def _same_each_turn(node: ast.Call, loop: ast.stmt, ctx: Context) -> bool:
     """Whether callee and arguments stay the same on every turn, seen through names the loop itself sets."""
     given = [*node.args, *(item.value for item in node.keywords)]
+    if isinstance(loop, (ast.For, ast.AsyncFor)) and set(names_in(loop.target)) & set(names_in(node.func)):
+        return False  # `for part in parts: part.from_pretrained(folder)`
     # A library's class is the same on each turn, even where the loop itself imports it.
     if ctx.target(node.func) is None:
         given.append(node.func)
@@ -202,6 +204,16 @@ def _drains(loop: ast.stmt) -> bool:
         and part.func.value.id in tested
         for part in walk(loop)
     )
+
+
+def _is_of_new_object(node: ast.Call, ctx: Context) -> bool:
+    """Whether what the call is given belongs to an object that is made on the way, anew on each turn."""
+    if not any(
+        name == "self" for item in [*node.args, *(item.value for item in node.keywords)] for name in names_in(item)
+    ):
+        return False
+    _, route, _ = ctx.heat_and_route(node)
+    return any(hop.text.endswith("__init__") for hop in route[1:])
 
 
 def _is_constant(node: ast.Call, ctx: Context) -> bool:

@@ -62,7 +62,7 @@ class ModuleSwitchInStep(Rule):
             return
         if _is_new(module, node, statement, ctx) or _comes_and_goes(module, ctx) or _is_where_needed(node, ctx):
             return
-        if _is_moved_around(module, node, ctx):
+        if _is_moved_around(module, node, ctx) or _is_anything(module, node, ctx) or _goes_by_table(node):
             return
         yield self.finding(
             node,
@@ -164,6 +164,28 @@ def _is_moved_around(module: ast.expr, node: ast.Call, ctx: Context) -> bool:
         and _goes_to_device(part, ctx)
     }
     return len(places) > 1
+
+
+def _is_anything(module: ast.expr, node: ast.Call, ctx: Context) -> bool:
+    """Whether a helper moves whatever it is handed, `if isinstance(item, nn.Module): return item.to(device)`: on each
+    step that is a batch.
+    """
+    function = ctx.tree.function_of(node)
+    if function is None or not isinstance(module, ast.Name):
+        return False
+    if module.id not in {item.arg for item in (*function.args.posonlyargs, *function.args.args)}:
+        return False
+    tests = [outer.test for outer in ctx.tree.ancestors(node) if isinstance(outer, ast.If)]
+    asked = [part for test in tests for part in walk(test) if isinstance(part, ast.Call)]
+    return any(
+        callee_name(part) == "isinstance" and last_name(part.args[0]) == module.id for part in asked if part.args
+    )
+
+
+def _goes_by_table(node: ast.Call) -> bool:
+    """`module.to(state["encoder"]["device"])`: one of several states is restored, and the next may be another."""
+    given = node.args[0] if node.args else None
+    return isinstance(given, ast.Subscript) and isinstance(given.value, ast.Subscript)
 
 
 def _is_where_needed(node: ast.Call, ctx: Context) -> bool:

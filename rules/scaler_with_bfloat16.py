@@ -21,6 +21,7 @@ from perflint.api import (
     is_constant,
     is_test,
     keyword,
+    last_name,
     pattern,
     precision,
     walk,
@@ -111,7 +112,10 @@ def _asks_for_wide(test: ast.expr, ctx: Context) -> bool:
         text = ctx.text(test)
         same = isinstance(test.ops[0], (ast.Eq, ast.Is, ast.In)) and len(test.ops) == 1
         return same and _WIDE.search(text) is not None and _NARROW.search(_WIDE.sub("", text)) is None
-    return isinstance(test, (ast.Name, ast.Attribute)) and _WIDE.search(ctx.text(test)) is not None
+    if not isinstance(test, (ast.Name, ast.Attribute)):
+        return False
+    text = last_name(test)
+    return _WIDE.search(text) is not None and _NARROW.search(_WIDE.sub("", text)) is None
 
 
 def _switches_float16(node: ast.Call, ctx: Context) -> bool:

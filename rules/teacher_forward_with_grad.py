@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import (
+    INSTANCE,
     Applicability,
     Calls,
     Confidence,
@@ -14,18 +15,26 @@ from perflint.api import (
     Fix,
     Heat,
     Impact,
+    Ref,
     Rule,
+    Scope,
     Tag,
     is_test,
+    last,
     pattern,
     walk,
 )
 
+from ._callees import last_of
 from ._followed import Followed, forwards_behind, has_no_graph, learns
 
 #: Functions that another rule looks at as a whole: grad-in-evaluation.
 _EVALUATION = pattern(r"^_?(?:test|eval|evaluate|validate|val)(?:_|$)|_(?:test|eval|evaluate|validate)$")
 _DEPTH = 6
+#: Calls on the way to a forward that are looked at.
+_CALLERS = 3
+#: Methods of one name, of which each may be meant where it is called.
+_NAMESAKES = 3
 
 
 class TeacherForwardWithGrad(Rule):
@@ -63,6 +72,8 @@ class TeacherForwardWithGrad(Rule):
                 continue  # a model that was handed in, run once: who knows how it was set up
             if _evaluates(forward, ctx) or not learns(forward, ctx) or has_no_graph(forward, ctx):
                 continue
+            if _may_run_without_grad(ctx.scope(forward), ctx) or _may_differentiate(forward, ctx):
+                continue
             if Followed(ctx).ends(forward, _DEPTH):
                 yield self._told(forward, ctx, often=often)
 
@@ -82,6 +93,47 @@ class TeacherForwardWithGrad(Rule):
 def _evaluates(node: ast.Call, ctx: Context) -> bool:
     function = ctx.tree.function_of(node)
     return function is not None and bool(_EVALUATION.search(function.name))
+
+
+def _may_run_without_grad(scope: Scope, ctx: Context, depth: int = _CALLERS) -> bool:
+    """Whether something that leads to a function is called, as a method of what cannot be told, with gradients off:
+    `self.algorithm.act(seen)`.
+    """
+    callers = [edge for edge in ctx.program.callers(scope) if not is_test(edge.caller.path)]
+    if callers:
+        return depth > 0 and all(
+            ctx.program.grad_off(edge.caller, ctx.program.function(edge.caller).calls[edge.index].context)
+            or _may_run_without_grad(edge.caller, ctx, depth - 1)
+            for edge in callers
+        )
+    name = last(scope.function)
+    if name == "forward" or len(ctx.program.named(name)) > _NAMESAKES:
+        return False  # the name tells nothing
+    return any(
+        last_of(call.func) == name and call.func != name and ctx.program.grad_off(Scope(path, qualname), call.context)
+        for path, summary in ctx.program.summaries.items()
+        if not is_test(path)
+        for qualname, facts in summary.functions.items()
+        for call in facts.calls
+    )
+
+
+def _may_differentiate(forward: ast.Call, ctx: Context) -> bool:
+    """Whether a module that cannot be looked through may be one of those that need gradients to compute their results,
+    as forces are of energies, in a program that has such modules.
+    """
+    kind = ctx.kind(forward.func)
+    if kind.path and kind.qualified:
+        method = ctx.program.resolver.method(Ref(INSTANCE, kind.path, kind.qualified), "forward")
+        if method is not None and method.path and not ctx.program.graph.unresolved.get(Scope(method.path, method.name)):
+            return False
+    return any(
+        isinstance(call.func, str) and (call.func == "grad" or call.func.endswith("autograd.grad"))
+        for summary in ctx.program.summaries.values()
+        for facts in summary.functions.values()
+        if facts.in_class and facts.name == "forward"
+        for call in facts.calls
+    )
 
 
 def _draws(node: ast.Call, ctx: Context) -> bool:

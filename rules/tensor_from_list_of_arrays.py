@@ -41,6 +41,8 @@ _SPARSE_PARTS = frozenset("row col indices indptr data".split())
 _ARRAY_METHODS = frozenset(
     "astype reshape transpose flatten ravel copy squeeze swapaxes clip repeat cumsum toarray todense view".split()
 )
+#: Of a number they give a number.
+_ELEMENTWISE = frozenset("abs exp log sqrt square power round floor ceil maximum minimum clip isnan isinf".split())
 
 
 class TensorFromListOfArrays(Rule):
@@ -211,6 +213,10 @@ def _is_scalar(node: ast.Call, ctx: Context) -> bool:
         return True
     if not node.args:
         return False
+    if (ctx.target(node.func) or "").removeprefix("numpy.") in _ELEMENTWISE:
+        return ctx.kind(node.args[0]).tag is not Tag.ARRAY or (
+            isinstance(node.args[0], ast.Call) and _is_scalar(node.args[0], ctx)
+        )
     return ctx.kind(node.args[0]).tag is Tag.NUMBER and (ctx.target(node.func) or "").endswith(("array", "asarray"))
 
 

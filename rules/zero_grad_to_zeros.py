@@ -23,6 +23,7 @@ from perflint.api import (
     has_unpacking,
     is_constant,
     is_test,
+    keyword,
     walk,
 )
 
@@ -115,7 +116,12 @@ def _zeroes(function: ast.FunctionDef, ctx: Context) -> Iterator[ast.expr | ast.
     ]
     for argument_, default in defaults:
         if argument_.arg == "set_to_none" and is_constant(default, value=False) and default is not None:
-            yield default
+            if not any(
+                is_constant(keyword(part, "set_to_none"), value=True)
+                for part in walk(function)
+                if isinstance(part, ast.Call)
+            ):
+                yield default
     offers = any(item.arg == "set_to_none" for item in [*positional, *arguments.kwonlyargs])
     for part in walk(function):
         if isinstance(part, ast.Assign) and is_constant(part.value, value=False):

@@ -418,6 +418,8 @@ class _Surveyor(Expressions):
                 tests[name] = _TAKEN_AWAY
                 return
             self.scope.unset.add(name)
+            if value.value is False and name in tests and tests[name][0] is not None:
+                return  # `is_due = step % 10 == 0`, and `if quiet: is_due = False`: true no more often than before
         elif value.value is True and name in self.scope.unset and self.in_rare(self.context):
             tests[name] = guards.RARE, None
             return
