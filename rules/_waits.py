@@ -57,6 +57,8 @@ _KEEPS_FILES = pattern(r"(?:^|[._])(?:save|saver|export)(?:_|$)|(?:preprocess|sh
 _KERNEL = pattern(
     r"prim_func|\b(?:triton|tilelang|numba|cute|taichi|ti|wp|nki)\.(?:\w+\.)*\w*(?:jit|kernel|func|macro)"
 )
+#: Files that look for mistakes in numbers, when somebody asks for it.
+_DEBUGS = pattern(r"(?:^|[/_])debug[^/]*\.py$")
 _WORKS_ON_RESULTS = pattern(r"post_?process", re.IGNORECASE)
 #: Methods of a tensor that give a tensor on the same device.
 _KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squeeze".split())
@@ -120,8 +122,10 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) ->
     if name in ("cpu", "to"):
         # Only a model is moved for good by `vae.cpu()`: of a tensor the result is wanted.
         is_wanted = not isinstance(ctx.tree.parent(call), ast.Expr)
-        if certainty is None and name == "cpu" and is_wanted and _is_unknown_value(_as_it_was(value, ctx), ctx):
-            certainty = Confidence.MEDIUM
+        if certainty is None and name == "cpu" and is_wanted:
+            whole = _as_it_was(value, ctx)
+            if _is_unknown_value(whole, ctx) or (whole is not value and _is_out_of_graph(value, ctx)):
+                certainty = Confidence.MEDIUM
         return Read(value, certainty, copies=True) if certainty is not None else None
     kind = ctx.kind(value)
     # What a model gives may be of many forms, but only a tensor has these methods.
@@ -129,8 +133,10 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) ->
         certainty = None if kind.certainty is Confidence.LOW else Confidence.MEDIUM
     if certainty is None and name == "item" and _may_be_on_device(kind) and is_loss(value, ctx):
         certainty = Confidence.MEDIUM
-    if certainty is None and name in ("item", "tolist") and is_unknown_in_step(value, kind, ctx):
-        certainty = Confidence.MEDIUM
+    # No list has an `item`: what was taken for one is something else at this line.
+    also = (Tag.SEQUENCE, Tag.TENSOR) if name == "item" and not _DEBUGS.search(ctx.path) else ()
+    if certainty is None and is_unknown_in_step(value, kind, ctx, also):
+        return Read(value, Confidence.MEDIUM)
     return None if certainty is None else Read(value, certainty)
 
 
@@ -187,6 +193,12 @@ def _is_unknown_value(value: ast.expr, ctx: Context) -> bool:
         root = root.func if isinstance(root, ast.Call) else root.value
     name = ctx.text(value).rpartition(".")[2].lower()
     return isinstance(root, ast.Name) and not re.search(r"model|net$|module|encoder|decoder|state|results?$", name)
+
+
+def _is_out_of_graph(value: ast.expr, ctx: Context) -> bool:
+    """`loss.detach()`, of which nothing tells but that it is a tensor: what a graph is recorded of is on the device."""
+    detached, kind = isinstance(value, ast.Call) and callee_name(value) == "detach", ctx.kind(value)
+    return detached and kind.is_tensor and kind.place is Place.UNKNOWN and uses_accelerator(ctx)
 
 
 def _as_it_was(value: ast.expr, ctx: Context) -> ast.expr:

@@ -31,6 +31,7 @@ from perflint.api import (
 
 from ._forwards import is_method_of_values
 from ._generating import beside_generation
+from ._rarely import is_fallback
 from ._sources import changes_later
 from ._transfers import aligns, brought_down, constructor, moves_in_its_own_way, only_converts
 from ._waits import READ_NAMES, device_read, in_forward, uses_accelerator
@@ -96,7 +97,7 @@ class BlockingTransfer(Rule):
             return  # device-work-in-dataset and alloc-then-transfer say what is wrong there
         if ctx.role(node) == "texts":
             return  # the tokens of one text: a copy too small to gain anything, and what to do is to make batches
-        if _moves_itself(node, ctx) or (aligns(node, ctx) and not _is_surely_host(node.func.value, value)):
+        if _moves_itself(node, ctx) or (aligns(node, ctx) and not _is_surely_host(node, value, ctx)):
             return
         if value.tag is Tag.BATCH and moves_in_its_own_way(node, ctx):
             return
@@ -272,10 +273,12 @@ def _moves_itself(call: ast.Call, ctx: Context) -> bool:
     """`self.weights = self.weights.to(device)`: a copy the first time, nothing after that."""
     assert isinstance(call.func, ast.Attribute)
     parent = ctx.tree.parent(call)
-    if not (isinstance(parent, ast.Assign) and isinstance(call.func.value, ast.Attribute)):
+    if not isinstance(parent, ast.Assign):
         return False
-    moved = ctx.text(call.func.value)
-    return any(isinstance(target, ast.Attribute) and ctx.text(target) == moved for target in parent.targets)
+    moved = call.func.value
+    # `self.mask = grown(self.mask, n).to(device)` gives back what it had, as long as that is enough.
+    kept = {ctx.text(item) for item in (moved.args if isinstance(moved, ast.Call) else (moved,))}
+    return any(isinstance(target, ast.Attribute) and ctx.text(target) in kept for target in parent.targets)
 
 
 def _advice(node: ast.Call, value: Kind, ctx: Context) -> tuple[str, bool]:
@@ -337,15 +340,34 @@ def _is_filled(made: ast.Call, function: ast.AST, ctx: Context) -> bool:
     )
 
 
-def _is_surely_host(node: ast.expr, value: Kind) -> bool:
-    """Beside an alignment, elements of a batch are not sure enough: something may have moved the batch before."""
-    return value.certainty is Confidence.HIGH and isinstance(node, (ast.Attribute, ast.Call))
+def _is_surely_host(call: ast.Call, value: Kind, ctx: Context) -> bool:
+    """Beside an alignment, elements of a batch are not sure enough: something may have moved the batch before. What is
+    made here, or by what is called, is where it was made: in hot code, if it is neither kept nor instead of an argument
+    that is given as a rule.
+    """
+    assert isinstance(call.func, ast.Attribute)
+    moved = call.func.value
+    if value.certainty is Confidence.HIGH and isinstance(moved, (ast.Attribute, ast.Call)):
+        return True
+    if not value.how.startswith("made by `torch.") or value.optional or is_fallback(call, ctx):
+        return False
+    if value.certainty is Confidence.HIGH:
+        return not _is_kept(call, ctx)
+    return value.certainty is Confidence.MEDIUM and isinstance(moved, ast.Call)
+
+
+def _is_kept(call: ast.Call, ctx: Context) -> bool:
+    """`self.table = table.to(x.device)`: for the turns that follow."""
+    parent = ctx.tree.parent(call)
+    return isinstance(parent, ast.Assign) and any(isinstance(target, ast.Attribute) for target in parent.targets)
 
 
 def _asks_not_to_block(call: ast.Call) -> bool:
-    """Whether `non_blocking` is given at all, by keyword or position: `.to(d, t, True)`, `.cuda(None, True)`."""
+    """Whether `non_blocking` is given at all, by keyword or position: `.to(d, t, True)`, `.cuda(None, True)`. Its name
+    was `async` before that was a keyword.
+    """
     assert isinstance(call.func, ast.Attribute)
-    if keyword(call, "non_blocking") is not None:
+    if any(keyword(call, name) is not None for name in ("non_blocking", "async")):
         return True
     position = 2 if call.func.attr == "to" else 1
     return len(call.args) > position or any(is_constant(item, value=True) for item in call.args)

@@ -125,8 +125,13 @@ def _has_reason(node: ast.Call, ctx: Context) -> bool:
         elif isinstance(part, ast.keyword) and part.arg == "non_blocking" and _copies_to_host(part, ctx):
             return True
         elif isinstance(part, ast.keyword) and part.arg == "async_op" and is_constant(part.value, True):  # noqa: FBT003
-            return True  # collectives whose end it waits for
+            return not any(_waits_itself(other) for other in walk(function or ctx.tree.module))
     return False
+
+
+def _waits_itself(node: ast.AST) -> bool:
+    """`work.wait()`: then nothing is left of a collective that a synchronisation would have to wait for."""
+    return isinstance(node, ast.Call) and callee_name(node) == "wait" and not node.args
 
 
 def _is_asked_for(node: ast.Call, ctx: Context) -> bool:

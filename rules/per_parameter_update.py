@@ -30,7 +30,7 @@ _WALKS = frozenset("parameters named_parameters buffers named_buffers".split())
 #: Functions around a walk that leave it one.
 _WRAPPERS = frozenset("list tuple enumerate filter zip zip_strict reversed chain".split())
 #: Lists that are named for what they hold.
-_LISTS = pattern(r"(?:^|_)(?:params|parameters|grads|gradients)(?:_|$)")
+_LISTS = pattern(r"(?:^|_)(?:params|parameters|grads|gradients|param(?:eter)?_(?:keys|names))(?:_|$)")
 _UPDATES = frozenset(
     "mul_ add_ sub_ div_ lerp_ addcmul_ addcdiv_ clamp_ clamp_min_ clamp_max_ clip_ copy_ mul add sub lerp".split()
 )

@@ -79,7 +79,8 @@ class SyncInHotLoop(Rule):
         if read_before(node, read.value, ctx) or _is_read_of(ctx.tree.parent(node), node, ctx):
             return
         others = _other_reads(node, ctx)
-        if (read.copies and (_hands_on(node, others, ctx) or goes_to_replay(node, ctx))) or goes_back(node, ctx):
+        copies = read.copies and not _is_single_number(node, ctx)
+        if (copies and (_hands_on(node, others, ctx) or goes_to_replay(node, ctx))) or goes_back(node, ctx):
             return
         if (
             _is_around_decoding(node, ctx)
@@ -211,6 +212,12 @@ def _hands_on(node: ast.Call, others: list[ast.Call], ctx: Context) -> bool:
     return not others or len([loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]) < 2
 
 
+def _is_single_number(node: ast.Call, ctx: Context) -> bool:
+    """`value.cpu().item()`: read as a number, by way of a copy."""
+    method = ctx.tree.parent(node)
+    return isinstance(method, ast.Attribute) and method.attr == "item"
+
+
 def _is_of_loss(node: ast.Call, ctx: Context) -> bool:
     """`loss.detach().cpu().numpy()`: a number that is read in a roundabout way."""
     return isinstance(node.func, ast.Attribute) and is_loss(node.func.value, ctx)
@@ -280,20 +287,39 @@ def _sums_up_evaluation(node: ast.Call, ctx: Context) -> bool:
     if function is None or ctx.role(node) == "decode":
         return False
     parts = list(ctx.walk(function))
-    switches = (
-        part.value
+    switched = {
+        ctx.text(part.value.func.value)
         for part in parts
-        if isinstance(part, ast.Expr) and isinstance(part.value, ast.Call) and not part.value.args
-    )
-    if not any(callee_name(call) == "eval" for call in switches):
+        if isinstance(part, ast.Expr)
+        and isinstance(part.value, ast.Call)
+        and not part.value.args
+        and isinstance(part.value.func, ast.Attribute)
+        and part.value.func.attr == "eval"
+    }
+    if not switched:
         return False
     if any(isinstance(part, ast.Call) and callee_name(part) in _STEP_ENDS for part in parts):
         return False
+    if ctx.role(node) == "train" and _has_switched_back(node, switched, parts, ctx):
+        return False
     return not any(
-        is_model_call(part, ctx) or is_forward(part, ctx)
+        is_model_call(part, ctx) or is_forward(part, ctx) or ctx.text(part.func) in switched
         for loop in ctx.loops(node)
         for part in ctx.walk(loop)
         if isinstance(part, ast.Call)
+    )
+
+
+def _has_switched_back(node: ast.Call, switched: set[str], parts: list[ast.AST], ctx: Context) -> bool:
+    """Whether what was switched to evaluation for the beginning of a step of training trains again before the read."""
+    return any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr == "train"
+        and not part.args
+        and part.lineno < node.lineno
+        and ctx.text(part.func.value) in switched
+        for part in parts
     )
 
 

@@ -39,6 +39,10 @@ from perflint.facts.targets import Targets, names_in
 from perflint.source.walk import children
 
 _ARGUMENT_DEPTH = 4
+#: A list that something may be put into.
+_EMPTY: Value = ("seq", ())
+#: A value that says nothing of what it is.
+_ANYTHING: Value = ("const", "object", None)
 
 #: Parts of an annotation that read as they do alone.
 _PLAIN = frozenset({ast.Name, ast.Attribute, ast.Subscript})
@@ -185,6 +189,8 @@ class Expressions(Targets):
         elif type(func) is ast.Attribute:
             name = self.callee(func)
             if func.attr in MAYBE_DULL and self.is_dull(func, node):
+                if func.attr == "append" and type(func.value) is ast.Name and len(node.args) == 1:
+                    return self.appended(func.value.id, node.args[0])
                 return self.dull_call(node, name, depth)
         else:
             name = self.value(func, DEPTH)
@@ -201,6 +207,16 @@ class Expressions(Targets):
             args = tuple([cut(item, depth - 1) for item in args])
             keywords = tuple([(key, cut(item, depth - 1)) for key, item in keywords])
         return ("call", name, args, keywords)
+
+    def appended(self, name: str, node: ast.expr) -> Value:
+        """`rows.append(row)`: what `rows = []` holds is told beside it, so that nobody takes it for an empty list."""
+        known = self.scope.binds.get(name)
+        if known is None or known[0] != _EMPTY or len(known) == MOST_BINDS:
+            self.visit(node)
+            return None
+        value = self.value(node)
+        self.scope.bind(name, ("each", value if value is not None else _ANYTHING, None))
+        return None
 
     def dull_call(self, node: ast.Call, name: Value, depth: int) -> Value:
         """A call that is not recorded, but for what stands in it."""

@@ -72,7 +72,7 @@ INTERVAL = pattern(r"every|interval|_per_|freq|period", re.IGNORECASE)
 ACCUMULATES = pattern(r"accum|(?:^|_)acc(?:_|$)", re.IGNORECASE)
 #: How many turns lie between two steps of training: those that only ask the model or the environment.
 TRAINS_EVERY = pattern(
-    r"^_?(?:train(?:ing)?|learn(?:ing)?|update|optimi[sz]e\w*|gradient|agent)_?"
+    r"^_?(?:train(?:ing)?|learn(?:ing)?|update|replay|optimi[sz]e\w*|gradient|agent)_?"
     r"(?:every|freq|frequency|interval|period|timesteps?)(?:_(?:n_)?(?:steps?|iters?|frames?|turns?))?$",
     re.IGNORECASE,
 )

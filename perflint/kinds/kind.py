@@ -261,7 +261,11 @@ def _join(left: Kind, right: Kind) -> Kind:
 
 
 def _join_tags(left: Kind, right: Kind) -> Kind:
-    """Different tags: only structures of tensors in one place have something in common."""
+    """Different tags: structures of tensors in one place have something in common, and what can be gone through."""
+    if {left.tag, right.tag} == {Tag.LOADER, Tag.SEQUENCE}:
+        # `bar(loader) if shown else loader`
+        element = _join_elements(left, right) if left.element is not None and right.element is not None else None
+        return UNKNOWN if element is None else Kind(Tag.SEQUENCE, element=element)
     if left.tag in _STRUCTURES and right.tag in _STRUCTURES:
         places = {leaf_place(left), leaf_place(right)}
         if len(places) == 1 and Place.UNKNOWN not in places:

@@ -92,6 +92,9 @@ def result_place(module: Kind, inputs: list[Kind]) -> tuple[Place, Device | None
         place = given.pop() if len(given) == 1 else place
     if place is Place.UNKNOWN or (place is Place.HOST and module.place is Place.MODULE):
         return module.place, module.device
+    if place is Place.HOST and module.place is Place.UNKNOWN and module.how.startswith("moved by"):
+        # `if args.cuda: net = net.cuda()`: where there is a device, it is the module that takes its inputs there.
+        return Place.TARGET, Device.MAYBE
     return place, device
 
 

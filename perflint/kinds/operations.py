@@ -124,6 +124,8 @@ def index(kind: Kind, key: int | str | None, *, is_slice: bool = False) -> Kind:
             return sequence(kind.element)
         found = kind.item(key) if isinstance(key, int) else None
         return found or iterate(kind)
+    if kind.tag is Tag.LOADER and not kind.qualified and not is_slice:
+        return kind  # `dataloaders[phase]`: no loader has items, so what goes by such a name holds several
     if kind.tag is Tag.SHAPE:
         return SHAPE if is_slice else NUMBER
     if kind.tag is Tag.STATE_DICT:

@@ -1,4 +1,5 @@
-"""Syntax newer than the running interpreter's, rewritten so that `ast` reads it at unchanged positions.
+"""Syntax that the running interpreter does not know, rewritten so that `ast` reads it at unchanged positions: newer
+syntax, and of older code what was a name before it was a keyword.
 
 The text is rewritten character by character into an older form of the same length (in UTF-8 bytes, as `ast` counts
 columns), parsed, and the tree is mended where the older form says something else:
@@ -10,6 +11,7 @@ columns), parsed, and the tree is mended where the older form says something els
     x[*Ts], *args: *Ts          x[ Ts], *args:  Ts     the star is left out (3.11)
     lazy import x               pass;import x          an import (3.15)
     f"{d["k"]}"                 (  d["k"], )           a formatted string again (3.12; `t"..."` 3.14)
+    x.cuda(async=True)          x.cuda(asyn_=True)     the name again (a keyword since 3.7)
 
 Nothing is rewritten that the interpreter reads itself. Text that is wrong stays wrong: the result is parsed as ever.
 """
@@ -24,7 +26,13 @@ from perflint.source.newer_strings import StringGroup, groups_of
 from perflint.source.rewriting import Position, Rewriting
 from perflint.source.scan import Kind, Token, scan
 
+#: What `async` says as a name meanwhile, and what it is no name before.
+_ASYNC = "asyn_"
+_ASYNC_STATEMENTS = (["def"], ["for"], ["with"])
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
+
+
+_NAMED_BY: dict[type[ast.AST], str] = {ast.keyword: "arg", ast.arg: "arg", ast.Name: "id", ast.Attribute: "attr"}
 
 
 class NewerSyntax:
@@ -56,6 +64,8 @@ class NewerSyntax:
                 self._parameters(tokens, words, index + 2)
             elif word == "except":
                 self._except(tokens, words, index)
+            elif word == "async" and words[index + 1 : index + 2] not in _ASYNC_STATEMENTS:
+                self.rewriting.replace(tokens[index].start, _ASYNC)
             elif word == "[" and self._version < (3, 11) and index and self._is_value(tokens[index - 1]):
                 self._stars_of_index(tokens, words, index)
             elif word == "*" and self._version < (3, 11) and words[index + 2 : index + 4] == [":", "*"] and depth:
@@ -172,6 +182,9 @@ class NewerSyntax:
         return isinstance(node, ast.Pass) and (node.lineno, node.col_offset) in self._passes
 
     def _mend(self, node: ast.AST) -> None:
+        field = _NAMED_BY.get(type(node), "")
+        if field and getattr(node, field) == _ASYNC:
+            setattr(node, field, "async")
         if isinstance(node, ast.ExceptHandler) and node.type is not None:
             commas = self._handlers.get((node.lineno, node.col_offset), 0)
             if commas:

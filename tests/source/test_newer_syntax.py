@@ -48,6 +48,18 @@ SAMPLES = {
 }
 
 
+def test_async_was_a_name_once() -> None:
+    text = "async def f(x):\n    async with g(x, async=True) as y: h(y.async, k=async)\ndef g(x, async=False): ...\n"
+
+    tree = read(text)
+
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    assert {item.arg for call in calls for item in call.keywords} == {"async", "k"}
+    assert {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} == {"async"}
+    assert [node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)] == ["x", "x", "async"]
+    assert all(SourceFile("f.py", text).text_of(call).endswith(")") for call in calls)
+
+
 def read(text: str, version: tuple[int, int] = OLDEST) -> ast.Module:
     tree = parse_newer(text, version)
     assert tree is not None
