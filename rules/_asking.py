@@ -9,7 +9,7 @@ from typing import Any
 from perflint.api import FUNCTION, Confidence, Context, Scope, Tag, walk
 
 from ._host_values import asks_the_host
-from ._waits import ARRAYS, certainty_on_device, in_forward, is_exceptional, uses_accelerator
+from ._waits import ARRAYS, certainty_on_device, in_forward, is_exceptional, is_unknown_in_step, uses_accelerator
 
 #: Comparisons that ask no tensor for its value.
 _NEVER_ASK = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
@@ -128,7 +128,7 @@ def certainty_asked(leaf: ast.expr, ctx: Context) -> Confidence | None:
         return through
     found = _chained(leaf, ctx) or certainty_on_device(leaf, ctx)
     if found is None:
-        return Confidence.MEDIUM if _reduces_unknown(leaf, ctx) else None
+        return Confidence.MEDIUM if _reduces_unknown(leaf, ctx) or _is_tensor_of_step(leaf, ctx) else None
     if isinstance(leaf, ast.Compare) and found < Confidence.HIGH and _compares_sizes(leaf, ctx):
         return None
     if isinstance(leaf, (ast.Call, ast.Compare)) or (ctx.kind(leaf).scalar and found is Confidence.HIGH):
@@ -203,6 +203,18 @@ def _is_row_of_tensor(leaf: ast.Name, ctx: Context) -> bool:
             if isinstance(name, ast.Name) and name.id == leaf.id:
                 return ctx.kind(values).is_tensor
     return False
+
+
+def _is_tensor_of_step(leaf: ast.expr, ctx: Context) -> bool:
+    """`loss == inf` in a forward or a step of training: certainly a tensor, of which the place alone is unknown."""
+    if not isinstance(leaf, (ast.Call, ast.Compare)):
+        return False
+    kind = ctx.kind(leaf)
+    if not kind.is_tensor or kind.certainty is not Confidence.HIGH:
+        return False
+    if ctx.role(leaf) != "train" and not in_forward(leaf, ctx):
+        return False
+    return is_unknown_in_step(leaf, kind, ctx, also=(Tag.TENSOR,))
 
 
 def _reduces_unknown(leaf: ast.expr, ctx: Context) -> bool:

@@ -58,7 +58,7 @@ _KERNEL = pattern(
     r"prim_func|\b(?:triton|tilelang|numba|cute|taichi|ti|wp|nki)\.(?:\w+\.)*\w*(?:jit|kernel|func|macro)"
 )
 #: Files that look for mistakes in numbers, when somebody asks for it.
-_DEBUGS = pattern(r"(?:^|[/_])debug[^/]*\.py$")
+_DEBUGS = pattern(r"(?:^|[/_])(?:debug|nan_?detect)[^/]*\.py$")
 _WORKS_ON_RESULTS = pattern(r"post_?process", re.IGNORECASE)
 #: Methods of a tensor that give a tensor on the same device.
 _KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squeeze".split())
@@ -124,8 +124,8 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) ->
         is_wanted = not isinstance(ctx.tree.parent(call), ast.Expr)
         if certainty is None and name == "cpu" and is_wanted:
             whole = _as_it_was(value, ctx)
-            if _is_unknown_value(whole, ctx) or (whole is not value and _is_out_of_graph(value, ctx)):
-                certainty = Confidence.MEDIUM
+            found = _is_unknown_value(whole, ctx) or (whole is not value and _is_out_of_graph(value, ctx))
+            certainty = Confidence.MEDIUM if found else None
         return Read(value, certainty, copies=True) if certainty is not None else None
     kind = ctx.kind(value)
     # What a model gives may be of many forms, but only a tensor has these methods.
@@ -133,10 +133,9 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) ->
         certainty = None if kind.certainty is Confidence.LOW else Confidence.MEDIUM
     if certainty is None and name == "item" and _may_be_on_device(kind) and is_loss(value, ctx):
         certainty = Confidence.MEDIUM
-    # No list has an `item`: what was taken for one is something else at this line.
-    also = (Tag.SEQUENCE, Tag.TENSOR) if name == "item" and not _DEBUGS.search(ctx.path) else ()
+    also = (Tag.SEQUENCE, Tag.TENSOR) if name == "item" else ()  # no list has an `item`: it is something else here
     if certainty is None and is_unknown_in_step(value, kind, ctx, also):
-        return Read(value, Confidence.MEDIUM)
+        certainty = Confidence.MEDIUM
     return None if certainty is None else Read(value, certainty)
 
 
@@ -151,7 +150,8 @@ def is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context, also: tuple[Ta
     names = [getattr(part, "id", "") or getattr(part, "attr", "") for part in walk(value)]
     if any(_is_of_dataset(part, ctx) for part in walk(value) if isinstance(part, ast.Name)):
         return False
-    if isinstance(value, ast.Call) and any(_is_host_tensor(item, ctx) for item in value.args):
+    of_host = isinstance(value, ast.Call) and any(_is_host_tensor(item, ctx) for item in value.args)
+    if of_host or (kind.is_tensor and _DEBUGS.search(ctx.path)):
         return False
     if not uses_accelerator(ctx) or any(_HOST_NAME.search(name) for name in names):
         return False
@@ -162,8 +162,7 @@ def is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context, also: tuple[Ta
 
 
 def _is_host_tensor(value: ast.expr, ctx: Context) -> bool:
-    kind = ctx.kind(value)
-    return kind.is_tensor and kind.place is Place.HOST
+    return ctx.kind(value).is_tensor and ctx.kind(value).place is Place.HOST
 
 
 def _is_of_dataset(name: ast.Name, ctx: Context) -> bool:
@@ -197,8 +196,9 @@ def _is_unknown_value(value: ast.expr, ctx: Context) -> bool:
 
 def _is_out_of_graph(value: ast.expr, ctx: Context) -> bool:
     """`loss.detach()`, of which nothing tells but that it is a tensor: what a graph is recorded of is on the device."""
-    detached, kind = isinstance(value, ast.Call) and callee_name(value) == "detach", ctx.kind(value)
-    return detached and kind.is_tensor and kind.place is Place.UNKNOWN and uses_accelerator(ctx)
+    if not isinstance(value, ast.Call) or callee_name(value) != "detach" or not uses_accelerator(ctx):
+        return False
+    return ctx.kind(value).is_tensor and ctx.kind(value).place is Place.UNKNOWN
 
 
 def _as_it_was(value: ast.expr, ctx: Context) -> ast.expr:

@@ -31,7 +31,6 @@ from perflint.api import (
 
 from ._forwards import is_method_of_values
 from ._generating import beside_generation
-from ._rarely import is_fallback
 from ._sources import changes_later
 from ._transfers import aligns, brought_down, constructor, moves_in_its_own_way, only_converts
 from ._waits import READ_NAMES, device_read, in_forward, uses_accelerator
@@ -349,7 +348,7 @@ def _is_surely_host(call: ast.Call, value: Kind, ctx: Context) -> bool:
     moved = call.func.value
     if value.certainty is Confidence.HIGH and isinstance(moved, (ast.Attribute, ast.Call)):
         return True
-    if not value.how.startswith("made by `torch.") or value.optional or is_fallback(call, ctx):
+    if not value.how.startswith("made by `torch.") or value.optional:
         return False
     if value.certainty is Confidence.HIGH:
         return not _is_kept(call, ctx)
@@ -357,9 +356,20 @@ def _is_surely_host(call: ast.Call, value: Kind, ctx: Context) -> bool:
 
 
 def _is_kept(call: ast.Call, ctx: Context) -> bool:
-    """`self.table = table.to(x.device)`: for the turns that follow."""
-    parent = ctx.tree.parent(call)
-    return isinstance(parent, ast.Assign) and any(isinstance(target, ast.Attribute) for target in parent.targets)
+    """Whether what is moved stays for the turns that follow, or stands in for an argument: `self.table = table.to(d)`,
+    `return table.to(d)` of a table that was handed in and had to grow, `if mask is None: mask = made.to(d)`.
+    """
+    parent, function = ctx.tree.parent(call), ctx.tree.function_of(call)
+    if isinstance(parent, ast.Assign) and any(isinstance(target, ast.Attribute) for target in parent.targets):
+        return True
+    assert isinstance(call.func, ast.Attribute)
+    moved = call.func.value
+    if function is None or not isinstance(moved, ast.Name):
+        return False
+    if moved.id not in {item.arg for item in (*function.args.args, *function.args.kwonlyargs)}:
+        return False
+    tests = [outer.test for outer in ctx.tree.ancestors(call) if isinstance(outer, ast.If)]
+    return isinstance(parent, ast.Return) or any(ctx.text(test) == f"{moved.id} is None" for test in tests)
 
 
 def _asks_not_to_block(call: ast.Call) -> bool:

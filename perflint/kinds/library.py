@@ -93,8 +93,8 @@ def _torch(name: str, arguments: Arguments, default: Kind | None) -> Kind | None
         return sequence(made) if several else made
     if name in tensors.TUPLE_FUNCTIONS:
         return sequence(_result(name, arguments), items=())
-    if last(name).startswith(("has_torch_function", "handle_torch_function")):
-        return None  # torch.nn.functional has them at hand too
+    if last(name).startswith(("has_torch_function", "handle_torch_function")) or "._" in name:
+        return None  # torch.nn.functional has them at hand too, and `_Reduction.get_enum`
     if name in tensors.FUNCTIONS or (name.startswith(tensors.FUNCTIONAL_MODULES) and last(name)[:1].islower()):
         return _result(name, arguments)
     if name in COLLECTIVES:
