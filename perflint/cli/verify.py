@@ -169,6 +169,7 @@ class _Session:
         from perflint.verify.processes import TrialError
 
         without = []
+        known: dict[str, None] = {}
         with verifying.folder() as folder, Launcher(folder) as launcher:
             self.open(launcher)
             for rule in rules:
@@ -178,6 +179,7 @@ class _Session:
                         continue
                     try:
                         benchmark = describe(launcher, rule.code, file, self.device, verifying.ASKING_SECONDS)
+                        known |= dict.fromkeys(benchmark.sizes)
                         sizes = [name for name in benchmark.sizes if not self.sizes or name in self.sizes]
                         for result in measure(
                             launcher, benchmark, self.plan, folder, sizes, progress=self._named(rule)
@@ -191,6 +193,8 @@ class _Session:
                         self.results.append(Row(rule.code, rule.name).lacking(str(error), failed=True))
         if without:
             console.complain(f"no benchmark: {', '.join(without)}")
+        if self.sizes and known and not any(name in known for name in self.sizes):
+            raise PerflintError(f"--size: no benchmark asked for has that size; there are {', '.join(map(repr, known))}")
 
     def benchmarks_of(
         self, rules: Sequence[type[Rule]], launcher: Launcher, files: contextlib.ExitStack

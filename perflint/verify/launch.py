@@ -40,7 +40,8 @@ def require_extra() -> None:
     """Raises PerflintError, in one line, when torch or what else `verify` needs is not installed."""
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise PerflintError(f"verify needs {' and '.join(missing)}, which is not installed: {INSTALL}")
+        verb = "is" if len(missing) == 1 else "are"
+        raise PerflintError(f"verify needs {' and '.join(missing)}, which {verb} not installed: {INSTALL}")
 
 
 @dataclass(frozen=True, slots=True)

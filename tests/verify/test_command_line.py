@@ -132,6 +132,13 @@ def test_what_needs_an_accelerator_says_so_and_has_no_ratio(capsys: pytest.Captu
     assert (row["verdict"], row["reason"], row["ratio"]) == ("not measurable here", "needs CUDA", None)
 
 
+def test_a_size_that_no_benchmark_has_is_a_mistake(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = _run(capsys, "verify", "--rule", "TPL301", "--size", "3 x 3", "--device", "cpu", "--no-store")
+
+    assert (code, out) == (2, "")
+    assert "'100 x 1k'" in err
+
+
 def test_a_rule_is_measured_kept_shown_and_not_cleaned_away(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _run(capsys, "check", ".")
     code, out, _ = _run(
