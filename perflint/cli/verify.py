@@ -194,7 +194,8 @@ class _Session:
         if without:
             console.complain(f"no benchmark: {', '.join(without)}")
         if self.sizes and known and not any(name in known for name in self.sizes):
-            raise PerflintError(f"--size: no benchmark asked for has that size; there are {', '.join(map(repr, known))}")
+            there = ", ".join(map(repr, known))
+            raise PerflintError(f"--size: no benchmark asked for has that size; there are {there}")
 
     def benchmarks_of(
         self, rules: Sequence[type[Rule]], launcher: Launcher, files: contextlib.ExitStack
