@@ -115,6 +115,8 @@ class Parameters:
             return Kind(Tag.BATCH, Place.TARGET, device=Device.MAYBE, certainty=Confidence.MEDIUM, how=how)
         if place in hook.host:
             return Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, how=how)
+        if place in hook.modules:
+            return Kind(Tag.MODULE, Place.TARGET, device=Device.MAYBE, certainty=Confidence.MEDIUM, how=how)
         if place in hook.tensors:
             return tensor(Place.TARGET, device=Device.MAYBE, scalar="backward" in function.name, how=how)
         return None

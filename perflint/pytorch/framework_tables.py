@@ -123,10 +123,10 @@ LIGHTNING = Framework(
 )
 
 _TRAINER = {
-    "training_step": Hook(_STEP, _TRAIN, managed=(2,)),
-    "compute_loss": Hook(_STEP, _TRAIN, managed=(2,)),
+    "training_step": Hook(_STEP, _TRAIN, managed=(2,), modules=(1,)),
+    "compute_loss": Hook(_STEP, _TRAIN, managed=(2,), modules=(1,)),
     # Trainer's own prediction_step opens no_grad itself, so that an override starts with gradients on.
-    "prediction_step": Hook(_STEP, _EVAL, managed=(2,)),
+    "prediction_step": Hook(_STEP, _EVAL, managed=(2,), modules=(1,)),
     "preprocess_logits_for_metrics": Hook(_STEP, _EVAL, grad=False, tensors=(1, 2)),
     **hooks(
         _STEP,
@@ -144,6 +144,17 @@ _TRAINER = {
         "get_train_dataloader get_eval_dataloader get_test_dataloader",
     ),
 }
+#: What trl's trainers do for `compute_loss`, each under the name it has or had there.
+_PREFERENCES = {
+    **_TRAINER,
+    "get_batch_loss_metrics": Hook(_STEP, _TRAIN, managed=(2,), modules=(1,)),
+    "concatenated_forward": Hook(_STEP, _TRAIN, managed=(2,), modules=(1,)),
+    "_compute_loss": Hook(_STEP, _TRAIN, managed=(2,), modules=(1,)),
+    **dict.fromkeys(
+        ("dpo_loss", "kto_loss", "cpo_loss", "bco_loss", "odds_ratio_loss"),
+        Hook(_STEP, _TRAIN, tensors=(1, 2, 3, 4)),
+    ),
+}
 _TRAINER_CALLBACK = {
     **hooks(_STEP, _TRAIN, "on_step_begin on_step_end on_pre_optimizer_step on_optimizer_step"),
     **hooks(_MICROBATCH, _TRAIN, "on_substep_end"),
@@ -154,15 +165,16 @@ _TRAINER_CALLBACK = {
     **hooks(_ONCE, _TRAIN, "on_init_end on_train_begin on_train_end"),
 }
 _TRAINER_NAMES = (
-    "Trainer Seq2SeqTrainer SFTTrainer DPOTrainer PPOTrainer GRPOTrainer RewardTrainer KTOTrainer ORPOTrainer "
-    "CPOTrainer BCOTrainer GKDTrainer RLOOTrainer OnlineDPOTrainer PRMTrainer SentenceTransformerTrainer "
+    "Trainer Seq2SeqTrainer SFTTrainer PPOTrainer RewardTrainer GKDTrainer PRMTrainer SentenceTransformerTrainer "
     "CrossEncoderTrainer SparseEncoderTrainer"
 )
+_PREFERENCE_NAMES = "DPOTrainer GRPOTrainer KTOTrainer ORPOTrainer CPOTrainer BCOTrainer RLOOTrainer OnlineDPOTrainer"
 TRANSFORMERS = Framework(
     "transformers Trainer",
     words("transformers trl sentence_transformers optimum setfit peft"),
     {
         **dict.fromkeys(_TRAINER_NAMES.split(), _TRAINER),
+        **dict.fromkeys(_PREFERENCE_NAMES.split(), _PREFERENCES),
         "TrainerCallback": _TRAINER_CALLBACK,
         "ProgressCallback": _TRAINER_CALLBACK,
         "PrinterCallback": _TRAINER_CALLBACK,

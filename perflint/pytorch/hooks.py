@@ -34,7 +34,8 @@ class Does(enum.Enum):
 
 class Hook(NamedTuple):
     """How often a method runs. `managed` are positions (self is 0) of parameters that hold values already on the
-    device; `host` of those still on the host; `tensors` of those that are single tensors on the device.
+    device; `host` of those still on the host; `tensors` of those that are single tensors on the device, `modules` of
+    those that are modules there.
     """
 
     heat: Heat
@@ -43,6 +44,7 @@ class Hook(NamedTuple):
     managed: tuple[int, ...] = ()
     host: tuple[int, ...] = ()
     tensors: tuple[int, ...] = ()
+    modules: tuple[int, ...] = ()
 
 
 def hooks(heat: Heat, role: Role, names: str, *, grad: bool = True) -> dict[str, Hook]:
