@@ -131,7 +131,7 @@ def _advice(found: Attention, ctx: Context) -> str:
         words += ", attn_mask=..."
     if found.drops:
         words += ", dropout_p=... if self.training else 0.0"
-    words += ")`, with `scale=` where it is not 1/sqrt(d)."
+    words += ")`, with `scale=` where their product is not multiplied by 1/sqrt(d): 1.0 where the queries were before."
     if "attn_mask" in words:
         words += " In a boolean mask, True means kept."
     return words

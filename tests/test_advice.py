@@ -126,3 +126,58 @@ def test_a_header_that_is_not_shown_to_its_end_shows_that(capsys: pytest.Capture
     assert first.startswith("for images in progress_bar_of")
     assert first.endswith("...")
     assert second == "for images in progress_bar_of_the_whole_training_run(..."
+
+
+UNTIL_ALL_ARE_DONE = """import torch
+from torch import nn
+
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, state, done):
+        while not done.all():
+            state = self.layer(state)
+            done = done | (state > 3)
+        return state
+
+
+def train(loader, optimizer):
+    model = Policy().cuda()
+    for state, done in loader:
+        model(state.cuda(), done.cuda()).sum().backward()
+        optimizer.step()
+"""
+
+
+def test_a_loop_is_not_told_to_do_its_work_always(capsys: pytest.CaptureFixture[str]) -> None:
+    (found,) = findings(UNTIL_ALL_ARE_DONE, "TPL202", capsys)
+
+    assert found["advice"].startswith("Ask every few turns")
+
+
+SCALED_BEFORE = """import torch
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.scale = (width // heads) ** -0.5
+        self.qkv = nn.Linear(width, 3 * width)
+
+    def forward(self, x):
+        b, n, c = x.shape
+        q, k, v = self.qkv(x).reshape(b, n, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
+        weights = ((q * self.scale) @ k.transpose(-2, -1)).softmax(dim=-1)
+        return (weights @ v).transpose(1, 2).reshape(b, n, c)
+"""
+
+
+def test_queries_that_are_scaled_are_not_scaled_again(capsys: pytest.CaptureFixture[str]) -> None:
+    (found,) = findings(SCALED_BEFORE, "TPL606", capsys)
+
+    assert "1.0 where the queries were" in found["advice"]

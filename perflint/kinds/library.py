@@ -393,6 +393,8 @@ def _training(name: str) -> Kind | None:
 def _values(name: str, arguments: Arguments) -> Kind | None:
     if name in arrays.DRAWS and _is_one_draw(arguments, arrays.DRAWS[name]):
         return NUMBER
+    if name == "numpy.random.choice" and arguments.exact and len(arguments) == 1 and not arguments.has("size"):
+        return None  # one of what it chooses from
     if name in arrays.ARRAY_FUNCTIONS:
         return ARRAY
     if name in arrays.ARRAY_REDUCTIONS:
