@@ -88,6 +88,14 @@ def test_findings_are_one(hot: Path) -> None:
     assert done.stderr == ""
 
 
+def test_a_line_that_is_not_there_has_no_heat(hot: Path) -> None:
+    assert perflint("check", "--explain-heat", "train.py:8").returncode == 0
+    done = perflint("check", "--explain-heat", "train.py:80")
+
+    assert done.returncode == 2
+    assert "train.py has no line 80, its last is 8" in done.stderr
+
+
 def test_exit_zero(hot: Path) -> None:
     assert perflint("check", "--exit-zero").returncode == 0
 
