@@ -32,9 +32,21 @@ class Changes:
         self._lines: dict[tuple[str, str], frozenset[int] | None] = {}
 
     def narrow(self, report: Report) -> Report:
-        """`report` with the findings that stand on changed lines."""
+        """`report` with the findings that stand on changed lines, and what is wrong with files that have changed."""
         kept = tuple(one for one in report.findings if self._touches(one, report.texts.get(one.path, "")))
-        return Report(kept, report.errors, report.files, report.texts, report.silenced, report.notes)
+        errors = tuple(one for one in report.errors if one.detail or not self._is_as_it_was(one.path))
+        return Report(kept, errors, report.files, report.texts, report.silenced, report.notes)
+
+    def _is_as_it_was(self, path: str) -> bool:
+        """Whether a file, which may be none that can be read as text, has not changed by a byte."""
+        name, file = self._name(path), Path(path)
+        if name is None or not file.is_file():
+            return False
+        then = self._ask("cat-file", "blob", f"{self._commit}:{self._old_names.get(name, name)}")
+        try:
+            return then is not None and then == file.read_bytes()
+        except OSError:
+            return False
 
     def _touches(self, finding: Finding, raw: str) -> bool:
         now = SourceFile(finding.path, raw)

@@ -164,6 +164,20 @@ def test_what_is_left_out_is_said(repository: Path, capsys: pytest.CaptureFixtur
     assert "left out: 1 on unchanged lines" in capsys.readouterr().out
 
 
+def test_what_was_unreadable_before_is_no_fault_of_the_change(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repository / "old.py").write_text("print 'hello'\n")
+    git("add", ".")
+    git("commit", "-qm", "second")
+    assert app.run(["check", "--changed-since", "HEAD"]) == 0
+    assert "1 error in unchanged files" in capsys.readouterr().out
+
+    (repository / "old.py").write_text("print 'hello', 'you'\n")
+    assert app.run(["check", "--changed-since", "HEAD"]) == 2
+    assert app.run(["check"]) == 2
+
+
 def test_the_whole_program_is_still_known(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (repository / "train.py").write_text(HOT.replace("import gc", "import tidy").replace("gc.collect", "tidy.up"))
     git("commit", "-qam", "second")

@@ -84,8 +84,12 @@ class Narrowing:
             if compared.known:
                 notes.append(f"{compared.known} known to the baseline")
         if self._changes is not None:
-            before = len(report.findings)
+            from perflint.report.counts import many
+
+            before, errors = len(report.findings), len(report.errors)
             report = self._changes.narrow(report)
             if len(report.findings) < before:
                 notes.append(f"{before - len(report.findings)} on unchanged lines")
+            if len(report.errors) < errors:
+                notes.append(f"{many(errors - len(report.errors), 'error')} in unchanged files")
         return dataclasses.replace(report, notes=tuple(notes))
