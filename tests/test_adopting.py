@@ -323,3 +323,15 @@ def test_a_stale_comment_is_reported_and_taken_away(project: Path, capsys: pytes
 @pytest.mark.parametrize("arguments", [["--reason", "x"], ["--add-ignores", "-"], ["--baseline", "x", "--no-baseline"]])
 def test_options_that_make_no_sense(arguments: list[str]) -> None:
     assert app.run(["check", *arguments]) == 2
+
+
+def test_a_code_that_is_no_rules_is_reported(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "train.py").write_text(
+        HOT.replace("gc.collect()", "gc.collect()  # perflint: ignore[TPL303, TPL999, of-a-plug-in]")
+    )
+    assert app.run(["check", "train.py"]) == 1
+    assert "silences TPL999, and" in capsys.readouterr().out
+
+    assert app.run(["fix", "--apply", "train.py"]) == 1
+    assert "ignore[TPL303, of-a-plug-in]" in (project / "train.py").read_text()
+    assert app.run(["check", "--select", "TPL303", "train.py"]) == 0

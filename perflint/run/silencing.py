@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from perflint.discovery import FoundFile
 from perflint.finding import Finding, Silenced
@@ -11,6 +13,9 @@ from perflint.run.options import Options
 from perflint.settings import rank_of
 from perflint.source.file import SourceFile
 from perflint.source.suppressions import Suppressions, Used
+
+#: Codes that no plug-in may have.
+_OURS = re.compile(r"TPL\d{3}")
 
 
 def silence(
@@ -47,12 +52,23 @@ def _comments(
     """Findings of the rules that judge suppression comments."""
     running = [rule for rule in options.rules if not _is_off(switched_off, rule.code, rule.name)]
     ran = {rule.code for rule in running} | {rule.name for rule in running}
+    ran |= _unheard_of(suppressions, ran)
     unused = suppressions.unused(ran, used, everything_ran=options.everything)
     for rule in running:
         for finding in rule.check_comments(source, unused, suppressions.malformed):
             line = finding.span.line
             if suppressions.silences(finding.code, finding.name, (line, line)) is None:
                 yield finding
+
+
+def _unheard_of(suppressions: Suppressions, ran: AbstractSet[str]) -> set[str]:
+    """Codes in comments that look like ours and are no rule's. What is named otherwise may be a plug-in's."""
+    words = {word for one in suppressions.each for word in one.selectors if _OURS.fullmatch(word)} - ran
+    if not words:
+        return set()
+    from perflint.registry import load_rules
+
+    return words - {rule.code for rule in load_rules()}
 
 
 def _is_off(selectors: Sequence[str], code: str, name: str) -> bool:
