@@ -351,9 +351,12 @@ class Resolver:
                 annotated = self.annotated(facts.annotations[name], where)
                 if annotated:
                     return annotated
-            if name in facts.binds:
-                return self.any_of(facts.binds[name], where)
             index = nesting.positions(facts).get(name)
+            if name in facts.binds:
+                found = self.any_of(facts.binds[name], where)
+                if found or index is None:
+                    return found
+            # `model = DataParallel(model)` is what callers pass.
             if index is not None:
                 return self._param(facts, index, where)
         return ()
