@@ -112,6 +112,7 @@ def report() -> Json:
         {
             "title": text,
             "applicability": {"enum": [one.label for one in Applicability]},
+            "reason": {"description": "Why it is not safe; empty where it is.", **text},
             "edits": {"type": "array", "items": edit},
         }
     )

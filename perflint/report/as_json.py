@@ -77,7 +77,7 @@ def _cell(cell: int | None) -> dict[str, int]:
 
 def _fix(fix: Fix) -> dict[str, Any]:
     edits = [{**_span(edit.span), "text": edit.text, **_cell(edit.cell)} for edit in fix.edits]
-    return {"title": fix.title, "applicability": fix.applicability.label, "edits": edits}
+    return {"title": fix.title, "applicability": fix.applicability.label, "reason": fix.reason, "edits": edits}
 
 
 def _problem(problem: Problem) -> dict[str, Any]:

@@ -24,6 +24,7 @@ def test_whole_object() -> None:
         "fix": {
             "title": "pass `non_blocking=True`",
             "applicability": "safe",
+            "reason": "",
             "edits": [{"line": 4, "column": 48, "end_line": 4, "end_column": 48, "text": ", non_blocking=True"}],
         },
         "advice": 'Copy asynchronously: `batch["image"].to(device, non_blocking=True)`.',
@@ -36,6 +37,7 @@ def test_whole_object() -> None:
     assert described["findings"][0] == transfer
     assert list(described["findings"][0]) == list(transfer)
     assert [one["code"] for one in described["findings"]] == ["TPL101", "TPL201"]
+    assert described["findings"][1]["fix"]["reason"] == "fewer lines are printed"
 
 
 def test_empty_and_errors_only() -> None:
