@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from perflint.facts.notation import lambda_name, last_name, value_of
+from perflint.facts.rarity import PERIODIC
 from perflint.facts.summary import MODULE, FunctionFacts, record
 from perflint.finding import Confidence, Heat, Hop, Span
 from perflint.patterns import pattern
@@ -115,6 +116,8 @@ class Context:
             item = facts.contexts[context]
             if item.kind == "guard":
                 found.append(str(item.detail))
+            elif item.kind == "switch" and self.program.heat_at(self.scope(node), context) < Heat.STEP:
+                found.append(PERIODIC)
             context = item.parent
         return tuple(found)
 

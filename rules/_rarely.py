@@ -30,6 +30,8 @@ _BETWEEN = pattern(
 _COUNTS = pattern(r"(?:len|numel|size)$|(?:n|num|count|number_of)_")
 #: Steps of a loop that are too few to train anything.
 _FEW = 20
+#: Parts of the names of what changes a model, also of what is handed its parameters: `sgd(net.parameters(), rate)`.
+_LEARNS = pattern(r"step|update|optim|apply|learn|train|clip_grad|gradients|param|sgd|adam", re.IGNORECASE)
 
 
 def is_conversion(ctx: Context) -> bool:
@@ -137,7 +139,7 @@ def _measures(loop: ast.AST, ctx: Context) -> bool:
 def _learns_nothing(loop: ast.AST) -> bool:
     """Whether a loop walks back and drops the gradients: it looks whether its batches fit into memory."""
     called = {callee_name(part) for part in walk(loop) if isinstance(part, ast.Call)}
-    if not {"backward", "zero_grad"} <= called or any("step" in name or "update" in name for name in called):
+    if not {"backward", "zero_grad"} <= called or any(_LEARNS.search(name) for name in called):
         return False
     return not any(isinstance(part, ast.Attribute) and part.attr == "grad" for part in walk(loop))
 

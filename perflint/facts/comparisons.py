@@ -125,6 +125,8 @@ def _is_unset_variable(asked: ast.expr, wanted: ast.expr) -> bool:
     is_asked = isinstance(func, ast.Attribute) and func.attr == "get" and written_name(func.value) == "environ"
     if not is_asked and written_name(func) != "getenv":
         return False
+    if isinstance(asked.args[0], ast.Constant) and words.LAUNCHED.search(str(asked.args[0].value)):
+        return False  # `os.environ.get("RANK") == "0"`: one process does it, as often as ever
     default = asked.args[1] if len(asked.args) > 1 else ast.Constant(None)
     return isinstance(default, ast.Constant) and default.value != wanted.value
 

@@ -17,13 +17,13 @@ HEADER_LENGTH = 90
 class Growing:
     """A function being surveyed: facts that grow until `finish`.
 
-    `tests` are local names that hold a guard's test, `unset` those that were given False or None, `asked` the calls of
-    `isinstance`.
+    `tests` are local names that hold a guard's test, `unset` those that were given False or None, `begun` in which
+    context names that may be flags were first given something; `asked` are the calls of `isinstance`.
     """
 
     __slots__ = (
-        "annotations", "asked", "binds", "calls", "contexts", "facts", "is_generator", "loops", "reads", "returns",
-        "tests", "unclear", "unset", "yields",
+        "annotations", "asked", "begun", "binds", "calls", "contexts", "facts", "is_generator", "loops", "reads",
+        "returns", "tests", "unclear", "unset", "yields",
     )  # fmt: skip
 
     def __init__(self, facts: FunctionFacts) -> None:
@@ -41,6 +41,7 @@ class Growing:
         self.is_generator = False
         self.tests: guards.Tests = {}
         self.unset: set[str] = set()
+        self.begun: dict[str, int] = {}
 
     def push(self, parent: int, kind: str, detail: int | str, first: ast.AST, last: ast.AST) -> int:
         begins = first.lineno, first.col_offset  # type: ignore[attr-defined]
@@ -68,6 +69,19 @@ class Growing:
                 return True
             context = item.parent
         return False
+
+    def begun_in(self, name: str, context: int) -> int | None:
+        """The innermost context around `context` in which a name was given its first value, None where nobody sees."""
+        begun = self.begun.get(name)
+        if begun is None:
+            return -1 if any(param.name.lstrip("=") == name for param in self.facts.params) else None
+        around = {-1}
+        while context >= 0:
+            around.add(context)
+            context = self.contexts[context].parent
+        while begun not in around:
+            begun = self.contexts[begun].parent
+        return begun
 
     def finish(self, once: Once) -> FunctionFacts:
         facts = self.facts

@@ -45,6 +45,7 @@ __all__ = [
     "chosen",
     "classify",
     "classify_negated",
+    "flag_of",
     "is_health",
     "is_looked_up",
     "is_mode",
@@ -153,6 +154,14 @@ _TOLD: dict[type, Callable[..., str | None]] = {
     ast.BinOp: _of_both,
     ast.Constant: lambda test, _body, _known: None if test.value else RARE,  # `if False:`: code that is switched off
 }
+
+
+def flag_of(test: ast.expr, known: Tests) -> str | None:
+    """The name of a flag that is all that is tested, and is no guard by what it is called or holds."""
+    flag = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    if not isinstance(flag, ast.Name) or classify(test, None, known) is not None:
+        return None
+    return flag.id
 
 
 # The same few names are tested all over a project: what they say is remembered.

@@ -34,8 +34,9 @@ record = tuple.__new__
 class Context(NamedTuple):
     """One wrapping of code inside a function. `parent` indexes `FunctionFacts.contexts`, -1 is the function's body.
 
-    `kind` is "loop" (`detail` indexes `loops`), "guard" (`detail` is a guard's name from `facts.guards`), "no_grad" or
-    "grad" (gradients are switched off or on; `detail` is empty). It covers the source from `line`, `column` to
+    `kind` is "loop" (`detail` indexes `loops`), "guard" (`detail` is a guard's name from `facts.guards`), "switch" (it
+    runs until a flag is switched back that begins in the context `detail`), "no_grad" or "grad" (gradients are switched
+    off or on; `detail` is empty). It covers the source from `line`, `column` to
     `end_line`, `end_column` (line from 1, column in UTF-8 bytes from 0, as ast counts); contexts nest, and an outer one
     has the smaller index.
     """

@@ -242,7 +242,7 @@ class _Surveyor(Expressions):
                 self.visit(node.test)
                 failure = leaving.is_failure(node.body)
                 rare = failure or leaving.is_complaint(node.body)
-                kind = guards.RARE if rare else guards.classify(node.test, node.body, known)
+                kind = guards.RARE if rare else self.guard_of(node, context, known)
                 self.branch(node.body, context, kind)
                 if not node.orelse:
                     if node is not first:
@@ -261,13 +261,22 @@ class _Surveyor(Expressions):
         finally:
             self.context = here
 
-    def branch(self, body: list[ast.stmt], context: int, kind: str | None) -> None:
+    def guard_of(self, node: ast.If, context: int, known: guards.Tests) -> str | int | None:
+        """The guard of a test. Of a flag that the code under it switches back, the context in which the flag begins."""
+        kind = guards.classify(node.test, node.body, known)
+        flag = guards.flag_of(node.test, known) if kind == guards.PERIODIC else None
+        begun = self.scope.begun_in(flag, context) if flag is not None else None
+        return kind if begun is None else begun
+
+    def branch(self, body: list[ast.stmt], context: int, kind: str | int | None) -> None:
         if kind is None and leaving.leaves_loop(body) and self.scope.in_loop(context):
             kind = guards.LEAVES
         self.block(body, self.guarded(body, context, kind))
 
-    def guarded(self, body: list[ast.stmt], context: int, kind: str | None) -> int:
-        return context if kind is None else self.scope.push(context, "guard", kind, body[0], body[-1])
+    def guarded(self, body: list[ast.stmt], context: int, kind: str | int | None) -> int:
+        if kind is None:
+            return context
+        return self.scope.push(context, "guard" if isinstance(kind, str) else "switch", kind, body[0], body[-1])
 
     def for_(self, node: ast.For | ast.AsyncFor) -> str | None:
         self.target(node.target)
@@ -386,6 +395,7 @@ class _Surveyor(Expressions):
         only an error sets (`skip = True` under `if not finite`), or takes away (`states = None` in a handler).
         """
         tests = self.scope.tests
+        self.scope.begun.setdefault(name, self.context)
         if tests:
             for known in [known for known in tests if known.startswith(f"{name} == ")]:
                 del tests[known]

@@ -79,6 +79,8 @@ TRAINS_EVERY = pattern(
 #: What is not done on every step of the optimizer, however many turns one of these has.
 TELLS = pattern(r"(?:^|_)(?:log|print|disp|report|save|eval|valid|summary|ckpt|checkpoint)", re.IGNORECASE)
 SINCE = pattern(r"(?:^|_)since(?:_|$)")
+#: Variables of the environment that whatever starts the processes sets.
+LAUNCHED = pattern(r"(?:^|_)(?:RANK|WORLD_SIZE|PROC_?ID|NODE_?ID|LOCAL_?ID|VISIBLE_DEVICES)$")
 CACHE = pattern(r"(?:^|_)(?:cache|cached|memo)(?:_|s?$)", re.IGNORECASE)
 #: How much a table holds that grows with the longest input: not how much a cache may hold, which it soon does.
 CACHED = pattern(r"(?:^|_)cached(?:_|$)", re.IGNORECASE)

@@ -28,6 +28,7 @@ _ROLES = {
     "handler": "an event handler",
     "epoch": "a loop over epochs or configurations",
 }
+_SWITCH_WORDS = "runs only until its flag is switched back"
 _GUARD_WORDS = {
     guards.PERIODIC: "runs only every so many turns",
     guards.EVALUATION: "runs only in evaluation",
@@ -117,6 +118,8 @@ def _contexts(program: Program, scope: Scope, facts: FunctionFacts, context: int
             yield _loop(program, scope, facts, int(item.detail), heat)
         elif item.kind == "guard":
             yield f"  line {item.line}: a guard: what it holds {_GUARD_WORDS[str(item.detail)]}: {heat}"
+        elif item.kind == "switch":
+            yield f"  line {item.line}: a guard: what it holds {_SWITCH_WORDS}: {heat}"
 
 
 def _loop(program: Program, scope: Scope, facts: FunctionFacts, index: int, heat: str) -> str:
@@ -180,9 +183,10 @@ def _cooling(program: Program, edge: Edge) -> str:
     while context >= 0:
         item = facts.contexts[context]
         outer = program.heat_at(edge.caller, item.parent)
-        if item.kind == "guard" and program.heat_at(edge.caller, context) < outer:
+        if item.kind in ("guard", "switch") and program.heat_at(edge.caller, context) < outer:
             around = outer.phrase.removeprefix("runs ")
-            return f" (line {item.line}: a guard that {_GUARD_WORDS[str(item.detail)]}; around it {around})"
+            words = _SWITCH_WORDS if item.kind == "switch" else _GUARD_WORDS[str(item.detail)]
+            return f" (line {item.line}: a guard that {words}; around it {around})"
         context = item.parent
     return ""
 

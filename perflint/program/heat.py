@@ -149,6 +149,9 @@ class HeatMap:
                 heats.append(max(outer, loop.heat) if loop is not None else outer)
             elif context.detail == guards.LEAVES:
                 heats.append(min(outer, max(_outside_loop(facts, context.parent, heats, base), Heat.EPOCH)))
+            elif context.kind == "switch":
+                begins = heats[int(context.detail)] if int(context.detail) >= 0 else base
+                heats.append(min(outer, max(begins, Heat.PERIODIC)))
             elif context.kind == "guard":
                 heats.append(cooled(outer, str(context.detail)))
             else:
