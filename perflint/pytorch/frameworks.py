@@ -16,7 +16,10 @@ _BY_NAME = {name: framework for framework in FRAMEWORKS for name in framework.di
 MODULE_BASES = words(
     "torch.nn.Module torch.nn.modules.loss._Loss torch.nn.modules.loss._WeightedLoss torch.jit.ScriptModule "
     "transformers.PreTrainedModel lightning.LightningModule "
-    "composer.ComposerModel mmengine.model.BaseModel mmengine.model.BaseModule"
+    "composer.ComposerModel mmengine.model.BaseModel mmengine.model.BaseModule mmcv.runner.BaseModule "
+    "mmcv.runner.base_module.BaseModule megatron.core.transformer.MegatronModule "
+    "megatron.core.transformer.module.MegatronModule tensordict.nn.TensorDictModuleBase "
+    "tensordict.nn.TensorDictModule tensordict.nn.common.TensorDictModuleBase"
 )
 
 

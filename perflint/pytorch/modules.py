@@ -150,7 +150,8 @@ def is_module_class(dotted: str) -> bool:
         )
     if name.startswith(MODEL_PACKAGES):
         return last(name)[:1].isupper() and not last(name).endswith(_NOT_MODEL_NAMES)
-    return name.startswith("torch.nn.") and last(name)[:1].isupper() and last(name) not in _NOT_MODULES
+    # `torch.nn.modules.conv._ConvNd` is one to derive from.
+    return name.startswith("torch.nn.") and last(name).lstrip("_")[:1].isupper() and last(name) not in _NOT_MODULES
 
 
 def makes_module(dotted: str) -> bool:
