@@ -23,6 +23,9 @@ IDENTITY = {
     "functools.partial": 0,
     "functools.wraps": 0,
 }
+#: The same by the ends of their names, with the methods that hand back what they are given, or what they are of.
+_WRAPPING = frozenset(name.rpartition(".")[2] for name in IDENTITY) | wrappers.PREPARE_METHODS | wrappers.UNWRAP_METHODS
+_CHAINED = wrappers.MODULE_CHAIN | {"compile"}
 #: A value that may be more things than these is nothing to build on.
 MOST = 6
 
@@ -60,6 +63,35 @@ def argument(call: Value, name: str, place: int) -> Value:
         if key == name.lstrip("="):
             return value
     return call[2][place] if not name.startswith("=") and place < len(call[2]) else None
+
+
+def wraps(value: Value, name: str) -> bool:
+    """Whether a value is certainly what goes by `name`, wrapped or not: `DataParallel(model)`, `model.to(device)`."""
+    if isinstance(value, str):
+        base, _, attribute = value.rpartition(".")
+        return value == name or (base == name and attribute in wrappers.WRAPPED_ATTRIBUTES)
+    if value is None:
+        return False
+    if value[0] == "either":
+        return all(wraps(part, name) for part in value[1])
+    if value[0] == "item":
+        call, place = value[1], value[2]
+        several = isinstance(call, tuple) and call[0] == "call" and isinstance(place, int) and place < len(call[2])
+        return several and _last(call[1]) in wrappers.PREPARE_METHODS and wraps(call[2][place], name)
+    if value[0] != "call":
+        return False
+    func = value[1]
+    if _last(func) in _CHAINED:
+        base = func.rpartition(".")[0] if isinstance(func, str) else func[1]
+        if base and wraps(base, name):
+            return True
+    return _last(func) in _WRAPPING and any(wraps(item, name) for item in value[2][:2])
+
+
+def _last(func: Value) -> str:
+    if isinstance(func, str):
+        return func.rpartition(".")[2]
+    return func[2] if isinstance(func, tuple) and func[0] == "attr" else ""
 
 
 def instance_of(ref: Ref) -> Ref:

@@ -33,6 +33,7 @@ from perflint.program.refs import (
     defined,
     few,
     instance_of,
+    wraps,
 )
 from perflint.program.written import Written
 from perflint.pytorch import loaders, wrappers
@@ -354,7 +355,7 @@ class Resolver:
             index = nesting.positions(facts).get(name)
             if name in facts.binds:
                 found = self.any_of(facts.binds[name], where)
-                if found or index is None:
+                if found or index is None or not all(wraps(value, name) for value in facts.binds[name]):
                     return found
             # `model = DataParallel(model)` is what callers pass.
             if index is not None:
