@@ -17,6 +17,7 @@ from perflint.api import (
     callee_name,
     distributed,
     is_constant,
+    last_name,
     pattern,
     walk,
 )
@@ -31,6 +32,8 @@ _MEASURING = pattern(
 )
 _OWNERS = pattern(r"accelerator|fabric|strategy|distributed|dist$|state$|comm$|torch$|cuda$", re.IGNORECASE)
 _HARDWARE = pattern(r"cuda|device|gpu|is_available|distributed|world_size|rank|is_initialized", re.IGNORECASE)
+#: Names of what can be waited for and is no collective.
+_NO_WORK = pattern(r"event|stream|barrier|process|thread", re.IGNORECASE)
 #: Names of options that ask for a wait; `no_sync` is the accumulation of gradients.
 _OPTION = pattern(r"(?<!no_)sync|barrier|debug|profil", re.IGNORECASE)
 #: What such a wait is there for: streams of its own, copies that are read later, files that others read, and messages
@@ -130,8 +133,12 @@ def _has_reason(node: ast.Call, ctx: Context) -> bool:
 
 
 def _waits_itself(node: ast.AST) -> bool:
-    """`work.wait()`: then nothing is left of a collective that a synchronisation would have to wait for."""
-    return isinstance(node, ast.Call) and callee_name(node) == "wait" and not node.args
+    """`work.wait()`: then nothing is left of a collective that a synchronisation would have to wait for. Events, of
+    the device or of threads, are waited for in the same words.
+    """
+    if not isinstance(node, ast.Call) or callee_name(node) != "wait" or node.args:
+        return False
+    return isinstance(node.func, ast.Attribute) and _NO_WORK.search(last_name(node.func.value)) is None
 
 
 def _is_asked_for(node: ast.Call, ctx: Context) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, Param, Value
 from perflint.finding import Confidence, Hop
@@ -100,16 +100,28 @@ def _sites(resolver: Resolver) -> Iterator[tuple[Scope, Hop]]:
 
 def _is_switched_off(resolver: Resolver, facts: FunctionFacts) -> bool:
     """Whether a function compiles only what a parameter asks for, `compile_head=False`, that nothing in sight sets."""
-    switches = {param.name.lstrip("=") for param in facts.params if _is_switch(param)}
+    switches = {param.name.lstrip("="): place for place, param in enumerate(facts.params) if _is_switch(param)}
     if not switches:
         return False
     return not any(
-        name in switches and value != _OFF and not _hands_on_a_switch(other, value)
+        value != _OFF and not _hands_on_a_switch(other, value)
         for summary in resolver.summaries.values()
         for other in summary.functions.values()
         for call in other.calls
-        for name, value in call.keywords
+        for value in _set_by(call, facts, switches)
     )
+
+
+def _set_by(call: CallFacts, facts: FunctionFacts, switches: Mapping[str, int]) -> Iterator[Value]:
+    """What a call gives for parameters of these names, or at their places where it calls something of this name."""
+    for name, value in call.keywords:
+        if name in switches:
+            yield value
+    func = call.func[2] if type(call.func) is tuple and call.func[0] == "attr" else call.func
+    called = func.rpartition(".")[2] if isinstance(func, str) else ""
+    if call.args and called == (facts.in_class if facts.name == "__init__" else facts.name).rpartition(".")[2]:
+        for place in switches.values():
+            yield from call.args[place - bool(facts.in_class) :][:1]
 
 
 def _is_switch(param: Param) -> bool:
