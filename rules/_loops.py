@@ -17,6 +17,7 @@ _FRESH = pattern(
     r"fold|seed|trial|attempt|retr(?:y|ies)|repeat|restart|ensemble|member|replica|worker|rank|experiment|(?:^|_)runs?(?:_|$)",
     re.IGNORECASE,
 )
+_CLOCKS = frozenset({"time", "perf_counter", "monotonic", "process_time", "time_ns", "perf_counter_ns"})
 _TIMING = frozenset(
     "perf_counter synchronize elapsed_time timeit do_bench profile warmup n_warmup num_warmup "
     "elapsed process_time monotonic".split()
@@ -61,6 +62,19 @@ def is_timing(node: ast.AST) -> bool:
         isinstance(part, ast.Call) and (callee_name(part) == "benchmark" or _is_timer(part.func))
         for part in walk(node)
     )
+
+
+def is_between_clocks(loop: ast.stmt, ctx: Context) -> bool:
+    """Whether a loop stands between two readings of a clock, `began = time.time()` right before it and right behind."""
+    around = [getattr(ctx.tree.parent(loop), name, None) for name in ("body", "orelse", "finalbody")]
+    block = next((item for item in around if isinstance(item, list) and loop in item), [])
+    at = block.index(loop) if block else 0
+    beside = [*block[max(at - 1, 0) : at], *block[at + 1 : at + 2]]
+    return len(beside) == 2 and all(_reads_a_clock(item) for item in beside)
+
+
+def _reads_a_clock(statement: ast.stmt) -> bool:
+    return any(isinstance(part, ast.Call) and callee_name(part) in _CLOCKS for part in walk(statement))
 
 
 def _is_timer(func: ast.expr) -> bool:

@@ -36,7 +36,8 @@ class DeviceStatsEveryStep(Rule):
 
     When to leave it
     Under an every-N guard, once per epoch, in an out-of-memory handler, where the number decides what is done next (a
-    test of free memory), or where a loop of one made-up input measures what a model takes: perflint is silent there.
+    test of free memory), or where a loop of one made-up input measures what a model takes, or takes the time by events:
+    perflint is silent there.
 
     Fix safety
     There is no automatic fix: how often the number is wanted is for the author to say.
@@ -56,7 +57,7 @@ class DeviceStatsEveryStep(Rule):
         hot = [part for part in asked if ctx.heat(part) >= Heat.STEP]
         if hot and node is not min(hot, key=lambda part: (part.lineno, part.col_offset)):
             return  # told of once
-        if is_tried_out(node, ctx):
+        if is_tried_out(node, ctx) or _is_measured(node, ctx):
             return
         more = f" It is one of {len(hot)} such questions here." if len(hot) > 1 else ""
         yield self.finding(
@@ -73,6 +74,12 @@ def _asks(node: ast.Call, ctx: Context) -> bool:
         return False
     target = ctx.target(node.func)
     return target is not None and (target.startswith(_MODULES) or name in _MANAGEMENT)
+
+
+def _is_measured(node: ast.Call, ctx: Context) -> bool:
+    """Whether each turn waits for the device and takes its time by events: a benchmark, of which this is a result."""
+    names = {callee_name(part) for loop in ctx.loops(node)[:1] for part in ctx.walk(loop) if isinstance(part, ast.Call)}
+    return names >= {"record", "synchronize"}
 
 
 def _decides(node: ast.Call, ctx: Context) -> bool:

@@ -36,6 +36,8 @@ _HARDWARE = pattern(r"cuda|device|gpu|is_available|distributed|world_size|rank|i
 _NO_WORK = pattern(r"event|stream|barrier|process|thread", re.IGNORECASE)
 #: Names of options that ask for a wait; `no_sync` is the accumulation of gradients.
 _OPTION = pattern(r"(?<!no_)sync|barrier|debug|profil", re.IGNORECASE)
+#: Names of options that ask for times.
+_CLOCKED = pattern(r"(?:^|_)(?:time|timed|timing|timer|bench\w*|measure\w*)(?:_|$)", re.IGNORECASE)
 #: What such a wait is there for: streams of its own, copies that are read later, files that others read, and messages
 #: between two processes, whose buffers are not ordered by streams in all releases.
 _REASONS = frozenset(
@@ -152,6 +154,8 @@ def _is_asked_for(node: ast.Call, ctx: Context) -> bool:
             if is_barrier and not _HARDWARE.search(ctx.text(outer.test)):
                 return True
             if child not in outer.orelse and _OPTION.search(ctx.text(outer.test)):
+                return True
+            if isinstance(outer.test, (ast.Name, ast.Attribute)) and _CLOCKED.search(last_name(outer.test)):
                 return True
         child = outer
     return False

@@ -105,7 +105,7 @@ class GradInEvaluation(Rule):
     listens = (Functions("eval", "backward"), Calls("run_with_cache", "model", "forward", "eval", *_VALUE_READS))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if is_test(ctx.path):
+        if is_test(ctx.path) or (ctx.mentions("Variable") and _is_volatile(ctx)):
             return
         if isinstance(node, ast.Call):
             if callee_name(node) == "eval":
@@ -216,6 +216,11 @@ class GradInEvaluation(Rule):
             advice=f"Put `@torch.no_grad()` on `{node.name}`.",
             fix=_switch_off(node, forward, parts, ctx),
         )
+
+
+def _is_volatile(ctx: Context) -> bool:
+    """`Variable(x, volatile=True)`: code for a torch that has no other way to switch gradients off."""
+    return any(isinstance(part, ast.keyword) and part.arg == "volatile" for part in walk(ctx.tree.module))
 
 
 def _script_parts(ctx: Context) -> list[ast.AST]:

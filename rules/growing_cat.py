@@ -40,7 +40,7 @@ _FEW = 8
 _HANDFUL = pattern(
     r"(?:^|_)(?:layers?|blocks?|devices?|gpus?|ranks?|experts?|towers?|heads?|groups?|beam\w*|crops?|views?|scales?|levels?|"
     r"stages?|branch(?:es)?|folds?|days|modes?|components?|class(?:es)?|categor(?:y|ies)|conds?|conditions?|types?|kwargs|"
-    r"modalit(?:y|ies)|pad(?:s|ding)?|dummies|n_?class(?:es)?|spaces?|before|after)(?:_|$)",
+    r"modalit(?:y|ies)|pad(?:s|ding)?|dummies|n_?class(?:es)?|spaces?|before|after|unroll|tasks?)(?:_|$)",
     re.IGNORECASE,
 )
 #: What is given the sizes of its result, as a method or a function.
@@ -48,6 +48,7 @@ _SHAPED = frozenset("reshape view ones zeros new_ones new_zeros".split())
 #: Loops over a data set, which turn often: what is encoded in them is copied as often as there are batches.
 _DATA = pattern(r"loader|dataset|batches|iter|range|(?:^|_)data$", re.IGNORECASE)
 _ENCODER = pattern(r"(?:^|_)(?:vae|encoder|tokenizer|autoencoder|first_stage_model)$", re.IGNORECASE)
+_GENERATORS = frozenset({"generate", "inference", "synthesize"})
 _RANKS = frozenset(("shape", "ndim", "dim"))
 _KEYS = pattern(r"^(?:k|key|name|kind)$")
 
@@ -67,9 +68,9 @@ class GrowingCat(Rule):
 
     When to leave it
     Where each turn reads the joined values (a key-value cache, decoding token by token, a running window), in loops
-    of a few turns, or over what there is a handful of (layers, devices, crops, groups), where a turn that runs a model
-    adds one number to each row, in tests and conversions of checkpoints, and in cold code of files that do not use
-    torch: perflint is silent where it sees any of these.
+    of a few turns, or over what there is a handful of (layers, devices, crops, groups), where a turn generates what it
+    adds or runs a model and adds one number to each row, in tests and conversions of checkpoints, and in cold code of
+    files that do not use torch: perflint is silent where it sees any of these.
 
     Fix safety
     Unsafe: the parts live until they are joined, and parts that do not fit together fail only there. The value from
@@ -90,7 +91,9 @@ class GrowingCat(Rule):
             return
         if all(_is_column(part) for part in grown.added) and _runs_a_model(loop, ctx):
             return
-        if _is_encoded(loop, ctx) or any(_may_be_a_number(part, loop) for part in grown.added):
+        if _is_encoded(loop, ctx) or _is_generated(grown, loop):
+            return
+        if any(_may_be_a_number(part, loop) for part in grown.added):
             return
         reads = _reads(grown, loop, ctx)
         if reads is None:
@@ -210,6 +213,18 @@ def _is_encoded(loop: ast.stmt, ctx: Context) -> bool:
     if not isinstance(loop, ast.For) or any(_DATA.search(name) for name in names_in(loop.iter)):
         return False
     return any(isinstance(part, ast.Call) and _encodes(part) for part in ctx.walk(loop))
+
+
+def _is_generated(grown: _Grown, loop: ast.stmt) -> bool:
+    """Whether each turn generates what is added, `codes = model.inference(text)`: that takes seconds."""
+    names = {name for part in grown.added for name in names_in(part)}
+    return any(
+        isinstance(part, ast.Assign)
+        and isinstance(part.value, ast.Call)
+        and callee_name(part.value) in _GENERATORS
+        and not names.isdisjoint(name for target in part.targets for name in names_in(target))
+        for part in walk(loop)
+    )
 
 
 def _encodes(call: ast.Call) -> bool:

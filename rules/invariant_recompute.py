@@ -28,7 +28,7 @@ from perflint.api import (
 )
 
 from ._forwards import CHANGES, DRAWS, arguments, is_forward
-from ._loops import is_forever, is_timing, names_in, starts_afresh, trains_inside
+from ._loops import is_between_clocks, is_forever, is_timing, names_in, starts_afresh, trains_inside
 from ._unchanged import is_fixed, is_touched, objects_in
 from ._wording import short_call
 
@@ -103,7 +103,7 @@ class InvariantRecompute(Rule):
                 or _hands_on_a_parameter(call, ctx)
             )
         ]
-        if not calls or trains_inside(node, ctx) or is_timing(node):
+        if not calls or trains_inside(node, ctx) or is_timing(node) or is_between_clocks(node, ctx):
             return
         for call in calls:
             certain = is_forward(call, ctx)

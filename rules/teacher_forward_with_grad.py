@@ -30,6 +30,10 @@ from ._followed import Followed, forwards_behind, has_no_graph, learns
 
 #: Functions that another rule looks at as a whole: grad-in-evaluation.
 _EVALUATION = pattern(r"^_?(?:test|eval|evaluate|validate|val)(?:_|$)|_(?:test|eval|evaluate|validate)$")
+#: Layers whose forward is one operation.
+_LAYERS = frozenset(
+    f"torch.nn.{name}" for name in "Linear Embedding Identity Dropout LayerNorm Softmax Sigmoid ReLU GELU Tanh".split()
+)
 _DEPTH = 6
 #: Calls on the way to a forward that are looked at.
 _CALLERS = 3
@@ -50,9 +54,9 @@ class TeacherForwardWithGrad(Rule):
 
     When to leave it
     Where the result is used once more with its graph (the generator's step of a GAN), where the parameters take no
-    gradients, where hooks take activations out of the forward, where the result is drawn, and where the callee, all
-    callers or the process as a whole switch gradients off: perflint is silent there, and where it does not see every
-    use.
+    gradients, where hooks take activations out of the forward, where the result is drawn, where a single layer is
+    called, whose graph goes with its result, and where the callee, all callers or the process as a whole switch
+    gradients off: perflint is silent there, and where it does not see every use.
 
     Fix safety
     Unsafe: what the forward leaves behind besides its result (an auxiliary loss on the module) has no graph then.
@@ -70,7 +74,11 @@ class TeacherForwardWithGrad(Rule):
             often = ctx.heat(forward) >= Heat.EPOCH or bool(ctx.loops(forward))
             if not often and ctx.kind(forward.func).tag is not Tag.MODULE:
                 continue  # a model that was handed in, run once: who knows how it was set up
+            if not often and ctx.tree.function_of(forward) is None:
+                continue  # tried out in a script or a cell
             if _evaluates(forward, ctx) or not learns(forward, ctx) or has_no_graph(forward, ctx):
+                continue
+            if _is_small(forward, ctx):
                 continue
             if _may_run_without_grad(ctx.scope(forward), ctx) or _may_differentiate(forward, ctx):
                 continue
@@ -93,6 +101,28 @@ class TeacherForwardWithGrad(Rule):
 def _evaluates(node: ast.Call, ctx: Context) -> bool:
     function = ctx.tree.function_of(node)
     return function is not None and bool(_EVALUATION.search(function.name))
+
+
+def _is_small(forward: ast.Call, ctx: Context) -> bool:
+    """Whether what is called is a single layer of torch, or a module that holds nothing: its graph is one node or two,
+    and gone with its result.
+    """
+    refs = ctx.refs(forward.func) if isinstance(forward.func, (ast.Name, ast.Attribute)) else ()
+    return bool(refs) and all(ref.name in _LAYERS if not ref.path else _holds_nothing(ref, ctx) for ref in refs)
+
+
+def _holds_nothing(ref: Ref, ctx: Context) -> bool:
+    summary = ctx.program.summaries.get(ref.path)
+    facts = summary.classes.get(ref.name) if summary is not None and ref.kind == INSTANCE else None
+    if summary is None or facts is None or [last_of(base) for base in facts.bases] != ["Module"]:
+        return False
+    if any(type(value) is tuple for values in facts.attributes.values() for value, _ in values):
+        return False
+    bases = (base for other in ctx.program.summaries.values() for item in other.classes.values() for base in item.bases)
+    if "forward" not in facts.methods or any(last_of(base) == last(ref.name) for base in bases):
+        return False  # what is derived from it holds more
+    made = summary.functions.get(f"{ref.name}.__init__")
+    return made is None or all(last_of(call.func) in ("super", "__init__") for call in made.calls)
 
 
 def _may_run_without_grad(scope: Scope, ctx: Context, depth: int = _CALLERS) -> bool:

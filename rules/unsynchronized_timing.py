@@ -69,8 +69,9 @@ class UnsynchronizedTiming(Rule):
 
     When to leave it
     Where the host waits inside the timed part anyway, as for `.item()`, `.cpu()` or printing a result; times of loading
-    data; programs that run on the CPU only; generation of text, which reads every token; functions of the project in
-    the timed part, which may wait: perflint is silent there.
+    data; rates since the start of a loop, which are off by its last turns only; programs that run on the CPU only;
+    generation of text, which reads every token; functions of the project in the timed part, which may wait: perflint is
+    silent there.
 
     Fix safety
     There is no automatic fix: a synchronisation in a hot loop is a cost of its own.
@@ -107,7 +108,7 @@ def _timed(node: ast.BinOp, ctx: Context) -> _Region | None:
     if not isinstance(node.right, ast.Name):
         return None
     readings = [reading for reading in _readings(node, ctx) if _is_of(reading, node.right.id)]
-    if not readings:
+    if not readings or _is_of_all_turns(readings, node, ctx):
         return None
     if isinstance(node.left, ast.Call) and ctx.target(node.left.func) in _CLOCKS:
         end = (node.lineno, node.col_offset)
@@ -120,6 +121,14 @@ def _timed(node: ast.BinOp, ctx: Context) -> _Region | None:
     else:
         return None
     return _between(readings, end, node, ctx)
+
+
+def _is_of_all_turns(readings: Sequence[ast.Assign], end: ast.AST, ctx: Context) -> bool:
+    """Whether a clock is read in a loop that it was started before, `done / (time.time() - start)`: the device is not
+    far behind, and what is missing of the last turn is little of all.
+    """
+    around = ctx.loops(end)
+    return bool(around) and all(around[0] not in ctx.loops(reading) for reading in readings)
 
 
 def _readings(node: ast.AST, ctx: Context) -> list[ast.Assign]:
@@ -154,6 +163,7 @@ def _device_work(region: _Region, node: ast.AST, ctx: Context) -> ast.Call | Non
     """The last call that keeps the device busy when the clock is read; None where anything may have waited for it."""
     function = ctx.tree.function_of(node) or ctx.tree.module
     work: ast.Call | None = None
+    waits: list[ast.Call] = []
     for part in ctx.walk(function):
         if not isinstance(part, (ast.Call, ast.FormattedValue)) or not region.holds(part):
             continue
@@ -162,8 +172,13 @@ def _device_work(region: _Region, node: ast.AST, ctx: Context) -> ast.Call | Non
                 return None
         elif _is_work(part, ctx):
             work = part if work is None or _place(part) > _place(work) else work
-        elif not _is_rare(part, node, ctx) and _may_wait(part, ctx):
-            return None
+        elif _may_wait(part, ctx):
+            if not _is_rare(part, node, ctx):
+                return None
+            waits.append(part)
+    # What runs on few turns is waited for on these: `if t % every == 0: action = model(seen).cpu()`.
+    if work is not None and any(_place(wait) > _place(work) and not _is_rare(wait, work, ctx) for wait in waits):
+        return None
     return work
 
 

@@ -48,7 +48,7 @@ class ZeroGradToZeros(Rule):
     When to leave it
     With CUDA graphs, which need gradients at fixed addresses, with context parallelism, and where code reads `.grad`
     between `zero_grad` and `backward`. perflint is silent in files that do any of these; in the `zero_grad` of a
-    wrapper it looks at gradients that nothing is copied or added into.
+    wrapper it looks at gradients that nothing is copied or added into, and at its default where it wraps no model.
 
     Fix safety
     Unsafe: a parameter that gets no gradient in a step is then left alone, where zeros let momentum and weight decay
@@ -71,6 +71,8 @@ class ZeroGradToZeros(Rule):
     def _method(self, node: ast.FunctionDef, ctx: Context) -> Iterator[Finding]:
         """What a wrapper's own `zero_grad` does, which runs in every step by its meaning."""
         for part in _zeroes(node, ctx):
+            if isinstance(part, ast.Constant) and _is_of_a_model(node, ctx):
+                continue
             text = "set_to_none=False" if isinstance(part, ast.Constant) else ctx.text(part)
             yield self.finding(
                 part,
@@ -104,6 +106,14 @@ class ZeroGradToZeros(Rule):
             advice=f"Write `{better}`.",
             fix=fix,
         )
+
+
+def _is_of_a_model(method: ast.FunctionDef, ctx: Context) -> bool:
+    """Whether a class stands for a model, whose gradients are mostly zeroed by way of the optimizer."""
+    owner = ctx.tree.class_of(method)
+    return owner is not None and any(
+        isinstance(part, ast.FunctionDef) and part.name in ("forward", "parameters") for part in owner.body
+    )
 
 
 def _zeroes(function: ast.FunctionDef, ctx: Context) -> Iterator[ast.expr | ast.Assign]:

@@ -82,10 +82,23 @@ def _several(test: ast.BoolOp, body: list[ast.stmt] | None, known: Tests) -> str
     kinds = [classify(value, body, known) for value in test.values]
     if isinstance(test.op, ast.And):
         return coldest(kinds)
+    kinds = [kind or _of_one_turn(value, test.values) for kind, value in zip(kinds, test.values, strict=True)]
     if all(kinds):
         return hottest(kinds)
     # `if self.cache is None or self.cache.shape != x.shape`: filled anew only when it no longer fits.
     return LAZY if LAZY in kinds else None
+
+
+def _of_one_turn(test: ast.expr, others: list[ast.expr]) -> str | None:
+    """`step == turns`, beside `step % interval == 0`: what is counted there equals anything on one turn."""
+    if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and len(test.ops) == 1):
+        return None
+    counted = [
+        ast.dump(other.left.left)
+        for other in others
+        if isinstance(other, ast.Compare) and isinstance(other.left, ast.BinOp) and isinstance(other.left.op, ast.Mod)
+    ]
+    return FIRST if ast.dump(test.left) in counted else None
 
 
 def _inverted(test: ast.UnaryOp, body: list[ast.stmt] | None, known: Tests) -> str | None:

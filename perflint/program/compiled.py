@@ -140,7 +140,8 @@ def _compiled_by(resolver: Resolver, facts: FunctionFacts, call: CallFacts, scop
         if call.args and call.args[0] is not None:
             yield from _entered(resolver, resolver.refs(call.args[0], scope))
         return
-    if isinstance(func, str) and func.endswith(".compile"):
+    # `torch.compile` takes nothing but the module by position: `self.compile(optimizer, loss)` is the project's own.
+    if isinstance(func, str) and func.endswith(".compile") and not call.args:
         receiver = func.removesuffix(".compile")
         yield from _entered(resolver, _modules(resolver, resolver.refs(receiver, scope)))
         yield from _entered(resolver, _modules(resolver, _narrowed(resolver, facts, receiver, scope)))
