@@ -42,7 +42,7 @@ _ARGUMENT_DEPTH = 4
 #: A list that something may be put into.
 _EMPTY: Value = ("seq", ())
 #: A value that says nothing of what it is.
-_ANYTHING: Value = ("const", "object", None)
+ANYTHING: Value = ("const", "object", None)
 
 #: Parts of an annotation that read as they do alone.
 _PLAIN = frozenset({ast.Name, ast.Attribute, ast.Subscript})
@@ -215,7 +215,7 @@ class Expressions(Targets):
             self.visit(node)
             return None
         value = self.value(node)
-        self.scope.bind(name, ("each", value if value is not None else _ANYTHING, None))
+        self.scope.bind(name, ("each", value if value is not None else ANYTHING, None))
         return None
 
     def dull_call(self, node: ast.Call, name: Value, depth: int) -> Value:

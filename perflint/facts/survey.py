@@ -11,7 +11,8 @@ from collections.abc import Callable
 from sys import intern
 
 from perflint.facts import guards, leaving
-from perflint.facts.expressions import HANDLERS, Expressions
+from perflint.facts.expressions import ANYTHING, HANDLERS
+from perflint.facts.flags import Flags
 from perflint.facts.growing import HEADER_LENGTH, MOST_BINDS, Growing
 from perflint.facts.notation import DEPTH, annotation_text, switches_grad, value_of
 from perflint.facts.sharing import NOTHING, NoSharing, Sharing
@@ -29,10 +30,6 @@ from perflint.facts.targets import names_in
 from perflint.source.walk import children
 
 _DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
-#: A value that says nothing of what it is.
-_ANYTHING: Value = ("const", "object", None)
-#: The tests of a name that only a handler sets to None.
-_TAKEN_AWAY: tuple[str | None, str | None] = (None, guards.RARE)
 _GRAD_CONTEXTS = {False: "no_grad", True: "grad"}
 
 
@@ -41,7 +38,7 @@ def survey(module: ast.Module, lines: list[str], sharing: Sharing | None = None)
     return _Surveyor(lines, sharing or NoSharing()).survey(module)
 
 
-class _Surveyor(Expressions):
+class _Surveyor(Flags):
     """Walks statements. A handler returns the guard that what follows it in its block stands under, or None."""
 
     def __init__(self, lines: list[str], sharing: Sharing) -> None:
@@ -261,13 +258,6 @@ class _Surveyor(Expressions):
         finally:
             self.context = here
 
-    def guard_of(self, node: ast.If, context: int, known: guards.Tests) -> str | int | None:
-        """The guard of a test. Of a flag that the code under it switches back, the context in which the flag begins."""
-        kind = guards.classify(node.test, node.body, known)
-        flag = guards.flag_of(node.test, known) if kind == guards.PERIODIC else None
-        begun = self.scope.begun_in(flag, context) if flag is not None else None
-        return kind if begun is None else begun
-
     def branch(self, body: list[ast.stmt], context: int, kind: str | int | None) -> None:
         if kind is None and leaving.leaves_loop(body) and self.scope.in_loop(context):
             kind = guards.LEAVES
@@ -371,7 +361,7 @@ class _Surveyor(Expressions):
                 self.target(target)
                 self.bind(target, value)
                 if type(target) is ast.Subscript and type(target.value) is ast.Name and self.is_key_of(target):
-                    self.scope.bind(target.value.id, _ANYTHING)
+                    self.scope.bind(target.value.id, ANYTHING)
         return None
 
     def is_key_of(self, target: ast.Subscript) -> bool:
@@ -387,60 +377,6 @@ class _Surveyor(Expressions):
                 over = self.scope.loops[int(item.detail)].iterable
                 if type(over) is tuple and over[0] == "call" and over[1] in through:
                     return True
-            context = item.parent
-        return False
-
-    def keep_test(self, name: str, value: ast.expr) -> None:
-        """`log_now = step % 10 == 0`: a later `if log_now` is the guard that its test is. So is that of a flag which
-        only an error sets (`skip = True` under `if not finite`), or takes away (`states = None` in a handler).
-        """
-        tests = self.scope.tests
-        self.scope.begun.setdefault(name, self.context)
-        if tests:
-            for known in [known for known in tests if known.startswith(f"{name} == ")]:
-                del tests[known]
-        if isinstance(value, ast.IfExp):
-            # `mode = "train" if model.training else "eval"`
-            truth, falsehood = (
-                guards.classify(value.test, known=tests),
-                guards.classify_negated(value.test, known=tests),
-            )
-            for choice, kinds in ((value.body, (truth, falsehood)), (value.orelse, (falsehood, truth))):
-                if any(kinds) and isinstance(choice, ast.Constant) and isinstance(choice.value, str):
-                    tests[guards.chosen(name, choice.value)] = kinds
-        elif (
-            isinstance(value, (ast.Compare, ast.BoolOp, ast.UnaryOp))
-            or guards.is_mode(value)
-            or guards.is_health(value, tests)
-        ):
-            kinds = guards.classify(value, known=tests), guards.classify_negated(value, known=tests)
-            if any(kinds):
-                tests[name] = kinds
-                return
-        elif guards.is_looked_up(value):
-            tests[name] = None, guards.LAZY
-            return
-        if not isinstance(value, ast.Constant):
-            if tests.get(name) == _TAKEN_AWAY:
-                return
-        elif not value.value:
-            if value.value is None and name in self.scope.unset and self.in_rare(self.context):
-                tests[name] = _TAKEN_AWAY
-                return
-            self.scope.unset.add(name)
-            if value.value is False and name in tests and tests[name][0] is not None:
-                return  # `is_due = step % 10 == 0`, and `if quiet: is_due = False`: true no more often than before
-        elif value.value is True and name in self.scope.unset and self.in_rare(self.context):
-            tests[name] = guards.RARE, None
-            return
-        tests.pop(name, None)
-
-    def in_rare(self, context: int) -> bool:
-        """Whether a context runs only when something went wrong."""
-        while context >= 0:
-            item = self.scope.contexts[context]
-            if item.kind == "guard" and item.detail == guards.RARE:
-                return True
             context = item.parent
         return False
 
