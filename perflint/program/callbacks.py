@@ -19,7 +19,7 @@ from perflint.program.conventions import (
 )
 from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Ref, Scope
 from perflint.program.resolver import Resolver
-from perflint.pytorch import frameworks
+from perflint.pytorch import frameworks, modules
 from perflint.pytorch.hooks import Hook, Role
 from perflint.pytorch.names import canonical
 
@@ -81,7 +81,7 @@ class CallbackFinder:
             bases = [base.name for base in self.resolver.mro(Ref(CLASS, path, cls)) if base.kind == EXTERNAL]
             hooks = {name: (base, hook) for base in reversed(bases) for name, hook in frameworks.hooks_of(base).items()}
             public = {canonical(base) for base in bases}
-            is_module = any(map(frameworks.is_module_base, bases))
+            is_module = any(map(modules.is_module_class, bases))
             known = self._owners[path, cls] = _Owner(hooks, is_module, frameworks.AUTOGRAD_FUNCTION in public)
         return known
 

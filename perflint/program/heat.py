@@ -16,7 +16,7 @@ from perflint.program.edges import Edge
 from perflint.program.refs import CLASS, EXTERNAL, Ref, Scope
 from perflint.program.resolver import Resolver
 from perflint.program.roots import RootFinder
-from perflint.pytorch import frameworks
+from perflint.pytorch import modules
 
 
 class Reason(NamedTuple):
@@ -67,7 +67,7 @@ class HeatMap:
         another way, as a default or an option that holds the class.
         """
         bases = self.resolver.mro(Ref(CLASS, path, facts.in_class)) if facts.in_class else ()
-        return any(base.kind == EXTERNAL and frameworks.is_module_base(base.name) for base in bases)
+        return any(base.kind == EXTERNAL and modules.is_module_class(base.name) for base in bases)
 
     def flow(self) -> None:
         """Settle functions from the hottest down: each is reached first by its hottest, surest, shortest way.

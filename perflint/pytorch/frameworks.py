@@ -7,26 +7,10 @@ from collections.abc import Iterable, Mapping
 from perflint.finding import Heat
 from perflint.pytorch.framework_tables import FRAMEWORKS
 from perflint.pytorch.hooks import Does, Framework, Hook
-from perflint.pytorch.modules import is_module_class
-from perflint.pytorch.names import canonical, last, root, words
+from perflint.pytorch.names import last, root, words
 
 _BY_ROOT = {top: framework for framework in FRAMEWORKS for top in framework.roots}
 _BY_NAME = {name: framework for framework in FRAMEWORKS for name in framework.distinctive}
-
-MODULE_BASES = words(
-    "torch.nn.Module torch.nn.modules.loss._Loss torch.nn.modules.loss._WeightedLoss torch.jit.ScriptModule "
-    "transformers.PreTrainedModel lightning.LightningModule "
-    "composer.ComposerModel mmengine.model.BaseModel mmengine.model.BaseModule mmcv.runner.BaseModule "
-    "mmcv.runner.base_module.BaseModule megatron.core.transformer.MegatronModule "
-    "megatron.core.transformer.module.MegatronModule tensordict.nn.TensorDictModuleBase "
-    "tensordict.nn.TensorDictModule tensordict.nn.common.TensorDictModuleBase"
-)
-
-
-def is_module_base(dotted: str) -> bool:
-    """Whether what derives from a library's class is a module, whose `forward` its users call."""
-    return canonical(dotted) in MODULE_BASES or is_module_class(dotted)
-
 
 #: What a driver imports whose workers train in processes of their own, on data that it sends them.
 WORKER_MODULES = words("ray")

@@ -119,7 +119,10 @@ MODULE_BASE_NAMES = words(
     "torch.nn.Module torch.jit.ScriptModule torch.nn.Sequential transformers.PreTrainedModel lightning.LightningModule "
     "torch_geometric.nn.MessagePassing torch_geometric.nn.conv.MessagePassing mmengine.model.BaseModel "
     "mmengine.model.BaseModule torchmetrics.Metric composer.ComposerModel gpytorch.Module gpytorch.models.ExactGP "
-    "diffusers.ModelMixin diffusers.models.modeling_utils.ModelMixin fairseq.models.BaseFairseqModel"
+    "diffusers.ModelMixin diffusers.models.modeling_utils.ModelMixin fairseq.models.BaseFairseqModel "
+    "mmcv.runner.BaseModule mmcv.runner.base_module.BaseModule megatron.core.transformer.MegatronModule "
+    "megatron.core.transformer.module.MegatronModule tensordict.nn.TensorDictModuleBase "
+    "tensordict.nn.TensorDictModule tensordict.nn.common.TensorDictModuleBase"
 )
 #: Distributions sync at construction and in `log_prob` unless `validate_args=False`.
 DISTRIBUTION_PACKAGE = "torch.distributions."
