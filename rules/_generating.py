@@ -26,7 +26,7 @@ def beside_generation(node: ast.AST, ctx: Context) -> bool:
     loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
     around = loops[0] if loops else _whole_function(node, ctx)
     if around is not None and any(
-        isinstance(part, ast.Call) and _generates(part) and ctx.heat(part) >= Heat.STEP for part in walk(around)
+        isinstance(part, ast.Call) and generates(part) and ctx.heat(part) >= Heat.STEP for part in walk(around)
     ):
         return True
     return ctx.role(node) in ("batches", "texts") and not in_forward(node, ctx) and _is_step_of_samples(node, ctx)
@@ -47,7 +47,8 @@ def _is_step_of_samples(node: ast.AST, ctx: Context) -> bool:
     )
 
 
-def _generates(call: ast.Call) -> bool:
+def generates(call: ast.Call) -> bool:
+    """Whether a call makes something token by token, or asks a server for it."""
     if _GENERATES.search(callee_name(call)):
         return True
     return isinstance(call.func, ast.Attribute) and bool(_SERVER.search(last_name(call.func.value)))
@@ -58,7 +59,7 @@ def generates_or_predicts(node: ast.AST, ctx: Context) -> bool:
     function = _whole_function(node, ctx)
     return function is not None and any(
         isinstance(part, ast.Call)
-        and (_generates(part) or callee_name(part).startswith("predict") or is_model_call(part, ctx))
+        and (generates(part) or callee_name(part).startswith("predict") or is_model_call(part, ctx))
         for part in walk(function)
     )
 

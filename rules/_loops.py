@@ -17,7 +17,8 @@ _FRESH = pattern(
     r"fold|seed|trial|attempt|retr(?:y|ies)|repeat|restart|ensemble|member|replica|worker|rank|experiment|(?:^|_)runs?(?:_|$)",
     re.IGNORECASE,
 )
-_CLOCKS = frozenset({"time", "perf_counter", "monotonic", "process_time", "time_ns", "perf_counter_ns"})
+#: What reads a clock, by last names.
+CLOCKS = frozenset({"time", "perf_counter", "monotonic", "process_time", "time_ns", "perf_counter_ns"})
 _TIMING = frozenset(
     "perf_counter synchronize elapsed_time timeit do_bench profile warmup n_warmup num_warmup "
     "elapsed process_time monotonic".split()
@@ -74,7 +75,7 @@ def is_between_clocks(loop: ast.stmt, ctx: Context) -> bool:
 
 
 def _reads_a_clock(statement: ast.stmt) -> bool:
-    return any(isinstance(part, ast.Call) and callee_name(part) in _CLOCKS for part in walk(statement))
+    return any(isinstance(part, ast.Call) and callee_name(part) in CLOCKS for part in walk(statement))
 
 
 def _is_timer(func: ast.expr) -> bool:

@@ -150,14 +150,14 @@ def only_converts(call: ast.Call, ctx: Context) -> bool:
     return all(ctx.kind(item).tag is Tag.DTYPE for item in call.args)
 
 
-#: Classes of a project whose instances are batches, by their names.
-_BATCHES = pattern(r"Batch\w*\.")
+#: Methods of classes whose instances are batches, by the names of these.
+_METHODS_OF_BATCHES = pattern(r"Batch\w*\.")
 
 
 def moves_in_its_own_way(call: ast.Call, ctx: Context) -> bool:
     """Whether the project has batches of a class of its own, whose `to` cannot be told not to block, or never does."""
     scopes = ctx.program.named(callee_name(call))
-    methods = [ctx.program.function(scope) for scope in scopes if _BATCHES.search(scope.function)]
+    methods = [ctx.program.function(scope) for scope in scopes if _METHODS_OF_BATCHES.search(scope.function)]
     return any(method.in_class and not _can_be_told(method) for method in methods)
 
 

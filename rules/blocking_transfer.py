@@ -31,6 +31,7 @@ from perflint.api import (
 
 from ._forwards import is_method_of_values
 from ._generating import beside_generation
+from ._loops import names_in
 from ._sources import changes_later
 from ._transfers import aligns, brought_down, constructor, moves_in_its_own_way, only_converts
 from ._waits import READ_NAMES, device_read, in_forward, uses_accelerator
@@ -230,17 +231,13 @@ def _goes_through_batch(call: ast.Call, moved: ast.Name, ctx: Context) -> bool:
     for outer in ctx.tree.ancestors(call):
         if isinstance(outer, (ast.ListComp, ast.DictComp, ast.GeneratorExp)):
             for generator in outer.generators:
-                if moved.id in _names(generator.target):
+                if moved.id in names_in(generator.target):
                     return _is_of_batch(generator.iter)
-        elif isinstance(outer, ast.For) and moved.id in _names(outer.target):
+        elif isinstance(outer, ast.For) and moved.id in names_in(outer.target):
             return _is_of_batch(outer.iter)
         elif isinstance(outer, ast.stmt) and not _puts_back(outer):
             return False
     return False
-
-
-def _names(target: ast.expr) -> set[str]:
-    return {part.id for part in walk(target) if isinstance(part, ast.Name)}
 
 
 def _is_of_batch(source: ast.expr) -> bool:

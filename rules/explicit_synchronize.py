@@ -23,10 +23,11 @@ from perflint.api import (
 )
 
 from ._generating import beside_generation
+from ._loops import CLOCKS
 from ._rarely import is_between_phases
 from ._waits import is_exceptional
 
-_CLOCKS = frozenset("time perf_counter monotonic time_ns perf_counter_ns process_time elapsed_time now timeit".split())
+_TIMES = CLOCKS | {"elapsed_time", "now", "timeit"}
 _MEASURING = pattern(
     r"bench|profil|timing|timer|time_|_time|perf|speed|latenc|throughput|measure|warm_?up", re.IGNORECASE
 )
@@ -183,9 +184,7 @@ def _is_asking(statement: ast.stmt) -> bool:
 def _is_timed(node: ast.Call, ctx: Context) -> bool:
     """Whether a clock is read in the same function, so that the wait is there for the number."""
     function = ctx.tree.function_of(node)
-    return any(
-        isinstance(part, ast.Call) and callee_name(part) in _CLOCKS for part in walk(function or ctx.tree.module)
-    )
+    return any(isinstance(part, ast.Call) and callee_name(part) in _TIMES for part in walk(function or ctx.tree.module))
 
 
 def _is_in_training_loop(node: ast.Call, ctx: Context) -> bool:

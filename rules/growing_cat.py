@@ -27,6 +27,7 @@ from perflint.api import (
     walk,
 )
 
+from ._generating import generates
 from ._loops import names_in
 from ._rarely import runs_rarely
 
@@ -48,7 +49,8 @@ _SHAPED = frozenset("reshape view ones zeros new_ones new_zeros".split())
 #: Loops over a data set, which turn often: what is encoded in them is copied as often as there are batches.
 _DATA = pattern(r"loader|dataset|batches|iter|range|(?:^|_)data$", re.IGNORECASE)
 _ENCODER = pattern(r"(?:^|_)(?:vae|encoder|tokenizer|autoencoder|first_stage_model)$", re.IGNORECASE)
-_GENERATORS = frozenset({"generate", "inference", "synthesize"})
+#: How models of speech and of series say that they generate.
+_GENERATES = frozenset({"inference", "synthesize"})
 _RANKS = frozenset(("shape", "ndim", "dim"))
 _KEYS = pattern(r"^(?:k|key|name|kind)$")
 
@@ -221,7 +223,7 @@ def _is_generated(grown: _Grown, loop: ast.stmt) -> bool:
     return any(
         isinstance(part, ast.Assign)
         and isinstance(part.value, ast.Call)
-        and callee_name(part.value) in _GENERATORS
+        and (generates(part.value) or callee_name(part.value) in _GENERATES)
         and not names.isdisjoint(name for target in part.targets for name in names_in(target))
         for part in walk(loop)
     )

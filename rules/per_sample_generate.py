@@ -22,7 +22,7 @@ from perflint.api import (
 )
 
 from ._gradients import name_of_whole
-from ._loops import is_timing, names_in
+from ._loops import CLOCKS, is_timing, names_in
 from ._samples import (
     bound_by,
     feeds_itself,
@@ -93,11 +93,7 @@ class PerSampleGenerate(Rule):
 
 def _is_timed(node: ast.Call, loop: ast.For) -> bool:
     """Whether the clock is read in the loop before the generation and after it: how long each takes is the question."""
-    clocks = [
-        part.lineno
-        for part in walk(loop)
-        if isinstance(part, ast.Call) and callee_name(part) in ("time", "perf_counter", "time_ns", "monotonic")
-    ]
+    clocks = [part.lineno for part in walk(loop) if isinstance(part, ast.Call) and callee_name(part) in CLOCKS]
     return any(line < node.lineno for line in clocks) and any(line > node.lineno for line in clocks)
 
 
