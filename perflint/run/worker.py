@@ -216,9 +216,11 @@ def with_room(function: Work) -> Work:
 
     Python maps a new piece where calls cross the end of one, and frees it when they come back: thousands of times in a
     run. A piece is at least as large as the frame that asks for it, and what a frame does not use is never touched: so
-    this one asks for much, and leaves half a megabyte to those above it.
+    this one asks for much, and leaves half a megabyte to those above it. An interpreter that does not take it runs the
+    function as it is.
     """
-    function.__code__ = function.__code__.replace(co_stacksize=_ROOM)
+    with contextlib.suppress(AttributeError, TypeError, ValueError, OverflowError):
+        function.__code__ = function.__code__.replace(co_stacksize=_ROOM)
     return function
 
 
