@@ -47,8 +47,13 @@ def stands_in(body: list[ast.stmt], missing: ast.expr) -> bool:
 
 def _is_target(assignment: ast.Assign, read: ast.expr) -> bool:
     """Whether an expression that is read elsewhere is assigned."""
-    wanted = ast.dump(read)
-    return any(ast.dump(target).replace("Store()", "Load()") == wanted for target in assignment.targets)
+    if isinstance(read, ast.Name):
+        return any(isinstance(target, ast.Name) and target.id == read.id for target in assignment.targets)
+    if not isinstance(read, (ast.Attribute, ast.Subscript)):
+        return False
+    return any(
+        isinstance(target, (ast.Attribute, ast.Subscript)) and _is_same(target, read) for target in assignment.targets
+    )
 
 
 def assigns(body: list[ast.stmt], target: ast.expr) -> bool:

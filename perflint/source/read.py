@@ -77,9 +77,8 @@ def _encoding_of(data: bytes) -> tuple[str, bool]:
     try:
         # `detect_encoding` splits at `\n` only, so the two lines are handed over that way.
         encoding, _ = tokenize.detect_encoding(io.BytesIO(head + b"\n").readline)
-    except SyntaxError as error:
-        line = next((number for number, text in enumerate(head.split(b"\n"), 1) if b"coding" in text), 1)
-        raise SourceError(str(error.msg), line) from error
+    except (SyntaxError, LookupError) as error:  # the latter from Python 3.14 on, of what is no encoding of text
+        raise SourceError(str(error.msg if isinstance(error, SyntaxError) else error), _cookie_line(data)) from error
     return ("utf-8" if encoding == "utf-8-sig" else encoding), bom
 
 
@@ -103,7 +102,11 @@ def _decode(data: bytes, encoding: str) -> str:
         line = _line_of(data, error.start)
         raise SourceError(f"not {name}: byte 0x{data[error.start]:02x} cannot be decoded", line) from error
     except (LookupError, UnicodeError) as error:  # `rot13` is an encoding, but none of text
-        raise SourceError(f"cannot be decoded as {encoding}: {error}", 1) from error
+        raise SourceError(f"cannot be decoded as {encoding}: {error}", _cookie_line(data)) from error
+
+
+def _cookie_line(data: bytes) -> int:
+    return next((number for number, text in enumerate(_first_lines(data), 1) if b"coding" in text), 1)
 
 
 def _line_of(data: bytes, offset: int) -> int:

@@ -66,7 +66,7 @@ def test_not_utf8_names_the_line() -> None:
     ("data", "line", "words"),
     [
         (b"# coding: no-such-thing\n", 1, "no-such-thing"),
-        (b"\n# coding: rot13\nx = 1\n", 1, "rot13"),
+        (b"\n# coding: rot13\nx = 1\n", 2, "rot13"),
         (b"x = 1\ny = '\0'\n", 2, "null byte"),
         ("x = 1\n".encode("utf-16"), 1, "UTF-16"),
         (b"\xef\xbb\xbf# coding: latin-1\n", 1, "utf-8"),
