@@ -28,7 +28,9 @@ from perflint.api import (
 )
 
 from ._generating import generates
+from ._gradients import is_model_call
 from ._loops import names_in
+from ._pieces import are_moved_over, is_name
 from ._rarely import runs_rarely
 
 _TORCH = ("torch.cat", "torch.concat", "torch.concatenate", "torch.vstack", "torch.hstack")
@@ -48,6 +50,13 @@ _HANDFUL = pattern(
 _SHAPED = frozenset("reshape view ones zeros new_ones new_zeros".split())
 #: Loops over a data set, which turn often: what is encoded in them is copied as often as there are batches.
 _DATA = pattern(r"loader|dataset|batches|iter|range|(?:^|_)data$", re.IGNORECASE)
+#: What there may be thousands of, also in code that runs once.
+_MANY = pattern(
+    r"loader|dataset|batches|iter|vocab|corpus|data(?:$|_)|(?:^|_)(?:data|samples|sentences|texts|prompts|tokens|examples|"
+    r"records|rows|documents|queries|episodes|frames|steps|files|paths|users?|uids?|instances|scenes)(?:_|$)",
+    re.IGNORECASE,
+)
+_CUTS = frozenset("chunk split tensor_split unbind split_with_sizes".split())
 _ENCODER = pattern(r"(?:^|_)(?:vae|encoder|tokenizer|autoencoder|first_stage_model)$", re.IGNORECASE)
 #: How models of speech and of series say that they generate.
 _GENERATES = frozenset({"inference", "synthesize"})
@@ -70,9 +79,11 @@ class GrowingCat(Rule):
 
     When to leave it
     Where each turn reads the joined values (a key-value cache, decoding token by token, a running window), in loops
-    of a few turns, or over what there is a handful of (layers, devices, crops, groups), where a turn generates what it
-    adds or runs a model and adds one number to each row, in tests and conversions of checkpoints, and in cold code of
-    files that do not use torch: perflint is silent where it sees any of these.
+    of a few turns, or over what there is a handful of (layers, devices, crops, groups), or that go once over something
+    whose name does not say that there is much of it, where the parts are cut from one tensor, off its front or evenly,
+    where a turn generates what it adds, or runs a model on one item of a batch or to add one number to each row, in
+    tests and conversions of checkpoints, and in cold code of files that do not use torch: perflint is silent where it
+    sees any of these.
 
     Fix safety
     Unsafe: the parts live until they are joined, and parts that do not fit together fail only there. The value from
@@ -94,6 +105,8 @@ class GrowingCat(Rule):
         if all(_is_column(part) for part in grown.added) and _runs_a_model(loop, ctx):
             return
         if _is_encoded(loop, ctx) or _is_generated(grown, loop):
+            return
+        if are_moved_over(grown.added, loop) or _goes_over_few_when_cold(node, loop, ctx):
             return
         if any(_may_be_a_number(part, loop) for part in grown.added):
             return
@@ -129,14 +142,14 @@ def _grown(node: ast.Call, ctx: Context) -> _Grown | None:
     if not isinstance(target, ast.Name):
         return None
     if ctx.is_call_of(node, "numpy.append"):
-        if len(node.args) < 2 or not _is_name(parts, target.id) or _mentions(node.args[1], target.id):
+        if len(node.args) < 2 or not is_name(parts, target.id) or _mentions(node.args[1], target.id):
             return None
         return _Grown(statement, node, target.id, None, (node.args[1],), ctx.text(node.args[1]))
     if not ctx.is_call_of(node, *_TORCH, *_NUMPY) or not isinstance(parts, (ast.List, ast.Tuple)):
         return None
-    if len(parts.elts) < 2 or not (_is_name(parts.elts[0], target.id) or _is_name(parts.elts[-1], target.id)):
+    if len(parts.elts) < 2 or not (is_name(parts.elts[0], target.id) or is_name(parts.elts[-1], target.id)):
         return None
-    added = tuple(part for part in parts.elts if not _is_name(part, target.id))
+    added = tuple(part for part in parts.elts if not is_name(part, target.id))
     if len(added) != len(parts.elts) - 1 or any(_mentions(part, target.id) for part in added):
         return None
     return _Grown(statement, node, target.id, parts, added, ", ".join(ctx.text(part) for part in added))
@@ -214,7 +227,35 @@ def _is_encoded(loop: ast.stmt, ctx: Context) -> bool:
     """Whether a turn encodes one item of a batch, which takes far longer than to copy the codes of the others."""
     if not isinstance(loop, ast.For) or any(_DATA.search(name) for name in names_in(loop.iter)):
         return False
-    return any(isinstance(part, ast.Call) and _encodes(part) for part in ctx.walk(loop))
+    is_cut = _is_cut_up(loop.iter, ctx)
+    return any(
+        isinstance(part, ast.Call) and (_encodes(part) or (is_cut and is_model_call(part, ctx)))
+        for part in ctx.walk(loop)
+    )
+
+
+def _is_cut_up(items: ast.expr, ctx: Context) -> bool:
+    """Whether a loop goes over what one tensor was cut into: `torch.chunk(images, len(images))`."""
+    return any(isinstance(item, ast.Call) and callee_name(item) in _CUTS for item in ctx.inference.origins(items))
+
+
+def _goes_over_few_when_cold(node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
+    """Whether code that runs once goes over something of which there need not be many, as far as names say."""
+    if not isinstance(loop, ast.For) or ctx.heat(node) >= Heat.EPOCH:
+        return False
+    header = list(names_in(loop.iter))
+    if any(isinstance(part, ast.Call) and callee_name(part).endswith("range") for part in walk(loop.iter)):
+        # What is gone over by its index, if anything is.
+        indexed = [
+            name
+            for part in walk(loop)
+            if isinstance(part, ast.Subscript) and _mentions(part.slice, last_name(loop.target))
+            for name in names_in(part.value)
+        ]
+        if not indexed:
+            return False
+        header += indexed
+    return not any(_MANY.search(name) for name in header)
 
 
 def _is_generated(grown: _Grown, loop: ast.stmt) -> bool:
@@ -319,7 +360,7 @@ def _is_size(name: ast.Name, ctx: Context) -> bool:
 
 def _collect(grown: _Grown, loop: ast.stmt, ctx: Context) -> Fix | None:
     """A list before the loop, an append in it and one join behind it."""
-    if not isinstance(grown.parts, (ast.List, ast.Tuple)) or not _is_name(grown.parts.elts[0], grown.name):
+    if not isinstance(grown.parts, (ast.List, ast.Tuple)) or not is_name(grown.parts.elts[0], grown.name):
         return None
     if ctx.is_call_of(grown.call, *_NUMPY) or getattr(loop, "orelse", None):
         return None
@@ -363,17 +404,13 @@ def _is_bound_before(grown: _Grown, loop: ast.stmt, ctx: Context) -> bool:
     if loop not in block:
         return False
     for statement in reversed(block[: block.index(loop)]):
-        if isinstance(statement, ast.Assign) and any(_is_name(target, grown.name) for target in statement.targets):
+        if isinstance(statement, ast.Assign) and any(is_name(target, grown.name) for target in statement.targets):
             return isinstance(statement.value, ast.Call)
     return False
 
 
 def _is_literal(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant))
-
-
-def _is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def _mentions(node: ast.AST, name: str) -> bool:
