@@ -25,6 +25,7 @@ from perflint.api import (
 )
 
 from ._rarely import runs_rarely
+from ._trifles import is_a_trifle
 
 _FUNCTIONS = ("compile", "search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn")
 _TARGETS = tuple(f"{module}.{name}" for module in ("re", "regex") for name in _FUNCTIONS)
@@ -60,10 +61,11 @@ class RegexCompileInLoop(Rule):
     A literal pattern in code that runs once, as in set-up or checkpoint conversion: `re` caches it and the loop
     ends soon. A pattern for each name of a short list, there, or for each of a few numbers: the handful of them is
     cached as well. perflint is silent about all of these, also where only the name of a function on the way says
-    that it runs rarely (`save_checkpoint`), where the compiled objects are collected for later use, and in cold
-    loops of files that do not use torch. In code that runs once it speaks of one thing alone: a pattern put
-    together on every turn of a loop over the names of a model from what does not change in it. That is 1 ms for 288
-    keys, against 0.1 ms compiled before the loop: the impact is low.
+    that it runs rarely (`save_checkpoint`, `filter_prompts`, what writes results or runs another program), behind a
+    switch that is off by default, where the result is kept in a file for the next time, where the compiled objects are
+    collected for later use, and in cold loops of files that do not use torch. In code that runs once it speaks of one
+    thing alone: a pattern put together on every turn of a loop over the names of a model from what does not change in
+    it. That is 1 ms for 288 keys, against 0.1 ms compiled before the loop: the impact is low.
 
     Fix safety
     Safe for a literal `re.compile` moved to module level under a free name (a bad pattern then fails at import, not
@@ -81,7 +83,7 @@ class RegexCompileInLoop(Rule):
         pattern = argument(node, 0, "pattern")
         if function not in _TARGETS or pattern is None:
             return
-        hot = ctx.heat(node) >= Heat.STEP and not runs_rarely(node, ctx)
+        hot = ctx.heat(node) >= Heat.STEP and not runs_rarely(node, ctx) and not is_a_trifle(node, ctx)
         if isinstance(pattern, ast.Constant):
             # Beside a language model that reads a text, looking a pattern up is nothing.
             if hot and ctx.role(node) != "texts":

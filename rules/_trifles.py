@@ -1,0 +1,101 @@
+"""What makes a cost of less than a microsecond nothing: switches that are off, and work beside it that takes longer."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Context, callee_name, is_constant, pattern, walk
+
+#: Functions on the way that write results, look through all data once, or prepare a model.
+_SELDOM = pattern(r"(?:^|_)(?:write|dump|filter|unwrap)(?:_|$)|^to_(?:pdb|mmcif|csv|json|html|markdown)$")
+_WRITERS = pattern(r"(?:Saver|Writer|Exporter|Dumper)$")
+_NAME = pattern(r"[\w.]+")
+#: What starts other programs.
+_PROGRAMS = frozenset({"subprocess", "Popen", "check_call", "check_output"})
+_STORES = frozenset({"save", "dump", "savez", "savez_compressed", "to_csv", "to_parquet"})
+_READS = frozenset({"load", "read_csv", "read_parquet"})
+
+
+def is_a_trifle(node: ast.AST, ctx: Context) -> bool:
+    """Whether nobody would notice a look-up at `node`: hardly ever asked for, or lost beside something slow."""
+    return _is_behind_a_switch(node, ctx) or _is_seldom(node, ctx) or _fills_a_file(node, ctx)
+
+
+def _is_behind_a_switch(node: ast.AST, ctx: Context) -> bool:
+    """Whether `node` only runs where a switch is on that is off by default: `if keep_digits and re.search(...)`."""
+    child = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return False
+        asked: list[ast.expr] = []
+        if isinstance(outer, ast.BoolOp) and isinstance(outer.op, ast.And):
+            asked = outer.values[: next(at for at, item in enumerate(outer.values) if item is child)]
+        elif isinstance(outer, ast.If) and child in outer.body:
+            asked = [outer.test]
+        elif isinstance(outer, ast.IfExp) and child is outer.body:
+            asked = [outer.test]
+        if any(isinstance(part, ast.Name) and _is_off(part.id, ctx) for test in asked for part in _conjuncts(test)):
+            return True
+        child = outer
+    return False
+
+
+def _conjuncts(test: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        for value in test.values:
+            yield from _conjuncts(value)
+    else:
+        yield test
+
+
+def _is_off(name: str, ctx: Context) -> bool:
+    """Whether the functions of the file that have a parameter of this name and a default for it switch it off."""
+    defaults = [
+        default
+        for function in walk(ctx.tree.module)
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for given, default in _defaults(function.args)
+        if given.arg == name
+    ]
+    return bool(defaults) and all(is_constant(default, value=False) for default in defaults)
+
+
+def _defaults(given: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
+    positional = [*given.posonlyargs, *given.args]
+    yield from zip(positional[len(positional) - len(given.defaults) :], given.defaults)
+    yield from ((item, default) for item, default in zip(given.kwonlyargs, given.kw_defaults) if default is not None)
+
+
+def _is_seldom(node: ast.AST, ctx: Context) -> bool:
+    """Whether a function on the way writes results, looks through all data once, or runs other programs."""
+    function = ctx.tree.function_of(node)
+    _, route, _ = ctx.heat_and_route(node)
+    paths = [*(hop.path for hop in route[1:]), ctx.path]
+    for hop, path in zip(route, paths):
+        found = _NAME.match(hop.text)
+        if found is None:
+            continue
+        owner, _, name = found.group().rpartition(".")
+        if _SELDOM.search(name) or _WRITERS.search(owner):
+            return True
+        facts = ctx.program.summaries[path].functions.get(found.group()) if path in ctx.program.summaries else None
+        if facts is not None and not _PROGRAMS.isdisjoint(facts.identifiers.split()):
+            return True
+    return function is not None and bool(_SELDOM.search(function.name))
+
+
+def _fills_a_file(node: ast.AST, ctx: Context) -> bool:
+    """Whether the function around `node` keeps what it makes in a file, and reads that the next time."""
+    function = ctx.tree.function_of(node)
+    if function is None:
+        return False
+    called = [part for part in ctx.walk(function) if isinstance(part, ast.Call)]
+    stored = any(callee_name(part) in _STORES and part.lineno > node.lineno for part in called)  # type: ignore[attr-defined]
+    return stored and any(
+        isinstance(part, ast.Return)
+        and isinstance(part.value, ast.Call)
+        and callee_name(part.value) in _READS
+        and part.lineno < node.lineno  # type: ignore[attr-defined]
+        for part in ctx.walk(function)
+    )
