@@ -38,6 +38,7 @@ from ._transfers import constructor
 _COPIES = tensors.COPYING_CONSTRUCTORS
 _MADE = (tensors.CONSTRUCTORS - _COPIES - {"torch.from_file", "torch.empty_strided"}) | {"torch.tensor"}
 _INTEGERS = frozenset({"torch.arange", "torch.tril_indices", "torch.triu_indices"})
+_WIDE = frozenset(f"torch.{name}" for name in "long int int64 int32 float float32 double float64".split())
 _SIZED = frozenset({"torch.zeros", "torch.ones", "torch.empty", "torch.rand", "torch.randn"})
 _MODEL = pattern(r"model|net$", re.IGNORECASE)
 #: Files that draw what a model does, for people.
@@ -261,8 +262,14 @@ def _is_exact(made: ast.Call, function: str, ctx: Context) -> bool:
         fill = made.args[1] if len(made.args) > 1 else keyword(made, "fill_value")
         return isinstance(fill, (ast.Constant, ast.UnaryOp))
     if function in _INTEGERS:
-        return all(_is_integer(item, ctx) for item in made.args)
+        numbers = [item.value for item in made.keywords if item.arg in ("start", "end", "step", "row", "col", "offset")]
+        return all(_is_integer(item, ctx) for item in (*made.args, *numbers)) and _is_wide(keyword(made, "dtype"), ctx)
     return True
+
+
+def _is_wide(dtype: ast.expr | None, ctx: Context) -> bool:
+    """Whether a type holds whole numbers as they are: the host rounds some of a range in half precision twice."""
+    return dtype is None or ctx.target(dtype) in _WIDE
 
 
 def _is_integer(node: ast.expr, ctx: Context) -> bool:

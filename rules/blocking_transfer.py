@@ -68,7 +68,8 @@ class BlockingTransfer(Rule):
     Fix safety
     Safe where the destination is certainly CUDA (`.cuda()`, a literal "cuda") or the CPU, the value certainly is a
     tensor of a loader's batch, and nothing writes into it afterwards: same bits. Where the device is chosen at run
-    time it may be MPS, so the fix is unsafe.
+    time it may be MPS, so the fix is unsafe; so it is where the call converts to a small integer type, which a copy
+    that waits does on the host and any other on the device.
     """
 
     code, name = "TPL101", "blocking-transfer"
@@ -131,6 +132,8 @@ class BlockingTransfer(Rule):
             reason = "the device may be MPS, where an asynchronous copy can corrupt data"
         elif value.tag is not Tag.TENSOR or value.certainty is Confidence.LOW:
             reason = f"`{ctx.text(node.func.value)}` may be no plain tensor, and its `.to` may not know the option"
+        elif _narrows(node, ctx):
+            reason = "a value out of the range of the type becomes another one on the device than on the host"
         elif changes_later(node.func.value, node, ctx):
             reason = "the source is written to afterwards, while the copy may still be under way"
         return Fix(
@@ -139,6 +142,16 @@ class BlockingTransfer(Rule):
             (ctx.edit.set_keyword(node, "non_blocking", "True"),),
             reason=reason,
         )
+
+
+#: Types that cut what is out of their range, each device in its own way.
+_NARROW = frozenset(f"torch.{name}" for name in "uint8 int8 int16 int32 uint16 uint32 short int".split())
+
+
+def _narrows(call: ast.Call, ctx: Context) -> bool:
+    """Whether the call converts to a small integer type: a copy that waits does so on the host, any other there."""
+    given = [*call.args, *(item.value for item in call.keywords)]
+    return any(ctx.target(item) in _NARROW for item in given if isinstance(item, (ast.Name, ast.Attribute)))
 
 
 _MOVERS = pattern(

@@ -21,7 +21,15 @@ from perflint.api import (
     keyword,
 )
 
-from ._modules import is_part
+from ._modules import (
+    changes_places,
+    comes_from,
+    is_part,
+    is_same,
+    loads_in_its_own_way,
+    may_hold,
+    takes_in_others,
+)
 
 
 class CloneBeforeLoad(Rule):
@@ -155,12 +163,16 @@ def _why_unsafe(cloned: _Cloned, receiver: ast.expr, ctx: Context) -> str:
     """Why the tensors may be the receiver's own under other keys; empty where they cannot be."""
     if ctx.kind(receiver).tag is not Tag.MODULE:
         return f"`{ctx.text(receiver)}` is not known to be a module, whose `load_state_dict` copies"
+    if loads_in_its_own_way(receiver, ctx):
+        return f"the class of `{ctx.text(receiver)}` may keep the dict: it has a `load_state_dict` of its own"
     source = cloned.source
+    if takes_in_others(source, ctx):
+        return f"entries of `{ctx.text(source)}` may be tensors of `{ctx.text(receiver)}` under other keys"
     own = _owner_of_state(source, ctx)
     if own is not None:
         if is_part(own, receiver, ctx):
             return "one module is part of the other, and may load its own tensors under other keys"
-        if ctx.text(own) != ctx.text(receiver) or _keeps_keys(cloned):
+        if not is_same(own, receiver, ctx) or (_keeps_keys(cloned) and not changes_places(source, ctx)):
             return ""
         return "the module loads its own tensors under other keys"
     if _is_newer(receiver, source, ctx) or _is_loaded(source, ctx):
@@ -169,12 +181,15 @@ def _why_unsafe(cloned: _Cloned, receiver: ast.expr, ctx: Context) -> str:
 
 
 def _owner_of_state(source: ast.expr, ctx: Context) -> ast.expr | None:
-    """`model` for `model.state_dict()`, written there or bound to the name."""
-    for origin in ctx.inference.origins(source):
-        if isinstance(origin, ast.Call) and isinstance(origin.func, ast.Attribute):
-            if origin.func.attr == "state_dict" and ctx.kind(origin.func.value).tag is Tag.MODULE:
-                return origin.func.value
-    return None
+    """`model` for `model.state_dict()`, written there or bound to the name, where the dict can be no other."""
+    owners: list[ast.expr] = []
+    for origin in comes_from(source, ctx):
+        if not (isinstance(origin, ast.Call) and isinstance(origin.func, ast.Attribute)):
+            return None
+        if origin.func.attr != "state_dict" or ctx.kind(origin.func.value).tag is not Tag.MODULE:
+            return None
+        owners.append(origin.func.value)
+    return owners[0] if len({ctx.text(owner) for owner in owners}) == 1 else None
 
 
 def _keeps_keys(cloned: _Cloned) -> bool:
@@ -206,12 +221,12 @@ def _builds(call: ast.Call, ctx: Context) -> bool:
     """Whether a call surely makes a new module, and does not hand out one that was there."""
     if callee_name(call) in ("from_pretrained", "from_config", "deepcopy"):
         return True
-    return ctx.kind(call.func).tag is Tag.CLASS
+    return ctx.kind(call.func).tag is Tag.CLASS and not may_hold(call, ctx)
 
 
 def _is_loaded(source: ast.expr, ctx: Context) -> bool:
     """Whether the dict comes from a file."""
-    origins = ctx.inference.origins(source)
+    origins = comes_from(source, ctx)
     return bool(origins) and all(
         ctx.is_call_of(origin, "torch.load", "safetensors.torch.load_file", "torch.hub.load_state_dict_from_url")
         for origin in origins

@@ -44,7 +44,7 @@ class ConstantRebuilt(Rule):
         if size < (_TABLE if isinstance(node, ast.Dict) else _LARGE) or not _stays_here(node, ctx):
             return
         kind = type(node).__name__.lower()
-        hoisted, edits = ctx.edit.hoist_to_module(ctx.tree.text(node), _constant_name(node, ctx))
+        hoisted, edits = ctx.edit.hoist_to_module(ctx.tree.text(node), _constant_name(node, ctx), at=node)
         yield self.finding(
             node,
             ctx,

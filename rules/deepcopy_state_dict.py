@@ -9,6 +9,7 @@ from perflint.api import (
     Applicability,
     Calls,
     Context,
+    Edit,
     Finding,
     Fix,
     Heat,
@@ -19,12 +20,11 @@ from perflint.api import (
     callee_name,
     has_unpacking,
     is_test,
-    keyword,
     pattern,
     walk,
 )
 
-from ._modules import is_part
+from ._modules import is_part, is_same, loads_in_its_own_way
 
 _SAVERS = ("torch.save", "safetensors.torch.save_file", "torch.distributed.checkpoint.save")
 _IN_PLACE = frozenset("copy_ add_ sub_ mul_ div_ zero_ fill_ lerp_ addcmul_ addcdiv_ normal_ uniform_ clamp_".split())
@@ -60,8 +60,9 @@ class DeepcopyStateDict(Rule):
     `_metadata`, and entries that are no tensors, which is why no fix turns one into the other.
 
     Fix safety
-    Safe where `load_state_dict` of another module, without `assign=True`, or a save consumes the copy in the same
-    expression: same bits. A shallow copy is unsafe: it holds only as long as nobody writes into the tensors in place.
+    Safe where `load_state_dict` of another module, without `assign=True` and not overridden, or a save consumes the
+    copy in the same expression: same bits. A shallow copy is unsafe: it holds only as long as nobody writes into the
+    tensors in place.
     """
 
     code, name = "TPL301", "deepcopy-state-dict"
@@ -118,7 +119,7 @@ class DeepcopyStateDict(Rule):
         fix = Fix(
             "Copy the dict, not its tensors",
             Applicability.UNSAFE,
-            (ctx.edit.replace(node.func, _shallow(node, ctx)),),
+            _shallow(node, ctx),
             reason=f"whoever gets `{name}` must not write into its tensors in place",
         )
         return self.finding(
@@ -152,7 +153,7 @@ def _consumer(node: ast.Call, ctx: Context) -> ast.Call | None:
         receiver = ctx.kind(parent.func.value)
         if receiver.tag in (Tag.OPTIMIZER, Tag.SCHEDULER, Tag.SCALER) or "optim" in ctx.text(parent.func.value).lower():
             return None
-        return parent if keyword(parent, "assign") is None and not has_unpacking(parent) else None
+        return parent if argument(parent, 2, "assign") is None and not has_unpacking(parent) else None
     return parent if ctx.is_call_of(parent, *_SAVERS) else None
 
 
@@ -164,8 +165,10 @@ def _why_unsafe(copied: ast.expr, consumer: ast.Call, ctx: Context) -> str:
     receiver = consumer.func.value
     if ctx.kind(receiver).tag is not Tag.MODULE:
         return f"`{ctx.text(receiver)}` is not known to be a module, whose `load_state_dict` copies"
-    if isinstance(copied, ast.Call) and isinstance(copied.func, ast.Attribute):
-        if ctx.text(copied.func.value) == ctx.text(receiver):
+    if loads_in_its_own_way(receiver, ctx):
+        return f"the class of `{ctx.text(receiver)}` may keep the dict: it has a `load_state_dict` of its own"
+    if isinstance(copied, ast.Call) and isinstance(copied.func, ast.Attribute) and copied.func.attr == "state_dict":
+        if is_same(copied.func.value, receiver, ctx):
             return "source and target are the same module"
         if is_part(copied.func.value, receiver, ctx):
             return "one module is part of the other, and may load its own tensors under other keys"
@@ -188,14 +191,11 @@ def _only_rebinds_entries(name: str, node: ast.Call, ctx: Context) -> bool:
     rebinds = False
     for part in walk(function):
         if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) and part.value.id == name:
-            parent = ctx.tree.parent(part)
-            if isinstance(parent, ast.AugAssign) and parent.target is part:
-                return False
             if isinstance(part.ctx, (ast.Store, ast.Del)):
+                if isinstance(ctx.tree.parent(part), ast.AugAssign):
+                    return False
                 rebinds = True
-            elif isinstance(parent, ast.Attribute) and (parent.attr in _IN_PLACE or parent.attr.endswith("_")):
-                return False
-            elif isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store):
+            elif _may_be_written(part, ctx):
                 return False
         if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == name:
             if part.attr == "pop":
@@ -205,7 +205,38 @@ def _only_rebinds_entries(name: str, node: ast.Call, ctx: Context) -> bool:
     return rebinds
 
 
-def _shallow(node: ast.Call, ctx: Context) -> str:
-    """`copy.copy` in the file's own spelling."""
+def _may_be_written(entry: ast.expr, ctx: Context) -> bool:
+    """Whether a tensor is written into where it is read: by a method or function in place, through a view of it, or
+    under a name that it is bound to.
+    """
+    child: ast.AST = entry
+    for outer in ctx.tree.ancestors(entry):
+        if isinstance(outer, ast.Attribute):
+            if outer.attr in _IN_PLACE or outer.attr.endswith("_"):
+                return True
+        elif isinstance(outer, ast.Subscript):
+            if child is not outer.value:
+                return False
+            if isinstance(outer.ctx, ast.Store):
+                return True
+        elif isinstance(outer, ast.Call):
+            if child is not outer.func:
+                return callee_name(outer).endswith("_") or isinstance(child, ast.keyword)
+        elif isinstance(outer, (ast.Assign, ast.NamedExpr, ast.AnnAssign)):
+            targets = outer.targets if isinstance(outer, ast.Assign) else [outer.target]
+            return not all(isinstance(target, ast.Subscript) for target in targets)
+        elif isinstance(outer, ast.AugAssign):
+            return child is outer.target
+        elif not isinstance(outer, ast.keyword):
+            return False
+        child = outer
+    return False
+
+
+def _shallow(node: ast.Call, ctx: Context) -> tuple[Edit, ...]:
+    """`copy.copy`, which keeps the type of the dict and its `_metadata`, in the file's own spelling."""
     written = ctx.tree.text(node.func)
-    return written.removesuffix("deepcopy") + "copy" if written.endswith(".deepcopy") else "dict"
+    if written.endswith(".deepcopy"):
+        return (ctx.edit.replace(node.func, f"{written.removesuffix('deepcopy')}copy"),)
+    spelling, imports = ctx.edit.ensure_import("copy", at=node)
+    return (*imports, ctx.edit.replace(node.func, f"{spelling}.copy"))

@@ -41,6 +41,10 @@ class EmptyCacheBeforeGc(Rule):
         after = _next_statement(statement, ctx)
         if not (isinstance(after, ast.Expr) and ctx.is_call_of(after.value, "gc.collect")):
             return
+        if isinstance(last := _next_statement(after, ctx), ast.Expr) and ctx.is_call_of(
+            last.value, "torch.cuda.empty_cache", "torch.xpu.empty_cache"
+        ):
+            return  # emptied behind it as well
         if isinstance(before := _previous_statement(statement, ctx), ast.Expr) and ctx.is_call_of(
             before.value, "gc.collect"
         ):

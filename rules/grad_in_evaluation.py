@@ -36,6 +36,7 @@ from ._evaluating import (
 )
 from ._followed import Followed, forwards_behind, has_no_graph, learns, switches_itself
 from ._gradients import asks_for_gradients, is_loss_function, is_model_call, name_of_whole
+from ._in_reach import ASKING, gradients_in_reach, has_fast_path, is_scripted, may_learn, tells_of_gradients
 
 _EVALUATION = pattern(
     r"^_?(?:test|eval|evaluate|evaluation|validate|validation|valid|val|run_eval)(?:_|$)|_(?:test|eval|evaluate|validate)$"
@@ -52,10 +53,8 @@ _READERS = frozenset(
     "abs bool dict enumerate float format hasattr int isinstance len list max min print range repr reversed round "
     "sorted str sum tuple type zip".split()
 )
-#: Names that only code has which walks a graph back where none may be recorded around it.
-_ASKING = frozenset({"enable_grad", "jacrev", "jacfwd", "jacobian", "hessian", "vjp", "jvp", "hvp"})
 #: Words that a program has which walks a graph back somewhere, itself or through a framework.
-_WALKS = _ASKING | frozenset(
+_WALKS = ASKING | frozenset(
     "backward manual_backward autograd grad functional_call requires_grad_ set_grad_enabled Trainer LightningModule "
     "Fabric Accelerator Optimizer optim SFTTrainer Seq2SeqTrainer".split()
 )
@@ -96,8 +95,9 @@ class GradInEvaluation(Rule):
     Fix safety
     Safe where the model surely is a module, the function changes no attribute, returns numbers only, gives no
     tensor to a call that may keep it and makes no text of one (`grad_fn=...` would be gone from it), and where no
-    file that it calls into asks for gradients; then the results are the same bits. Elsewhere what it hands out may
-    be wanted with its graph.
+    file that it calls into asks for gradients or whether they are on; then the results are the same bits. Elsewhere
+    what it hands out may be wanted with its graph. Attention, Transformer encoders and LSTMs of torch take another way
+    in evaluation mode without gradients: they round differently, and an encoder gives zeros where its input is padded.
     """
 
     code, name = "TPL308", "grad-in-evaluation"
@@ -308,9 +308,9 @@ def _switch_off(
 ) -> Fix | None:
     if isinstance(function, ast.AsyncFunctionDef):
         return None
-    spelling, imports = ctx.edit.ensure_import("torch")
+    spelling, imports = ctx.edit.ensure_import("torch", at=function)
     made = _made_from_forwards(parts, ctx)
-    reason = ""
+    reason, fast = "", has_fast_path(ctx)
     if ctx.kind(forward.func).tag is not Tag.MODULE:
         reason = f"`{ctx.text(forward.func)}` is not known to be a module"
     elif any(isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store) for part in parts):
@@ -323,10 +323,16 @@ def _switch_off(
         reason = f"the text of `{ctx.text(shown)}` may name its graph: `grad_fn=...` would be gone from it"
     elif (call := _handed_out(function, parts, ctx)) is not None:
         reason = f"`{ctx.text(call.func)}` may keep a tensor made here, which may be wanted with its graph"
-    elif _is_scripted(function, ctx):
+    elif is_scripted(function, ctx):
         reason = "`torch.jit` compiles the source of the function, which the decorator would hide"
-    elif _gradients_in_reach(parts, ctx):
+    elif gradients_in_reach(parts, ctx):
         reason = "what is called there asks for gradients itself"
+    elif tells_of_gradients(parts, ctx):
+        reason = "what is called there does something else where gradients are off, or hangs a hook on its graph"
+    elif (unseen := next((part for part in parts if may_learn(part, ctx)), None)) is not None:
+        reason = f"`{ctx.text(unseen)}` cannot be seen, and may ask for gradients itself"
+    elif fast:
+        reason = "attention and LSTMs of torch round differently without gradients, and padding comes out as zeros"
     elif not all(_is_number(part.value, ctx) for part in parts if isinstance(part, ast.Return)):
         reason = f"`{function.name}` may return tensors, which may be wanted with their graph"
     return Fix(
@@ -334,6 +340,7 @@ def _switch_off(
         Applicability.UNSAFE if reason else Applicability.SAFE,
         (*imports, ctx.edit.decorate(function, f"@{spelling}.no_grad()")),
         reason=reason,
+        numerics="same to rounding" if fast else "same bits",
     )
 
 
@@ -352,22 +359,6 @@ def _shown(parts: list[ast.AST], made: set[str], ctx: Context) -> ast.expr | Non
         if found is not None:
             return found
     return None
-
-
-def _is_scripted(function: ast.FunctionDef, ctx: Context) -> bool:
-    decorators = (item.func if isinstance(item, ast.Call) else item for item in function.decorator_list)
-    return any((ctx.target(item) or "").startswith("torch.jit.") for item in decorators)
-
-
-def _gradients_in_reach(parts: list[ast.AST], ctx: Context) -> bool:
-    """Whether a file that holds this function, its model's class or what it calls asks for gradients by itself."""
-    paths = {ctx.path}
-    for part in parts:
-        if isinstance(part, ast.Call):
-            paths.update(ref.path for ref in ctx.refs(part.func) if ref.path)
-            paths.update({ctx.kind(part.func).path} - {""})
-    asks = any(ctx.program.mentions({name}, paths) for name in _ASKING)
-    return asks or (ctx.program.mentions({"autograd"}, paths) and ctx.program.mentions({"grad"}, paths))
 
 
 def _is_number(value: ast.expr | None, ctx: Context) -> bool:

@@ -38,6 +38,11 @@ _GRAPH_ATTRIBUTES = frozenset({"loss", "logits"})
 _LIBRARIES = frozenset("torch numpy math os time random".split())
 _SWITCHES = pattern(r"no_grad|inference_mode|set_grad_enabled|enable_grad")
 _BACKWARD = frozenset({"backward", "manual_backward"})
+#: What makes a tensor of a tensor on the way to `backward`: methods of it, and functions that are given it.
+_ARITHMETIC = frozenset("mean sum div mul add sub float double half squeeze to div_ mul_ add_ sub_".split())
+_SCALING = frozenset({"scale", "scale_loss"})
+#: Attributes that ask for the graph, not for the number.
+_OF_GRAPH = frozenset({"grad_fn", "requires_grad", "is_leaf", "grad", "retains_grad"})
 
 
 class GraphKeptByAccumulator(Rule):
@@ -85,18 +90,22 @@ class GraphKeptByAccumulator(Rule):
             reason = f"`{value}` is not known to be a tensor"
         elif any(_becomes_text(use, ctx) for use in _uses(kept.name, node, ctx)):
             reason = f"what is shown of `{kept.name}` may name its graph: `grad_fn=...` would be gone from the text"
-        fix = Fix(
+        fix: Fix | None = Fix(
             "Keep the value without its graph",
             Applicability.UNSAFE if reason else Applicability.SAFE,
             (ctx.edit.append_method(kept.value, "detach()"),),
             reason=reason,
         )
+        if walked_back and not _is_itself_walked_back(kept.value, loop, ctx):
+            fix = None  # `sum(losses.values()).backward()`: a dict of tensors has no `detach`
         held = "its graph" if walked_back else "its graph and all activations"
         yield self.finding(
             node,
             ctx,
             f"`{kept.name}` keeps `{value}` of every turn with {held}, though only numbers are read from it.",
-            advice=f"Keep `{value}.detach()`." if isinstance(kept.value, ast.Name) else "Keep it detached.",
+            advice=f"Keep `{value}.detach()`."
+            if isinstance(kept.value, ast.Name) and fix is not None
+            else "Keep it detached.",
             fix=fix,
         )
 
@@ -148,10 +157,44 @@ def _switches_gradients(node: ast.AST, ctx: Context) -> bool:
     return False
 
 
-def _is_walked_back(value: ast.expr, loop: ast.stmt, ctx: Context) -> bool:
-    """Whether the very value is given to `backward` in the same loop, whose graph is not retained."""
+def _own_name(value: ast.expr) -> ast.expr:
+    """`loss` of `loss / n`."""
     while isinstance(value, ast.BinOp):
         value = value.left if not isinstance(value.left, ast.Constant) else value.right
+    return value
+
+
+def _is_itself_walked_back(value: ast.expr, loop: ast.stmt, ctx: Context) -> bool:
+    """Whether `backward` is called of the very value, or of what arithmetic makes of it: then it is a tensor."""
+    name = _own_name(value)
+    return isinstance(name, ast.Name) and any(
+        isinstance(part, ast.Name) and part.id == name.id and _is_tensor_of(part, call, ctx)
+        for call in _backwards(loop)
+        for part in walk(call)
+    )
+
+
+def _is_tensor_of(name: ast.Name, backward: ast.Call, ctx: Context) -> bool:
+    child: ast.AST = name
+    for outer in ctx.tree.ancestors(name):
+        if outer is backward:
+            return child in backward.args[:1] or child is backward.func
+        if isinstance(outer, ast.Call):
+            # `scaler.scale(loss)`, `loss.mean()`
+            if callee_name(outer) not in (_SCALING if child in outer.args else _ARITHMETIC):
+                return False
+        elif isinstance(outer, ast.Attribute):
+            if outer.attr not in _ARITHMETIC | _BACKWARD:
+                return False
+        elif not isinstance(outer, (ast.BinOp, ast.UnaryOp)):
+            return False
+        child = outer
+    return False
+
+
+def _is_walked_back(value: ast.expr, loop: ast.stmt, ctx: Context) -> bool:
+    """Whether the very value is given to `backward` in the same loop, whose graph is not retained."""
+    value = _own_name(value)
     if not isinstance(value, ast.Name):
         return False
     ours = set(map(id, ctx.inference.flow.definitions(value)))
@@ -267,6 +310,8 @@ def _reads_number(use: ast.expr, ctx: Context) -> bool:
         if isinstance(outer, ast.Attribute):
             if outer.attr == "data":
                 return True
+            if outer.attr in _OF_GRAPH:
+                return False
         elif isinstance(outer, ast.Call):
             name = callee_name(outer)
             if name in _READERS or (child is not outer.func and _LOGGERS.search(name)):

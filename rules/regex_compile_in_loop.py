@@ -20,6 +20,7 @@ from perflint.api import (
     is_constant,
     is_test,
     is_text,
+    last_name,
     pattern,
     walk,
 )
@@ -103,9 +104,9 @@ class RegexCompileInLoop(Rule):
     def _literal(self, node: ast.Call, function: str, ctx: Context) -> Finding:
         often = ctx.heat(node).phrase
         fix = None
-        if function == "re.compile" and _is_pattern(node) and all(_is_flag(item, ctx) for item in _flags(node)):
+        if function == "re.compile" and all(_is_flag(item, ctx) for item in _flags(node)) and _is_pattern(node):
             text = ctx.tree.text(node)
-            hoisted, edits = ctx.edit.hoist_to_module(text, "_PATTERN")
+            hoisted, edits = ctx.edit.hoist_to_module(text, "_PATTERN", at=node)
             fix = Fix(
                 "Compile the pattern once at module level",
                 Applicability.SAFE,
@@ -316,14 +317,22 @@ def _is_flag(node: ast.expr, ctx: Context) -> bool:
 
 
 def _is_pattern(node: ast.Call) -> bool:
-    """Whether a literal compiles: what does not would fail at import, in place of the call."""
+    """Whether a literal compiles with its flags, without a warning: it would fail, or warn, at import in place of the
+    call.
+    """
     given = argument(node, 0, "pattern")
     if not isinstance(given, ast.Constant) or not isinstance(given.value, (str, bytes)):
         return False
+    names = {
+        last_name(part) for flag in _flags(node) for part in walk(flag) if isinstance(part, (ast.Name, ast.Attribute))
+    }
+    flags = 0
+    for name in names - {"re"}:
+        flags |= int(getattr(re, name, -1))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("error")
         try:
-            re.compile(given.value)
-        except (re.error, OverflowError, RecursionError):
+            re.compile(given.value, flags)
+        except (re.error, ValueError, OverflowError, RecursionError, Warning):
             return False
     return True

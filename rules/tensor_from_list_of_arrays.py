@@ -18,8 +18,10 @@ from perflint.api import (
     Tag,
     arrays,
     has_unpacking,
+    is_constant,
     is_test,
     keyword,
+    pattern,
     walk,
 )
 
@@ -35,6 +37,9 @@ _CONSTRUCTORS = (
     "torch.DoubleTensor",
     "torch.IntTensor",
 )
+#: Types whose arrays torch takes from a list alone, or not at all.
+_OBJECTS = pattern(r"object|^.O|M8|datetime|>")
+_CHANGES = "arrays of different types, or an empty list, give another dtype, and arrays without rows another shape"
 _SPARSE = frozenset("tocoo tocsr tocsc coo_matrix csr_matrix csc_matrix coo_array csr_array".split())
 _SPARSE_PARTS = frozenset("row col indices indptr data".split())
 #: Of an array these methods give an array again.
@@ -61,9 +66,10 @@ class TensorFromListOfArrays(Rule):
     what is written out in the file: perflint is silent there.
 
     Fix safety
-    Safe for a list that is written out with arrays of one visible dtype: same bits, no memory shared. Otherwise
-    unsafe: with arrays of different types a list takes the first one's and `np.array` the widest, and an empty list
-    gives float64 instead of float32.
+    Safe for a list that is written out with arrays of one visible dtype and one dimension, or of sizes that are
+    written: same bits, no memory shared. Otherwise unsafe: with arrays of different types a list takes the first one's
+    and `np.array` the widest, an empty list gives float64 instead of float32, and of arrays without rows a list
+    forgets the other dimensions (two of shape (0, 3) make a tensor of shape (2, 0)).
     """
 
     code, name = "TPL113", "tensor-from-list-of-arrays"
@@ -79,7 +85,7 @@ class TensorFromListOfArrays(Rule):
         if sure is None or _is_little(data, node, ctx):
             return
         numpy, imports = ctx.edit.ensure_import("numpy", at=node)
-        reason = "" if _is_uniform(data, ctx) else "arrays of different types, or an empty list, give another dtype"
+        reason = "" if _is_uniform(data, ctx) else _CHANGES
         yield self.finding(
             node,
             ctx,
@@ -159,8 +165,12 @@ def _is_array(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "numpy":
             kind = ctx.kind(node.func.value)
             return kind.is_tensor and not kind.scalar and not _is_reduced(node.func.value)
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "astype" and _is_name(node.func.value):
-            return ctx.kind(node.func.value).tag in (Tag.UNKNOWN, Tag.ARRAY)
+        if (
+            isinstance(node.func, ast.Attribute)
+            and node.func.attr == "astype"
+            and _is_name(_flattened(node.func.value))
+        ):
+            return ctx.kind(_flattened(node.func.value)).tag in (Tag.UNKNOWN, Tag.ARRAY)
         if isinstance(node.func, ast.Attribute) and node.func.attr in _ARRAY_METHODS:
             return _is_array(node.func.value, ctx, depth - 1)
         return False
@@ -200,6 +210,13 @@ def _is_name(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
+def _flattened(node: ast.expr) -> ast.expr:
+    """`x` of `x.ravel()`"""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("ravel", "flatten"):
+        return node.func.value
+    return node
+
+
 def _makes_sparse(node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return False
@@ -232,11 +249,35 @@ def _is_reduced(node: ast.expr) -> bool:
 
 
 def _is_uniform(data: ast.expr, ctx: Context) -> bool:
-    """Whether a list is written out, with arrays whose dtype is spelled, and the same."""
-    if not isinstance(data, ast.List) or not data.elts:
+    """Whether a list is written out, with arrays whose dtype is spelled, and the same, and no number among them.
+
+    Of arrays with no rows a list keeps the number of rows alone: they have one dimension here, or rows.
+    """
+    if not isinstance(data, ast.List) or not data.elts or not all(_keeps_shape(item, ctx) for item in data.elts):
         return False
     types = {_dtype(item, ctx) for item in data.elts}
-    return len(types) == 1 and "" not in types
+    return len(types) == 1 and not any(text == "" or _OBJECTS.search(text) for text in types)
+
+
+def _keeps_shape(node: ast.expr, ctx: Context) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Attribute):
+        if node.func.attr == "astype":
+            return _keeps_shape(node.func.value, ctx)
+        if node.func.attr in ("ravel", "flatten"):
+            return True
+        if node.func.attr == "reshape" and len(node.args) == 1:
+            return is_constant(node.args[0], -1)
+    made = (ctx.target(node.func) or "").removeprefix("numpy.")
+    if made in ("arange", "linspace"):
+        return True
+    if made not in ("zeros", "ones", "empty", "full") or not node.args:
+        return False
+    sizes = node.args[0].elts if isinstance(node.args[0], (ast.Tuple, ast.List)) else []
+    if sizes:
+        return all(isinstance(size, ast.Constant) and size.value != 0 for size in sizes)
+    return ctx.kind(node.args[0]).tag is Tag.NUMBER
 
 
 def _dtype(node: ast.expr, ctx: Context) -> str:

@@ -102,7 +102,7 @@ class UnpinnedLoader(Rule):
 
     @staticmethod
     def _fix(node: ast.Call, staffed: str, ctx: Context) -> Fix:
-        torch, imports = ctx.edit.ensure_import("torch")
+        torch, imports = ctx.edit.ensure_import("torch", at=node)
         reason = ""
         if staffed == "none":
             reason = "without workers the main thread pins, which may cost more than it saves"

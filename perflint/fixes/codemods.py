@@ -205,7 +205,10 @@ class Codemods:
         alias = name if name is not None else module
         if not self._names.is_free_for(bound, target if name is not None else bound, at, scopes):
             alias = self._names.free(f"_{target.rpartition('.')[2]}")
-        return alias, (self._imports.add(module, name, alias),)
+        edit = self._imports.add(module, name, alias)
+        if at is not None and (self._names.is_maybe(target) or edit.span.line > _first_line(self._top_level(at))):
+            return alias, (NOWHERE,)
+        return alias, (edit,)
 
     def _scopes(self, at: ast.AST | None) -> list[ast.AST]:
         """The functions around a node, innermost first, and the class if it stands directly in one."""
@@ -220,6 +223,8 @@ class Codemods:
     ) -> tuple[str, tuple[Edit, ...]]:
         """Bind an expression to a free name below the imports, for use at `at`."""
         name = self._names.free(wanted)
+        if not self._imports.can_bind(expression, self._scopes(at)):
+            return name, (NOWHERE,)
         if at is not None and not self._imports.runs_before(self._top_level(at), expression):
             return name, (NOWHERE,)
         if spans_lines(expression):
@@ -233,3 +238,9 @@ class Codemods:
                 holder = outer
         assert isinstance(holder, ast.stmt)
         return holder
+
+
+def _first_line(statement: ast.stmt) -> int:
+    """The line on which a statement begins, with its decorators."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min(statement.lineno, *(item.lineno for item in decorators), statement.lineno)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import sys
 from collections.abc import Sequence
 
@@ -160,20 +161,36 @@ class Imports:
     def _last_needed(self, expression: str) -> ast.stmt | None:
         head = self._head()
         position = len(head) - 1
-        try:
-            used = {node.id for node in ast.walk(ast.parse(f"({expression}\n)")) if isinstance(node, ast.Name)}
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            used = set()
-        for name in used:
-            for place in self.names.bound.get(name, []):
-                if place.scope is None:
-                    position = max(position, self.body.index(place.statement))
+        for name in _names(expression):
+            places = [place for place in self.names.bound.get(name, []) if place.scope is None]
+            if len({place.target for place in places if place.target}) == 1 and all(place.target for place in places):
+                places = [place for place in places if place.runs == "always"][:1]  # the same import again
+            for place in places:
+                position = max(position, self.body.index(place.statement))
         return self.body[position] if position >= 0 else None
+
+    def can_bind(self, expression: str, scopes: Sequence[ast.AST]) -> bool:
+        """Whether what `expression` names, as code in `scopes` does, is the same for module code, and surely there."""
+        for name in _names(expression):
+            places = self.names.bound.get(name, [])
+            if any(place.scope in scopes for place in places if place.scope is not None):
+                return False
+            top = [place for place in places if place.scope is None]
+            if not any(place.runs == "always" for place in top) and (top or not hasattr(builtins, name)):
+                return False
+        return True
 
     def runs_before(self, statement: ast.stmt, expression: str) -> bool:
         """Whether a constant bound for `expression` is there when the top-level `statement` runs."""
         last = self._last_needed(expression)
         return last is None or self.body.index(last) < self.body.index(statement)
+
+
+def _names(expression: str) -> set[str]:
+    try:
+        return {node.id for node in ast.walk(ast.parse(f"({expression}\n)")) if isinstance(node, ast.Name)}
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

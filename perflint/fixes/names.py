@@ -13,6 +13,8 @@ from functools import cached_property
 from perflint.fixes.layout import Layout
 from perflint.source.tree import FUNCTIONS
 
+#: What may pass by what stands in it.
+_BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Match, ast.ExceptHandler)
 _WORD = re.compile(r"[^\W\d]\w*")
 #: Modules that `import torch` loads.
 _LOADED_WITH_TORCH = frozenset(
@@ -28,7 +30,8 @@ _LOADED_WITH_TORCH = frozenset(
 class Bound:
     """One place that binds a name. `target` is what an import binds it to (`torch.nn`, `torch.no_grad`), else empty.
 
-    `statement` is the top-level statement that holds the place, `scope` the function or class it is local to.
+    `statement` is the top-level statement that holds the place, `scope` the function or class it is local to. Module
+    code reaches the place `always`, `maybe` (in a branch or a loop), or only as a script (`main`).
     """
 
     name: str
@@ -36,6 +39,7 @@ class Bound:
     statement: ast.stmt
     scope: ast.AST | None
     line: int = 0
+    runs: str = "always"
 
 
 class Names:
@@ -97,7 +101,11 @@ class Names:
         return frozenset(found)
 
     def _holds(self, places: list[Bound], target: str, at: ast.AST | None, scopes: list[ast.AST]) -> bool:
-        """Whether a name bound at `places` certainly means `target` at `at`, or anywhere when `at` is None."""
+        """Whether a name bound at `places` certainly means `target` at `at`, or anywhere when `at` is None.
+
+        What a branch binds is there for the functions below it, which are written for it; not for code that runs when
+        the module is imported.
+        """
         if at is not None:
             places = [place for place in places if place.scope is None or place.scope in scopes]
             local = [place for place in places if place.scope is not None]
@@ -109,8 +117,21 @@ class Names:
         elif any(place.scope is not None and not _gives(place, target) for place in places):
             return False
         top = [place for place in places if place.scope is None]
-        return any(_gives(place, target) for place in top) and all(
-            _gives(place, target) or _is_fallback(place, top) for place in top
+        enough = ("always", "maybe") if any(isinstance(scope, FUNCTIONS) for scope in scopes) else ("always",)
+        first = self._first_line(at)
+        return any(
+            _gives(place, target) and (at is None or (place.runs in enough and place.line < first)) for place in top
+        ) and all(_gives(place, target) or _is_fallback(place, top) for place in top)
+
+    def _first_line(self, at: ast.AST | None) -> int:
+        """Where the top-level statement around `at` begins: what is bound below it may come too late."""
+        line = getattr(at, "lineno", 0)
+        return max((item.lineno for item in self.module.body if item.lineno <= line), default=line)
+
+    def is_maybe(self, target: str) -> bool:
+        """Whether a branch binds what an import gives: it is not there everywhere, and not to be imported anyway."""
+        return any(
+            place.runs == "maybe" and _gives(place, target) for places in self.bound.values() for place in places
         )
 
     def is_free_for(self, name: str, target: str, at: ast.AST | None, scopes: list[ast.AST]) -> bool:
@@ -136,46 +157,55 @@ def _is_fallback(place: Bound, places: list[Bound]) -> bool:
     )
 
 
-def _bindings(node: ast.AST, statement: ast.stmt, scope: ast.AST | None) -> Iterator[Bound]:
+def _bindings(node: ast.AST, statement: ast.stmt, scope: ast.AST | None, runs: str = "always") -> Iterator[Bound]:
     line = getattr(node, "lineno", 0)
     if isinstance(node, (ast.Import, ast.ImportFrom)):
-        yield from _imported(node, statement, scope)
+        yield from _imported(node, statement, scope, runs)
         return
     if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-        yield Bound(node.name, "", statement, scope, line=line)
+        yield Bound(node.name, "", statement, scope, line, runs)
     elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        yield Bound(node.id, "", statement, scope, line=line)
+        yield Bound(node.id, "", statement, scope, line, runs)
     elif isinstance(node, ast.arg):
-        yield Bound(node.arg, "", statement, scope, line=line)
+        yield Bound(node.arg, "", statement, scope, line, runs)
     elif isinstance(node, (ast.Global, ast.Nonlocal)):
         # Rebound for the whole file.
-        yield from (Bound(name, "", statement, None, line=line) for name in node.names)
+        yield from (Bound(name, "", statement, None, line, "maybe") for name in node.names)
     elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
-        yield Bound(node.name, "", statement, scope, line=line)
+        yield Bound(node.name, "", statement, scope, line, runs)
     elif isinstance(node, ast.MatchMapping) and node.rest:
-        yield Bound(node.rest, "", statement, scope, line=line)
+        yield Bound(node.rest, "", statement, scope, line, runs)
     if _is_for_type_checkers(node):
         # Nothing there is bound when the program runs.
         for child in node.orelse:  # type: ignore[attr-defined]
-            yield from _bindings(child, statement, scope)
+            yield from _bindings(child, statement, scope, runs)
         return
+    if isinstance(node, _BRANCHES) and runs == "always":
+        runs = "main" if _is_for_scripts(node) else "maybe"
     inner = node if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)) else scope
     for child in ast.iter_child_nodes(node):
-        yield from _bindings(child, statement, inner)
+        yield from _bindings(child, statement, inner, runs)
 
 
-def _imported(node: ast.Import | ast.ImportFrom, statement: ast.stmt, scope: ast.AST | None) -> Iterator[Bound]:
+def _imported(
+    node: ast.Import | ast.ImportFrom, statement: ast.stmt, scope: ast.AST | None, runs: str
+) -> Iterator[Bound]:
     for alias in node.names:
         if isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
             target = f"{module}.{alias.name}"
-            yield Bound(alias.asname or alias.name, target, statement, scope, node.lineno)
+            yield Bound(alias.asname or alias.name, target, statement, scope, node.lineno, runs)
         elif alias.asname:
-            yield Bound(alias.asname, alias.name, statement, scope, node.lineno)
+            yield Bound(alias.asname, alias.name, statement, scope, node.lineno, runs)
         else:
             # `import a.b` binds `a`.
             root = alias.name.partition(".")[0]
-            yield Bound(root, root, statement, scope, node.lineno)
+            yield Bound(root, root, statement, scope, node.lineno, runs)
+
+
+def _is_for_scripts(node: ast.AST) -> bool:
+    """`if __name__ == "__main__"`"""
+    return isinstance(node, ast.If) and any(getattr(part, "id", "") == "__name__" for part in ast.walk(node.test))
 
 
 def _is_for_type_checkers(node: ast.AST) -> bool:

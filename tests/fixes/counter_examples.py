@@ -58,6 +58,12 @@ def train(model, loader: DataLoader, optimizer):
             ),
             Condition("the device is MPS", "images.cuda()", 'images.to("mps")', SILENT),
             Condition("a copy to the host would be read too early", "images.cuda()", "images.cpu()", SILENT),
+            Condition(
+                "a small integer type is asked for",
+                "images.cuda()",
+                'images.to("cuda", torch.uint8)',
+                "out of the range",
+            ),
             Condition("the source is filled", "optimizer.step()", "images.zero_()", "written to afterwards"),
             Condition("an element is written", "optimizer.step()", "images[0] = 0", "written to afterwards"),
             Condition("it is added to in place", "optimizer.step()", "images += 1", "written to afterwards"),
@@ -120,7 +126,15 @@ def train(model, loader, optimizer, device: torch.device, other: torch.Tensor, g
             ),
             *(
                 Condition("kernels may round differently", "torch.zeros(n)", f"torch.{call}", "rounding")
-                for call in ("linspace(0, 1, n)", "logspace(0, 1, n)", "arange(0, 1, 0.1)", "hann_window(n)")
+                for call in (
+                    "linspace(0, 1, n)",
+                    "logspace(0, 1, n)",
+                    "arange(0, 1, 0.1)",
+                    "arange(0, 1, step=0.1)",
+                    "arange(end=0.5)",
+                    "arange(5000, dtype=torch.bfloat16)",
+                    "hann_window(n)",
+                )
             ),
             Condition("a value filled in may be a tensor", "torch.zeros(n)", "torch.full((n,), fill)", "rounding"),
             Condition("a type is asked for", ".to(device)", ".to(device, torch.float16)", "no fix"),
@@ -149,19 +163,28 @@ import numpy as np
 import torch
 
 def edges(rows, columns):
-    return torch.tensor([rows.astype(np.int64), columns.astype(np.int64)])
+    return torch.tensor([rows.ravel().astype(np.int64), columns.ravel().astype(np.int64)])
 """,
         (
-            Condition("the types differ", "columns.astype(np.int64)", "columns.astype(np.float64)", "another dtype"),
+            Condition(
+                "the types differ", "columns.ravel().astype(np.int64)", "columns.astype(np.float64)", "another dtype"
+            ),
+            Condition("arrays without rows", "columns.ravel()", "columns", "another shape"),
+            Condition(
+                "torch takes objects from a list alone",
+                "rows.ravel().astype(np.int64), columns.ravel().astype(np.int64)",
+                "rows.ravel().astype(object), columns.ravel().astype(object)",
+                "another dtype",
+            ),
             Condition(
                 "the types are not spelled",
-                "rows.astype(np.int64), columns.astype(np.int64)",
+                "rows.ravel().astype(np.int64), columns.ravel().astype(np.int64)",
                 "np.asarray(rows), np.asarray(columns)",
                 "another dtype",
             ),
             Condition(
                 "the list may be empty",
-                "[rows.astype(np.int64), columns.astype(np.int64)]",
+                "[rows.ravel().astype(np.int64), columns.ravel().astype(np.int64)]",
                 "[np.zeros(3, dtype=np.float32) for row in rows]",
                 "another dtype",
             ),
@@ -194,7 +217,38 @@ def twin(
             ),
             Condition("the target may be no module", "teacher.load", "network.load", "not known to be a module"),
             Condition("the dict may be the target's", "student.state_dict()", "state_dict", "the target's own tensors"),
+            Condition(
+                "the module takes the tensors themselves, as the third argument says",
+                "state_dict()))",
+                "state_dict()), True, True)",
+                SILENT,
+            ),
+            Condition(
+                "the dict is made by another method",
+                "student.state_dict()",
+                "student.swapped_state_dict()",
+                SILENT,
+            ),
+            Condition(
+                "the class keeps what it loads",
+                "def twin(",
+                "class Kept(nn.Module):\n    def load_state_dict(self, state_dict, strict=True):\n"
+                "        self.kept = state_dict\n\ndef twin(",
+                "of its own",
+            ),
             Condition("a module is part of the other", "teacher.load", "student[0].load", "part of"),
+            Condition(
+                "a name stands for a part of the other",
+                "teacher.load",
+                "teacher = student[0]\n    teacher.load",
+                "part of",
+            ),
+            Condition(
+                "a module is built around the other",
+                "teacher.load",
+                "teacher = nn.Sequential(student)\n    teacher.load",
+                "part of",
+            ),
             Condition("source and target are the same", "teacher.load", "student.load", "same module"),
             Condition(
                 "the copy outlives the step",
@@ -228,6 +282,33 @@ def load(student: nn.Sequential, teacher: nn.Linear, network, optimizer: torch.o
                 "under other keys",
             ),
             Condition("the tensors may be the target's", "teacher.state_dict()", "state", "under other keys"),
+            Condition(
+                "the dict may be another one",
+                "student.load_state_dict({k: v.clone() for k, v in teacher.state_dict().items()})",
+                "made = teacher.state_dict()\n    if rename:\n        made = state\n"
+                "    student.load_state_dict({k: v.clone() for k, v in made.items()})",
+                "under other keys",
+            ),
+            Condition(
+                "entries of the dict change places",
+                "student.load_state_dict({k: v.clone() for k, v in teacher.state_dict().items()})",
+                "made = student.state_dict()\n    made['a'], made['b'] = made['b'], made['a']\n"
+                "    student.load_state_dict({k: v.clone() for k, v in made.items()})",
+                "under other keys",
+            ),
+            Condition(
+                "entries of the dict are the target's",
+                "student.load_state_dict({k: v.clone() for k, v in teacher.state_dict().items()})",
+                "made = teacher.state_dict()\n    made['a'] = student[0].weight\n"
+                "    student.load_state_dict({k: v.clone() for k, v in made.items()})",
+                "under other keys",
+            ),
+            Condition(
+                "a module is built around the other",
+                "student.load_state_dict({k",
+                "student = nn.Sequential(teacher)\n    student.load_state_dict({rename(k)",
+                "part of",
+            ),
             Condition(
                 "the target is no new module",
                 "student.load_state_dict({k: v.clone() for k, v in teacher.state_dict()",
@@ -299,6 +380,13 @@ def train(model: nn.Module, loader: torch.utils.data.DataLoader, optimizer: torc
                 "loss = loss_function(model(inputs), labels)",
                 "not known to be a tensor",
             ),
+            Condition(
+                "what is walked back is a part of it",
+                "loss = nn.functional.cross_entropy(model(inputs), labels)\n        loss.backward()",
+                "loss = model(inputs, labels)\n        sum(loss.values()).backward()",
+                "no fix",
+            ),
+            Condition("its graph is asked for", "shown = total.item()", "shown = total.grad_fn is None", SILENT),
             Condition("it is printed as it is", "shown = total.item()", "shown = 1.0\n    print(total)", "grad_fn"),
             Condition("it is shown as it is", "shown = total.item()", 'shown = f"{total}"', "grad_fn"),
             Condition("it is logged as it is", '"%f", shown', '"%s", total', "grad_fn"),
@@ -320,6 +408,35 @@ def evaluate(model: nn.Module, loader: torch.utils.data.DataLoader):
         (
             Condition("the model may be none", "model: nn.Module", "model", "not known to be a module"),
             Condition("tensors are returned", "return right", "return out", "may return tensors"),
+            Condition(
+                "something unseen is fitted", "    right = 0", "    probe.fit(loader)\n    right = 0", "cannot be seen"
+            ),
+            Condition(
+                "something unseen gets the model",
+                "    right = 0",
+                "    prepare(model)\n    right = 0",
+                "cannot be seen",
+            ),
+            Condition(
+                "the model asks whether gradients are on",
+                "def evaluate",
+                "class Net(nn.Module):\n    def forward(self, x):\n        return x * torch.is_grad_enabled()\n"
+                "\ndef evaluate",
+                "does something else",
+            ),
+            Condition(
+                "the model hangs a hook on its graph",
+                "def evaluate",
+                "class Net(nn.Module):\n    def forward(self, x):\n        x.register_hook(print)\n        return x\n"
+                "\ndef evaluate",
+                "does something else",
+            ),
+            Condition(
+                "attention takes another way",
+                "def evaluate",
+                "ENCODER = nn.TransformerEncoderLayer(8, 2)\n\ndef evaluate",
+                "round differently",
+            ),
             Condition("tensors are kept", "right = 0", "right = model.last = 0", "stores results"),
             Condition(
                 "tensors are handed out in between",
@@ -387,6 +504,20 @@ class Captions(Dataset):
             Condition("the pattern shows itself each time", "re.I)", "re.DEBUG)", "no fix"),
             Condition("the pattern depends on the locale", '"[a-z]+", re.I)', 'b"[a-z]+", re.LOCALE)', "no fix"),
             Condition("the pattern is wrong: the import would fail", '"[a-z]+"', '"[a-z"', "no fix"),
+            Condition("the flags do not fit the pattern", '"[a-z]+", re.I)', 'b"[a-z]+", re.U)', "no fix"),
+            Condition(
+                "`re` is there for a script alone",
+                "import re\nimport torch",
+                "import torch\nif __name__ == '__main__':\n    import re",
+                "no fix",
+            ),
+            Condition(
+                "`re` is there for type checkers alone",
+                "import re\nimport torch",
+                "import torch\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import re",
+                "no fix",
+            ),
+            Condition("the function imports it", "        words", "        import re\n        words", "no fix"),
             Condition("another `re` is meant", "words = re", "re = self\n        words = re", SILENT),
             Condition(
                 "`re` is not there at module level",

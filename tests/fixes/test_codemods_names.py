@@ -136,7 +136,10 @@ HOISTED = {
         "import os\nos.x()\nimport re\n\n\ndef f(): pass\n",
         "import os\nos.x()\nimport re\n\n_P = re.compile('a')\n\n\ndef f(): pass\n",
     ),
-    "no imports": ("#!x\n\n# f\ndef f(): pass\n", "#!x\n\n_P = re.compile('a')\n\n# f\ndef f(): pass\n"),
+    "bound twice": (
+        "import re\n\n\ndef f(): pass\nf()\nimport re\n",
+        "import re\n\n_P = re.compile('a')\n\n\ndef f(): pass\nf()\nimport re\n",
+    ),
 }
 
 
@@ -147,9 +150,48 @@ def test_a_constant_goes_below_the_imports(before: str, after: str) -> None:
     assert (name, file.apply(edits)) == ("_P", after)
 
 
-def test_a_constant_that_would_be_bound_after_its_use_is_refused() -> None:
-    file = Editing("def f(): x\nf()\nimport re\n")
+def test_a_constant_goes_above_the_first_statement_of_a_file_without_imports() -> None:
+    file = Editing("#!x\n\n# f\ndef f(): pass\n")
+    name, edits = file.codemods.hoist_to_module("frozenset('a')", "_P")
+    assert (name, file.apply(edits)) == ("_P", "#!x\n\n_P = frozenset('a')\n\n# f\ndef f(): pass\n")
+
+
+REFUSED = {
+    "bound after its use": "def f(): x\nf()\nimport re\n",
+    "not bound at all": "def f(): x\n",
+    "bound in a function": "def f():\n    import re\n    x\n",
+    "a parameter": "import re\ndef f(re): x\n",
+    "bound for type checkers": "if TYPE_CHECKING:\n    import re\ndef f(): x\n",
+    "bound in a script": "if __name__ == '__main__':\n    import re\ndef f(): x\n",
+    "bound in a branch": "if a:\n    import re\ndef f(): x\n",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
+def test_a_constant_whose_names_may_not_be_bound_at_its_place_is_refused(text: str) -> None:
+    file = Editing(text)
     assert file.codemods.hoist_to_module("re.compile('a')", "_P", at=file.expr("x"))[1] == (NOWHERE,)
+
+
+DECORATORS = {
+    "imported above": ("import torch\n", "", ("torch", 0)),
+    "imported below": ("", "import torch\n", ("torch", NOWHERE)),
+    "imported by a script": ("", "if __name__ == '__main__':\n    import torch\n", ("torch", 1)),
+    "imported where it is installed": ("if there():\n    import torch\n", "", ("torch", NOWHERE)),
+    "imported by a function": ("", "def g():\n    import torch\n", ("torch", 1)),
+}
+
+
+@pytest.mark.parametrize(("above", "below", "wanted"), DECORATORS.values(), ids=DECORATORS)
+def test_a_decorator_needs_its_name_when_the_module_is_imported(above: str, below: str, wanted: object) -> None:
+    file = Editing(f"{above}def f(): x\n{below}")
+    spelling, edits = file.codemods.ensure_import("torch", at=file.function("f"))
+    assert (spelling, NOWHERE if edits == (NOWHERE,) else len(edits)) == wanted
+
+
+def test_code_of_a_function_uses_what_a_branch_imports_above_it() -> None:
+    file = Editing("if there():\n    import torch\ndef f(): x\n")
+    assert file.codemods.ensure_import("torch", at=file.expr("x")) == ("torch", ())
 
 
 def test_a_free_name_is_in_no_comment_and_no_string_either() -> None:
