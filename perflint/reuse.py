@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from perflint.cache import in_parts, key_of
 from perflint.finding import Finding, Report, Silenced
-from perflint.program.asked import Asked, Digests, still_holds
+from perflint.program.answers import Digests
+from perflint.program.asked import Asked, still_holds
 from perflint.program.program import Program
 from perflint.stored import report_from_json, report_to_json
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from pathlib import PurePath
 
 from perflint.api import (
@@ -136,28 +135,11 @@ def is_zero(count: ast.expr, ctx: Context) -> bool:
     command line's option.
     """
     if isinstance(count, ast.Attribute) and _ARGUMENTS.search(ctx.text(count.value)):
-        defaults = set(_option_defaults(count.attr, ctx))
+        defaults = set(ctx.program.whole.option_defaults(count.attr, ctx.path))
         if defaults:
             return defaults == {0}
     origins = ctx.inference.origins(count)
     return bool(origins) and all(is_constant(origin, 0) for origin in origins)
-
-
-def _option_defaults(name: str, ctx: Context) -> Iterator[object]:
-    """What the options called `name` in this file's or any other parser of the program are unless told otherwise."""
-    for path in (ctx.path, *ctx.program.summaries):
-        found = False
-        for facts in ctx.program.summaries[path].functions.values():
-            for call in facts.calls:
-                if not (isinstance(call.func, str) and call.func.endswith("add_argument")):
-                    continue
-                names = [item[2] for item in call.args if isinstance(item, tuple) and item[0] == "const"]
-                if any(isinstance(item, str) and item.lstrip("-").replace("-", "_") == name for item in names):
-                    given = dict(call.keywords).get("default")
-                    yield given[2] if isinstance(given, tuple) and given[0] == "const" else None
-                    found = True
-        if found and path == ctx.path:
-            return
 
 
 def purpose(call: ast.Call, ctx: Context) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, last_name
 
@@ -82,11 +81,7 @@ def _is_never_wanted(node: ast.Call, ctx: Context) -> bool:
 
 
 def _is_only_set_to_false(name: str, ctx: Context) -> bool:
-    said: list[Any] = []
-    for summary in ctx.program.summaries.values():
-        for facts in summary.functions.values():
-            said += [item.default for item in facts.params if item.name.strip("_=") == name]
-            said += [value for call in facts.calls for word, value in call.keywords if word.strip("_") == name]
+    said = ctx.program.whole.given(name)
     known = [value for value in said if not (isinstance(value, str) and value.rpartition(".")[2].strip("_") == name)]
     return _NO in known and all(value in (_NO, None) for value in known)
 

@@ -111,9 +111,7 @@ def _single(node: ast.expr, ctx: Context) -> str | None:
 
 def _is_derived_from(kind: Kind, ctx: Context) -> bool:
     """Whether other classes of the project have this one as a base: what is compiled may be any of them."""
-    name = last(kind.qualified or "")
-    classes = (item for summary in ctx.program.summaries.values() for item in summary.classes.values())
-    return any(isinstance(base, str) and last(base) == name for item in classes for base in item.bases)
+    return ctx.program.whole.has_derived(last(kind.qualified or ""))
 
 
 def _is_layer(dotted: str) -> bool:

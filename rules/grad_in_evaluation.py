@@ -251,13 +251,7 @@ def _may_run_without(forward: ast.Call, ctx: Context) -> bool:
     for _ in range(2):
         scopes += [edge.caller for scope in scopes for edge in ctx.program.callers(scope) if edge.caller not in scopes]
     names = {scope.function.rpartition(".")[2] for scope in scopes if "." in scope.function}
-    return any(
-        isinstance(call.func, str)
-        and call.func.rpartition(".")[2] in names
-        and ctx.program.grad_off(caller, call.context)
-        for caller, calls in ctx.program.graph.unresolved.items()
-        for call in calls
-    )
+    return ctx.program.whole.is_unknown_called_without_grad(tuple(sorted(names)))
 
 
 def _is_looked_at(forward: ast.Call, ctx: Context) -> bool:

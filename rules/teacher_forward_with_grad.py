@@ -118,8 +118,7 @@ def _holds_nothing(ref: Ref, ctx: Context) -> bool:
         return False
     if any(type(value) is tuple for values in facts.attributes.values() for value, _ in values):
         return False
-    bases = (base for other in ctx.program.summaries.values() for item in other.classes.values() for base in item.bases)
-    if "forward" not in facts.methods or any(last_of(base) == last(ref.name) for base in bases):
+    if "forward" not in facts.methods or ctx.program.whole.has_derived(last(ref.name)):
         return False  # what is derived from it holds more
     made = summary.functions.get(f"{ref.name}.__init__")
     return made is None or all(last_of(call.func) in ("super", "__init__") for call in made.calls)
@@ -139,13 +138,7 @@ def _may_run_without_grad(scope: Scope, ctx: Context, depth: int = _CALLERS) -> 
     name = last(scope.function)
     if name == "forward" or len(ctx.program.named(name)) > _NAMESAKES:
         return False  # the name tells nothing
-    return any(
-        last_of(call.func) == name and call.func != name and ctx.program.grad_off(Scope(path, qualname), call.context)
-        for path, summary in ctx.program.summaries.items()
-        if not is_test(path)
-        for qualname, facts in summary.functions.items()
-        for call in facts.calls
-    )
+    return ctx.program.whole.is_method_called_without_grad(name)
 
 
 def _may_differentiate(forward: ast.Call, ctx: Context) -> bool:
@@ -157,13 +150,7 @@ def _may_differentiate(forward: ast.Call, ctx: Context) -> bool:
         method = ctx.program.resolver.method(Ref(INSTANCE, kind.path, kind.qualified), "forward")
         if method is not None and method.path and not ctx.program.graph.unresolved.get(Scope(method.path, method.name)):
             return False
-    return any(
-        isinstance(call.func, str) and (call.func == "grad" or call.func.endswith("autograd.grad"))
-        for summary in ctx.program.summaries.values()
-        for facts in summary.functions.values()
-        if facts.in_class and facts.name == "forward"
-        for call in facts.calls
-    )
+    return ctx.program.whole.differentiates
 
 
 def _draws(node: ast.Call, ctx: Context) -> bool:

@@ -117,9 +117,7 @@ def _multiplies(names: set[str]) -> bool:
 
 def _own_factories(names: set[str], ctx: Context) -> set[str]:
     """The makers of models that the program defines itself, in a program that multiplies nothing but last layers."""
-    own = {
-        facts.name for summary in ctx.program.summaries.values() for facts in summary.functions.values()
-    } & precision.PRODUCTS.intersection(names)
+    own = {name for name in precision.PRODUCTS.intersection(names) if ctx.program.named(name)}
     products = (precision.PRODUCTS | precision.HEADS) - own - _LAST_LAYERS
     return set() if ctx.program.mentions(products) else own
 

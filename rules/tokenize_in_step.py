@@ -136,13 +136,12 @@ def _comes_from_step(node: ast.Call, ctx: Context) -> bool:
     scope, place = ctx.scope(node), node.lineno
     for _ in range(_LONGEST):
         facts = ctx.program.function(scope)
-        reason = ctx.program.heatmap.reason(scope)
+        edge = ctx.program.hottest_call(scope)
         names = {_last(call.func) for call in facts.calls}
-        if reason.edge is None or reason.edge.confidence < Confidence.HIGH:
+        if edge is None or edge.confidence < Confidence.HIGH:
             return False
         if names & (_FRESH | _DECODES):
             return False
-        edge = reason.edge
         scope, place = edge.caller, edge.line
         if _is_in_root_loop(scope, edge.context, ctx):
             calls = [call for call in ctx.program.function(scope).calls if _is_in_root_loop(scope, call.context, ctx)]

@@ -19,6 +19,7 @@ from perflint.program.resolver import Resolver, is_loader
 from perflint.program.roots import RootFinder
 from perflint.program.routes import route_to
 from perflint.program.together import Together
+from perflint.program.whole import Whole
 
 
 class Program:
@@ -45,6 +46,7 @@ class Program:
         self.roots.find()
         self.heatmap = HeatMap(self.resolver, self.graph, self.roots)
         self.heatmap.flow()
+        self.whole = Whole(self)
 
     def abandon(self) -> None:
         """After an error in the middle of an answer: whatever leans on it is worked out anew when it is asked again."""
@@ -122,6 +124,10 @@ class Program:
             return base, base
         heats = self.heatmap.contexts(scope, facts, base)
         return min(base, *heats), max(base, *heats)
+
+    def hottest_call(self, scope: Scope) -> Edge | None:
+        """The call that a function has its heat from; None for what frameworks call, and what nobody does."""
+        return self.heatmap.reason(scope).edge
 
     def heat_at(self, scope: Scope, context: int) -> Heat:
         facts = self.function(scope)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from random_edits import Editor
 from two_runs import checked
 
 from perflint.facts.survey import survey
-from perflint.program.asked import Asked, Digests, still_holds
+from perflint.program.answers import Digests
+from perflint.program.asked import Asked, still_holds
 from perflint.program.program import MODULE, Program, Scope
 
 
@@ -161,3 +163,15 @@ def test_parts_of_a_changed_file_are_asked_for_one_by_one() -> None:
     assert still_holds(*changed(other="3"), noted)
     assert not still_holds(*changed(read="3"), noted)
     assert not still_holds(*changed(size="str"), noted)
+
+
+def test_no_rule_of_ours_depends_on_every_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(Path(__file__).parents[2] / "fixtures", tmp_path / "project")
+    monkeypatch.chdir(tmp_path / "project")
+    Path("pyproject.toml").write_text("[tool.perflint]\nextra = true\n")
+    asking: set[str] = set()
+    monkeypatch.setattr(Asked, "everything", lambda asked: asking.add(asked.path))
+    report, inspected = checked(cache=True)
+    assert report.findings
+    assert len(inspected) > 500
+    assert asking == set()
