@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.api import Context, callee_name, last_name, pattern, walk
+from perflint.api import Context, FunctionFacts, callee_name, last_name, pattern, walk
 
+from ._callees import last_of
 from ._loops import names_in
 
 _PRESSURE = frozenset(
@@ -28,6 +29,50 @@ _SAVING = pattern(
 #: Names of flags by which a step is given up.
 _GIVEN_UP = pattern(r"(?:^|_)(?:skip|nans?|infs?|bad|broken|invalid|non_?finite|overflow(?:ed)?|failed|corrupt)(?:_|$)")
 _MEASURING = ("reset_peak_memory_stats", "reset_max_memory_allocated", "reset_accumulated_memory_stats")
+
+
+#: What starts and stops an engine that shares the device.
+_WAKES = frozenset({"wake_up", "wakeup", "sleep", "resume_memory_occupation", "release_memory_occupation"})
+#: Whoever says this of the call knows what it costs.
+_WEIGHED = pattern(r"slow|speed|trade.?off|fragment", re.IGNORECASE)
+#: What runs a model, by its last name.
+_RUNS = pattern(r"(?:^|_)(?:model|net|network|forward|denoise|sampling)$|^(?:predict|_?internal_\w*predict)\w*$")
+
+
+def is_weighed(node: ast.expr, ctx: Context) -> bool:
+    """Whether a comment on the line of the call says that it makes the step slower, or what it is good for."""
+    line = ctx.source.lines[node.lineno - 1]
+    return "#" in line and bool(_WEIGHED.search(line.partition("#")[2]))
+
+
+def is_beside_an_engine(node: ast.AST, ctx: Context) -> bool:
+    """Whether an engine that shares the device is woken or put to sleep in the same block."""
+    statement = ctx.tree.statement_of(node)
+    around = [getattr(ctx.tree.parent(statement), name, None) for name in ("body", "orelse", "finalbody")]
+    block = next((item for item in around if isinstance(item, list) and statement in item), [])
+    return any(isinstance(part, ast.Call) and callee_name(part) in _WAKES for item in block for part in walk(item))
+
+
+def has_run_a_whole_loop(node: ast.AST, ctx: Context) -> bool:
+    """Whether a turn of the loop that leads here runs a model again and again, in a loop of a function of its own: a
+    volume window by window, a sample step by step, all data for one row of a result. Once beside that is rare.
+    """
+    found = ctx.program.step_loop(ctx.scope(node), ctx.context(node))
+    if found is None or ctx.role(node) == "train":
+        return False
+    scope, loop = found
+    facts = ctx.program.function(scope)
+    around = [outer.lineno for outer in ctx.loops(node)]
+    if around and (scope != ctx.scope(node) or facts.loops[loop].line != around[0]):
+        return False  # emptied in the inner loop
+    inside = {call.context for call in facts.calls if loop in facts.loops_around(call.context)}
+    below = [edge.callee for edge in ctx.program.graph.outgoing.get(scope, ()) if edge.context in inside]
+    deeper = [edge.callee for item in below for edge in ctx.program.graph.outgoing.get(item, ())]
+    return any(_runs_models_in_a_loop(ctx.program.function(item)) for item in (*below, *deeper))
+
+
+def _runs_models_in_a_loop(facts: FunctionFacts) -> bool:
+    return any(facts.loops_around(call.context) and _RUNS.search(last_of(call.func)) for call in facts.calls)
 
 
 def measures_memory(node: ast.AST, ctx: Context) -> bool:

@@ -29,6 +29,8 @@ from perflint.api import (
 from ._rarely import is_conversion
 
 _HELPERS = pattern(r"debug|profil|bench|determin|reproduc|trace|anomal|diagnos|snapshot|nvtx|check", re.IGNORECASE)
+#: Scripts that hold numbers against each other.
+_COMPARES = pattern(r"(?:^|_)(?:tests?|numerics?|numerical|parity|compare|verify|equivalence)(?:_|\.)", re.IGNORECASE)
 _ENTRIES = pattern(r"main|train|run|fit|worker|launch|start|setup|init|learn|pretrain|finetune", re.IGNORECASE)
 #: The last names of what is set, and what sets variables of the environment.
 _SET = frozenset(last(name) for name in debugging.SETTINGS)
@@ -49,9 +51,9 @@ class DebugModeLeftOn(Rule):
     the command line of the one run that needs them.
 
     When to leave it
-    Under a condition (`args.debug`, the environment), in tests, in profiling and benchmark code, in functions that are
-    there to debug or to make runs deterministic, where it is switched off again, and for values that are not literal:
-    perflint is silent there.
+    Under a condition (`args.debug`, the environment), in tests and scripts that compare numbers, in profiling and
+    benchmark code, in functions that are there to debug or to make runs deterministic, where it is switched off again,
+    and for values that are not literal: perflint is silent there.
 
     Fix safety
     Unsafe: the statement is deleted, and it may be there on purpose. What is computed stays the same.
@@ -66,9 +68,10 @@ class DebugModeLeftOn(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         found = _setting(node, ctx) if isinstance(node, ast.Assign) else _switch(node, ctx)
-        if found is None or is_test(ctx.path) or is_conversion(ctx) or _HELPERS.search(ctx.path.rpartition("/")[2]):
+        if found is None or is_test(ctx.path) or is_conversion(ctx):
             return
-        if not _is_unconditional(node, ctx):
+        file = ctx.path.rpartition("/")[2]
+        if _HELPERS.search(file) or _COMPARES.search(file) or not _is_unconditional(node, ctx):
             return
         what, cost = found
         yield self.finding(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name, last_name, pattern
 
+from ._loops import CLOCKS
 from ._rarely import is_between_phases, is_tried_out
 from ._waits import is_exceptional, region_of
 
@@ -19,6 +20,9 @@ _MANAGEMENT = frozenset(
     "nvmlDeviceGetMemoryInfo nvmlDeviceGetUtilizationRates nvmlDeviceGetTemperature nvmlDeviceGetPowerUsage "
     "showUtilization getGPUs".split()
 )
+#: Classes that are there to measure, and objects that are asked to.
+_MEASURES = pattern(r"(?:[Mm]em\w*|[Pp]eak\w*)(?:Monitor|Tracer|Tracker|Profiler|Recorder)$")
+_PROFILER = pattern(r"(?:^|_)prof(?:iler)?$")
 _MODULES = tuple(f"torch.{name}." for name in ("cuda", "xpu", "mps", "npu", "accelerator"))
 
 
@@ -36,8 +40,9 @@ class DeviceStatsEveryStep(Rule):
 
     When to leave it
     Under an every-N guard, once per epoch, in an out-of-memory handler, where the number decides what is done next (a
-    test of free memory), or where a loop of one made-up input measures what a model takes, or takes the time by events:
-    perflint is silent there.
+    test of free memory), in classes that are there to measure memory, where a profiler is told, or where a loop of one
+    made-up input measures what a model takes, or takes the time by events or in a loop of its own: perflint is silent
+    there.
 
     Fix safety
     There is no automatic fix: how often the number is wanted is for the author to say.
@@ -57,7 +62,7 @@ class DeviceStatsEveryStep(Rule):
         hot = [part for part in asked if ctx.heat(part) >= Heat.STEP]
         if hot and node is not min(hot, key=lambda part: (part.lineno, part.col_offset)):
             return  # told of once
-        if is_tried_out(node, ctx) or _is_measured(node, ctx):
+        if is_tried_out(node, ctx) or _is_measured(node, ctx) or _is_for_a_profiler(node, ctx):
             return
         more = f" It is one of {len(hot)} such questions here." if len(hot) > 1 else ""
         yield self.finding(
@@ -77,9 +82,40 @@ def _asks(node: ast.Call, ctx: Context) -> bool:
 
 
 def _is_measured(node: ast.Call, ctx: Context) -> bool:
-    """Whether each turn waits for the device and takes its time by events: a benchmark, of which this is a result."""
-    names = {callee_name(part) for loop in ctx.loops(node)[:1] for part in ctx.walk(loop) if isinstance(part, ast.Call)}
-    return names >= {"record", "synchronize"}
+    """Whether each turn waits for the device and takes its time, by events or in a loop of its own: a benchmark, of
+    which this is a result.
+    """
+    loops = ctx.loops(node)[:1]
+    if any(_called(loop, ctx) >= {"record", "synchronize"} for loop in loops):
+        return True
+    return any(
+        isinstance(part, (ast.For, ast.While)) and part is not loop and _is_timed(part, ctx)
+        for loop in loops
+        for part in ctx.walk(loop)
+    )
+
+
+def _is_timed(loop: ast.stmt, ctx: Context) -> bool:
+    called = _called(loop, ctx)
+    return "synchronize" in called and not CLOCKS.isdisjoint(called)
+
+
+def _called(loop: ast.stmt, ctx: Context) -> set[str]:
+    return {callee_name(part) for part in ctx.walk(loop) if isinstance(part, ast.Call)}
+
+
+def _is_for_a_profiler(node: ast.Call, ctx: Context) -> bool:
+    """Whether a class that is there to measure memory asks, or a profiler is told."""
+    owner = ctx.tree.class_of(node)
+    if owner is not None and _MEASURES.search(owner.name):
+        return True
+    statement = ctx.tree.statement_of(node)
+    told = statement.value if isinstance(statement, ast.Expr) else None
+    return (
+        isinstance(told, ast.Call)
+        and isinstance(told.func, ast.Attribute)
+        and bool(_PROFILER.search(last_name(told.func.value)))
+    )
 
 
 def _decides(node: ast.Call, ctx: Context) -> bool:

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name, walk
 
 from ._generating import beside_generation
-from ._memory import gives_up_the_step, is_load_shedding, measures_memory
+from ._memory import (
+    gives_up_the_step,
+    has_run_a_whole_loop,
+    is_beside_an_engine,
+    is_load_shedding,
+    is_weighed,
+    measures_memory,
+)
 from ._rarely import is_between_phases
 
 _TARGETS = ("torch.cuda.empty_cache", "torch.xpu.empty_cache", "torch.mps.empty_cache", "torch.accelerator.empty_cache")
@@ -30,9 +37,10 @@ class EmptyCacheInHotLoop(Rule):
 
     When to leave it
     In an out-of-memory handler, under an every-N guard or a memory threshold, between phases, after deleting a model,
-    where an inference engine shares the device, in steps that generate text, under a switch that gives up speed for
-    memory (results offloaded to the host), where a batch is given up, or before the peak is measured: perflint is
-    silent where it can see that.
+    where an inference engine shares the device, in steps that generate text, in turns that run a model many times (a
+    volume window by window, a sample step by step), under a switch that gives up speed for memory (results offloaded to
+    the host), where a comment says that it makes the step slower, where a batch is given up, or before the peak is
+    measured: perflint is silent where it can see that.
 
     Fix safety
     Unsafe: a step that only just fits may run out of memory without it. Results stay the same bits.
@@ -50,7 +58,9 @@ class EmptyCacheInHotLoop(Rule):
             return
         if beside_generation(node, ctx) or is_between_phases(node, ctx):
             return
-        if measures_memory(node, ctx) or gives_up_the_step(node, ctx):
+        if measures_memory(node, ctx) or gives_up_the_step(node, ctx) or is_weighed(node, ctx):
+            return
+        if is_beside_an_engine(node, ctx) or has_run_a_whole_loop(node, ctx):
             return
         statement = ctx.tree.statement_of(node)
         fix = None
