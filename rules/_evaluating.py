@@ -236,3 +236,26 @@ def _is_behind(call: ast.Call, lines: list[int], parts: list[ast.AST]) -> bool:
         and max(above) < part.lineno < call.lineno
         for part in parts
     )
+
+
+def goes_to_numpy(forward: ast.Call, parts: list[ast.AST], ctx: Context) -> bool:
+    """Whether the result of a forward is made an array as it is, `scores.cpu().numpy()`: that raises for a tensor with
+    a graph, so whoever calls this has switched gradients off.
+    """
+    statement = ctx.tree.statement_of(forward)
+    if not isinstance(statement, ast.Assign) or statement.value is not forward or len(statement.targets) != 1:
+        return False
+    target = statement.targets[0]
+    return isinstance(target, ast.Name) and any(
+        isinstance(part, ast.Call) and callee_name(part) == "numpy" and _made_of(part) == target.id for part in parts
+    )
+
+
+def _made_of(read: ast.Call) -> str:
+    """`scores` of `scores.cpu().numpy()`, with nothing between but moves."""
+    value: ast.expr = read
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr not in ("numpy", "cpu", "float", "squeeze", "to"):
+            return ""
+        value = value.func.value
+    return value.id if isinstance(value, ast.Name) else ""

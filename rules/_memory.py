@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.api import Context, FunctionFacts, callee_name, last_name, pattern, walk
+from perflint.api import Context, FunctionFacts, callee_name, is_constant, last_name, pattern, walk
 
 from ._callees import last_of
 from ._loops import names_in
@@ -43,6 +43,37 @@ def is_weighed(node: ast.expr, ctx: Context) -> bool:
     """Whether a comment on the line of the call says that it makes the step slower, or what it is good for."""
     line = ctx.source.lines[node.lineno - 1]
     return "#" in line and bool(_WEIGHED.search(line.partition("#")[2]))
+
+
+def is_where_something_moved(node: ast.AST, ctx: Context) -> bool:
+    """Whether the call only runs where a test finds something on another device, or on the turn that a loop begins
+    with: `if self.head.weight.device != self.device`, `if _ == 0`.
+    """
+    child = node
+    firsts: set[str] = set()
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        if isinstance(outer, ast.If) and child in outer.body:
+            compared = [part for part in walk(outer.test) if isinstance(part, ast.Compare) and len(part.ops) == 1]
+            if any(isinstance(part.ops[0], ast.NotEq) and _asks_for_device(part.left) for part in compared):
+                return True
+            test = outer.test
+            if (
+                isinstance(test, ast.Compare)
+                and isinstance(test.ops[0], ast.Eq)
+                and is_constant(test.comparators[0], 0)
+            ):
+                firsts.add(last_name(test.left))
+        if isinstance(outer, ast.For) and not firsts.isdisjoint(names_in(outer.target)):
+            return True
+        child = outer
+    return False
+
+
+def _asks_for_device(asked: ast.expr) -> bool:
+    """`weight.device`, `weight.get_device()`."""
+    return last_name(asked.func if isinstance(asked, ast.Call) else asked) in ("device", "get_device")
 
 
 def is_beside_an_engine(node: ast.AST, ctx: Context) -> bool:

@@ -22,6 +22,7 @@ _MANAGEMENT = frozenset(
 )
 #: Classes that are there to measure, and objects that are asked to.
 _MEASURES = pattern(r"(?:[Mm]em\w*|[Pp]eak\w*)(?:Monitor|Tracer|Tracker|Profiler|Recorder)$")
+_PROFILING = pattern(r"(?:^|/)(?:profil(?:ing|er?)|mem(?:ory)?_(?:profil\w*|track\w*))\.py$")
 _PROFILER = pattern(r"(?:^|_)prof(?:iler)?$")
 _MODULES = tuple(f"torch.{name}." for name in ("cuda", "xpu", "mps", "npu", "accelerator"))
 
@@ -107,7 +108,7 @@ def _called(loop: ast.stmt, ctx: Context) -> set[str]:
 def _is_for_a_profiler(node: ast.Call, ctx: Context) -> bool:
     """Whether a class that is there to measure memory asks, or a profiler is told."""
     owner = ctx.tree.class_of(node)
-    if owner is not None and _MEASURES.search(owner.name):
+    if (owner is not None and _MEASURES.search(owner.name)) or _PROFILING.search(ctx.path):
         return True
     statement = ctx.tree.statement_of(node)
     told = statement.value if isinstance(statement, ast.Expr) else None

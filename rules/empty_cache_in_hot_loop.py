@@ -14,6 +14,7 @@ from ._memory import (
     is_beside_an_engine,
     is_load_shedding,
     is_weighed,
+    is_where_something_moved,
     measures_memory,
 )
 from ._rarely import is_between_phases
@@ -39,8 +40,8 @@ class EmptyCacheInHotLoop(Rule):
     In an out-of-memory handler, under an every-N guard or a memory threshold, between phases, after deleting a model,
     where an inference engine shares the device, in steps that generate text, in turns that run a model many times (a
     volume window by window, a sample step by step), under a switch that gives up speed for memory (results offloaded to
-    the host), where a comment says that it makes the step slower, where a batch is given up, or before the peak is
-    measured: perflint is silent where it can see that.
+    the host), where a comment says that it makes the step slower, where parts of a model were found elsewhere and
+    moved, where a batch is given up, or before the peak is measured: perflint is silent where it can see that.
 
     Fix safety
     Unsafe: a step that only just fits may run out of memory without it. Results stay the same bits.
@@ -60,7 +61,7 @@ class EmptyCacheInHotLoop(Rule):
             return
         if measures_memory(node, ctx) or gives_up_the_step(node, ctx) or is_weighed(node, ctx):
             return
-        if is_beside_an_engine(node, ctx) or has_run_a_whole_loop(node, ctx):
+        if is_beside_an_engine(node, ctx) or has_run_a_whole_loop(node, ctx) or is_where_something_moved(node, ctx):
             return
         statement = ctx.tree.statement_of(node)
         fix = None

@@ -30,6 +30,7 @@ from ._evaluating import (
     evaluated,
     evaluating_forwards,
     evaluating_passes,
+    goes_to_numpy,
     model_name,
     stands_in_training,
     tells_of_modes,
@@ -84,13 +85,13 @@ class GradInEvaluation(Rule):
 
     When to leave it
     Where the evaluation needs gradients itself: adversarial examples, saliency, guidance, fitting at test time.
-    perflint is silent where the function names anything of that kind, where every known caller switches gradients
-    off, and in the hooks of frameworks that do. In a function that trains it looks at loops and single forwards behind
-    `model.eval()`, and at loops behind the training, which run the same model and whose results no `backward` walks
-    through; in a program that never walks a graph back, at all that runs a model on text after text. In functions and
-    scripts of any other name it looks at passes over the batches of a loader behind `model.eval()`, and in code that
-    runs on every step at forwards of whose results only values are read, and at methods such as `predict` that put
-    their model into evaluation mode themselves.
+    perflint is silent where the function names anything of that kind, where every known caller switches gradients off,
+    in the hooks of frameworks that do, and where results are made arrays as they are, which raises with a graph. In a
+    function that trains it looks at loops and single forwards behind `model.eval()`, and at loops behind the training,
+    which run the same model and whose results no `backward` walks through; in a program that never walks a graph back,
+    at all that runs a model on text after text. In functions and scripts of any other name it looks at passes over the
+    batches of a loader behind `model.eval()`, and in code that runs on every step at forwards of whose results only
+    values are read, and at methods such as `predict` that put their model into evaluation mode themselves.
 
     Fix safety
     Safe where the model surely is a module, the function changes no attribute, returns numbers only, gives no
@@ -207,7 +208,7 @@ class GradInEvaluation(Rule):
         if not models or asks_for_gradients(node):
             return
         forward = _forward_with_gradients(parts, models, ctx, at_least)
-        if forward is None or ctx.program.trains(ctx.own_scope(node)):
+        if forward is None or ctx.program.trains(ctx.own_scope(node)) or goes_to_numpy(forward, parts, ctx):
             return
         yield self.finding(
             forward,

@@ -34,6 +34,7 @@ from ._pieces import are_moved_over, is_name
 from ._rarely import runs_rarely
 
 _TORCH = ("torch.cat", "torch.concat", "torch.concatenate", "torch.vstack", "torch.hstack")
+_ON_HOST = ("numpy.append", "numpy.concatenate", "numpy.vstack", "numpy.hstack")
 _NUMPY = ("numpy.concatenate", "numpy.vstack", "numpy.hstack")
 #: What a size can be asked with, without a look at the values.
 _SIZES = frozenset("shape size dim ndim numel nelement device dtype".split())
@@ -42,7 +43,7 @@ _FEW = 8
 #: What there is a handful of, whatever the data: parts of a model, of a batch, of a machine; what fills up a rest.
 _HANDFUL = pattern(
     r"(?:^|_)(?:layers?|blocks?|devices?|gpus?|ranks?|experts?|towers?|heads?|groups?|beam\w*|crops?|views?|scales?|levels?|"
-    r"stages?|branch(?:es)?|folds?|days|modes?|components?|class(?:es)?|categor(?:y|ies)|conds?|conditions?|types?|kwargs|"
+    r"stages?|in_?context\w*|few_?shot|shots|demos|branch(?:es)?|folds?|days|modes?|components?|class(?:es)?|categor(?:y|ies)|conds?|conditions?|types?|kwargs|"
     r"modalit(?:y|ies)|pad(?:s|ding)?|dummies|n_?class(?:es)?|spaces?|before|after|unroll|tasks?)(?:_|$)",
     re.IGNORECASE,
 )
@@ -106,7 +107,7 @@ class GrowingCat(Rule):
             return
         if _is_encoded(loop, ctx) or _is_generated(grown, loop):
             return
-        if are_moved_over(grown.added, loop) or _goes_over_few_when_cold(node, loop, ctx):
+        if are_moved_over(grown.added, loop) or _goes_over_few(node, loop, ctx):
             return
         if any(_may_be_a_number(part, loop) for part in grown.added):
             return
@@ -239,9 +240,11 @@ def _is_cut_up(items: ast.expr, ctx: Context) -> bool:
     return any(isinstance(item, ast.Call) and callee_name(item) in _CUTS for item in ctx.inference.origins(items))
 
 
-def _goes_over_few_when_cold(node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
-    """Whether code that runs once goes over something of which there need not be many, as far as names say."""
-    if not isinstance(loop, ast.For) or ctx.heat(node) >= Heat.EPOCH:
+def _goes_over_few(node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
+    """Whether code that runs once, or joins arrays on the host, goes over something of which there need not be many,
+    as far as names say: the boxes of a picture.
+    """
+    if not isinstance(loop, ast.For) or (ctx.heat(node) >= Heat.EPOCH and not ctx.is_call_of(node, *_ON_HOST)):
         return False
     header = list(names_in(loop.iter))
     if any(isinstance(part, ast.Call) and callee_name(part).endswith("range") for part in walk(loop.iter)):

@@ -44,7 +44,8 @@ class LoaderRebuiltInLoop(Rule):
 
     When to leave it
     One batch to look at, outside loops; training on one and the same batch to debug; a loader that is built anew
-    because its dataset or sampler changes (folds, a curriculum). perflint is silent there.
+    because its dataset or sampler changes (folds, a curriculum); one without workers, built once per epoch. perflint is
+    silent there.
 
     Fix safety
     No fix: an iterator that is kept ends (`StopIteration`), and gives successive batches where `next(iter(loader))`
@@ -94,6 +95,8 @@ class LoaderRebuiltInLoop(Rule):
             return
         staffed = option(node, "num_workers")
         idle = staffed is None or is_constant(staffed, 0)
+        if idle and ctx.heat(node) < Heat.STEP:
+            return  # an object, and nobody who has to be started
         yield self.finding(
             node,
             ctx,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tier, trackers, walk
 
+from ._loops import names_in
 from ._printing import is_tracker
 from ._waits import certainty_on_device, device_read, is_exceptional, region_of, works_on_host
 
@@ -30,9 +31,9 @@ class LogEveryMicrobatch(Rule):
     Gather the values of a step in one dict, and hand it over every N steps.
 
     When to leave it
-    Calls under an every-N guard, one call per step, two calls with numbers that the host has already, and trackers of
-    different kinds. Merging calls of `wandb.log` changes its step counter, unless `step=` is given: this rule is off
-    unless asked for.
+    Calls under an every-N guard, once per epoch, one call per step, two calls with numbers that the host has already,
+    and trackers of different kinds. Merging calls of `wandb.log` changes its step counter, unless `step=` is given:
+    this rule is off unless asked for.
 
     Fix safety
     There is no automatic fix: fewer calls change what the tracker's panels show.
@@ -48,6 +49,8 @@ class LogEveryMicrobatch(Rule):
         assert isinstance(node, ast.Call)
         if not is_tracker(node, ctx) or works_on_host(node, ctx) or is_exceptional(node, ctx):
             return
+        if any(isinstance(loop, ast.For) and "epoch" in names_in(loop.target) for loop in ctx.loops(node)[:1]):
+            return  # a step of the whole graph, with evaluations beside it
         calls = [
             part
             for part in ctx.walk(region_of(node, ctx))

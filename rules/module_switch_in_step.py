@@ -24,6 +24,8 @@ from perflint.api import (
     walk,
 )
 
+from ._loops import names_in
+
 
 class ModuleSwitchInStep(Rule):
     """A module moved on every step to the device it is on already.
@@ -37,8 +39,8 @@ class ModuleSwitchInStep(Rule):
 
     When to leave it
     Modules that come and go to save memory (moved back to the host elsewhere), modules made in the same turn, moves
-    that happen lazily once, under a test of the device, per epoch or before an evaluation, and tensors: perflint is
-    silent there, and about `train()` and `eval()`, which cost a third of it and are often needed.
+    that happen lazily once, under a test of the device or of Metal, per epoch or before an evaluation, and tensors:
+    perflint is silent there, and about `train()` and `eval()`, which cost a third of it and are often needed.
 
     Fix safety
     Unsafe: the module moves before the loop, and stays on the host if the loop never ran. Same bits.
@@ -51,7 +53,7 @@ class ModuleSwitchInStep(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not isinstance(node.func, ast.Attribute) or is_test(ctx.path) or ctx.guards(node):
+        if not isinstance(node.func, ast.Attribute) or is_test(ctx.path) or ctx.guards(node) or _is_on_a_mac(node, ctx):
             return
         module = node.func.value
         statement = ctx.tree.statement_of(node)
@@ -72,6 +74,16 @@ class ModuleSwitchInStep(Rule):
             advice=f"Move `{ctx.text(module)}` once, where it is built or before the loop.",
             fix=_before_the_loop(node, statement, ctx),
         )
+
+
+def _is_on_a_mac(node: ast.AST, ctx: Context) -> bool:
+    """Whether `node` only runs where Metal is there: `if torch.backends.mps.is_available()`."""
+    child = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, ast.If) and child in outer.body and "mps" in names_in(outer.test):
+            return True
+        child = outer
+    return False
 
 
 def _is_module(module: ast.expr, node: ast.Call, statement: ast.stmt, ctx: Context) -> bool:

@@ -18,6 +18,7 @@ from perflint.api import (
     callee_name,
     is_constant,
     is_test,
+    last_name,
     pattern,
     walk,
 )
@@ -32,6 +33,8 @@ _STATIC = ("xla", "torch_xla", "tpu", "TPU", "neuron", "CLIP", "CLIPTokenizer", 
 _STATIC_TEXT = pattern(r"\b(?:TPUs?|cloud-tpu-client)\b")
 #: Texts cut at so few tokens are all of about that length, and next to nothing beside what they stand with.
 _SHORT = 16
+#: Short texts beside a picture or a video have a parameter of their own.
+_SHORT_BY_DEFAULT = 32
 #: What trains without a loop of the program's own.
 _TRAINERS = ("Trainer", "Seq2SeqTrainer", "SFTTrainer", "SentenceTransformerTrainer")
 
@@ -50,8 +53,8 @@ class PadToMaxLength(Rule):
 
     When to leave it
     Programs that need one shape (XLA, CUDA graphs, compiled models that must not be compiled anew), text encoders that
-    were trained on full-length padding, such as CLIP's, texts of some ten tokens, and evaluation. perflint is silent
-    where it sees one of these.
+    were trained on full-length padding, such as CLIP's, texts of some ten tokens (also by the default of the parameter
+    that says so), and evaluation. perflint is silent where it sees one of these.
 
     Fix safety
     No fix: padding moves to another function, and the batches change their shape.
@@ -71,7 +74,7 @@ class PadToMaxLength(Rule):
         if _needs_one_shape(ctx) or _is_for_evaluation(node, ctx) or not _feeds_training(node, ctx):
             return
         longest = given(node, "max_length")
-        if isinstance(longest, ast.Constant) and isinstance(longest.value, int) and longest.value <= _SHORT:
+        if longest is not None and _is_short(longest, ctx):
             return
         length = f"`{ctx.text(longest)}`" if longest is not None else "the longest length the model takes"
         yield self.finding(
@@ -81,6 +84,27 @@ class PadToMaxLength(Rule):
             advice="Leave the padding to the collate function, with `padding=True`: to the longest text of the batch.",
             confidence=Confidence.MEDIUM,
         )
+
+
+def _is_short(longest: ast.expr, ctx: Context) -> bool:
+    """Whether a length is short as it is written, or by the default of the parameter of its name: questions of 25
+    tokens.
+    """
+    name = last_name(longest)
+    written = isinstance(longest, ast.Constant)
+    found = [longest] if written else [value for item, value in _defaults(ctx) if item == name]
+    lengths = [value.value for value in found if isinstance(value, ast.Constant) and isinstance(value.value, int)]
+    return bool(lengths) and max(lengths) <= (_SHORT if written else _SHORT_BY_DEFAULT)
+
+
+def _defaults(ctx: Context) -> Iterator[tuple[str, ast.expr]]:
+    """The parameters of this file's functions that have a default."""
+    for part in walk(ctx.tree.module):
+        if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            given = [*part.args.posonlyargs, *part.args.args]
+            yield from zip((item.arg for item in given[len(given) - len(part.args.defaults) :]), part.args.defaults)
+            by_name = zip(part.args.kwonlyargs, part.args.kw_defaults)
+            yield from ((item.arg, default) for item, default in by_name if default is not None)
 
 
 def _trains(ctx: Context) -> bool:

@@ -45,6 +45,8 @@ _LAYERS = frozenset(f"torch.nn.{name}" for name in "Linear Conv1d Conv2d Conv3d 
 _LAST_LAYERS = pattern(r"(?:classifier|head|fc|last_layer|output_layer|out_proj)$")
 #: Methods by which classes of moving averages mix two values.
 _MIXERS = frozenset("update_average".split())
+#: What adapts a copy of the model to a task: each step runs whole loops of them.
+_ADAPTS = pattern(r"(?:^|_)(?:adapt|inner_loop|inner_update)(?:_|$)")
 #: Tensors that are spread over processes, which `torch._foreach_*` does not take everywhere.
 _SHARDED = (
     "FullyShardedDataParallel",
@@ -77,8 +79,9 @@ class PerParameterUpdate(Rule):
 
     When to leave it
     Loops outside of hot code, a loop beside a `_foreach_` way, updates that differ from parameter to parameter (an
-    optimizer's own step, rates by name, statistics of each, noise), sharded parameters, plain copies, communication:
-    perflint is silent there. It also gains nothing for a handful of parameters.
+    optimizer's own step, rates by name, statistics of each, noise), sharded parameters, plain copies, communication,
+    steps that adapt a model to tasks, and `module._parameters`, of which there are two: perflint is silent there. It
+    also gains nothing for a handful of parameters.
 
     Fix safety
     Unsafe: `torch._foreach_*` raises for an empty list, for integer buffers and for lists of mixed types, and is not a
@@ -100,7 +103,7 @@ class PerParameterUpdate(Rule):
             return
         if ctx.heat(node.body[0]) < Heat.STEP or _has_another_way(node, ctx) or _is_small(node.iter, ctx):
             return
-        if is_trial_run(node, ctx):
+        if is_trial_run(node, ctx) or _adapts_to_tasks(node, ctx):
             return
         updates = _updates(node)
         if not updates or not _is_alike(node):
@@ -174,14 +177,25 @@ def _is_state(node: ast.expr) -> bool:
 
 def _is_small(node: ast.expr, ctx: Context) -> bool:
     """Whether the walk is over the two parameters of a single layer, or those of the last layers only."""
-    if any(_is_few(part, ctx) for part in walk(node)):
-        return True
+    if any(_is_few(part, ctx) for part in walk(node)) or "_parameters" in names_in(node):
+        return True  # `module._parameters` holds those of the module itself, not of its layers
     return any(
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr in _WALKS
         and ctx.kind(part.func.value).qualified in _LAYERS
         for part in walk(node)
+    )
+
+
+def _adapts_to_tasks(node: ast.For, ctx: Context) -> bool:
+    """Whether the step around `node` adapts the model to a task: it runs tens of forwards and backwards, mostly of a
+    small network.
+    """
+    return any(
+        isinstance(part, ast.Call) and _ADAPTS.search(callee_name(part))
+        for loop in ctx.loops(node)[:1]
+        for part in ctx.walk(loop)
     )
 
 

@@ -19,6 +19,7 @@ from perflint.api import (
     Tier,
     has_unpacking,
     is_test,
+    last_name,
     pattern,
     walk,
 )
@@ -31,6 +32,8 @@ _TOKENIZER = pattern(r"tokenizer$|^tok$|processor$", re.IGNORECASE)
 #: Names of single tokens: decoding those one by one shows where one ends and the next begins.
 _TOKEN = pattern(r"tok|word|piece|char|vocab|idx|index|^(?:t|i|j|k|v|id|tid|_id)$|^(?!.*ids).*_id$", re.IGNORECASE)
 #: Tokenizers that have no `batch_decode`.
+#: What gives one piece of text after the other, to be shown as it comes.
+_STREAM = pattern(r"(?:^|_)(?:generator|stream(?:er)?)(?:_|$)")
 _OTHERS = pattern(r"\b(?:tiktoken|sentencepiece|from tokenizers|import tokenizers|torchtune|mistral_common)\b")
 #: What says that a tokenizer is one of transformers.
 _TRANSFORMERS = pattern(r"\b(?:transformers|batch_decode|skip_special_tokens)\b")
@@ -78,6 +81,8 @@ class RowByRowDecode(Rule):
         own = set(_names(loop.target))
         rest = [*(part.value for part in node.keywords), node.func]
         if any(own & set(names_in(part)) for part in rest) or not _is_batch(rows) or generates_or_predicts(node, ctx):
+            return
+        if _STREAM.search(last_name(rows)):
             return
         tokenizer = ctx.text(node.func.value) if isinstance(node.func, ast.Attribute) else ""
         yield self.finding(

@@ -62,8 +62,8 @@ class TensorFromListOfArrays(Rule):
     `torch.tensor(np.array(xs))`, which copies once more, or `torch.from_numpy(np.stack(xs))`.
 
     When to leave it
-    Lists of numbers (also numpy scalars), lists of tensors, which are for `torch.stack`, and a few arrays once, made of
-    what is written out in the file: perflint is silent there.
+    Lists of numbers (also numpy scalars), lists of tensors, which are for `torch.stack`, and once a single array, or a
+    few that are made of what is written out in the file: perflint is silent there.
 
     Fix safety
     Safe for a list that is written out with arrays of one visible dtype and one dimension, or of sizes that are
@@ -124,6 +124,8 @@ def _is_little(data: ast.expr, node: ast.Call, ctx: Context) -> bool:
     if isinstance(data, ast.Name):
         origins = [item for item in ctx.inference.origins(data) if item is not data]
         return bool(origins) and all(_is_little(item, node, ctx) for item in origins if not isinstance(item, ast.Name))
+    if isinstance(data, (ast.List, ast.Tuple)) and len(data.elts) == 1:
+        return True  # one array that gets a dimension
     if isinstance(data, (ast.ListComp, ast.GeneratorExp)):
         source = data.generators[0].iter
         made = ctx.inference.origins(source) if isinstance(source, ast.Name) else [source]
