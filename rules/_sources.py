@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, Place, Tag, tensors, walk
+from perflint.api import Context, Place, Tag, callee_name, tensors, walk
 
 _BUILTINS = frozenset(
     "len print isinstance type repr str id hasattr float int bool list tuple dict zip enumerate".split()
@@ -31,6 +31,24 @@ def changes_later(value: ast.expr, node: ast.AST, ctx: Context) -> bool:
         names -= {root.id}
     writes = [part for part in _function(node, ctx) if _is_write(part, names, ctx)]
     return any(_may_follow(part, value, root, node, ctx) for part in writes)
+
+
+def is_written_in(value: ast.expr, region: ast.AST, ctx: Context) -> bool:
+    """Whether the memory of `value` is plain to see written into in a region, by its name or by one that shares it."""
+    root = _root(value)
+    if root is None:
+        return False
+    names = _sharing(root.id, value, ctx)
+    return any(
+        not (isinstance(part, ast.Call) and not _is_in_place(part, names)) and _is_write(part, names, ctx)
+        for part in walk(region)
+    )
+
+
+def _is_in_place(call: ast.Call, names: set[str]) -> bool:
+    """Whether a call says that it writes: `x.add_(1)`, `torch.add(a, b, out=x)`, `nn.init.zeros_(x)`."""
+    own = isinstance(call.func, ast.Attribute) and _is_one(call.func.value, names)
+    return own or callee_name(call).endswith("_") or any(item.arg == "out" for item in call.keywords)
 
 
 def _is_replaced(value: ast.expr, node: ast.AST, ctx: Context) -> bool:

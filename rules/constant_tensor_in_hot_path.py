@@ -96,13 +96,14 @@ class ConstantTensorInHotPath(Rule):
         if not _goes_to_device(node, ctx) or _is_fallback(node, ctx) or not _is_only_read(node, ctx):
             return
         number = _is_number(_single(data), ctx)
+        filled = " ".join(_filled(node, ctx).split())
         yield self.finding(
             node,
             ctx,
             f"`{short_call(node, ctx)}` {ctx.heat(node).phrase}: a constant is copied to the device, and the "
             "host waits.",
             advice=(
-                f"Write the number itself where an operation takes it, or fill it in: `{_filled(node, ctx)}`."
+                f"Write the number itself where an operation takes it, or fill it in: `{filled}`."
                 if number
                 else f"Copy it once and keep the tensor: {_where_to_keep(node, ctx)}."
             ),
@@ -335,18 +336,24 @@ def _filled(node: ast.Call, ctx: Context) -> str:
     function = "new_full" if node.func.attr == "new_tensor" else "full"
     data = node.args[0]
     shape = "()" if _single(data) is data else "(1,)"
-    rest = [f"{item.arg}={ctx.text(item.value)}" for item in node.keywords]
-    return f"{ctx.text(node.func.value)}.{function}({', '.join([shape, ctx.text(_single(data)), *rest])})"
+    rest = [f"{item.arg}={ctx.tree.text(item.value)}" for item in node.keywords]
+    return f"{ctx.tree.text(node.func.value)}.{function}({', '.join([shape, ctx.tree.text(_single(data)), *rest])})"
+
+
+def _is_of_numpy(data: ast.expr, ctx: Context) -> bool:
+    return any(isinstance(part, ast.Call) and (ctx.target(part.func) or "").startswith("numpy.") for part in walk(data))
 
 
 def _fill(node: ast.Call, ctx: Context) -> Fix | None:
     if not isinstance(node.func, ast.Attribute) or ctx.edit.would_lose_comment(node, node.args[0]):
         return None
+    if node.func.attr != "new_tensor" and keyword(node, "dtype") is None and _is_of_numpy(node.args[0], ctx):
+        return None  # a number of numpy's has a type, which the tensor takes
     return Fix(
         "Fill the number in on the device",
         Applicability.UNSAFE,
         (ctx.edit.replace(node, _filled(node, ctx)),),
-        reason="a graph that is traced or exported has another operation here",
+        reason="a graph that is traced or exported has another operation here, which takes a number and nothing else",
     )
 
 

@@ -32,6 +32,7 @@ from ._gradients import is_model_call
 from ._loops import names_in
 from ._pieces import are_moved_over, is_name
 from ._rarely import runs_rarely
+from ._sources import is_written_in
 
 _TORCH = ("torch.cat", "torch.concat", "torch.concatenate", "torch.vstack", "torch.hstack")
 _ON_HOST = ("numpy.append", "numpy.concatenate", "numpy.vstack", "numpy.hstack")
@@ -87,8 +88,9 @@ class GrowingCat(Rule):
     sees any of these.
 
     Fix safety
-    Unsafe: the parts live until they are joined, and parts that do not fit together fail only there. The value from
-    before the loop stays the first part, so that type and result are the same bits, also when the loop does not turn.
+    Unsafe: the parts live until they are joined; what does not fit together, or is written into, shows only there. The
+    value from before the loop stays the first part, so that type and result are the same bits, also when the loop does
+    not turn. There is no fix where a part is plainly written into in the loop.
     """
 
     code, name = "TPL309", "growing-cat"
@@ -374,11 +376,14 @@ def _collect(grown: _Grown, loop: ast.stmt, ctx: Context) -> Fix | None:
         return None  # `joined = batch` on the first turn: the join would know nothing of it
     if any(isinstance(part, (ast.Try, ast.Yield, ast.YieldFrom, ast.Return)) for part in walk(loop)):
         return None
+    if any(is_written_in(part, loop, ctx) for part in grown.added):
+        return None  # a buffer that is filled anew on each turn: the list would hold it many times
     name = ctx.edit.free_name(f"{grown.name}_parts")
-    added = f"{name}.append({grown.new})" if len(grown.added) == 1 else f"{name}.extend([{grown.new}])"
-    rest = [ctx.text(item) for item in grown.call.args[1:]]
-    rest += [f"{item.arg}={ctx.text(item.value)}" for item in grown.call.keywords]
-    joined = f"{grown.name} = {ctx.text(grown.call.func)}({', '.join([name, *rest])})"
+    new = ", ".join(ctx.tree.text(part) for part in grown.added)
+    added = f"{name}.append({new})" if len(grown.added) == 1 else f"{name}.extend([{new}])"
+    rest = [ctx.tree.text(item) for item in grown.call.args[1:]]
+    rest += [f"{item.arg}={ctx.tree.text(item.value)}" for item in grown.call.keywords]
+    joined = f"{grown.name} = {ctx.tree.text(grown.call.func)}({', '.join([name, *rest])})"
     return Fix(
         "Collect the parts and join them once",
         Applicability.UNSAFE,
@@ -387,7 +392,7 @@ def _collect(grown: _Grown, loop: ast.stmt, ctx: Context) -> Fix | None:
             ctx.edit.replace(grown.statement, added),
             ctx.edit.insert_after(loop, joined),
         ),
-        reason="all parts live until they are joined, and parts that do not fit together fail only then",
+        reason="all parts live until they are joined: what does not fit together, or is written into, shows only then",
     )
 
 

@@ -78,7 +78,8 @@ class LoaderWithoutWorkers(Rule):
                 "Load with four workers",
                 Applicability.UNSAFE,
                 (ctx.edit.set_keyword(node, "num_workers", "4"),),
-                reason="augmentation draws from per-worker seeds, and what the dataset changes stays in the worker",
+                reason="augmentation draws from per-worker seeds, what the dataset changes stays in the worker, and an "
+                "iterable dataset gives its samples to every worker",
                 numerics="changes training",
             ),
             confidence=Confidence.HIGH if loops or samples else Confidence.MEDIUM,

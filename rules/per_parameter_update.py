@@ -383,7 +383,7 @@ def _fix(node: ast.For, ctx: Context) -> Fix | None:
         "Update all parameters at once",
         Applicability.UNSAFE,
         (*imports, ctx.edit.replace(node, indent.join(lines))),
-        reason="raises for an empty list, and for parameters that are not floating-point numbers of one type",
+        reason="raises for empty lists and unequal ones, a weight that is a tensor, and parameters of several types",
     )
 
 
@@ -419,14 +419,14 @@ def _line(link: ast.Call, walks: dict[str, ast.expr], torch: str, ctx: Context) 
     changed = _list(first.value, walks, ctx)
     weight = given[1] if method == "lerp_" and len(given) == 2 else keyword(link, "alpha") or keyword(link, "weight")
     if method == "mul_" and len(given) == 1 and not link.keywords and changed:
-        return "" if _uses(given[0], walks) else f"{torch}._foreach_mul_({changed}, {ctx.text(given[0])})"
+        return "" if _uses(given[0], walks) else f"{torch}._foreach_mul_({changed}, {ctx.tree.text(given[0])})"
     other = _list(given[0], walks, ctx) if given else ""
     if weight is None or _uses(weight, walks) or not changed or not other:
         return ""
     if method == "lerp_":
-        return f"{torch}._foreach_lerp_({changed}, {other}, {ctx.text(weight)})"
+        return f"{torch}._foreach_lerp_({changed}, {other}, {ctx.tree.text(weight)})"
     if method == "add_" and len(given) == 1:
-        return f"{torch}._foreach_add_({changed}, {other}, alpha={ctx.text(weight)})"
+        return f"{torch}._foreach_add_({changed}, {other}, alpha={ctx.tree.text(weight)})"
     return ""
 
 
@@ -436,8 +436,8 @@ def _list(node: ast.expr, walks: dict[str, ast.expr], ctx: Context) -> str:
     if len(names) != 1:
         return ""
     name = names.pop()
-    walked = ctx.text(walks[name])
-    return f"list({walked})" if isinstance(node, ast.Name) else f"[{ctx.text(node)} for {name} in {walked}]"
+    walked = ctx.tree.text(walks[name])
+    return f"list({walked})" if isinstance(node, ast.Name) else f"[{ctx.tree.text(node)} for {name} in {walked}]"
 
 
 def _uses(node: ast.expr, walks: dict[str, ast.expr]) -> bool:

@@ -42,6 +42,10 @@ _MADE = tensors.CONSTRUCTORS - {"torch.as_tensor", "torch.asarray", "torch.from_
 _TORCH = ("torch.", "torch.nn.functional.", "torch.Tensor.")
 
 
+#: What may evaluate the same expression many times.
+_REPEATED = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
+
+
 class RedundantClone(Rule):
     """A tensor that was just made is cloned, though nothing else refers to it.
 
@@ -115,6 +119,8 @@ def _just_made(value: ast.expr, ctx: Context) -> ast.expr | None:
         return None
     if ctx.tree.parent(made.node) not in list(ctx.tree.ancestors(value)):
         return None  # a branch: the name may still hold the value of an earlier turn
+    if any(isinstance(outer, _REPEATED) for outer in ctx.tree.ancestors(value)):
+        return None  # each item is to be a tensor of its own
     if isinstance(ctx.tree.scope_of(value), (ast.Module, ast.ClassDef)):
         return None  # others may import it
     return made.value if isinstance(made.value, (ast.Call, ast.BinOp)) else None

@@ -161,10 +161,12 @@ def _together(node: ast.Call, loop: ast.For | ast.comprehension, tokenizer: str,
         return None
     if not isinstance(node.args[0], ast.Name) or not isinstance(loop.iter, (ast.Name, ast.Attribute, ast.Subscript)):
         return None
-    rest = "".join(f", {item.arg}={ctx.text(item.value)}" for item in node.keywords)
+    if ctx.edit.would_lose_comment(outer):
+        return None
+    rest = "".join(f", {item.arg}={ctx.tree.text(item.value)}" for item in node.keywords)
     return Fix(
         "Decode the batch with one call",
         Applicability.UNSAFE,
-        (ctx.edit.replace(outer, f"{tokenizer}.batch_decode({ctx.text(loop.iter)}{rest})"),),
+        (ctx.edit.replace(outer, f"{tokenizer}.batch_decode({ctx.tree.text(loop.iter)}{rest})"),),
         reason="a tokenizer may treat a batch in its own way",
     )

@@ -349,7 +349,7 @@ def _fix(node: ast.Call, ctx: Context) -> Fix | None:
         return None
     if _is_used(target.id, statement, loop) or read_after(node, node.func.value, loop, ctx):
         return None
-    value = ctx.text(node.func.value)
+    value = ctx.tree.text(node.func.value)
     kept = value if value.endswith(".detach()") or ctx.grad_off(node) else f"{value}.detach()"
     number = "int" if _is_count(node.func.value, ctx) else "float"
     return Fix(

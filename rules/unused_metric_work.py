@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, walk
 
 from ._guarded import GuardedUse, used_under_guard
+from ._sources import is_written_in
 from ._waits import READ_NAMES, device_read, is_exceptional, works_on_host
 
 
@@ -62,15 +63,28 @@ def _fix(found: GuardedUse, ctx: Context) -> Fix | None:
     between = [item for item in getattr(block, "body", ()) if found.statement.lineno < item.lineno < found.guard.lineno]
     if any(names & ctx.inference.flow.names_written(item) for item in between):
         return None
+    text = ctx.tree.text(found.statement)
+    read = [part for part in walk(found.statement.value) if isinstance(part, ast.Name)]
+    if "\n" in text or any(is_written_in(part, item, ctx) for item in between for part in read):
+        return None
+    if _outlives_step(read, found, ctx) and any(isinstance(part, ast.Call) for item in between for part in walk(item)):
+        return None  # what is read of a model, or of what is kept, may change with each call
     return Fix(
         "Read it only on the steps that use it",
         Applicability.UNSAFE,
         (
             *ctx.edit.delete_statement(found.statement),
-            ctx.edit.insert_before(found.guard.body[0], ctx.text(found.statement)),
+            ctx.edit.insert_before(found.guard.body[0], text),
         ),
         reason="the tensor could be written to in place before the value is read",
     )
+
+
+def _outlives_step(read: list[ast.Name], found: GuardedUse, ctx: Context) -> bool:
+    """Whether something that is read was there before this turn of the loop: a module, an attribute of `self`."""
+    loops = ctx.loops(found.statement)
+    bound = ctx.inference.flow.names_written(loops[0]) if loops else frozenset()
+    return any(part.id not in bound and ctx.target(part) is None for part in read)
 
 
 def _short(text: str) -> str:

@@ -92,7 +92,7 @@ class ZeroGradToZeros(Rule):
         written = is_constant(given, value=False)
         if not written and not (given is None and _zeroes_by_default(node.func.value, ctx)):
             return
-        better = f"{ctx.text(node.func)}()" if written else f"{ctx.text(node.func)}(set_to_none=True)"
+        better = f"{ctx.tree.text(node.func)}()" if written else f"{ctx.tree.text(node.func)}(set_to_none=True)"
         fix = Fix(
             "Drop the gradients",
             Applicability.UNSAFE,
@@ -103,7 +103,7 @@ class ZeroGradToZeros(Rule):
             node,
             ctx,
             f"`{ctx.text(node)}` {ctx.heat(node).phrase} and writes zeros where it could free the gradients' memory.",
-            advice=f"Write `{better}`.",
+            advice=f"Write `{' '.join(better.split())}`.",
             fix=fix,
         )
 

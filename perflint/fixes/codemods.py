@@ -227,9 +227,22 @@ class Codemods:
             return name, (NOWHERE,)
         if at is not None and not self._imports.runs_before(self._top_level(at), expression):
             return name, (NOWHERE,)
+        if at is not None:
+            expression = self._dedented(expression, at)
         if spans_lines(expression):
             expression = f"({expression})"
         return name, (self._imports.constant(name, expression),)
+
+    def _dedented(self, expression: str, at: ast.AST) -> str:
+        """The lines of an expression as far left as they stand right of the line on which it begins."""
+        line: str = self.source.lines[getattr(at, "lineno", 1) - 1]
+        indent = line[: len(line) - len(line.lstrip())]
+        first, *rest = expression.split("\n")
+        texts = (part for part in ast.walk(at) if isinstance(part, (ast.Constant, ast.JoinedStr)))
+        broken = any(part.lineno != part.end_lineno for part in texts)
+        if broken or not indent or any(part.strip() and not part.startswith(indent) for part in rest):
+            return expression
+        return "\n".join((first, *(part.removeprefix(indent) for part in rest)))
 
     def _top_level(self, node: ast.AST) -> ast.stmt:
         holder = node

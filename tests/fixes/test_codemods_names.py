@@ -156,6 +156,20 @@ def test_a_constant_goes_above_the_first_statement_of_a_file_without_imports() -
     assert (name, file.apply(edits)) == ("_P", "#!x\n\n_P = frozenset('a')\n\n# f\ndef f(): pass\n")
 
 
+def test_a_constant_moves_left_with_all_its_lines() -> None:
+    file = Editing("def f():\n    if x:\n        y = {\n            1: 2,\n\n        }\n")
+    node = file.expr("{1: 2}")
+    _, edits = file.codemods.hoist_to_module(file.tree.text(node), "_P", at=node)
+    assert file.apply(edits).startswith("_P = {\n    1: 2,\n\n}\n\ndef f():")
+
+
+def test_a_constant_with_a_text_of_several_lines_stays_as_it_is() -> None:
+    file = Editing("def f():\n    y = [\n        '''a\n        b''',\n    ]\n")
+    node = file.expr("['a\\n        b']")
+    _, edits = file.codemods.hoist_to_module(file.tree.text(node), "_P", at=node)
+    assert file.apply(edits).startswith("_P = [\n        '''a\n        b''',\n    ]\n")
+
+
 REFUSED = {
     "bound after its use": "def f(): x\nf()\nimport re\n",
     "not bound at all": "def f(): x\n",
