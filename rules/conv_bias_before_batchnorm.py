@@ -88,7 +88,7 @@ class ConvBiasBeforeBatchnorm(Rule):
                 "Leave out the bias",
                 Applicability.UNSAFE,
                 (_without_bias(node, ctx),),
-                reason="checkpoints lose an entry, the bias becomes None, and later layers start from other random numbers",
+                reason="checkpoints lose an entry, the bias becomes None, and later layers get other random numbers",
                 numerics="changes training",
             ),
         )
