@@ -18,6 +18,7 @@ from perflint.api import (
     Place,
     Rule,
     Span,
+    Tag,
     has_unpacking,
     is_test,
     last_name,
@@ -100,6 +101,8 @@ class CastBeforeTransfer(Rule):
     def _fix(node: ast.Call, cast: ast.Call, value: ast.expr, ctx: Context) -> Fix | None:
         assert isinstance(cast.func, ast.Attribute)
         suffix = _suffix(cast, node, ctx)
+        if not _only_moves(node, ctx):
+            return None  # the cast would then come behind the type that the move gives
         if not suffix.startswith(".") or "\n" in suffix or ctx.edit.would_lose_comment(node, value):
             return None
         return Fix(
@@ -108,6 +111,14 @@ class CastBeforeTransfer(Rule):
             (ctx.edit.replace(node, f"{ctx.tree.text(value)}{suffix}.{cast.func.attr}()"),),
             reason="if the value has a wider type than it seems, more bytes travel than before",
         )
+
+
+def _only_moves(node: ast.Call, ctx: Context) -> bool:
+    """Whether a move is told a device and no type: not `.to(device, dtype)`, nor `.to(other)`."""
+    given = [*node.args, *(item.value for item in node.keywords if item.arg == "device")]
+    if len(given) > 1 or any(item.arg not in ("device", "non_blocking") for item in node.keywords):
+        return False
+    return not any(ctx.kind(item).is_tensor or ctx.kind(item).tag is Tag.DTYPE for item in given)
 
 
 def _suffix(cast: ast.Call, node: ast.Call, ctx: Context) -> str:

@@ -172,6 +172,8 @@ def _switch_off(node: ast.Call, ctx: Context) -> Fix | None:
         value, statement = statement, ctx.tree.parent(statement)
     if not isinstance(statement, (ast.Assign, ast.Return)) or statement.lineno != statement.end_lineno:
         return None
+    if any(isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom)) for part in walk(statement)):
+        return None  # whoever runs meanwhile would have no gradients either
     spelling, imports = ctx.edit.ensure_import("torch", at=statement)
     return Fix(
         "Switch gradients off for the forward",

@@ -127,8 +127,10 @@ class Statements:
         """On lines of its own above the statement and its decorators; on the same line where others share it."""
         layout = self.layout
         start, _ = self.extent(statement)
-        if self.is_elif(statement):
+        if self.is_elif(statement) or _breaks_text(text):
             return NOWHERE
+        if text.endswith(":") and not self.stands_alone(statement):
+            return NOWHERE  # what stands behind it on its line would fall under the header too
         if not layout.begins_line(start):
             return NOWHERE if "\n" in text or _COMPOUND.match(text) else layout.insert(start, f"{text}; ")
         return layout.insert(layout.line_start(start), _indented(text, layout.indent(start)))
@@ -137,7 +139,7 @@ class Statements:
         """On lines of its own below the statement and the comment behind it."""
         layout = self.layout
         start, end = self.extent(statement)
-        if self.is_elif(statement):
+        if self.is_elif(statement) or _breaks_text(text):
             return NOWHERE
         if not self.stands_alone(statement):
             return NOWHERE if "\n" in text or _COMPOUND.match(text) else layout.insert(end, f"; {text}")
@@ -151,6 +153,18 @@ class Statements:
         """Directly above the `def`, below the decorators that are there."""
         start, _ = self.layout.range(function)
         return self.layout.insert(self.layout.line_start(start), _indented(decorator, self.layout.indent(start)))
+
+
+def _breaks_text(text: str) -> bool:
+    """Whether a string within `text` ends on another line than it begins: an indentation would become part of it."""
+    if "\n" not in text:
+        return False
+    try:
+        parts = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return '"""' in text or "'''" in text
+    strings = [part for part in parts if isinstance(part, (ast.Constant, ast.JoinedStr))]
+    return any(part.lineno != part.end_lineno for part in strings)
 
 
 def _indented(text: str, indent: str) -> str:
