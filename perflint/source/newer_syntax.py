@@ -10,6 +10,7 @@ columns), parsed, and the tree is mended where the older form says something els
     except A, B                 except A| B            a tuple again (3.14)
     x[*Ts], *args: *Ts          x[ Ts], *args:  Ts     the star is left out (3.11)
     lazy import x               pass;import x          an import (3.15)
+    [*x for x in y]             [ x for x in y]        the star is left out (3.15)
     f"{d["k"]}"                 (  d["k"], )           a formatted string again (3.12; `t"..."` 3.14)
     x.cuda(async=True)          x.cuda(asyn_=True)     the name again (a keyword since 3.7)
 
@@ -70,6 +71,8 @@ class NewerSyntax:
                 self._stars_of_index(tokens, words, index)
             elif word == "*" and self._version < (3, 11) and words[index + 2 : index + 4] == [":", "*"] and depth:
                 self.rewriting.blank(tokens[index + 3].start, tokens[index + 3].end)
+            elif word in {"*", "**"} and self._version < (3, 15) and _is_spread(words, index):
+                self.rewriting.blank(tokens[index].start, tokens[index].end)
             if word in _OPENING:
                 depth += 1
             elif word in _CLOSING:
@@ -208,6 +211,20 @@ def _significant_of(tokens: list[Token]) -> Iterator[Token]:
         if token.kind is Kind.COMMENT or (token.kind is Kind.NEWLINE and depth):
             continue
         yield token
+
+
+def _is_spread(words: list[str], star: int) -> bool:
+    """Whether what a comprehension makes is unpacked: `[*row for row in rows]`."""
+    if star == 0 or words[star - 1] not in _OPENING:
+        return False
+    depth = 0
+    for word in words[star + 1 :]:
+        if depth == 0 and word in {"for", ","}:
+            return word == "for"
+        depth += (word in _OPENING) - (word in _CLOSING)
+        if depth < 0:
+            return False
+    return False
 
 
 def _extent(node: ast.expr) -> tuple[Position, Position]:

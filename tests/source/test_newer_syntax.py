@@ -27,6 +27,8 @@ SAMPLES = {
     "except without parentheses": "try:\n    f(x)\nexcept a.A, B, C:\n    g(y)\nexcept* A, B:\n    pass\n",
     "star in an index": "x = f[*Ts](a)\ny: tuple[int, *Ts] = z[a, *b, c]\n",
     "star annotation": "def f(*args: *Ts, k: int = d) -> T:\n    return g(args)\n",
+    "unpacked in a comprehension": "x = [*a for a in f(*b, **c)]\ny = {**a for a, (b, *c) in x if [*b, *c]}\n"
+    "z = f(*(*a, b) for a in x)\nf(\n    *  a for a in x)\n",
     "lazy import": "lazy import torch\nlazy from a import b, c\nx = torch.f(b)\n",
     "same quotes": 'x = f"{d["k"]} and {e["l"].f(a)}"\n',
     "backslash": "x = f\"{'\\n'.join(names)}{other}\"\n",
@@ -102,6 +104,7 @@ def test_positions_are_those_of_the_text(text: str) -> None:
         ("except without parentheses", "A B C a f g x y"),
         ("star in an index", "Ts a b c f int tuple x y z"),
         ("nested deep", "one two x"),
+        ("unpacked in a comprehension", "a b c f x y z"),
         ("format", "a b c d digits n width x"),
         ("debugging", "a b d e f g h i k w x"),
         ("joined", "a b c d x"),
