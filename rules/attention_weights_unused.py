@@ -76,7 +76,7 @@ class AttentionWeightsUnused(Rule):
                 "Do not ask for the attention weights",
                 Applicability.UNSAFE,
                 (_without_weights(call, ctx),),
-                reason="the second result becomes None, which code outside of this function may not expect",
+                reason="the second result becomes None, and a row that is all masked gives numbers in place of NaN",
                 numerics="same to rounding",
             ),
         )

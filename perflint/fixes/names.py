@@ -117,11 +117,12 @@ class Names:
         elif any(place.scope is not None and not _gives(place, target) for place in places):
             return False
         top = [place for place in places if place.scope is None]
-        enough = ("always", "maybe") if any(isinstance(scope, FUNCTIONS) for scope in scopes) else ("always",)
+        later = at is None or any(isinstance(scope, FUNCTIONS) for scope in scopes)
+        enough = ("always", "maybe") if later else ("always",)
         first = self._first_line(at)
         return any(
             _gives(place, target) and (at is None or (place.runs in enough and place.line < first)) for place in top
-        ) and all(_gives(place, target) or _is_fallback(place, top) for place in top)
+        ) and all(_gives(place, target) or (later and _is_fallback(place, top)) for place in top)
 
     def _first_line(self, at: ast.AST | None) -> int:
         """Where the top-level statement around `at` begins: what is bound below it may come too late."""
@@ -129,9 +130,12 @@ class Names:
         return max((item.lineno for item in self.module.body if item.lineno <= line), default=line)
 
     def is_maybe(self, target: str) -> bool:
-        """Whether a branch binds what an import gives: it is not there everywhere, and not to be imported anyway."""
+        """Whether a branch or a `try` binds what an import gives: it is not there everywhere, nor to be asked for."""
         return any(
-            place.runs == "maybe" and _gives(place, target) for places in self.bound.values() for place in places
+            _gives(place, target) and (place.runs == "maybe" or isinstance(place.statement, ast.Try))
+            for places in self.bound.values()
+            for place in places
+            if place.scope is None
         )
 
     def is_free_for(self, name: str, target: str, at: ast.AST | None, scopes: list[ast.AST]) -> bool:
