@@ -323,7 +323,7 @@ def _switch_off(
     elif gradients_in_reach(parts, ctx):
         reason = "what is called there asks for gradients itself"
     elif tells_of_gradients(parts, ctx):
-        reason = "what is called there does something else where gradients are off, or hangs a hook on its graph"
+        reason = "what is called there does something else without gradients, or hangs a hook on its graph, and raises"
     elif (unseen := next((part for part in parts if may_learn(part, ctx)), None)) is not None:
         reason = f"`{ctx.text(unseen)}` cannot be seen, and may ask for gradients itself"
     elif fast:

@@ -55,6 +55,8 @@ class Codemods:
                 return self.replace(item.value, value)
         if binding_of_text(value) <= Binding.NAMED:
             value = f"({value})"
+        if self._breaks_string(call, value):
+            return NOWHERE
         try:
             return Arguments(self._layout, call).add(f"{name}={value}")
         except UnreachableError:
@@ -76,6 +78,8 @@ class Codemods:
 
     def replace(self, node: ast.AST, text: str) -> Edit:
         """Write `text` in the place of `node`, in parentheses where that place asks for them."""
+        if self._breaks_string(node, text):
+            return NOWHERE
         try:
             start, end = self._layout.range(node)
             if isinstance(node, ast.expr):
@@ -83,6 +87,12 @@ class Codemods:
         except UnreachableError:
             return NOWHERE
         return self._layout.edit(start, end, text)
+
+    def _breaks_string(self, node: ast.AST, text: str) -> bool:
+        """Whether `text` would stand in an f-string, which it could end: quotes, backslashes, comments before 3.12."""
+        if not any(mark in text for mark in "\"'\\#\n"):
+            return False
+        return any(isinstance(outer, ast.JoinedStr) for outer in self.tree.ancestors(node))
 
     def _fitted(self, node: ast.expr, text: str) -> str:
         layout = self._layout

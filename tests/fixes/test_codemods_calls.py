@@ -145,3 +145,23 @@ def test_what_a_string_shows_as_text_is_not_edited(field: str) -> None:
 def test_a_comparison_in_a_string_is_edited() -> None:
     text = Editing('x = f"{f(b) == 1}"')
     assert text.apply(text.codemods.set_keyword(text.call(), "k", "1")) == 'x = f"{f(b, k=1) == 1}"'
+
+
+IN_STRINGS = {
+    "a quote": ('f"{f(x)}"', '"cuda"', None),
+    "the other quote": ("f'{f(x)}'", '"cuda"', None),
+    "a backslash": ('f"{f(x)}"', "'\\\\n'", None),
+    "a comment": ('f"{f(x)}"', "d  # why\n", None),
+    "a name": ('f"{f(x)}"', "device", 'f"{f(x, k=device)}"'),
+}
+
+
+@pytest.mark.parametrize(("text", "value", "after"), IN_STRINGS.values(), ids=IN_STRINGS)
+def test_an_f_string_gets_no_text_that_ends_it_before_python_3_12(text: str, value: str, after: str | None) -> None:
+    file = Editing(f"y = {text}\n")
+    edit = file.codemods.set_keyword(file.call(), "k", value)
+    if after is None:
+        assert edit == NOWHERE
+        assert file.codemods.replace(file.call(), f"g({value})") == NOWHERE
+    else:
+        assert file.apply(edit) == f"y = {after}\n"
