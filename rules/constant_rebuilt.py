@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Context, Finding, Fix, Heat, Impact, Nodes, Rule, Tier
+from perflint.api import Applicability, Context, Finding, Fix, Heat, Impact, Nodes, Rule, Tier, walk
 
 _LARGE = 20
 #: A dict is never a constant of the compiled code; one that is only looked up in is a table from this size on.
@@ -44,6 +44,8 @@ class ConstantRebuilt(Rule):
         if size < (_TABLE if isinstance(node, ast.Dict) else _LARGE) or not _stays_here(node, ctx):
             return
         kind = type(node).__name__.lower()
+        if _is_mutated_within(node, ctx):
+            return
         hoisted, edits = ctx.edit.hoist_to_module(ctx.tree.text(node), _constant_name(node, ctx), at=node)
         yield self.finding(
             node,
@@ -58,6 +60,26 @@ class ConstantRebuilt(Rule):
                 reason="all calls then share one object",
             ),
         )
+
+
+def _is_mutated_within(node: ast.expr, ctx: Context) -> bool:
+    """Whether a list in the table is taken out of it under a name by which it is changed."""
+    values = [*getattr(node, "values", []), *getattr(node, "elts", [])]
+    statement, function = ctx.tree.statement_of(node), ctx.tree.function_of(node)
+    if function is None or not any(isinstance(item, (ast.List, ast.Dict, ast.Set)) for item in values):
+        return False
+    tables = {part.id for part in walk(statement) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    taken: set[str] = set()
+    for part in walk(function):
+        if isinstance(part, (ast.Assign, ast.NamedExpr)):
+            source, targets = part.value, part.targets if isinstance(part, ast.Assign) else [part.target]
+        elif isinstance(part, (ast.For, ast.comprehension)):
+            source, targets = part.iter, [part.target]
+        else:
+            continue
+        if any(isinstance(item, ast.Name) and item.id in tables for item in walk(source)):
+            taken |= {item.id for target in targets for item in walk(target) if isinstance(item, ast.Name)}
+    return not taken.isdisjoint(ctx.inference.flow.names_mutated(function))
 
 
 def _cost(size: int) -> str:

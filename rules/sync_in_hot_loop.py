@@ -349,6 +349,8 @@ def _fix(node: ast.Call, ctx: Context) -> Fix | None:
         return None
     if _is_used(target.id, statement, loop) or read_after(node, node.func.value, loop, ctx):
         return None
+    if _may_be_read_meanwhile(target.id, loop, ctx):
+        return None
     value = ctx.tree.text(node.func.value)
     kept = value if value.endswith(".detach()") or ctx.grad_off(node) else f"{value}.detach()"
     number = "int" if _is_count(node.func.value, ctx) else "float"
@@ -358,6 +360,24 @@ def _fix(node: ast.Call, ctx: Context) -> Fix | None:
         (ctx.edit.replace(node, kept), ctx.edit.insert_after(loop, f"{target.id} = {number}({target.id})")),
         reason=f"`{target.id}` is summed in the tensor's precision instead of Python's float64",
         numerics="same to rounding",
+    )
+
+
+def _may_be_read_meanwhile(name: str, loop: ast.AST, ctx: Context) -> bool:
+    """Whether a sum may be looked at before the line behind its loop: after an exception, or by another function."""
+    around = ctx.tree.function_of(loop) or ctx.tree.module
+    child = loop
+    for outer in ctx.tree.ancestors(loop):
+        if outer is around:
+            break
+        if isinstance(outer, ast.Try) and child in outer.body:
+            return True
+        child = outer
+    if any(isinstance(part, (ast.Global, ast.Nonlocal)) and name in part.names for part in walk(around)):
+        return True
+    return isinstance(around, ast.Module) and any(
+        isinstance(part, ast.Name) and part.id == name and ctx.tree.function_of(part) is not None
+        for part in walk(around)
     )
 
 

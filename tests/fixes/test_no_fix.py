@@ -79,6 +79,39 @@ def train(model, loader, optimizer):
             out.sum().backward()
             optimizer.step()
 """
+_SUM = """
+import torch
+
+{above}
+def train(model, loader, optimizer):
+    {first}
+    model.cuda()
+    total = 0.0
+    {header}
+        for x in loader:
+            loss = model(x.cuda()).sum()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+    {behind}
+    return total
+"""
+_SUMMED = {"above": "", "first": "", "header": "if model:", "behind": ""}
+_TABLE = """
+import torch
+
+class Net(torch.nn.Module):
+    def forward(self, x, name):
+        table = {{"a": [1], "b": [2], "c": [3], "d": [4], "e": [5], "f": [6]}}
+        row = table[name]
+        {use}
+        return x + len(row)
+
+def train(net: Net, loader, optimizer):
+    for x in loader:
+        net(x, "a").sum().backward()
+        optimizer.step()
+"""
 
 CASES = {
     "a buffer of the loop is joined": ("TPL309", _STEP, {"part": "buffer", "between": "buffer.copy_(batch)"}),
@@ -96,6 +129,9 @@ CASES = {
     "others run meanwhile": ("TPL314", _TEACHER, {"line": "aim = teacher((yield x)).detach()"}),
     "the move gives a type": ("TPL116", _CAST, {"given": "device, torch.float16"}),
     "a text is no code to indent": ("TPL402", _COMPILED, {"given": 'mode="""max-\\\nautotune"""'}),
+    "an exception shows the sum": ("TPL201", _SUM, {"header": "try:", "behind": "finally: print(total)"}),
+    "others see the sum": ("TPL201", _SUM, {"first": "global total"}),
+    "a list of the table grows": ("TPL502", _TABLE, {"use": "row += [1]"}),
     "a dict has no `detach`": ("TPL306", _LOSSES, {"walked": "sum(losses.values())"}),
     "an output has no `detach`": ("TPL306", _LOSSES, {"walked": "losses.loss"}),
 }
@@ -105,6 +141,8 @@ FIXED = {
     "TPL310": (_STEP, _USUAL),
     "TPL312": (_COPIES, {"what": "first.clone()"}),
     "TPL306": (_LOSSES, {"walked": "losses"}),
+    "TPL201": (_SUM, _SUMMED),
+    "TPL502": (_TABLE, {"use": "print(row)"}),
     "TPL314": (_TEACHER, {"line": "aim = teacher(x).detach()"}),
     "TPL116": (_CAST, {"given": "device"}),
     "TPL402": (_COMPILED, {"given": 'mode="max-autotune"'}),
