@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from perflint.api import (
+    FUNCTION,
     Calls,
     Confidence,
     Context,
@@ -14,6 +15,7 @@ from perflint.api import (
     Heat,
     Impact,
     Rule,
+    Scope,
     callee_name,
     distributed,
     is_constant,
@@ -22,6 +24,7 @@ from perflint.api import (
     walk,
 )
 
+from ._callees import last_of
 from ._generating import beside_generation
 from ._loops import CLOCKS
 from ._rarely import is_between_phases
@@ -106,6 +109,8 @@ def _waits_for(node: ast.Call, ctx: Context) -> str | None:
         return "all work on the device"
     if target in distributed.BARRIERS:
         return "all other processes"
+    if target is None and (behind := _behind_helper(node, ctx)) is not None:
+        return behind
     name = callee_name(node)
     if (
         name in distributed.BARRIER_METHODS
@@ -115,6 +120,34 @@ def _waits_for(node: ast.Call, ctx: Context) -> str | None:
         if ctx.project_target(node.func) is None and _OWNERS.search(ctx.text(node.func.value).rpartition(".")[2]):
             return "all other processes"
     return None
+
+
+def _behind_helper(node: ast.Call, ctx: Context) -> str | None:
+    """What a helper of the project waits for that does nothing else: what it asks before is only whether there is
+    anything to wait for.
+    """
+    ref = ctx.project_target(node.func)
+    if ref is None or ref.kind != FUNCTION or node.args or node.keywords:
+        return None
+    scope = Scope(ref.path, ref.name)
+    facts = ctx.program.function(scope)
+    found = None
+    for call in facts.calls:
+        name = last_of(call.func)
+        waits = name == "synchronize" or name in distributed.BARRIER_METHODS
+        if waits and _is_sure_to_wait(call.func, scope, ctx):
+            found = "all work on the device" if name == "synchronize" else "all other processes"
+        elif waits or _HARDWARE.search(name) is None:
+            return None
+    return found if not facts.loops and not facts.is_generator else None
+
+
+def _is_sure_to_wait(func: object, scope: Scope, ctx: Context) -> bool:
+    """`torch.cuda.synchronize()`, `dist.barrier()`, `get_torch_device().synchronize()`"""
+    if isinstance(func, str):
+        names = {ref.name for ref in ctx.program.refs(func, scope)}
+        return not names.isdisjoint(distributed.SYNCHRONIZE | distributed.BARRIERS)
+    return isinstance(func, tuple) and func[1][:1] == ("call",) and bool(_HARDWARE.search(last_of(func[1][1])))
 
 
 def _has_reason(node: ast.Call, ctx: Context) -> bool:

@@ -16,6 +16,7 @@ from perflint.api import (
     Fix,
     Heat,
     Impact,
+    Nodes,
     Rule,
     Tag,
     callee_name,
@@ -29,6 +30,7 @@ from perflint.api import (
 
 from ._generating import generates
 from ._gradients import is_model_call
+from ._grown_attributes import WRITTEN, grown_attributes
 from ._loops import names_in
 from ._pieces import are_moved_over, is_name
 from ._rarely import runs_rarely
@@ -36,6 +38,7 @@ from ._sources import is_written_in
 
 _TORCH = ("torch.cat", "torch.concat", "torch.concatenate", "torch.vstack", "torch.hstack")
 _ON_HOST = ("numpy.append", "numpy.concatenate", "numpy.vstack", "numpy.hstack")
+_JOINS = ("cat", "concat", "concatenate", "append", "vstack", "hstack")
 _NUMPY = ("numpy.concatenate", "numpy.vstack", "numpy.hstack")
 #: What a size can be asked with, without a look at the values.
 _SIZES = frozenset("shape size dim ndim numel nelement device dtype".split())
@@ -77,7 +80,8 @@ class GrowingCat(Rule):
 
     What to write instead
     Append to a list and call `torch.cat` once behind the loop. Writing rows into a tensor made beforehand is no better
-    where rows are small: it took 13 times as long as the list.
+    where rows are small: it took 13 times as long as the list. The state of a metric is a list likewise, joined where
+    the result is computed.
 
     When to leave it
     Where each turn reads the joined values (a key-value cache, decoding token by token, a running window), in loops
@@ -95,9 +99,15 @@ class GrowingCat(Rule):
 
     code, name = "TPL309", "growing-cat"
     impact = Impact.HIGH
-    listens = (Calls("cat", "concat", "concatenate", "append", "vstack", "hstack", repeated=True),)
+    listens = (
+        Calls(*_JOINS, repeated=True),
+        Nodes(ast.ClassDef, mentioning=_JOINS, written=WRITTEN),
+    )
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if isinstance(node, ast.ClassDef):
+            yield from self._states(node, ctx)
+            return
         assert isinstance(node, ast.Call)
         grown = _grown(node, ctx)
         if grown is None:
@@ -124,6 +134,19 @@ class GrowingCat(Rule):
             confidence=Confidence.MEDIUM if reads else None,
             fix=None if reads else _collect(grown, loop, ctx),
         )
+
+    def _states(self, node: ast.ClassDef, ctx: Context) -> Iterator[Finding]:
+        """What a metric or a buffer holds, joined to all that came before on each call."""
+        if is_test(ctx.path):
+            return
+        for grown in grown_attributes(node, ctx, (*_TORCH, *_NUMPY)):
+            yield self.finding(
+                grown.call,
+                ctx,
+                f"`self.{grown.name}` is copied as a whole on every call of `{grown.method}`, to add `{grown.new}`.",
+                advice=f"Append `{grown.new}` to a list, and join the list once, where its values are read.",
+                confidence=Confidence.MEDIUM,
+            )
 
 
 class _Grown(NamedTuple):
@@ -195,6 +218,15 @@ def _goes_over_a_handful(loop: ast.stmt) -> bool:
             return True  # things by their kinds
     # Keywords are about how progress is shown: `trange(longest, disable=rank > 0)`.
     shown = {id(part) for item in walk(loop.iter) if isinstance(item, ast.keyword) for part in walk(item)}
+    # `range(pad, length - pad)`: that of which there are few is left out at both ends.
+    shown |= {
+        id(part)
+        for item in walk(loop.iter)
+        if isinstance(item, ast.BinOp) and isinstance(item.op, ast.Sub)
+        for part in walk(item.right)
+    }
+    if isinstance(loop.iter, ast.Call) and callee_name(loop.iter) in ("range", "trange") and len(loop.iter.args) > 1:
+        shown |= {id(part) for part in walk(loop.iter.args[0])}
     return any(
         _HANDFUL.search(part.id if isinstance(part, ast.Name) else part.attr)
         for header in (loop.target, loop.iter)
