@@ -13,6 +13,7 @@ from perflint.api import (
     Heat,
     Impact,
     Nodes,
+    Place,
     Rule,
     Tag,
     argument,
@@ -235,7 +236,11 @@ def _knows_size(node: ast.Call, name: str, ctx: Context, *, is_method: bool) -> 
     if name != "repeat_interleave":
         return False
     repeats = argument(node, 0 if is_method else 1, "repeats")
-    return repeats is None or keyword(node, "output_size") is not None or not is_on_device(repeats, ctx)
+    if repeats is None or keyword(node, "output_size") is not None:
+        return True
+    # The values are on the device, and so are the repeats, wherever they come from: torch wants both in one place.
+    kind = ctx.kind(repeats)
+    return not is_on_device(repeats, ctx) and not (kind.tag is Tag.TENSOR and kind.place is Place.UNKNOWN)
 
 
 def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | None:

@@ -23,6 +23,7 @@ _ROLES = {
     "data": "data loading",
     "decode": "generation",
     "forward": "a model's forward pass",
+    "update": "an optimizer's step",
     "autograd": "a custom gradient",
     "hook": "a hook",
     "handler": "an event handler",

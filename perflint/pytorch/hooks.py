@@ -16,6 +16,7 @@ class Role(enum.Enum):
     EVAL = "eval"
     INFER = "infer"
     DATA = "data"
+    UPDATE = "update"
 
 
 class Does(enum.Enum):
