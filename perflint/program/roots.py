@@ -312,7 +312,8 @@ class RootFinder:
         if loop.iterable is None or is_range(loop.iterable):
             return None
         if any(ref.kind == BATCH for ref in self.resolver.elements(loop.iterable, scope)):
-            return Confidence.HIGH
+            # `for folder, data_loader in zip(folders, data_loaders)`: a turn gives a loader, not a batch of one.
+            return None if any(map(is_plainly_loader, loop.targets)) else Confidence.HIGH
         name = self._unwrapped(loop.iterable, scope)
         if name is None or not looks_like_batches(name) or LOADERS_NAME.search(name.rpartition(".")[2]):
             return None
