@@ -65,7 +65,7 @@ _KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squee
 _BACKWARD = ("backward", "manual_backward")
 #: The names that libraries of arrays on the host go by.
 ARRAYS = ("np", "numpy", "pd", "pandas", "jnp", "polars")
-_STEP_ROLES = ("train", "batches", "texts", "eval", "decode", "update")
+_STEP_ROLES = ("train", "batches", "texts", "eval", "decode")
 #: Names of what is on the host as a rule: arrays, lengths (which packing wants there), what tokenizers give.
 _HOST_NAME = pattern(
     r"^(np|numpy|pd|math|jnp|random|counts?|meta(data)?)$|len(gth)?s?(_|$)|tokeniz|processor|numpy|_np|cpu|host",
@@ -264,7 +264,7 @@ def _is_trained_on(node: ast.expr, ctx: Context) -> bool:
     """Whether what torch computes of values that nothing is known of belongs to a step of training, or to the reading
     of a text: on the device, unless a name in it speaks for the host.
     """
-    if ctx.role(node) not in ("train", "texts", "update") or not uses_accelerator(ctx):
+    if ctx.role(node) not in ("train", "texts") or not uses_accelerator(ctx):
         return False
     exprs = (node, *ctx.inference.origins(node))
     names = (getattr(part, "id", "") or getattr(part, "attr", "") for expr in exprs for part in walk(expr))

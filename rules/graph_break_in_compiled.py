@@ -78,8 +78,8 @@ class GraphBreakInCompiled(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         place = compiled_at(node, ctx)
-        if place is None or _is_exceptional(node, ctx) or ctx.role(node) == "update":
-            return  # an optimizer's step is compiled, if at all, by who trains with it
+        if place is None or _is_exceptional(node, ctx):
+            return
         if isinstance(node, ast.FormattedValue):
             if _formats_tensor(node, ctx):
                 yield self.finding(

@@ -11,7 +11,6 @@ from ._forwards import is_forward
 from ._generating import beside_generation
 from ._gradients import is_model_call
 from ._guarded import used_under_guard
-from ._loops import names_in
 from ._memory import is_load_shedding
 from ._printing import formatter_around
 from ._read_twice import read_after, read_before
@@ -31,8 +30,6 @@ from ._wanted_on_host import goes_to_replay, is_choice, is_finished_text
 #: Functions that make texts, and what limits how many tokens they make.
 _DECODES = pattern(r"generat|decode|translat|sample|beam|search")
 _LENGTH_LIMIT = pattern(r"max_(?:\w+_)?(?:len|length|tokens)(?:_|\b)")
-#: What an optimizer counts its steps in.
-_STEPS = pattern(r"(?:^|_)steps?(?:_|$)")
 _SHOWS = pattern(r"(?:^|[._])(?:p?bar|tqdm|progress)$")
 _WRITERS = frozenset({"write", "writelines", "writerow", "writerows"})
 _STEP_ENDS = frozenset({"backward", "step", "scale"})
@@ -77,8 +74,6 @@ class SyncInHotLoop(Rule):
         read = device_read(node, ctx)
         if read is None or works_on_host(node, ctx) or is_exceptional(node, ctx):
             return
-        if ctx.role(node) == "update" and _counts_steps(read.value, ctx):
-            return
         if formatter_around(node, ctx) is not None or used_under_guard(node, ctx) is not None:
             return  # tensor-formatting and unused-metric-work say it better
         if read_before(node, read.value, ctx) or _is_read_of(ctx.tree.parent(node), node, ctx):
@@ -112,20 +107,6 @@ class SyncInHotLoop(Rule):
             confidence=min(self.confidence, read.certainty),
             impact=_impact(node, others, ctx, forward=forward),
         )
-
-
-def _counts_steps(value: ast.expr, ctx: Context) -> bool:
-    """Whether an optimizer reads what counts its steps, which torch keeps on the host; or what a helper is handed, as
-    `_get_value(state["step"])`.
-    """
-    if isinstance(value, ast.Name) and any(
-        isinstance(item.node, ast.arg) for item in ctx.inference.flow.definitions(value)
-    ):
-        return True
-    return any(_STEPS.search(name) for name in names_in(value)) or any(
-        isinstance(part, ast.Constant) and isinstance(part.value, str) and _STEPS.search(part.value)
-        for part in walk(value)
-    )
 
 
 def _is_written_down(node: ast.Call, ctx: Context) -> bool:

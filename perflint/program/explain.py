@@ -23,7 +23,6 @@ _ROLES = {
     "data": "data loading",
     "decode": "generation",
     "forward": "a model's forward pass",
-    "update": "an optimizer's step",
     "autograd": "a custom gradient",
     "hook": "a hook",
     "handler": "an event handler",

@@ -400,8 +400,6 @@ TORCH = Framework(
         "Sampler": {"__iter__": Hook(_EPOCH, _DATA)},
         "DistributedSampler": {"__iter__": Hook(_EPOCH, _DATA)},
         "BatchSampler": {"__iter__": Hook(_EPOCH, _DATA)},
-        # A project's own optimizer: it may be for others to train with, and nothing in the project call its step.
-        **{name: {"step": Hook(_STEP, Role.UPDATE)} for name in words("Optimizer Adam AdamW SGD RMSprop Adagrad")},
         **{
             name: {"__getitem__": Hook(_SAMPLE, _DATA)}
             for name in (

@@ -16,7 +16,6 @@ class Role(enum.Enum):
     EVAL = "eval"
     INFER = "infer"
     DATA = "data"
-    UPDATE = "update"
 
 
 class Does(enum.Enum):
