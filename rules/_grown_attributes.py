@@ -21,7 +21,7 @@ _CONVERTS = frozenset("to cuda cpu float double long int bool half type".split()
 _SIZES = frozenset("shape size dim ndim ndimension numel nelement device dtype".split())
 _LIKE = frozenset({"to", "type_as", "len"})
 #: What must stand in the text of such a class.
-WRITTEN = ("def reset", "def clear", "def _reset", "def _clear", "add_state")
+WRITTEN = ("def reset(", "def clear(", "def _reset(", "def _clear(", "def reset_state", "add_state(")
 
 
 class GrownAttribute(NamedTuple):
