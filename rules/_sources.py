@@ -38,11 +38,24 @@ def is_written_in(value: ast.expr, region: ast.AST, ctx: Context) -> bool:
     root = _root(value)
     if root is None:
         return False
+    if root.id == "self":
+        own = ".".join(ctx.text(value).partition("[")[0].split(".")[:2])  # `self.buffer`, whatever is read of it
+        return any(_is_write_to(part, own, ctx) for part in walk(region))
     names = _sharing(root.id, value, ctx)
     return any(
         not (isinstance(part, ast.Call) and not _is_in_place(part, names)) and _is_write(part, names, ctx)
         for part in walk(region)
     )
+
+
+def _is_write_to(part: ast.AST, own: str, ctx: Context) -> bool:
+    if isinstance(part, ast.AugAssign):
+        return ctx.text(part.target).startswith(own)
+    if isinstance(part, ast.Subscript):
+        return isinstance(part.ctx, ast.Store) and ctx.text(part.value).startswith(own)
+    if not isinstance(part, ast.Call) or not isinstance(part.func, ast.Attribute):
+        return False
+    return part.func.attr.endswith("_") and ctx.text(part.func.value).startswith(own)
 
 
 def _is_in_place(call: ast.Call, names: set[str]) -> bool:

@@ -112,6 +112,17 @@ def train(net: Net, loader, optimizer):
         net(x, "a").sum().backward()
         optimizer.step()
 """
+_GATHERED = """
+import torch
+
+class Kept:
+    def gather(self, loader):
+        joined = torch.zeros(0, 3)
+        for x in loader:
+            {line}
+            joined = torch.cat([joined, self.buffer[:1]])
+        return joined
+"""
 
 CASES = {
     "a buffer of the loop is joined": ("TPL309", _STEP, {"part": "buffer", "between": "buffer.copy_(batch)"}),
@@ -167,6 +178,14 @@ def test_but_otherwise_there_is_one(
     code: str, program: str, parts: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert _offered(found(code, program.format(**parts), tmp_path, monkeypatch))
+
+
+@pytest.mark.parametrize(("line", "fixes"), [("self.buffer.copy_(x)", 0), ("self.count += 1", 1)])
+def test_attributes_of_self_are_told_apart(
+    line: str, fixes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = _GATHERED.format(line=line)
+    assert len(_offered(found("TPL309", text, tmp_path, monkeypatch))) == fixes
 
 
 def test_what_is_moved_keeps_its_texts_and_comments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
