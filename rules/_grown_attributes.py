@@ -20,7 +20,7 @@ _CONVERTS = frozenset("to cuda cpu float double long int bool half type".split()
 #: What asks for the size or the type of the attribute, not for its values.
 _SIZES = frozenset("shape size dim ndim ndimension numel nelement device dtype".split())
 _LIKE = frozenset({"to", "type_as", "len"})
-#: What must stand in the text of such a class.
+#: What must stand in the text of such a class, where it is a metric.
 WRITTEN = ("def reset(", "def clear(", "def _reset(", "def _clear(", "def reset_state", "add_state(")
 
 

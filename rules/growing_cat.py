@@ -101,7 +101,7 @@ class GrowingCat(Rule):
     impact = Impact.HIGH
     listens = (
         Calls(*_JOINS, repeated=True),
-        Nodes(ast.ClassDef, mentioning=("reset", "clear", "add_state"), written=WRITTEN),
+        Nodes(ast.ClassDef, mentioning=("Metric", "EpochMetric", "add_state"), written=WRITTEN),
     )
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
