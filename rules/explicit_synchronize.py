@@ -12,6 +12,7 @@ from perflint.api import (
     Confidence,
     Context,
     Finding,
+    FunctionFacts,
     Heat,
     Impact,
     Rule,
@@ -131,6 +132,8 @@ def _behind_helper(node: ast.Call, ctx: Context) -> str | None:
         return None
     scope = Scope(ref.path, ref.name)
     facts = ctx.program.function(scope)
+    if not _asks_for_hardware_only(facts):
+        return None
     found = None
     for call in facts.calls:
         name = last_of(call.func)
@@ -140,6 +143,20 @@ def _behind_helper(node: ast.Call, ctx: Context) -> str | None:
         elif waits or _HARDWARE.search(name) is None:
             return None
     return found if not facts.loops and not facts.is_generator else None
+
+
+def _asks_for_hardware_only(facts: FunctionFacts) -> bool:
+    """Whether all names in a helper are those of what it calls and of devices and processes: `if DEBUG` and
+    `if self.enabled` decide whether it waits at all.
+    """
+    known = {facts.name, "self", "torch", "type", "warnings", *facts.binds}
+    for call in facts.calls:
+        name = call.func if isinstance(call.func, str) else last_of(call.func)
+        known.update(name.split("."))
+    words = set(facts.identifiers.split()) - known
+    return bool(facts.identifiers) and all(
+        _HARDWARE.search(word) and not _OPTION.search(word) for word in words
+    )
 
 
 def _is_sure_to_wait(func: object, scope: Scope, ctx: Context) -> bool:
