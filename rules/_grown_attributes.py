@@ -113,7 +113,12 @@ def _only_grows(grown: GrownAttribute, methods: list[ast.FunctionDef]) -> bool:
                 return False
         if method.name == grown.method and _reads_values(method, grown):
             return False
-    return True
+    called = {_own_attribute(part.func) for part in walk(_named(grown.method, methods)) if isinstance(part, ast.Call)}
+    return not any(method.name in called - _STARTS and _reads_values(method, grown) for method in methods)
+
+
+def _named(name: str, methods: list[ast.FunctionDef]) -> ast.FunctionDef:
+    return next(method for method in methods if method.name == name)
 
 
 def _reads_values(method: ast.FunctionDef, grown: GrownAttribute) -> bool:

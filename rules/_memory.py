@@ -33,14 +33,15 @@ _MEASURING = ("reset_peak_memory_stats", "reset_max_memory_allocated", "reset_ac
 
 #: What starts and stops an engine that shares the device.
 _WAKES = frozenset({"wake_up", "wakeup", "sleep", "resume_memory_occupation", "release_memory_occupation"})
+_PAUSES = frozenset({"time.sleep", "asyncio.sleep"})
 #: Whoever says this of the call knows what it costs.
-_WEIGHED = pattern(r"slow|speed|trade.?off|fragment", re.IGNORECASE)
+_WEIGHED = pattern(r"slow|trade.?off|expensive|costs?\b", re.IGNORECASE)
 #: What runs a model, by its last name.
 _RUNS = pattern(r"(?:^|_)(?:model|net|network|forward|denoise|sampling)$|^(?:predict|_?internal_\w*predict)\w*$")
 
 
 def is_weighed(node: ast.expr, ctx: Context) -> bool:
-    """Whether a comment on the line of the call says that it makes the step slower, or what it is good for."""
+    """Whether a comment on the line of the call says that it makes the step slower."""
     line = ctx.source.lines[node.lineno - 1]
     return "#" in line and bool(_WEIGHED.search(line.partition("#")[2]))
 
@@ -51,12 +52,13 @@ def is_where_something_moved(node: ast.AST, ctx: Context) -> bool:
     """
     child = node
     firsts: set[str] = set()
+    batch = {name for loop in ctx.loops(node)[:1] for name in names_in(getattr(loop, "target", ast.Pass()))}
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
         if isinstance(outer, ast.If) and child in outer.body:
             compared = [part for part in walk(outer.test) if isinstance(part, ast.Compare) and len(part.ops) == 1]
-            if any(isinstance(part.ops[0], ast.NotEq) and _asks_for_device(part.left) for part in compared):
+            if any(isinstance(part.ops[0], ast.NotEq) and _asks_for_device(part.left, batch) for part in compared):
                 return True
             test = outer.test
             if (
@@ -71,9 +73,10 @@ def is_where_something_moved(node: ast.AST, ctx: Context) -> bool:
     return False
 
 
-def _asks_for_device(asked: ast.expr) -> bool:
-    """`weight.device`, `weight.get_device()`."""
-    return last_name(asked.func if isinstance(asked, ast.Call) else asked) in ("device", "get_device")
+def _asks_for_device(asked: ast.expr, batch: set[str]) -> bool:
+    """`weight.device`, `weight.get_device()`; a batch is on the host on every turn."""
+    asks = last_name(asked.func if isinstance(asked, ast.Call) else asked) in ("device", "get_device")
+    return asks and batch.isdisjoint(names_in(asked))
 
 
 def is_beside_an_engine(node: ast.AST, ctx: Context) -> bool:
@@ -81,7 +84,8 @@ def is_beside_an_engine(node: ast.AST, ctx: Context) -> bool:
     statement = ctx.tree.statement_of(node)
     around = [getattr(ctx.tree.parent(statement), name, None) for name in ("body", "orelse", "finalbody")]
     block = next((item for item in around if isinstance(item, list) and statement in item), [])
-    return any(isinstance(part, ast.Call) and callee_name(part) in _WAKES for item in block for part in walk(item))
+    called = [part for item in block for part in walk(item) if isinstance(part, ast.Call)]
+    return any(callee_name(part) in _WAKES and ctx.target(part.func) not in _PAUSES for part in called)
 
 
 def has_run_a_whole_loop(node: ast.AST, ctx: Context) -> bool:
@@ -103,7 +107,12 @@ def has_run_a_whole_loop(node: ast.AST, ctx: Context) -> bool:
 
 
 def _runs_models_in_a_loop(facts: FunctionFacts) -> bool:
-    return any(facts.loops_around(call.context) and _RUNS.search(last_of(call.func)) for call in facts.calls)
+    """Not `for net in self.nets: x = net(x)`: those are the parts of one forward."""
+    return any(
+        _RUNS.search(last_of(call.func)) and not any(last_of(call.func) in facts.loops[at].targets for at in around)
+        for call in facts.calls
+        if (around := facts.loops_around(call.context))
+    )
 
 
 def measures_memory(node: ast.AST, ctx: Context) -> bool:

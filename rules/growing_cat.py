@@ -61,6 +61,8 @@ _MANY = pattern(
     r"records|rows|documents|queries|episodes|frames|steps|files|paths|users?|uids?|instances|scenes)(?:_|$)",
     re.IGNORECASE,
 )
+#: What an epoch leaves behind, one of each batch; within a step there may be a handful.
+_COLLECTED = pattern(r"(?:^|_)(?:outputs|predictions|preds|embeddings)$", re.IGNORECASE)
 _CUTS = frozenset("chunk split tensor_split unbind split_with_sizes".split())
 _ENCODER = pattern(r"(?:^|_)(?:vae|encoder|tokenizer|autoencoder|first_stage_model)$", re.IGNORECASE)
 #: How models of speech and of series say that they generate.
@@ -280,6 +282,8 @@ def _goes_over_few(node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
     """
     if not isinstance(loop, ast.For) or (ctx.heat(node) >= Heat.EPOCH and not ctx.is_call_of(node, *_ON_HOST)):
         return False
+    if ctx.heat(loop) < Heat.STEP <= ctx.body_heat(loop):
+        return False  # each turn is a step
     header = list(names_in(loop.iter))
     if any(isinstance(part, ast.Call) and callee_name(part).endswith("range") for part in walk(loop.iter)):
         # What is gone over by its index, if anything is.
@@ -292,7 +296,8 @@ def _goes_over_few(node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
         if not indexed:
             return False
         header += indexed
-    return not any(_MANY.search(name) for name in header)
+    collected = ctx.heat(node) < Heat.STEP and any(_COLLECTED.search(name) for name in header)
+    return not collected and not any(_MANY.search(name) for name in header)
 
 
 def _is_generated(grown: _Grown, loop: ast.stmt) -> bool:
