@@ -245,17 +245,19 @@ def goes_to_numpy(forward: ast.Call, parts: list[ast.AST], ctx: Context) -> bool
     statement = ctx.tree.statement_of(forward)
     if not isinstance(statement, ast.Assign) or statement.value is not forward or len(statement.targets) != 1:
         return False
-    target = statement.targets[0]
-    return isinstance(target, ast.Name) and any(
-        isinstance(part, ast.Call) and callee_name(part) == "numpy" and _made_of(part) == target.id for part in parts
+    made = [_made_of(part) for part in parts if isinstance(part, ast.Call) and callee_name(part) == "numpy"]
+    return any(
+        bool(bound := ctx.inference.flow.definitions(name)) and all(item.node is statement for item in bound)
+        for name in made
+        if name is not None
     )
 
 
-def _made_of(read: ast.Call) -> str:
+def _made_of(read: ast.Call) -> ast.Name | None:
     """`scores` of `scores.cpu().numpy()`, with nothing between but moves."""
     value: ast.expr = read
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
         if value.func.attr not in ("numpy", "cpu", "float", "squeeze", "to"):
-            return ""
+            return None
         value = value.func.value
-    return value.id if isinstance(value, ast.Name) else ""
+    return value if isinstance(value, ast.Name) else None

@@ -9,7 +9,11 @@ from perflint.api import Context, callee_name, is_constant, pattern, walk
 
 #: Functions on the way that write results, look through all data once, or prepare a model.
 _SELDOM = pattern(r"(?:^|_)(?:write|dump|filter|unwrap)(?:_|$)|^to_(?:pdb|mmcif|csv|json|html|markdown)$")
+#: Where samples are made, again in each epoch.
+_SAMPLES = pattern(r"__getitem__|__iter__|collate")
+_FILTERS = pattern(r"(?:^|_)filter(?:_|$)")
 _WRITERS = pattern(r"(?:Saver|Writer|Exporter|Dumper)$")
+_ON = ("const", "bool", True)
 _NAME = pattern(r"[\w.]+")
 #: What starts other programs.
 _PROGRAMS = frozenset({"subprocess", "Popen", "check_call", "check_output"})
@@ -50,7 +54,9 @@ def _conjuncts(test: ast.expr) -> Iterator[ast.expr]:
 
 
 def _is_off(name: str, ctx: Context) -> bool:
-    """Whether the functions of the file that have a parameter of this name and a default for it switch it off."""
+    """Whether the functions of the file that have a parameter of this name and a default for it switch it off, and
+    nobody switches it on.
+    """
     defaults = [
         default
         for function in walk(ctx.tree.module)
@@ -58,7 +64,9 @@ def _is_off(name: str, ctx: Context) -> bool:
         for given, default in _defaults(function.args)
         if given.arg == name
     ]
-    return bool(defaults) and all(is_constant(default, value=False) for default in defaults)
+    if not defaults or not all(is_constant(default, value=False) for default in defaults):
+        return False
+    return _ON not in ctx.program.whole.given(name)
 
 
 def _defaults(given: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
@@ -72,17 +80,23 @@ def _is_seldom(node: ast.AST, ctx: Context) -> bool:
     function = ctx.tree.function_of(node)
     _, route, _ = ctx.heat_and_route(node)
     paths = [*(hop.path for hop in route[1:]), ctx.path]
+    often = bool(route) and _SAMPLES.search(route[0].text) is not None
     for hop, path in zip(route, paths):
         found = _NAME.match(hop.text)
         if found is None:
             continue
         owner, _, name = found.group().rpartition(".")
-        if _SELDOM.search(name) or _WRITERS.search(owner):
+        if _says_seldom(name, often=often) or _WRITERS.search(owner):
             return True
         facts = ctx.program.summaries[path].functions.get(found.group()) if path in ctx.program.summaries else None
         if facts is not None and not _PROGRAMS.isdisjoint(facts.identifiers.split()):
             return True
-    return function is not None and bool(_SELDOM.search(function.name))
+    return function is not None and _says_seldom(function.name, often=often)
+
+
+def _says_seldom(name: str, *, often: bool) -> bool:
+    """Whether a name says that a function writes or filters; a sample is filtered whenever it is made."""
+    return bool(_SELDOM.search(name)) and not (often and _FILTERS.search(name))
 
 
 def _fills_a_file(node: ast.AST, ctx: Context) -> bool:

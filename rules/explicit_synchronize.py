@@ -154,9 +154,7 @@ def _asks_for_hardware_only(facts: FunctionFacts) -> bool:
         name = call.func if isinstance(call.func, str) else last_of(call.func)
         known.update(name.split("."))
     words = set(facts.identifiers.split()) - known
-    return bool(facts.identifiers) and all(
-        _HARDWARE.search(word) and not _OPTION.search(word) for word in words
-    )
+    return bool(facts.identifiers) and all(_HARDWARE.search(word) and not _OPTION.search(word) for word in words)
 
 
 def _is_sure_to_wait(func: object, scope: Scope, ctx: Context) -> bool:

@@ -80,10 +80,17 @@ def _is_on_a_mac(node: ast.AST, ctx: Context) -> bool:
     """Whether `node` only runs where Metal is there: `if torch.backends.mps.is_available()`."""
     child = node
     for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, ast.If) and child in outer.body and "mps" in names_in(outer.test):
+        if isinstance(outer, ast.If) and child in outer.body and _asks_for_metal(outer.test):
             return True
         child = outer
     return False
+
+
+def _asks_for_metal(test: ast.expr) -> bool:
+    """Whether a test asks for Metal alone, and not for any device, or for its absence."""
+    names = set(names_in(test))
+    turned = any(isinstance(getattr(part, "op", None), (ast.Or, ast.Not)) for part in walk(test))
+    return "mps" in names and not turned
 
 
 def _is_module(module: ast.expr, node: ast.Call, statement: ast.stmt, ctx: Context) -> bool:

@@ -87,24 +87,35 @@ class PadToMaxLength(Rule):
 
 
 def _is_short(longest: ast.expr, ctx: Context) -> bool:
-    """Whether a length is short as it is written, or by the default of the parameter of its name: questions of 25
-    tokens.
+    """Whether a length is short as it is written, or by the default of the parameter that it is: questions of 25
+    tokens, unless someone asks for more.
     """
-    name = last_name(longest)
-    written = isinstance(longest, ast.Constant)
-    found = [longest] if written else [value for item, value in _defaults(ctx) if item == name]
-    lengths = [value.value for value in found if isinstance(value, ast.Constant) and isinstance(value.value, int)]
-    return bool(lengths) and max(lengths) <= (_SHORT if written else _SHORT_BY_DEFAULT)
+    if isinstance(longest, ast.Constant):
+        return isinstance(longest.value, int) and longest.value <= _SHORT
+    lengths = list(_lengths(longest, last_name(longest), ctx))
+    return bool(lengths) and all(isinstance(item, int) and item <= _SHORT_BY_DEFAULT for item in lengths)
 
 
-def _defaults(ctx: Context) -> Iterator[tuple[str, ast.expr]]:
-    """The parameters of this file's functions that have a default."""
-    for part in walk(ctx.tree.module):
-        if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            given = [*part.args.posonlyargs, *part.args.args]
-            yield from zip((item.arg for item in given[len(given) - len(part.args.defaults) :]), part.args.defaults)
-            by_name = zip(part.args.kwonlyargs, part.args.kw_defaults)
-            yield from ((item.arg, default) for item, default in by_name if default is not None)
+def _lengths(longest: ast.expr, name: str, ctx: Context) -> Iterator[object]:
+    """What a parameter of a function around it is by default and wherever it is passed as a number; for `self.name`
+    that of a method beside it.
+    """
+    around: list[ast.AST] = []
+    if isinstance(longest, ast.Name):
+        around = list(ctx.tree.ancestors(longest))
+    elif ctx.text(longest) == f"self.{name}" and (owner := ctx.tree.class_of(longest)) is not None:
+        around = list(owner.body)
+    for part in around:
+        if not isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        positional = [*part.args.posonlyargs, *part.args.args]
+        found = [*zip(positional[len(positional) - len(part.args.defaults) :], part.args.defaults)]
+        found += [(item, default) for item, default in zip(part.args.kwonlyargs, part.args.kw_defaults) if default]
+        for item, default in found:
+            if item.arg == name and isinstance(default, ast.Constant):
+                yield default.value
+                given = (ctx.program.argument(edge, name) for edge in ctx.program.callers(ctx.own_scope(part)))
+                yield from (value[2] for value in given if isinstance(value, tuple) and value[0] == "const")
 
 
 def _trains(ctx: Context) -> bool:

@@ -46,7 +46,9 @@ _LAST_LAYERS = pattern(r"(?:classifier|head|fc|last_layer|output_layer|out_proj)
 #: Methods by which classes of moving averages mix two values.
 _MIXERS = frozenset("update_average".split())
 #: What adapts a copy of the model to a task: each step runs whole loops of them.
-_ADAPTS = pattern(r"(?:^|_)(?:adapt|inner_loop|inner_update)(?:_|$)")
+_ADAPTS = pattern(
+    r"(?:^|_)(?<!domain_)(?:adapt|inner_loop|inner_update)$|(?:^|_)adapt_(?:to_)?(?:tasks?|model|learner|net\w*|weights|params|parameters)$"
+)
 #: Tensors that are spread over processes, which `torch._foreach_*` does not take everywhere.
 _SHARDED = (
     "FullyShardedDataParallel",
