@@ -61,8 +61,8 @@ _MANY = pattern(
     r"records|rows|documents|queries|episodes|frames|steps|files|paths|users?|uids?|instances|scenes)(?:_|$)",
     re.IGNORECASE,
 )
-#: What an epoch leaves behind, one of each batch; within a step there may be a handful.
-_COLLECTED = pattern(r"(?:^|_)(?:outputs|predictions|preds|embeddings)$", re.IGNORECASE)
+#: What an epoch leaves behind, one of each batch, and what files hold; within a step there may be a handful.
+_COLLECTED = pattern(r"(?:^|_)(?:outputs|predictions|preds|embeddings|lines?|reader)$", re.IGNORECASE)
 _CUTS = frozenset("chunk split tensor_split unbind split_with_sizes".split())
 _ENCODER = pattern(r"(?:^|_)(?:vae|encoder|tokenizer|autoencoder|first_stage_model)$", re.IGNORECASE)
 #: How models of speech and of series say that they generate.
@@ -296,7 +296,9 @@ def _goes_over_few(node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
         if not indexed:
             return False
         header += indexed
-    collected = ctx.heat(node) < Heat.STEP and any(_COLLECTED.search(name) for name in header)
+    collected = ctx.heat(node) < Heat.STEP and any(
+        _COLLECTED.search(name) for name in (*header, *names_in(loop.target))
+    )
     return not collected and not any(_MANY.search(name) for name in header)
 
 
