@@ -50,13 +50,13 @@ def is_where_something_moved(node: ast.AST, ctx: Context) -> bool:
     """Whether the call only runs where a test finds something on another device, or on the turn that a loop begins
     with: `if self.head.weight.device != self.device`, `if _ == 0`.
     """
-    child = node
+    child, looped = node, False
     firsts: set[str] = set()
     batch = {name for loop in ctx.loops(node)[:1] for name in names_in(getattr(loop, "target", ast.Pass()))}
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
-        if isinstance(outer, ast.If) and child in outer.body:
+        if isinstance(outer, ast.If) and child in outer.body and not looped:
             compared = [part for part in walk(outer.test) if isinstance(part, ast.Compare) and len(part.ops) == 1]
             if any(isinstance(part.ops[0], ast.NotEq) and _asks_for_device(part.left, batch) for part in compared):
                 return True
@@ -69,6 +69,7 @@ def is_where_something_moved(node: ast.AST, ctx: Context) -> bool:
                 firsts.add(last_name(test.left))
         if isinstance(outer, ast.For) and not firsts.isdisjoint(names_in(outer.target)):
             return True
+        looped = looped or isinstance(outer, (ast.For, ast.While))
         child = outer
     return False
 
