@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, Tag, callee_name, pattern
+from perflint.api import Context, Scope, Tag, callee_name, pattern, walk
 
 from ._evaluating import evaluated
 from ._gradients import is_model_call
@@ -12,33 +12,101 @@ from ._gradients import is_model_call
 #: Names that only code has which walks a graph back where none may be recorded around it.
 ASKING = frozenset({"enable_grad", "jacrev", "jacfwd", "jacobian", "hessian", "vjp", "jvp", "hvp"})
 #: Names of code that does something else without gradients, or fails there: a hook needs a graph to hang on.
-_TELLING = frozenset({"is_grad_enabled", "is_inference_mode_enabled", "register_hook", "retain_grad"})
+_TELLING = frozenset(
+    (
+        "is_grad_enabled is_inference_mode_enabled register_hook retain_grad grad_fn is_leaf lru_cache cached_property"
+    ).split()
+)
 #: Modules of torch that take another way in evaluation mode when nothing asks for gradients.
 _FAST_PATHS = frozenset(
     (
         "MultiheadAttention TransformerEncoder TransformerEncoderLayer TransformerDecoder TransformerDecoderLayer LSTM "
-        "LSTMCell"
+        "LSTMCell scaled_dot_product_attention matrix_norm svdvals eigvalsh"
     ).split()
 )
 #: Names of calls that may fit something, in code that cannot be seen.
-_LEARNS = pattern(r"^_?(?:fit|adapt|train|tune|fine_?tune|learn|optimi[sz]e|calibrate|invert)(?:_|$)")
+_LEARNS = pattern(r"^_?(?:fit|adapt|train|tune|fine_?tune|learn|optimi[sz]e|calibrate|invert|step)(?:_|$)")
+#: Methods that put something into a container.
+_FILLERS = frozenset("append appendleft extend insert update setdefault add".split())
 #: Functions that read what they are given, and learn nothing.
 _READERS = frozenset("hasattr id isinstance getattr len print repr str type tqdm".split())
 
 
 def is_scripted(function: ast.FunctionDef, ctx: Context) -> bool:
     decorators = (item.func if isinstance(item, ast.Call) else item for item in function.decorator_list)
-    return any((ctx.target(item) or "").startswith("torch.jit.") for item in decorators)
+    if any((ctx.target(item) or "").startswith("torch.jit.") for item in decorators):
+        return True
+    return any(
+        isinstance(part, ast.Call)
+        and any(isinstance(item, ast.Name) and item.id == function.name for item in part.args)
+        and (ctx.target(part.func) or "").startswith("torch.jit.")
+        for part in walk(ctx.tree.module)
+    )
 
 
 def files_in_reach(parts: list[ast.AST], ctx: Context) -> set[str]:
-    """The files that hold this function, its model's class or what it calls."""
-    paths = {ctx.path}
+    """The files that hold this function or what it calls, and what that calls; and those of the project's modules, of
+    any of which the model may be made.
+    """
+    paths = {ctx.path, *ctx.program.whole.files_of_modules}
     for part in parts:
         if isinstance(part, ast.Call):
             paths.update(ref.path for ref in ctx.refs(part.func) if ref.path)
             paths.update({ctx.kind(part.func).path} - {""})
-    return paths
+    calls = [part for part in parts if isinstance(part, ast.Call)]
+    return paths | {scope.path for scope in _behind({ctx.scope(call) for call in calls}, ctx)}
+
+
+def _behind(scopes: set[Scope], ctx: Context) -> set[Scope]:
+    """Functions, and all that they lead to."""
+    seen, waiting = set(scopes), list(scopes)
+    while waiting:
+        for edge in ctx.program.graph.outgoing.get(waiting.pop(), ()):
+            if edge.callee not in seen:
+                seen.add(edge.callee)
+                waiting.append(edge.callee)
+    return seen
+
+
+def keeps_results(forward: ast.Call, ctx: Context) -> bool:
+    """Whether the model, or one that it may be, keeps something on itself as it runs, with no graph from then on, or
+    asks whether there is one.
+    """
+    path = ctx.kind(forward.func).path
+    paths = (path,) if path else ctx.program.whole.files_of_modules
+    return (ctx.path in paths and _keeps_here(ctx)) or any(map(ctx.program.whole.keeps_as_it_runs, paths))
+
+
+def _keeps_here(ctx: Context) -> bool:
+    """The same of the modules of this file, whose text tells more than a summary."""
+    running = ctx.program.whole.methods_that_run(ctx.path)
+    return any(
+        _is_kept(part)
+        for method in walk(ctx.tree.module)
+        if isinstance(method, ast.FunctionDef) and ctx.tree.qualname(method) in running
+        for part in walk(method)
+    )
+
+
+def _is_kept(part: ast.AST) -> bool:
+    """`self.last = ...`, `self.seen[0] = ...`, `self.seen.append(...)`, `x.requires_grad`"""
+    if isinstance(part, (ast.Assign, ast.AugAssign)):
+        targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+        kept = any(_is_of_self(item) for target in targets for item in walk(target))
+        return kept and not isinstance(part.value, ast.Constant)
+    if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and _is_of_self(part.func.value):
+        return part.func.attr in _FILLERS
+    return isinstance(part, ast.Attribute) and part.attr == "requires_grad" and isinstance(part.ctx, ast.Load)
+
+
+def _is_of_self(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def is_under_autocast(function: ast.FunctionDef, ctx: Context) -> bool:
+    """Whether a caller speaks of autocast, which keeps the weights that it casts until its region ends."""
+    callers = (ctx.program.function(edge.caller) for edge in ctx.program.callers(ctx.own_scope(function)))
+    return ctx.program.mentions({"autocast"}) and any("autocast" in caller.identifiers.split() for caller in callers)
 
 
 def gradients_in_reach(parts: list[ast.AST], ctx: Context) -> bool:
@@ -62,10 +130,21 @@ def may_learn(part: ast.AST, ctx: Context) -> bool:
     if is_model_call(part, ctx) or evaluated(part):
         return False
     given = [*part.args, *(keyword.value for keyword in part.keywords)]
+    if isinstance(part.func, ast.Name) and not given and _is_argument(part.func, ctx):
+        return True  # `on_end()`: whatever a caller wants done
     return bool(_LEARNS.search(callee_name(part))) or any(ctx.kind(item).tag is Tag.MODULE for item in given)
+
+
+def _is_argument(name: ast.Name, ctx: Context) -> bool:
+    function = ctx.tree.function_of(name)
+    return function is not None and any(
+        isinstance(item, ast.arg) and item.arg == name.id for item in walk(function.args)
+    )
 
 
 def has_fast_path(ctx: Context) -> bool:
     """Whether the program has modules that compute in another way where gradients are off."""
     own = any("Transformer" in summary.classes for summary in ctx.program.summaries.values())
+    if ctx.program.mentions({"linalg"}) and ctx.program.mentions({"norm", "cond"}):
+        return True  # norms of matrices by their singular values
     return ctx.program.mentions(_FAST_PATHS) or (not own and ctx.program.mentions({"Transformer"}))

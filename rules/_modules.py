@@ -7,6 +7,9 @@ import ast
 from perflint.api import CLASS, INSTANCE, Context, Ref, Tag, callee_name, walk
 
 _LOADING = ("load_state_dict", "_load_from_state_dict")
+#: Methods by which a part of a module, of whatever class, may keep what is loaded.
+_PARTS = ("_load_from_state_dict", "set_extra_state")
+_HOOKS = ("_register_load_state_dict_pre_hook", "register_load_state_dict_pre_hook")
 #: What reads a dict and leaves it as it is.
 _READERS = frozenset("load_state_dict len print list sorted set dict".split())
 
@@ -36,7 +39,13 @@ def is_same(first: ast.expr, second: ast.expr, ctx: Context) -> bool:
 
 
 def loads_in_its_own_way(module: ast.expr, ctx: Context) -> bool:
-    """Whether the class of a module, or one it may be of, says itself what `load_state_dict` does with a dict."""
+    """Whether the class of a module, or one it may be of, says itself what `load_state_dict` does with a dict; or any
+    class of the project, of which a part of it may be.
+    """
+    if ctx.program.mentions(_HOOKS) or any(
+        "." in scope.function for name in _PARTS for scope in ctx.program.named(name)
+    ):
+        return True
     kind, resolver = ctx.kind(module), ctx.program.resolver
     if kind.path:
         made = Ref(INSTANCE, kind.path, kind.qualified)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from perflint.api import Context, Place, Tag, callee_name, tensors, walk
 
@@ -13,7 +14,7 @@ _SHARING = (
     tensors.VIEW_METHODS
     | tensors.TUPLE_METHODS
     | tensors.CAST_METHODS
-    | {"to", "cpu", "numpy", "pin_memory", "get", "pop"}
+    | {"to", "cpu", "numpy", "pin_memory", "get", "pop", "items"}
 )
 
 
@@ -91,17 +92,48 @@ def _sharing(name: str, node: ast.AST, ctx: Context) -> set[str]:
     """Names that may share memory with `name`: bound to a part or view of it, or what it was taken from."""
     names = {name}
     bindings = [
-        (target.id, root.id)
+        (target.id, root)
         for part in _function(node, ctx)
         if isinstance(part, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and part.value is not None
-        if (root := _root(part.value)) is not None and not _moves(part.value, ctx)
+        for root in _roots(part.value, ctx)
         for target in _targets(part)
+    ]
+    bindings += [
+        (target, root)
+        for part in _function(node, ctx)
+        if isinstance(part, (ast.For, ast.comprehension))
+        for target in [item.id for item in walk(part.target) if isinstance(item, ast.Name)]
+        if name not in [item.id for item in walk(part.target) if isinstance(item, ast.Name)]
+        for root in _roots(part.iter, ctx)
     ]
     while True:
         more = {pair[1 - side] for pair in bindings for side in (0, 1) if pair[side] in names} - names
         if not more:
             return names
         names |= more
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+#: Functions that hand out parts of what they are given.
+_WALKING = frozenset("zip enumerate reversed iter list tuple".split())
+
+
+def _roots(value: ast.expr, ctx: Context) -> Iterator[str]:
+    """The names whose memory a value may share, itself or by what it holds: `(images, labels)`, `images.chunk(2)`."""
+    if isinstance(value, (ast.Tuple, ast.List, ast.Set)):
+        for item in value.elts:
+            yield from _roots(item, ctx)
+    elif isinstance(value, ast.Dict):
+        for item in value.values:
+            yield from _roots(item, ctx)
+    elif isinstance(value, ast.IfExp):
+        yield from _roots(value.body, ctx)
+        yield from _roots(value.orelse, ctx)
+    elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in _WALKING:
+        for item in value.args:
+            yield from _roots(item, ctx)
+    elif (root := _root(value)) is not None and not _moves(value, ctx):
+        yield root.id
 
 
 def _moves(value: ast.expr, ctx: Context) -> bool:
@@ -115,7 +147,10 @@ def _targets(part: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> list[ast.Name]
 
 
 def _is_write(part: ast.AST, names: set[str], ctx: Context) -> bool:
-    """Whether a node may write into the memory of one of the names."""
+    """Whether a node may write into the memory of one of the names, or hand it out to who may."""
+    if isinstance(part, (ast.Yield, ast.Return)) and part.value is not None:
+        given = part.value.elts if isinstance(part.value, (ast.Tuple, ast.List)) else [part.value]
+        return any(_is_one(item, names) and _is_on_host(item, ctx) for item in given)
     if isinstance(part, ast.AugAssign):
         return _is_one(part.target, names)
     if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store):
@@ -160,6 +195,9 @@ def _may_follow(part: ast.AST, value: ast.expr, root: ast.Name, node: ast.AST, c
     inside = bool(ctx.loops(node)) and any(inner is part for inner in walk(ctx.loops(node)[-1]))
     end = (node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
     behind = (part.lineno, part.col_offset) >= end or getattr(part, "lineno", 0) > node.lineno  # type: ignore[attr-defined]
+    around = set(ctx.tree.ancestors(node))
+    if any(isinstance(outer, _FUNCTIONS) and outer not in around for outer in ctx.tree.ancestors(part)):
+        return True  # it runs whenever the function that it stands in is called
     if not behind and not (carried and inside):
         return False
     for name in walk(part):

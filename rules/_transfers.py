@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.api import Context, FunctionFacts, Tag, callee_name, keyword, pattern, tensors
+from perflint.api import CLASS, Context, FunctionFacts, Ref, Tag, callee_name, keyword, pattern, tensors
 
 #: Methods between a constructor and the move that leave the advice what it is.
 _BETWEEN = (
@@ -159,6 +159,17 @@ def moves_in_its_own_way(call: ast.Call, ctx: Context) -> bool:
     scopes = ctx.program.named(callee_name(call))
     methods = [ctx.program.function(scope) for scope in scopes if _METHODS_OF_BATCHES.search(scope.function)]
     return any(method.in_class and not _can_be_told(method) for method in methods)
+
+
+def has_unblocking_move(call: ast.Call, ctx: Context) -> bool:
+    """Whether a class of the project that is no module moves itself by this name, and cannot be told not to block."""
+    for scope in ctx.program.named(callee_name(call)):
+        method = ctx.program.function(scope)
+        if method.in_class and not _can_be_told(method):
+            cls = Ref(CLASS, scope.path, scope.function.rpartition(".")[0])
+            if not ctx.program.is_subclass(cls, "torch.nn.Module", "LightningModule", "PreTrainedModel"):
+                return True
+    return False
 
 
 def _can_be_told(method: FunctionFacts) -> bool:

@@ -29,11 +29,12 @@ from perflint.api import (
     walk,
 )
 
+from ._callers import ways_in
 from ._forwards import is_method_of_values
 from ._generating import beside_generation
 from ._loops import names_in
 from ._sources import changes_later
-from ._transfers import aligns, brought_down, constructor, moves_in_its_own_way, only_converts
+from ._transfers import aligns, brought_down, constructor, has_unblocking_move, moves_in_its_own_way, only_converts
 from ._waits import READ_NAMES, device_read, in_forward, uses_accelerator
 from ._wording import short_text
 
@@ -68,8 +69,9 @@ class BlockingTransfer(Rule):
     Fix safety
     Safe where the destination is certainly CUDA (`.cuda()`, a literal "cuda") or the CPU, the value certainly is a
     tensor of a loader's batch, and nothing writes into it afterwards: same bits. Where the device is chosen at run
-    time it may be MPS, so the fix is unsafe; so it is where the call converts to a small integer type, which a copy
-    that waits does on the host and any other on the device.
+    time it may be MPS, so the fix is unsafe; so it is where the call converts to an integer type, which a copy that
+    waits does on the host and any other on the device, where the project has streams of its own around, and where a
+    class of it has a `to` that knows no such option.
     """
 
     code, name = "TPL101", "blocking-transfer"
@@ -132,6 +134,10 @@ class BlockingTransfer(Rule):
             reason = "the device may be MPS, where an asynchronous copy can corrupt data"
         elif value.tag is not Tag.TENSOR or value.certainty is Confidence.LOW:
             reason = f"`{ctx.text(node.func.value)}` may be no plain tensor, and its `.to` may not know the option"
+        elif has_unblocking_move(node, ctx):
+            reason = f"a class of the project has a `{callee_name(node)}` that does not know the option"
+        elif _is_beside_streams(node, ctx):
+            reason = "another stream may read the copy, or the host write to it, before it is done"
         elif _narrows(node, ctx):
             reason = "a value out of the range of the type becomes another one on the device than on the host"
         elif changes_later(node.func.value, node, ctx):
@@ -144,14 +150,36 @@ class BlockingTransfer(Rule):
         )
 
 
-#: Types that cut what is out of their range, each device in its own way.
-_NARROW = frozenset(f"torch.{name}" for name in "uint8 int8 int16 int32 uint16 uint32 short int".split())
+#: Types to which the host and the device convert alike; integers cut what is out of their range each in its own way.
+_ALIKE = frozenset(
+    f"torch.{name}"
+    for name in "bool half float double float16 bfloat16 float32 float64 cfloat cdouble complex64 complex128".split()
+)
+_ALIKE_CLASSES = frozenset(f"torch.cuda.{name}Tensor" for name in "Bool Half BFloat16 Float Double".split())
 
 
 def _narrows(call: ast.Call, ctx: Context) -> bool:
-    """Whether the call converts to a small integer type: a copy that waits does so on the host, any other there."""
-    given = [*call.args, *(item.value for item in call.keywords)]
-    return any(ctx.target(item) in _NARROW for item in given if isinstance(item, (ast.Name, ast.Attribute)))
+    """Whether the call converts to an integer type, or to one that cannot be told: a copy that waits does so on the
+    host, any other there.
+    """
+    name = callee_name(call)
+    if name == "type":
+        return not all(ctx.target(item) in _ALIKE_CLASSES for item in call.args)
+    types = [item.value for item in call.keywords if item.arg == "dtype"]
+    types += call.args[1:2] if name == "to" else []
+    types += [item for item in call.args[:1] if ctx.kind(item).tag is Tag.DTYPE]
+    return any(ctx.target(item) not in _ALIKE and not isinstance(item, ast.Constant) for item in types)
+
+
+_STREAMS = ("Stream", "ExternalStream", "set_stream")
+
+
+def _is_beside_streams(call: ast.Call, ctx: Context) -> bool:
+    """Whether code around, here or on the way here, has streams of its own: what they read does not wait for a copy
+    that the host does not wait for.
+    """
+    paths = {ctx.path, *(edge.caller.path for edge in ways_in(ctx.scope(call), ctx))}
+    return ctx.program.mentions(_STREAMS, paths)
 
 
 _MOVERS = pattern(

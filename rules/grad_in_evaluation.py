@@ -37,7 +37,16 @@ from ._evaluating import (
 )
 from ._followed import Followed, forwards_behind, has_no_graph, learns, switches_itself
 from ._gradients import asks_for_gradients, is_loss_function, is_model_call, name_of_whole
-from ._in_reach import ASKING, gradients_in_reach, has_fast_path, is_scripted, may_learn, tells_of_gradients
+from ._in_reach import (
+    ASKING,
+    gradients_in_reach,
+    has_fast_path,
+    is_scripted,
+    is_under_autocast,
+    keeps_results,
+    may_learn,
+    tells_of_gradients,
+)
 
 _EVALUATION = pattern(
     r"^_?(?:test|eval|evaluate|evaluation|validate|validation|valid|val|run_eval)(?:_|$)|_(?:test|eval|evaluate|validate)$"
@@ -97,8 +106,10 @@ class GradInEvaluation(Rule):
     Safe where the model surely is a module, the function changes no attribute, returns numbers only, gives no
     tensor to a call that may keep it and makes no text of one (`grad_fn=...` would be gone from it), and where no
     file that it calls into asks for gradients or whether they are on; then the results are the same bits. Elsewhere
-    what it hands out may be wanted with its graph. Attention, Transformer encoders and LSTMs of torch take another way
-    in evaluation mode without gradients: they round differently, and an encoder gives zeros where its input is padded.
+    what it hands out may be wanted with its graph. Unsafe as well where a module keeps
+    what its forward makes, where the program compiles, and where a caller has a region of autocast. Attention,
+    Transformer encoders and LSTMs of torch take another way in evaluation mode without gradients: they round
+    differently, and an encoder gives zeros where its input is padded.
     """
 
     code, name = "TPL308", "grad-in-evaluation"
@@ -324,6 +335,12 @@ def _switch_off(
         reason = "what is called there asks for gradients itself"
     elif tells_of_gradients(parts, ctx):
         reason = "what is called there does something else without gradients, or hangs a hook on its graph, and raises"
+    elif keeps_results(forward, ctx):
+        reason = "a model keeps what it makes as it runs, which may be wanted with its graph"
+    elif is_under_autocast(function, ctx):
+        reason = "autocast around the call would keep the weights it casts there, and give them without gradients later"
+    elif ctx.program.compiles:
+        reason = "compiled code is made anew without gradients, and may round differently"
     elif (unseen := next((part for part in parts if may_learn(part, ctx)), None)) is not None:
         reason = f"`{ctx.text(unseen)}` cannot be seen, and may ask for gradients itself"
     elif fast:
@@ -381,11 +398,14 @@ def _handed_out(
 def _grows_argument(
     part: ast.AST, function: ast.FunctionDef | ast.AsyncFunctionDef, made: set[str], ctx: Context
 ) -> bool:
-    """Whether `results += [out]` changes an argument in place."""
+    """Whether `results += [out]` changes an argument in place, or what another name or object has as well."""
     if not isinstance(part, ast.AugAssign) or not isinstance(part.target, ast.Name):
         return False
-    arguments = {argument.arg for argument in walk(function.args) if isinstance(argument, ast.arg)}
-    return part.target.id in arguments and _carries(part.value, made, ctx)
+    shared = {argument.arg for argument in walk(function.args) if isinstance(argument, ast.arg)}
+    for other in walk(function):
+        if isinstance(other, ast.Assign) and isinstance(other.value, (ast.Name, ast.Attribute, ast.Subscript)):
+            shared.update(target.id for target in other.targets if isinstance(target, ast.Name))
+    return part.target.id in shared and _carries(part.value, made, ctx)
 
 
 def _made_from_forwards(parts: list[ast.AST], ctx: Context) -> set[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from perflint.api import (
+    CLASS,
     Applicability,
     Calls,
     Context,
@@ -15,6 +16,7 @@ from perflint.api import (
     Fix,
     Impact,
     Nodes,
+    Ref,
     Rule,
     callee_name,
     pattern,
@@ -88,6 +90,10 @@ class GraphKeptByAccumulator(Rule):
         reason = ""
         if not walked_back:
             reason = f"`{value}` is not known to be a tensor"
+        elif _may_be_no_tensor(kept.value, loop, node, ctx):
+            reason = f"`{value}` may be no tensor on every turn, or one that knows no `detach`"
+        elif not _begins_here(kept.name, node, ctx):
+            reason = f"`{kept.name}` begins as what others may have too, who may want the graph"
         elif any(_becomes_text(use, ctx) for use in _uses(kept.name, node, ctx)):
             reason = f"what is shown of `{kept.name}` may name its graph: `grad_fn=...` would be gone from the text"
         fix: Fix | None = Fix(
@@ -199,12 +205,58 @@ def _is_walked_back(value: ast.expr, loop: ast.stmt, ctx: Context) -> bool:
         return False
     ours = set(map(id, ctx.inference.flow.definitions(value)))
     for call in _backwards(loop):
-        if any(item.arg in ("retain_graph", "create_graph") for item in call.keywords):
+        if any(item.arg in ("retain_graph", "create_graph") for item in call.keywords) or len(call.args) > 1:
             return False
         for part in walk(call):
             if isinstance(part, ast.Name) and part.id == value.id and isinstance(part.ctx, ast.Load):
                 return ours == set(map(id, ctx.inference.flow.definitions(part)))
     return False
+
+
+def _may_be_no_tensor(value: ast.expr, loop: ast.stmt, node: ast.AST, ctx: Context) -> bool:
+    """Whether `backward` may be left out because there is none: a test or a `try` asks the loss, a definition of it is
+    a number, or a class of the project has a `backward` of its own.
+    """
+    name = _own_name(value)
+    if not isinstance(name, ast.Name) or _has_own_backward(ctx):
+        return True
+    around = set(ctx.tree.ancestors(node))
+    origins = ctx.inference.origins(name)
+    plain = not any(isinstance(item, (ast.Constant, ast.IfExp, ast.BoolOp, ast.UnaryOp)) for item in origins)
+    for call in _backwards(loop):
+        for outer in ctx.tree.ancestors(call):
+            if outer is loop:
+                break
+            if outer in around or not isinstance(outer, (ast.If, ast.IfExp, ast.While, ast.BoolOp, ast.Try)):
+                continue
+            asked = not isinstance(outer, (ast.If, ast.IfExp, ast.While)) or name.id in _names(outer.test)
+            if asked or not plain:
+                return True
+    return False
+
+
+def _has_own_backward(ctx: Context) -> bool:
+    """Whether a class of the project, but for the functions of autograd, says itself what `backward` does."""
+    owners = (
+        Ref(CLASS, scope.path, scope.function.rpartition(".")[0])
+        for scope in ctx.program.named("backward")
+        if "." in scope.function and ctx.program.function(scope).in_class
+    )
+    return any(not ctx.program.is_subclass(owner, "torch.autograd.Function", "Function") for owner in owners)
+
+
+def _begins_here(name: str, node: ast.AST, ctx: Context) -> bool:
+    """Whether nothing else has what is kept: it is bound to a value that is made there, to no other name of one."""
+    for part in statements(_function(node, ctx)):
+        if isinstance(part, (ast.Assign, ast.AnnAssign)) and part.value is not None:
+            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+            if not any(isinstance(item, ast.Name) and item.id == name for target in targets for item in walk(target)):
+                continue
+            shared = isinstance(part.value, (ast.Name, ast.Attribute, ast.Subscript))
+            several = len(targets) > 1 and not isinstance(part.value, ast.Constant)
+            if (shared or several) and part.lineno < node.lineno:  # type: ignore[attr-defined]
+                return False
+    return True
 
 
 def _backwards(region: ast.AST) -> list[ast.Call]:
@@ -305,6 +357,8 @@ def _is_rebound_behind(use: ast.Name, loop: ast.stmt, ctx: Context) -> bool:
 def _reads_number(use: ast.expr, ctx: Context) -> bool:
     child: ast.AST = use
     for outer in ctx.tree.ancestors(use):
+        if isinstance(outer, ast.Compare) and any(isinstance(how, (ast.Is, ast.In, ast.NotIn)) for how in outer.ops):
+            return False  # whether it is the very tensor
         if isinstance(outer, (ast.FormattedValue, ast.Compare)) or _template(outer, child) is not None:
             return True
         if isinstance(outer, ast.Attribute):
@@ -339,7 +393,7 @@ def _becomes_text(use: ast.expr, ctx: Context) -> bool:
     child: ast.AST = use
     for outer in ctx.tree.ancestors(use):
         if isinstance(outer, ast.FormattedValue):
-            return outer.format_spec is None
+            return outer.format_spec is None or outer.conversion != -1
         template = _template(outer, child)
         if template is not None:
             return re.search(r"%[^a-z%]*[sra]", template) is not None
@@ -363,7 +417,7 @@ def _has_spec(call: ast.Call) -> bool:
         return False
     from string import Formatter  # late: hardly any project asks
 
-    return all(spec for _, name, spec, _ in Formatter().parse(text.value) if name is not None)  # type: ignore[union-attr]
+    return all(spec and not way for _, name, spec, way in Formatter().parse(text.value) if name is not None)  # type: ignore[union-attr]
 
 
 def _names(region: ast.AST) -> Iterator[str]:

@@ -38,7 +38,7 @@ _CONSTRUCTORS = (
     "torch.IntTensor",
 )
 #: Types whose arrays torch takes from a list alone, or not at all.
-_OBJECTS = pattern(r"object|^.O|M8|datetime|>")
+_OBJECTS = pattern(r"object|^.O|M8|datetime|>|longdouble|longfloat|float128|complex256|^.[gG]")
 _CHANGES = "arrays of different types, or an empty list, give another dtype, and arrays without rows another shape"
 _SPARSE = frozenset("tocoo tocsr tocsc coo_matrix csr_matrix csc_matrix coo_array csr_array".split())
 _SPARSE_PARTS = frozenset("row col indices indptr data".split())
@@ -285,7 +285,15 @@ def _keeps_shape(node: ast.expr, ctx: Context) -> bool:
 def _dtype(node: ast.expr, ctx: Context) -> str:
     if not isinstance(node, ast.Call):
         return ""
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "astype" and node.args:
-        return ctx.text(node.args[0])
     given = keyword(node, "dtype")
-    return ctx.text(given) if given is not None else ""
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "astype" and node.args:
+        given = node.args[0]
+    if given is None or not _is_spelled(given, ctx):
+        return ""
+    return ctx.text(given)
+
+
+def _is_spelled(dtype: ast.expr, ctx: Context) -> bool:
+    """Whether a type is written where it is used: one by another name may be of objects."""
+    target = ctx.target(dtype) or ""
+    return isinstance(dtype, ast.Constant) or target.startswith(("numpy.", "builtins."))

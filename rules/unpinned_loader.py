@@ -112,6 +112,10 @@ class UnpinnedLoader(Rule):
             reason = "the collate function may return batches that cannot be pinned"
         elif not _plain_dataset(node, ctx):
             reason = "the dataset is not known, and may hand out batches that cannot be pinned"
+        elif ctx.program.named("pin_memory"):
+            reason = "a class of the project says itself what pinning does"
+        elif _may_be_unpinnable(node, ctx):
+            reason = "the dataset may hand out sparse tensors, or such of a device, which cannot be pinned"
         return Fix(
             "Pin the batches when CUDA is there",
             Applicability.UNSAFE if reason else Applicability.SAFE,
@@ -127,6 +131,20 @@ def _plain_dataset(node: ast.Call, ctx: Context) -> bool:
     return bool(refs) and all(
         ref.path or ref.name in loaders.IN_MEMORY_DATASETS | loaders.DECODING_DATASETS for ref in refs
     )
+
+
+#: What makes tensors that cannot be pinned, and what workers need to make some on a device.
+_SPARSE = ("to_sparse", "sparse_coo_tensor", "sparse_csr_tensor", "to_sparse_csr")
+_SPAWNS = ("set_start_method", "get_context")
+
+
+def _may_be_unpinnable(node: ast.Call, ctx: Context) -> bool:
+    dataset = option(node, "dataset")
+    paths = {ref.path for ref in ctx.refs(dataset) if ref.path} if dataset is not None else set()
+    if ctx.program.mentions(_SPARSE, paths):
+        return True
+    spawns = option(node, "multiprocessing_context") is not None or ctx.program.mentions(_SPAWNS)
+    return spawns and ctx.program.mentions({"cuda", "device"}, paths)
 
 
 def _is_copied(call: ast.Call, ctx: Context) -> bool:

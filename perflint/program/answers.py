@@ -158,6 +158,9 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
 WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "has_derived": (_plain,),
     "differentiates": (),
+    "files_of_modules": (),
+    "keeps_as_it_runs": (_plain,),
+    "methods_that_run": (_plain,),
     "is_method_called_without_grad": (_plain,),
     "is_unknown_called_without_grad": (_plain,),
     "given": (_plain,),

@@ -6,6 +6,7 @@ is inspected again after any change of any other. Here it hangs on the answer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,10 +14,14 @@ from typing import TYPE_CHECKING
 from perflint.facts.summary import CallFacts, Summary, Value
 from perflint.program.conventions import last_name
 from perflint.program.heat import is_test
-from perflint.program.refs import Scope
+from perflint.program.refs import CLASS, Ref, Scope
 
 if TYPE_CHECKING:
     from perflint.program.program import Program
+
+_MODULES = ("torch.nn.Module", "LightningModule", "PreTrainedModel")
+#: Methods that set a module up, or anew, and are no part of a forward.
+_SETS_UP = re.compile(r"^__init__$|init|set|setup|build|make|create|load|save|train|eval|config|register|add|hook|__")
 
 
 class Whole:
@@ -42,6 +47,36 @@ class Whole:
             for _, facts in self._program.resolver.nesting.by_name.get("forward", ())
             if facts.in_class
             for call in facts.calls
+        )
+
+    @cached_property
+    def files_of_modules(self) -> tuple[str, ...]:
+        """The files with classes of modules, but for tests."""
+        derives = self._program.is_subclass
+        return tuple(
+            path
+            for path, summary in self._program.summaries.items()
+            if not is_test(path) and any(derives(Ref(CLASS, path, name), *_MODULES) for name in summary.classes)
+        )
+
+    def keeps_as_it_runs(self, path: str) -> bool:
+        """Whether a module of a file sets an attribute of its own, to more than a constant, where it is run."""
+        running = self.methods_that_run(path)
+        return any(
+            value[:1] != ("const",) and where in running
+            for item in self._program.summaries[path].classes.values()
+            for values in item.attributes.values()
+            for value, where in values
+        )
+
+    def methods_that_run(self, path: str) -> tuple[str, ...]:
+        """The methods of a file's modules that may be part of a forward, by their qualified names."""
+        return tuple(
+            f"{name}.{method}"
+            for name, item in self._program.summaries[path].classes.items()
+            if self._program.is_subclass(Ref(CLASS, path, name), *_MODULES)
+            for method in item.methods
+            if not _SETS_UP.search(method)
         )
 
     def is_method_called_without_grad(self, name: str) -> bool:

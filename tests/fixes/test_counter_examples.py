@@ -57,6 +57,25 @@ def test_a_condition_that_fails_takes_the_safety_away(
     assert all(bool(reason) == bool(condition.reason) and condition.reason in reason for reason in said), said
 
 
+OTHER_FILES = {
+    "a model of another file": (
+        "import torch\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        {asks}\n"
+    ),
+    "what a helper calls": "import torch\n\ndef slope(x):\n    {asks}\n",
+}
+
+
+@pytest.mark.parametrize("text", OTHER_FILES.values(), ids=OTHER_FILES)
+def test_gradients_are_asked_for_two_files_away(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "far.py").write_text(text.format(asks="return torch.autograd.grad(x.sum(), x)"), encoding="utf-8")
+    (tmp_path / "near.py").write_text("from far import slope\n\ndef score(x):\n    return slope(x)\n", encoding="utf-8")
+    program = RULES["TPL308"].text.replace("import torch\n", "import torch\nfrom near import score\n", 1)
+    program = program.replace("        right +=", "        score(inputs)\n        right +=")
+    (finding,) = found("TPL308", program, tmp_path, monkeypatch)
+    assert finding.fix is not None
+    assert "asks for gradients" in finding.fix.reason
+
+
 def test_every_rule_with_a_fix_has_its_conditions_or_is_always_unsafe() -> None:
     """What is looked at is the rules' own text: a rule that never names the class cannot offer a safe fix."""
     texts = [path.read_text(encoding="utf-8") for path in (FIXTURES.parent / "rules").glob("*.py")]

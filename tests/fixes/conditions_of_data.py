@@ -1,0 +1,210 @@
+"""Conditions of the fixes that make, load and move data."""
+
+from __future__ import annotations
+
+from conditions import SILENT, STEP, Condition, Program
+
+RULES: dict[str, Program] = {
+    "TPL101": Program(
+        f"""
+import torch
+from torch.utils.data import DataLoader
+
+def train(model, loader: DataLoader, optimizer):
+    for images, labels in loader:
+        moved = images.cuda()
+        model(moved).backward(){STEP}
+""",
+        (
+            Condition("the device may be MPS", "images.cuda()", "images.to(choose())", SILENT),
+            Condition(
+                "the device is chosen among CUDA and MPS",
+                "images.cuda()",
+                'images.to("cuda" if torch.cuda.is_available() else "mps")',
+                "may be MPS",
+            ),
+            Condition("the device is MPS", "images.cuda()", 'images.to("mps")', SILENT),
+            Condition("a copy to the host would be read too early", "images.cuda()", "images.cpu()", SILENT),
+            Condition(
+                "a small integer type is asked for",
+                "images.cuda()",
+                'images.to("cuda", torch.uint8)',
+                "out of the range",
+            ),
+            Condition("the source is filled", "optimizer.step()", "images.zero_()", "written to afterwards"),
+            Condition("an element is written", "optimizer.step()", "images[0] = 0", "written to afterwards"),
+            Condition("it is added to in place", "optimizer.step()", "images += 1", "written to afterwards"),
+            Condition(
+                "an operation writes its result there",
+                "optimizer.step()",
+                "torch.add(images, 1, out=images)",
+                "written to afterwards",
+            ),
+            Condition(
+                "a view of the source is written to",
+                "moved = images.cuda()",
+                "first = images[0]\n        moved = images.cuda()\n        first.zero_()",
+                "written to afterwards",
+            ),
+            Condition(
+                "a function that cannot be seen gets the source afterwards",
+                "optimizer.step()",
+                "recycle(images)",
+                "written to afterwards",
+            ),
+            *(
+                Condition("integers out of range differ", "images.cuda()", f"images.{move}", "out of the range")
+                for move in ('to("cuda", torch.long)', "type(torch.cuda.LongTensor)", 'to("cuda", labels.dtype)')
+            ),
+            *(
+                Condition("another name has it", "optimizer.step()", f"{writes}", "written to afterwards")
+                for writes in (
+                    "a, b = images, labels\n        a.zero_()",
+                    "both = {'a': images}\n        both['a'].zero_()",
+                    "for part in images.chunk(2): part.zero_()",
+                    "for part in (images, labels): part.zero_()",
+                    "yield images",
+                )
+            ),
+            Condition(
+                "a function that is called later writes to it",
+                "moved = images",
+                "fill = lambda: images.zero_()\n        moved = images",
+                "written to afterwards",
+            ),
+            Condition(
+                "a stream of its own does not wait",
+                "moved = images.cuda()",
+                "with torch.cuda.stream(torch.cuda.Stream()): moved = images.cuda()",
+                "another stream",
+            ),
+            Condition(
+                "a class of batches knows no such option",
+                "def train(",
+                "class Nested:\n    def cuda(self):\n        return self\n\ndef train(",
+                "does not know the option",
+            ),
+            Condition("the batch is no tensor", "images, labels in loader", "images in loader", "no plain tensor"),
+        ),
+    ),
+    "TPL102": Program(
+        f"""
+import torch
+from torch.utils.data import DataLoader
+from torchvision.datasets import ImageFolder
+
+def train(model, images, optimizer, count, join):
+    loader = DataLoader(ImageFolder(images), batch_size=64, num_workers=4)
+    for batch, labels in loader:
+        model(batch.cuda(non_blocking=True)).backward(){STEP}
+""",
+        (
+            Condition("without workers the main thread pins", ", num_workers=4", "", "main thread pins"),
+            Condition("the number of workers is not known", "num_workers=4", "num_workers=count", "not known here"),
+            Condition("a batch may not know how to be pinned", "=4)", "=4, collate_fn=join)", "collate function"),
+            Condition("the dataset is out of sight", "ImageFolder(images)", "images", "dataset is not known"),
+            Condition("the program never uses CUDA", "cuda(non_blocking=True)", "cpu()", SILENT),
+            Condition(
+                "a class says itself how it is pinned",
+                "def train(",
+                "class Kept(list):\n    def pin_memory(self):\n        return self\n\ndef train(",
+                "says itself",
+            ),
+            Condition("pinning is chosen already", "=4)", "=4, pin_memory=False)", SILENT),
+        ),
+    ),
+    "TPL107": Program(
+        f"""
+import torch
+from torch import nn
+
+def train(model, loader, optimizer, device: torch.device, other: torch.Tensor, generator, fill, place):
+    for batch in loader:
+        n = len(batch)
+        state = torch.zeros(n).to(device)
+        model(batch, state).backward(){STEP}
+""",
+        (
+            *(
+                Condition("the device draws other numbers", "torch.zeros(n)", f"torch.{draw}", "generator")
+                for draw in ("rand(n)", "randn(n)", "randint(4, (n,))", "randperm(n)", "normal(0.0, 1.0, (n,))")
+            ),
+            *(
+                Condition("kernels may round differently", "torch.zeros(n)", f"torch.{call}", "rounding")
+                for call in (
+                    "linspace(0, 1, n)",
+                    "logspace(0, 1, n)",
+                    "arange(0, 1, 0.1)",
+                    "arange(0, 1, step=0.1)",
+                    "arange(end=0.5)",
+                    "arange(5000, dtype=torch.bfloat16)",
+                    "hann_window(n)",
+                )
+            ),
+            Condition("a value filled in may be a tensor", "torch.zeros(n)", "torch.full((n,), fill)", "rounding"),
+            Condition("a type is asked for", ".to(device)", ".to(device, torch.float16)", "no fix"),
+            Condition("a type is asked for between", ".to(device)", ".half().to(device)", "no fix"),
+            Condition("a moved tensor is no leaf", "zeros(n)", "zeros(n, requires_grad=True)", "leaf"),
+            Condition("a moved parameter is none", "torch.zeros(n)", "nn.Parameter(torch.zeros(n))", SILENT),
+            Condition("another tensor gives its type too", ".to(device)", ".to(other)", "no fix"),
+            Condition("a generator belongs to a device", "zeros(n)", "rand(n, generator=generator)", SILENT),
+            Condition("the memory is pinned", "zeros(n)", "zeros(n, pin_memory=True)", SILENT),
+            Condition(
+                "the device is set by default",
+                "for batch in",
+                "torch.set_default_device(device)\n    for batch in",
+                SILENT,
+            ),
+            Condition(
+                "memory of an array cannot be made elsewhere", "torch.zeros(n)", "torch.from_numpy(fill)", SILENT
+            ),
+            Condition("joining has no device", "torch.zeros(n)", "torch.stack([other, other])", SILENT),
+            Condition("what is given may be a type", ".to(device)", ".to(place)", "something else than a device"),
+        ),
+    ),
+    "TPL113": Program(
+        """
+import numpy as np
+import torch
+
+def edges(rows, columns):
+    return torch.tensor([rows.ravel().astype(np.int64), columns.ravel().astype(np.int64)])
+""",
+        (
+            Condition(
+                "the types differ", "columns.ravel().astype(np.int64)", "columns.astype(np.float64)", "another dtype"
+            ),
+            Condition(
+                "torch takes wide floats from a list alone",
+                "rows.ravel().astype(np.int64), columns.ravel().astype(np.int64)",
+                "rows.ravel().astype(np.longdouble), columns.ravel().astype(np.longdouble)",
+                "another dtype",
+            ),
+            Condition(
+                "the type is given by a name",
+                "rows.ravel().astype(np.int64), columns.ravel().astype(np.int64)",
+                "rows.ravel().astype(KIND), columns.ravel().astype(KIND)",
+                "another dtype",
+            ),
+            Condition("arrays without rows", "columns.ravel()", "columns", "another shape"),
+            Condition(
+                "torch takes objects from a list alone",
+                "rows.ravel().astype(np.int64), columns.ravel().astype(np.int64)",
+                "rows.ravel().astype(object), columns.ravel().astype(object)",
+                "another dtype",
+            ),
+            Condition(
+                "the types are not spelled",
+                "rows.ravel().astype(np.int64), columns.ravel().astype(np.int64)",
+                "np.asarray(rows), np.asarray(columns)",
+                "another dtype",
+            ),
+            Condition(
+                "the list may be empty",
+                "[rows.ravel().astype(np.int64), columns.ravel().astype(np.int64)]",
+                "[np.zeros(3, dtype=np.float32) for row in rows]",
+                "another dtype",
+            ),
+        ),
+    ),
+}
