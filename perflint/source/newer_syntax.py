@@ -10,7 +10,7 @@ columns), parsed, and the tree is mended where the older form says something els
     except A, B                 except A| B            a tuple again (3.14)
     x[*Ts], *args: *Ts          x[ Ts], *args:  Ts     the star is left out (3.11)
     lazy import x               pass;import x          an import (3.15)
-    [*x for x in y]             [ x for x in y]        the star is left out (3.15)
+    [*x for x in y]             [ x for x in y]        a starred element again (3.15)
     f"{d["k"]}"                 (  d["k"], )           a formatted string again (3.12; `t"..."` 3.14)
     x.cuda(async=True)          x.cuda(asyn_=True)     the name again (a keyword since 3.7)
 
@@ -45,6 +45,7 @@ class NewerSyntax:
         self._groups: dict[tuple[Position, Position], StringGroup] = {}
         self._passes: set[Position] = set()
         self._aliases: set[Position] = set()
+        self._spreads: dict[Position, Position] = {}
         self._handlers: dict[Position, int] = {}
         tokens = scan(text)
         for group in groups_of(tokens, version):
@@ -73,6 +74,8 @@ class NewerSyntax:
                 self.rewriting.blank(tokens[index + 3].start, tokens[index + 3].end)
             elif word in {"*", "**"} and self._version < (3, 15) and _is_spread(words, index):
                 self.rewriting.blank(tokens[index].start, tokens[index].end)
+                opening, star = (self.rewriting.position(tokens[at].start) for at in (index - 1, index))
+                self._spreads[opening] = star
             if word in _OPENING:
                 depth += 1
             elif word in _CLOSING:
@@ -185,6 +188,12 @@ class NewerSyntax:
         return isinstance(node, ast.Pass) and (node.lineno, node.col_offset) in self._passes
 
     def _mend(self, node: ast.AST) -> None:
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+            star = self._spreads.get((node.lineno, node.col_offset))
+            if star is not None:
+                element = ast.copy_location(ast.Starred(node.elt, ast.Load()), node.elt)
+                element.lineno, element.col_offset = star
+                node.elt = element
         field = _NAMED_BY.get(type(node), "")
         if field and getattr(node, field) == _ASYNC:
             setattr(node, field, "async")
@@ -218,7 +227,8 @@ def _is_spread(words: list[str], star: int) -> bool:
     if star == 0 or words[star - 1] not in _OPENING:
         return False
     depth = 0
-    for word in words[star + 1 :]:
+    for index in range(star + 1, len(words)):
+        word = words[index]
         if depth == 0 and word in {"for", ","}:
             return word == "for"
         depth += (word in _OPENING) - (word in _CLOSING)

@@ -189,6 +189,16 @@ def test_alias_is_an_assignment_and_nothing_else() -> None:
     assert isinstance(statement.targets[0].ctx, ast.Store)
 
 
+def test_what_a_comprehension_unpacks_is_starred() -> None:
+    (statement,) = read("x = [*f(row) for row in rows]\n").body
+
+    assert isinstance(statement, ast.Assign)
+    assert isinstance(statement.value, ast.ListComp)
+    element = statement.value.elt
+    assert isinstance(element, ast.Starred)
+    assert (ast.unparse(element), element.col_offset, element.end_col_offset) == ("*f(row)", 5, 12)
+
+
 def test_several_exceptions_are_a_tuple() -> None:
     (statement,) = read("try:\n    pass\nexcept A, b.B, C:\n    pass\n").body
 
