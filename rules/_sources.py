@@ -196,8 +196,11 @@ def _may_follow(part: ast.AST, value: ast.expr, root: ast.Name, node: ast.AST, c
     end = (node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
     behind = (part.lineno, part.col_offset) >= end or getattr(part, "lineno", 0) > node.lineno  # type: ignore[attr-defined]
     around = set(ctx.tree.ancestors(node))
-    if any(isinstance(outer, _FUNCTIONS) and outer not in around for outer in ctx.tree.ancestors(part)):
-        return True  # it runs whenever the function that it stands in is called
+    inner = [outer for outer in ctx.tree.ancestors(part) if isinstance(outer, _FUNCTIONS) and outer not in around]
+    if inner:  # it runs whenever the function that it stands in is called, unless that has a name of its own there
+        own = {item.arg for item in walk(inner[-1]) if isinstance(item, ast.arg)}
+        own |= {item.id for item in walk(inner[-1]) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)}
+        return root.id not in own
     if not behind and not (carried and inside):
         return False
     for name in walk(part):
