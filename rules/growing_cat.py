@@ -63,6 +63,8 @@ _MANY = pattern(
 )
 #: What an epoch leaves behind, one of each batch, and what files hold; within a step there may be a handful.
 _COLLECTED = pattern(r"(?:^|_)(?:outputs|predictions|preds|embeddings|lines?|reader)$", re.IGNORECASE)
+#: What gives all that a file or a folder holds.
+_READS = frozenset("read readlines splitlines iterrows itertuples glob rglob iterdir listdir scandir".split())
 _CUTS = frozenset("chunk split tensor_split unbind split_with_sizes".split())
 _ENCODER = pattern(r"(?:^|_)(?:vae|encoder|tokenizer|autoencoder|first_stage_model)$", re.IGNORECASE)
 #: How models of speech and of series say that they generate.
@@ -121,7 +123,7 @@ class GrowingCat(Rule):
             return
         if _is_encoded(loop, ctx) or _is_generated(grown, loop):
             return
-        if are_moved_over(grown.added, loop) or _goes_over_few(node, loop, ctx):
+        if are_moved_over(grown.added, loop) or _goes_over_few(grown, loop, ctx):
             return
         if any(_may_be_a_number(part, loop) for part in grown.added):
             return
@@ -276,11 +278,33 @@ def _is_cut_up(items: ast.expr, ctx: Context) -> bool:
     return any(isinstance(item, ast.Call) and callee_name(item) in _CUTS for item in ctx.inference.origins(items))
 
 
-def _goes_over_few(node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
+def _goes_over_few(grown: _Grown, loop: ast.stmt, ctx: Context) -> bool:
     """Whether code that runs once, or joins arrays on the host, goes over something of which there need not be many,
-    as far as names say: the boxes of a picture.
+    as far as names say: the boxes of a picture. For tensors the loops around it count, where the joined value outlives
+    their turns.
     """
-    if not isinstance(loop, ast.For) or (ctx.heat(node) >= Heat.EPOCH and not ctx.is_call_of(node, *_ON_HOST)):
+    node = grown.call
+    on_host = ctx.is_call_of(node, *_ON_HOST)
+    if ctx.heat(node) >= Heat.EPOCH and not on_host:
+        return False
+    outer = [] if on_host else ctx.loops(loop)
+    around = [item for item in outer if isinstance(item, ast.For) and not _begins_in(item, grown.name)]
+    return all(_need_not_be_many(node, item, ctx) for item in (loop, *around))
+
+
+def _begins_in(loop: ast.stmt, name: str) -> bool:
+    return any(
+        isinstance(part, ast.Assign)
+        and any(is_name(target, name) for target in part.targets)
+        and not _mentions(part.value, name)
+        for part in walk(loop)
+    )
+
+
+def _need_not_be_many(node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
+    if not isinstance(loop, ast.For):
+        return False
+    if any(isinstance(part, ast.Call) and callee_name(part) in _READS for part in walk(loop.iter)):
         return False
     if ctx.heat(loop) < Heat.STEP <= ctx.body_heat(loop):
         return False  # each turn is a step
