@@ -256,9 +256,9 @@ class _Whole(_Part):
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked, asked.program.whole, (name for name, arguments in WHOLE.items() if arguments))
 
-    @property
-    def differentiates(self) -> bool:
-        return bool(self._asked.ask("differentiates"))
+    def __getattr__(self, name: str) -> Any:
+        # What has no arguments is an attribute there, and a question of its own all the same.
+        return self._asked.ask(name) if WHOLE.get(name) == () else super().__getattr__(name)
 
 
 class _Graph(_Part):
