@@ -144,7 +144,7 @@ def _is_argument(name: ast.Name, ctx: Context) -> bool:
 
 def has_fast_path(ctx: Context) -> bool:
     """Whether the program has modules that compute in another way where gradients are off."""
-    own = any("Transformer" in summary.classes for summary in ctx.program.summaries.values())
+    own = ctx.program.whole.has_class("Transformer")
     if ctx.program.mentions({"linalg"}) and ctx.program.mentions({"norm", "cond"}):
         return True  # norms of matrices by their singular values
     return ctx.program.mentions(_FAST_PATHS) or (not own and ctx.program.mentions({"Transformer"}))

@@ -53,11 +53,7 @@ def loads_in_its_own_way(module: ast.expr, ctx: Context) -> bool:
     if kind.qualified not in ("", "torch.nn.Module"):
         return False  # a class of a library
     own = [scope for name in _LOADING for scope in ctx.program.named(name) if "." in scope.function]
-    return any(_is_of_module(Ref(CLASS, scope.path, scope.function.rpartition(".")[0]), ctx) for scope in own)
-
-
-def _is_of_module(cls: Ref, ctx: Context) -> bool:
-    return ctx.program.is_subclass(cls, "torch.nn.Module", "LightningModule", "PreTrainedModel")
+    return any(ctx.program.is_module(Ref(CLASS, scope.path, scope.function.rpartition(".")[0])) for scope in own)
 
 
 def comes_from(source: ast.expr, ctx: Context) -> list[ast.expr]:

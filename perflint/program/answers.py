@@ -136,6 +136,7 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "elements": (_plain, _scope, _plain),
     "is_subclass": (_ref, _plain),
     "is_loader": (_ref,),
+    "is_module": (_ref,),
     "callers": (_scope,),
     "argument": (_edge, _plain),
     "heat": (_scope,),
@@ -157,6 +158,7 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
 #: What `Whole` is asked; what has no arguments is an attribute.
 WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "has_derived": (_plain,),
+    "has_class": (_plain,),
     "differentiates": (),
     "files_of_modules": (),
     "keeps_as_it_runs": (_plain,),

@@ -13,10 +13,9 @@ from perflint.program.callbacks import FunctionRoot
 from perflint.program.callgraph import CallGraph
 from perflint.program.declared import is_cached
 from perflint.program.edges import Edge
-from perflint.program.refs import CLASS, EXTERNAL, Ref, Scope
+from perflint.program.refs import CLASS, Ref, Scope
 from perflint.program.resolver import Resolver
 from perflint.program.roots import RootFinder
-from perflint.pytorch import modules
 
 
 class Reason(NamedTuple):
@@ -66,8 +65,7 @@ class HeatMap:
         """Whether a constructor is a module's: hot code runs modules. A call in it that seems to make one stands for
         another way, as a default or an option that holds the class.
         """
-        bases = self.resolver.mro(Ref(CLASS, path, facts.in_class)) if facts.in_class else ()
-        return any(base.kind == EXTERNAL and modules.is_module_class(base.name) for base in bases)
+        return bool(facts.in_class) and self.resolver.hierarchy.is_module(Ref(CLASS, path, facts.in_class))
 
     def flow(self) -> None:
         """Settle functions from the hottest down: each is reached first by its hottest, surest, shortest way.

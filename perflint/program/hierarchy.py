@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from perflint.facts.summary import MODULE, ClassFacts, Summary, Value, record
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, Ref, Refs, Scope
+from perflint.pytorch import modules
 
 
 class Hierarchy:
@@ -70,3 +71,7 @@ class Hierarchy:
                 if base.name in dotted or base.name.rpartition(".")[2] in dotted:
                     return True
         return False
+
+    def is_module(self, cls: Ref) -> bool:
+        """Whether a class of the project derives from a library's base of modules."""
+        return any(base.kind == EXTERNAL and modules.is_module_class(base.name) for base in self.mro(cls))

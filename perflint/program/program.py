@@ -67,6 +67,10 @@ class Program:
         """Whether a class or instance derives from a library class, named in full or by its last name."""
         return self.resolver.hierarchy.derives(ref, *dotted)
 
+    def is_module(self, cls: Ref) -> bool:
+        """Whether a class of the project is a module's."""
+        return self.resolver.hierarchy.is_module(cls)
+
     def is_loader(self, ref: Ref) -> bool:
         return self.resolver.is_loader(ref)
 

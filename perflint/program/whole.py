@@ -6,12 +6,12 @@ is inspected again after any change of any other. Here it hangs on the answer.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from perflint.facts.summary import CallFacts, Summary, Value
+from perflint.patterns import pattern
 from perflint.program.conventions import last_name
 from perflint.program.heat import is_test
 from perflint.program.refs import CLASS, Ref, Scope
@@ -19,9 +19,8 @@ from perflint.program.refs import CLASS, Ref, Scope
 if TYPE_CHECKING:
     from perflint.program.program import Program
 
-_MODULES = ("torch.nn.Module", "LightningModule", "PreTrainedModel")
 #: Methods that set a module up, or anew, and are no part of a forward.
-_SETS_UP = re.compile(r"^__init__$|init|set|setup|build|make|create|load|save|train|eval|config|register|add|hook|__")
+_SETS_UP = pattern(r"^__init__$|init|set|setup|build|make|create|load|save|train|eval|config|register|add|hook|__")
 
 
 class Whole:
@@ -33,6 +32,10 @@ class Whole:
     def has_derived(self, name: str) -> bool:
         """Whether any class has a base of that last name."""
         return name in self._bases
+
+    def has_class(self, name: str) -> bool:
+        """Whether any file defines a class of that name at its top."""
+        return any(name in summary.classes for summary in self._program.summaries.values())
 
     @cached_property
     def _bases(self) -> set[str]:
@@ -52,11 +55,11 @@ class Whole:
     @cached_property
     def files_of_modules(self) -> tuple[str, ...]:
         """The files with classes of modules, but for tests."""
-        derives = self._program.is_subclass
+        is_module = self._program.is_module
         return tuple(
             path
             for path, summary in self._program.summaries.items()
-            if not is_test(path) and any(derives(Ref(CLASS, path, name), *_MODULES) for name in summary.classes)
+            if not is_test(path) and any(is_module(Ref(CLASS, path, name)) for name in summary.classes)
         )
 
     def keeps_as_it_runs(self, path: str) -> bool:
@@ -74,7 +77,7 @@ class Whole:
         return tuple(
             f"{name}.{method}"
             for name, item in self._program.summaries[path].classes.items()
-            if self._program.is_subclass(Ref(CLASS, path, name), *_MODULES)
+            if self._program.is_module(Ref(CLASS, path, name))
             for method in item.methods
             if not _SETS_UP.search(method)
         )
