@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, Param, Value
 from perflint.finding import Confidence, Hop
 from perflint.program.callgraph import CallGraph
+from perflint.program.conventions import last_name
 from perflint.program.edges import Edge
 from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Refs, Scope
 from perflint.program.resolver import Resolver
@@ -77,8 +79,7 @@ def _called(value: Value) -> Value:
 
 
 def _is_compile(resolver: Resolver, func: Value, scope: Scope) -> bool:
-    name = func if isinstance(func, str) else func[2] if isinstance(func, tuple) and func[0] == "attr" else ""
-    if name.rpartition(".")[2] != "compile":
+    if last_name(func) != "compile":
         return False
     refs = resolver.refs(func, scope)
     return not any(ref.name.startswith(("re.", "regex.", "builtins.")) for ref in refs)
@@ -88,14 +89,20 @@ def _sites(resolver: Resolver) -> Iterator[tuple[Scope, Hop]]:
     for path, summary in resolver.summaries.items():
         for qualname, facts in summary.functions.items():
             scope = Scope(path, qualname)
-            for call in facts.calls:
-                func = call.func
-                name = func if type(func) is str else func[2] if type(func) is tuple and func[0] == "attr" else ""
-                if name.endswith(_CALLED) and not _is_switched_off(resolver, facts):
+            sites = [call for call in facts.calls if _is_called_so(call.func)]
+            if sites and not _is_switched_off(resolver, facts):
+                for call in sites:
                     for target in _compiled_by(resolver, facts, call, scope):
                         yield target, Hop(path, call.line, "compiled here")
             if facts.decorators and _is_decorated(resolver, facts, scope, COMPILERS):
                 yield scope, Hop(path, facts.line, "compiled here")
+
+
+def _is_called_so(func: Value) -> bool:
+    # Asked of every call of the program.
+    if type(func) is str:
+        return func.endswith(_CALLED)
+    return last_name(func).endswith(_CALLED)
 
 
 def _is_switched_off(resolver: Resolver, facts: FunctionFacts) -> bool:
@@ -103,25 +110,24 @@ def _is_switched_off(resolver: Resolver, facts: FunctionFacts) -> bool:
     switches = {param.name.lstrip("="): place for place, param in enumerate(facts.params) if _is_switch(param)}
     if not switches:
         return False
+    called = (facts.in_class if facts.name == "__init__" else facts.name).rpartition(".")[2]
+    places = [place - bool(facts.in_class) for place in switches.values()]
     return not any(
         value != _OFF and not _hands_on_a_switch(other, value)
         for summary in resolver.summaries.values()
         for other in summary.functions.values()
         for call in other.calls
-        for value in _set_by(call, facts, switches)
+        if call.keywords or call.args
+        for value in _set_by(call, switches.keys(), called, places)
     )
 
 
-def _set_by(call: CallFacts, facts: FunctionFacts, switches: Mapping[str, int]) -> Iterator[Value]:
+def _set_by(call: CallFacts, names: AbstractSet[str], called: str, places: Sequence[int]) -> Sequence[Value]:
     """What a call gives for parameters of these names, or at their places where it calls something of this name."""
-    for name, value in call.keywords:
-        if name in switches:
-            yield value
-    func = call.func[2] if type(call.func) is tuple and call.func[0] == "attr" else call.func
-    called = func.rpartition(".")[2] if isinstance(func, str) else ""
-    if call.args and called == (facts.in_class if facts.name == "__init__" else facts.name).rpartition(".")[2]:
-        for place in switches.values():
-            yield from call.args[place - bool(facts.in_class) :][:1]
+    given = [value for name, value in call.keywords if name in names] if call.keywords else []
+    if call.args and last_name(call.func) == called:
+        given += [call.args[place] for place in places if place < len(call.args)]
+    return given
 
 
 def _is_switch(param: Param) -> bool:
