@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, Param, Value
+from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, Param, Summary, Value
 from perflint.finding import Confidence, Hop
 from perflint.program.callgraph import CallGraph
 from perflint.program.conventions import last_name
@@ -87,9 +87,10 @@ def _is_compile(resolver: Resolver, func: Value, scope: Scope) -> bool:
 
 def _sites(resolver: Resolver) -> Iterator[tuple[Scope, Hop]]:
     for path, summary in resolver.summaries.items():
-        for qualname, facts in summary.functions.items():
+        functions = summary.functions if _may_compile(summary) else {}
+        for qualname, facts in functions.items():
             scope = Scope(path, qualname)
-            sites = [call for call in facts.calls if _is_called_so(call.func)]
+            sites = [call for call in facts.calls if last_name(call.func).endswith(_CALLED)]
             if sites and not _is_switched_off(resolver, facts):
                 for call in sites:
                     for target in _compiled_by(resolver, facts, call, scope):
@@ -98,11 +99,10 @@ def _sites(resolver: Resolver) -> Iterator[tuple[Scope, Hop]]:
                 yield scope, Hop(path, facts.line, "compiled here")
 
 
-def _is_called_so(func: Value) -> bool:
-    # Asked of every call of the program.
-    if type(func) is str:
-        return func.endswith(_CALLED)
-    return last_name(func).endswith(_CALLED)
+def _may_compile(summary: Summary) -> bool:
+    """Whether a file has a word in it that is called to compile."""
+    words = summary.identifiers()
+    return any(part in words for part in _CALLED)
 
 
 def _is_switched_off(resolver: Resolver, facts: FunctionFacts) -> bool:
