@@ -30,6 +30,8 @@ from perflint.facts.targets import names_in
 from perflint.source.walk import children
 
 _DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
+#: Tests that never say by themselves that what they guard is done once.
+_PLAIN_TESTS = frozenset({ast.Compare, ast.Call, ast.Name, ast.Attribute, ast.Subscript, ast.Constant})
 _GRAD_CONTEXTS = {False: "no_grad", True: "grad"}
 
 
@@ -143,8 +145,9 @@ class _Surveyor(Flags):
 
     def assert_(self, node: ast.Assert) -> str | None:
         self.many([node.test, node.msg])
-        # `assert not self.registered`: what follows runs once, for it raises the second time.
-        return guards.LAZY if guards.classify(node.test) == guards.LAZY else None
+        # `assert not self.registered`: what follows runs once, for it raises the second time. Most tests are plain.
+        may_tell = type(node.test) not in _PLAIN_TESTS
+        return guards.LAZY if may_tell and guards.classify(node.test) == guards.LAZY else None
 
     def nothing(self, _node: ast.stmt) -> str | None:
         return None

@@ -116,23 +116,6 @@ def children(node: ast.AST) -> list[ast.AST]:
     return below(node) if below is not None else []
 
 
-#: What stands in the commonest of the statements that hold others, but for those.
-_HEADERS: dict[type[ast.AST], Callable[[Any], list[ast.AST]]] = {
-    ast.If: lambda node: [node.test],
-    ast.For: lambda node: [node.target, node.iter],
-    ast.With: lambda node: [*node.items],
-}
-
-
-def _header(statement: ast.AST) -> list[ast.AST]:
-    """The nodes right below a statement, a handler or a case that are none of these."""
-    header = _HEADERS.get(statement.__class__)
-    if header is not None:
-        return header(statement)
-    below = children(statement)
-    return [item for item in below if item.__class__ not in OUTLINED] if has_blocks(statement) else below
-
-
 class _Blocks(dict[type[ast.AST], tuple[str, ...]]):
     """The fields of a class of nodes that hold statements, or the handlers and cases that do, in the source's order."""
 
@@ -144,6 +127,27 @@ class _Blocks(dict[type[ast.AST], tuple[str, ...]]):
 
 
 _BLOCKS = _Blocks()
+
+
+def _outside_blocks(statement: ast.AST) -> list[ast.AST]:
+    return [item for item in children(statement) if item.__class__ not in OUTLINED]
+
+
+class _HeaderTable(dict[type[ast.AST], Callable[[Any], list[ast.AST]]]):
+    """How to get at the nodes right below a statement, a handler or a case that are none of these."""
+
+    def __missing__(self, kind: type[ast.AST]) -> Callable[[Any], list[ast.AST]]:
+        self[kind] = _outside_blocks if _BLOCKS[kind] else _BELOW[kind] or children
+        return self[kind]
+
+
+_HEADERS = _HeaderTable(
+    {
+        ast.If: lambda node: [node.test],
+        ast.For: lambda node: [node.target, node.iter],
+        ast.With: lambda node: [*node.items],
+    }
+)
 
 
 def blocks(node: ast.AST) -> list[ast.AST]:
@@ -209,7 +213,7 @@ def own_below(statement: ast.AST, parents: dict[int, ast.AST]) -> list[ast.AST]:
     `walk`. Notes the parent of each of these nodes under its id.
     """
     found: list[ast.AST] = []
-    stack = _header(statement)
+    stack = _HEADERS[statement.__class__](statement)
     for item in stack:
         parents[id(item)] = statement
     stack.reverse()
