@@ -79,7 +79,7 @@ def _held(name: str, made: Scope, cls: str, ctx: Context) -> str:
         return ""
     facts = ctx.program.function(made)
     params = {param.name.lstrip("=") for param in _own_parameters(facts)}
-    is_kept = value in params and value not in facts.binds and not ctx.program.is_set_elsewhere(name, made)
+    is_kept = value in params and value not in facts.binds and not ctx.program.whole.is_set_elsewhere(name, made)
     return value if is_kept else ""
 
 
@@ -138,7 +138,7 @@ def _is_called_unseen(scope: Scope, facts: FunctionFacts, ctx: Context) -> bool:
         return False
     # Calls of a tensor's methods are not recorded, some of them only where they pass something.
     unrecorded = PLAIN_METHODS if any(param.default is None for param in _own_parameters(facts)) else MAYBE_DULL
-    return facts.name in unrecorded or ctx.program.is_called_by_name(facts.name)
+    return facts.name in unrecorded or ctx.program.whole.is_called_by_name(facts.name)
 
 
 def _decorators(facts: FunctionFacts, ctx: Context) -> Iterator[str]:

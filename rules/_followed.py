@@ -92,7 +92,7 @@ def has_no_graph(node: ast.Call, ctx: Context) -> bool:
     around, function = ctx.tree.class_of(node), ctx.tree.function_of(node)
     if around is not None and any(name_of_whole(base) == "Function" for base in around.bases):
         return True  # `torch.autograd.Function` runs with gradients off
-    if ctx.program.switches_gradients:
+    if ctx.program.whole.switches_gradients:
         return True
     if function is None:
         return False

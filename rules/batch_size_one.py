@@ -61,7 +61,7 @@ class BatchSizeOne(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path) or not ctx.program.has_training:
+        if is_test(ctx.path) or not ctx.program.whole.has_training:
             return
         if _EVALUATES.search(ctx.path) or ctx.mentions(*_GRAPHS):
             return

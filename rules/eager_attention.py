@@ -102,7 +102,7 @@ def _is_needed(node: ast.Call, ctx: Context) -> bool:
         return True
     if _has_no_other_way(node, ctx):
         return True
-    if ctx.program.mentions(attention.READERS) or ctx.program.passes(attention.READERS):
+    if ctx.program.mentions(attention.READERS) or ctx.program.whole.passes(tuple(sorted(attention.READERS))):
         return True
     return ctx.mentions(*attention.TAKES_APART) or file_passes(ctx, attention.TAKES_APART)
 

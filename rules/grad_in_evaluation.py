@@ -339,7 +339,7 @@ def _switch_off(
         reason = "a model keeps what it makes as it runs, which may be wanted with its graph"
     elif is_under_autocast(function, ctx):
         reason = "autocast around the call would keep the weights it casts there, and give them without gradients later"
-    elif ctx.program.compiles:
+    elif ctx.program.whole.compiles:
         reason = "compiled code is made anew without gradients, and may round differently"
     elif (unseen := next((part for part in parts if may_learn(part, ctx)), None)) is not None:
         reason = f"`{ctx.text(unseen)}` cannot be seen, and may ask for gradients itself"

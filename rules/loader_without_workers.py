@@ -56,7 +56,7 @@ class LoaderWithoutWorkers(Rule):
         samples = is_sampling_loader(node, ctx)
         if workers(node) != "none" or not (samples or is_plain_loader(node, ctx) or is_derived_loader(node, ctx)):
             return
-        if not ctx.program.has_training or purpose(node, ctx) == "eval":
+        if not ctx.program.whole.has_training or purpose(node, ctx) == "eval":
             return
         if option(node, "dataset") is None and not samples:
             return

@@ -119,7 +119,7 @@ def _lengths(longest: ast.expr, name: str, ctx: Context) -> Iterator[object]:
 
 
 def _trains(ctx: Context) -> bool:
-    return ctx.program.has_training or ctx.program.mentions(_TRAINERS)
+    return ctx.program.whole.has_training or ctx.program.mentions(_TRAINERS)
 
 
 def _pads_text(node: ast.Call, ctx: Context) -> bool:

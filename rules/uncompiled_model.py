@@ -45,7 +45,7 @@ class UncompiledModel(Rule):
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if ctx.program.compiles or not is_training_loop(node, ctx):
+        if ctx.program.whole.compiles or not is_training_loop(node, ctx):
             return
         if _is_full_batch(node, ctx) or (is_about_agents(node, ctx) and not ctx.mentions("Conv1d", "Conv2d", "Conv3d")):
             return

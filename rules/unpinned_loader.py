@@ -74,7 +74,9 @@ class UnpinnedLoader(Rule):
         assert isinstance(node, ast.Call)
         if not is_plain_loader(node, ctx) or option(node, "pin_memory") is not None:
             return
-        if not uses_accelerator(ctx) or not ctx.program.has_hot_loops or moves_to_device(option(node, "dataset"), ctx):
+        if not (uses_accelerator(ctx) and ctx.program.whole.has_hot_loops):
+            return
+        if moves_to_device(option(node, "dataset"), ctx):
             return
         if ctx.program.drives(ctx.path) or hands_samples_on(node, ctx) or not _is_copied(node, ctx):
             return
@@ -97,7 +99,7 @@ class UnpinnedLoader(Rule):
             advice="Pass `pin_memory=torch.cuda.is_available()`, and `non_blocking=True` where the batch is moved.",
             fix=self._fix(node, staffed, ctx),
             impact=Impact.LOW if staffed == "none" or evaluates else Impact.MEDIUM,
-            confidence=Confidence.HIGH if ctx.program.has_training else Confidence.MEDIUM,
+            confidence=Confidence.HIGH if ctx.program.whole.has_training else Confidence.MEDIUM,
         )
 
     @staticmethod

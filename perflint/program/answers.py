@@ -52,8 +52,6 @@ def answer_to(program: Program, digests: Digests, question: Question) -> object:
     name, *arguments = question
     if name in RESOLVER:
         return getattr(program.resolver, name)(*arguments)
-    if name in FLAGS:
-        return getattr(program, name)
     if name == "is_subclass":
         return program.is_subclass(arguments[0], *arguments[1])
     if name in METHODS:
@@ -126,12 +124,6 @@ RESOLVER: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "method": (_ref, _plain),
     "base_names": (_ref,),
 }
-FLAGS: dict[str, tuple[Callable[[Any], Any], ...]] = {
-    "has_training": (),
-    "has_hot_loops": (),
-    "compiles": (),
-    "switches_gradients": (),
-}
 METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "elements": (_plain, _scope, _plain),
     "is_subclass": (_ref, _plain),
@@ -150,13 +142,17 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "trains": (_scope,),
     "drives": (_plain,),
     "named": (_plain,),
-    "is_called_by_name": (_plain,),
-    "is_set_elsewhere": (_plain, _scope),
     "mentions": (_plain, _plain),
-    "passes": (_plain,),
 }
 #: What `Whole` is asked; what has no arguments is an attribute.
 WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
+    "has_training": (),
+    "has_hot_loops": (),
+    "switches_gradients": (),
+    "compiles": (),
+    "passes": (_plain,),
+    "is_called_by_name": (_plain,),
+    "is_set_elsewhere": (_plain, _scope),
     "has_derived": (_plain,),
     "has_class": (_plain,),
     "differentiates": (),
@@ -188,7 +184,6 @@ _OTHERS: dict[str, Callable[..., object]] = {
 }
 _ARGUMENTS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     **RESOLVER,
-    **FLAGS,
     **METHODS,
     **WHOLE,
     "heats": (_plain,),

@@ -13,7 +13,6 @@ from typing import Any, cast
 from perflint.facts.summary import FunctionFacts, Summary, Value
 from perflint.finding import Heat
 from perflint.program.answers import (
-    FLAGS,
     METHODS,
     PART,
     RESOLVER,
@@ -89,8 +88,6 @@ class Asked:
             return getattr(self.resolver, name)
         if name in METHODS:
             return _method(self, self.program, name)
-        if name in FLAGS:
-            return self.ask(name)
         self.everything()
         return getattr(self.program, name)
 
@@ -129,9 +126,6 @@ class Asked:
 
     def is_subclass(self, ref: Ref, *dotted: str) -> bool:
         return cast(bool, self.ask("is_subclass", ref, dotted))
-
-    def passes(self, names: Iterable[str]) -> bool:
-        return cast(bool, self.ask("passes", tuple(sorted(names))))
 
     def mentions(self, names: Iterable[str], paths: Iterable[str] | None = None) -> bool:
         wanted = tuple(sorted(names))

@@ -9,8 +9,8 @@ from perflint.facts.summary import MODULE, FunctionFacts, Summary, Value
 from perflint.finding import Confidence, Heat, Hop
 from perflint.program.callbacks import FunctionRoot
 from perflint.program.callgraph import CallGraph
-from perflint.program.compiled import COMPILING_NAMES, compiled_scopes, compiles_anything
-from perflint.program.conventions import last_name, looks_like_loader
+from perflint.program.compiled import compiled_scopes
+from perflint.program.conventions import looks_like_loader
 from perflint.program.edges import Edge
 from perflint.program.heat import HeatMap, grad_switch
 from perflint.program.names import ModuleTable
@@ -83,29 +83,6 @@ class Program:
     def callers(self, scope: Scope) -> list[Edge]:
         """The calls of a function; reading a property is none."""
         return [edge for edge in self.graph.incoming.get(scope, ()) if edge.index >= 0]
-
-    def is_called_by_name(self, name: str) -> bool:
-        """Whether something is called by that name of which nobody can tell what it is."""
-        return name in self._called_names
-
-    @cached_property
-    def _called_names(self) -> set[str]:
-        return {last_name(call.func) for calls in self.graph.unresolved.values() for call in calls}
-
-    def is_set_elsewhere(self, attribute: str, made: Scope) -> bool:
-        """Whether an attribute may be set by others than the class whose constructor is `made`: by who has an object of
-        it, or by a class that derives from it.
-        """
-        if attribute in self._set_from_outside:
-            return True
-        below = self.resolver.hierarchy.below(Ref(CLASS, made.path, made.function.rpartition(".")[0]))
-        return any(attribute in self.summaries[ref.path].classes[ref.name].attributes for ref in below)
-
-    @cached_property
-    def _set_from_outside(self) -> set[str]:
-        """The attributes that are set on something else than `self`."""
-        bound = (name for names in self.resolver.nesting.dotted.values() for name in names)
-        return {name.rpartition(".")[2] for name in bound if not name.startswith("self.") or name.count(".") > 1}
 
     def argument(self, edge: Edge, name: str) -> Value:
         """What the call of `edge` passes for a parameter, in the notation of summaries, written in `edge.caller`."""
@@ -191,27 +168,6 @@ class Program:
         """Whether a function runs a backward pass or an optimizer step, itself or in what it calls."""
         return scope in self._training
 
-    @cached_property
-    def has_training(self) -> bool:
-        """Whether the program trains anything: a loop with a backward pass, or a framework's training step."""
-        return any(loop.role == "train" for loop in self.roots.loops.values()) or any(
-            root.role == "train" and not root.by_name for root in self.roots.functions.values()
-        )
-
-    @cached_property
-    def has_hot_loops(self) -> bool:
-        """Whether anything in the program runs per step."""
-        return self.has_training or any(loop.heat >= Heat.STEP for loop in self.roots.loops.values())
-
-    @cached_property
-    def switches_gradients(self) -> bool:
-        """Whether some code switches gradients off for whatever it calls: `torch.set_grad_enabled(False)`."""
-        off = ("const", "bool", False)
-        if not self.mentions(("set_grad_enabled",)):
-            return False
-        calls = [call for _, facts in self.resolver.nesting.functions for call in facts.calls if call.args == (off,)]
-        return any(isinstance(call.func, str) and call.func.endswith("set_grad_enabled") for call in calls)
-
     def named(self, name: str) -> tuple[Scope, ...]:
         """All functions of that name, methods among them, by path."""
         return tuple([scope for scope, _ in self.resolver.nesting.by_name.get(name, ())])
@@ -220,11 +176,6 @@ class Program:
     def compiled(self) -> Mapping[Scope, Hop]:
         """Functions that `torch.compile` traces, each with the place where what holds it is compiled."""
         return compiled_scopes(self.resolver, self.graph)
-
-    @cached_property
-    def compiles(self) -> bool:
-        """Whether anything in the program is compiled."""
-        return self.mentions(COMPILING_NAMES) or compiles_anything(self.resolver)
 
     @cached_property
     def _training(self) -> set[Scope]:
@@ -257,17 +208,6 @@ class Program:
         texts = (summary.identifiers() for summary in self.summaries.values())
         return any(name in text for text in texts for name in framed)
 
-    def passes(self, names: Iterable[str]) -> bool:
-        """Whether any call of the program passes one of these keywords, other than as False or None."""
-        wanted = frozenset(names)
-        return any(
-            key in wanted and not _is_off(value)
-            for summary in self.summaries.values()
-            for facts in summary.functions.values()
-            for call in facts.calls
-            for key, value in call.keywords
-        )
-
     def _words(self, path: str) -> set[str]:
         """The identifiers of a file. Rules ask for those of the file at hand again and again."""
         known = self._identifiers.get(path)
@@ -280,10 +220,6 @@ class Program:
 
 #: Files whose identifiers are kept at hand.
 _MOST_FILES_OF_WORDS = 64
-
-
-def _is_off(value: Value) -> bool:
-    return isinstance(value, tuple) and value[0] == "const" and (value[1] == "NoneType" or value[2:] == (False,))
 
 
 __all__ = ["BATCH", "CLASS", "EXTERNAL", "INSTANCE", "MODULE", "Edge", "Program", "Ref", "Scope"]

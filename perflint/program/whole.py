@@ -11,7 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from perflint.facts.summary import CallFacts, Summary, Value
+from perflint.finding import Heat
 from perflint.patterns import pattern
+from perflint.program.compiled import COMPILING_NAMES, compiles_anything
 from perflint.program.conventions import last_name
 from perflint.program.heat import is_test
 from perflint.program.refs import CLASS, Ref, Scope
@@ -28,6 +30,66 @@ class Whole:
 
     def __init__(self, program: Program) -> None:
         self._program = program
+
+    @cached_property
+    def has_training(self) -> bool:
+        """Whether the program trains anything: a loop with a backward pass, or a framework's training step."""
+        return any(loop.role == "train" for loop in self._program.roots.loops.values()) or any(
+            root.role == "train" and not root.by_name for root in self._program.roots.functions.values()
+        )
+
+    @cached_property
+    def has_hot_loops(self) -> bool:
+        """Whether anything in the program runs per step."""
+        return self.has_training or any(loop.heat >= Heat.STEP for loop in self._program.roots.loops.values())
+
+    @cached_property
+    def switches_gradients(self) -> bool:
+        """Whether some code switches gradients off for whatever it calls: `torch.set_grad_enabled(False)`."""
+        off = ("const", "bool", False)
+        if not self._program.mentions(("set_grad_enabled",)):
+            return False
+        functions = self._program.resolver.nesting.functions
+        calls = [call for _, facts in functions for call in facts.calls if call.args == (off,)]
+        return any(isinstance(call.func, str) and call.func.endswith("set_grad_enabled") for call in calls)
+
+    @cached_property
+    def compiles(self) -> bool:
+        """Whether anything in the program is compiled."""
+        return self._program.mentions(COMPILING_NAMES) or compiles_anything(self._program.resolver)
+
+    def passes(self, names: tuple[str, ...]) -> bool:
+        """Whether any call of the program passes one of these keywords, other than as False or None."""
+        return any(
+            key in names and not _is_off(value)
+            for summary in self._program.summaries.values()
+            for facts in summary.functions.values()
+            for call in facts.calls
+            for key, value in call.keywords
+        )
+
+    def is_called_by_name(self, name: str) -> bool:
+        """Whether something is called by that name of which nobody can tell what it is."""
+        return name in self._called_names
+
+    @cached_property
+    def _called_names(self) -> set[str]:
+        return {last_name(call.func) for calls in self._program.graph.unresolved.values() for call in calls}
+
+    def is_set_elsewhere(self, attribute: str, made: Scope) -> bool:
+        """Whether an attribute may be set by others than the class whose constructor is `made`: by who has an object of
+        it, or by a class that derives from it.
+        """
+        if attribute in self._set_from_outside:
+            return True
+        below = self._program.resolver.hierarchy.below(Ref(CLASS, made.path, made.function.rpartition(".")[0]))
+        return any(attribute in self._program.summaries[ref.path].classes[ref.name].attributes for ref in below)
+
+    @cached_property
+    def _set_from_outside(self) -> set[str]:
+        """The attributes that are set on something else than `self`."""
+        bound = (name for names in self._program.resolver.nesting.dotted.values() for name in names)
+        return {name.rpartition(".")[2] for name in bound if not name.startswith("self.") or name.count(".") > 1}
 
     def has_derived(self, name: str) -> bool:
         """Whether any class has a base of that last name."""
@@ -135,3 +197,7 @@ def _calls(path: str, summary: Summary) -> Iterator[tuple[Scope, CallFacts]]:
     for qualname, facts in summary.functions.items():
         for call in facts.calls:
             yield Scope(path, qualname), call
+
+
+def _is_off(value: Value) -> bool:
+    return isinstance(value, tuple) and value[0] == "const" and (value[1] == "NoneType" or value[2:] == (False,))
