@@ -46,6 +46,24 @@ def is_weighed(node: ast.expr, ctx: Context) -> bool:
     return "#" in line and bool(_WEIGHED.search(line.partition("#")[2]))
 
 
+def is_outside_training(node: ast.AST, ctx: Context) -> bool:
+    """Whether the call only runs where a module is not trained, `if not self.training: del scores; empty_cache()`: so
+    that an input fits that is larger than those of the training.
+    """
+    child = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        if isinstance(outer, ast.If) and child is not outer.test:
+            asked, inside = outer.test, child in outer.body
+            while isinstance(asked, ast.UnaryOp) and isinstance(asked.op, ast.Not):
+                asked, inside = asked.operand, not inside
+            if not inside and isinstance(asked, ast.Attribute) and asked.attr == "training":
+                return True
+        child = outer
+    return False
+
+
 def is_where_something_moved(node: ast.AST, ctx: Context) -> bool:
     """Whether the call only runs where a test finds something on another device, or on the turn that a loop begins
     with: `if self.head.weight.device != self.device`, `if _ == 0`.

@@ -23,11 +23,26 @@ _READS = frozenset({"load", "read_csv", "read_parquet"})
 
 def is_a_trifle(node: ast.AST, ctx: Context) -> bool:
     """Whether nobody would notice a look-up at `node`: hardly ever asked for, or lost beside something slow."""
-    return _is_behind_a_switch(node, ctx) or _is_seldom(node, ctx) or _fills_a_file(node, ctx)
+    return is_behind_a_switch(node, ctx) or _is_seldom(node, ctx) or _fills_a_file(node, ctx)
 
 
-def _is_behind_a_switch(node: ast.AST, ctx: Context) -> bool:
-    """Whether `node` only runs where a switch is on that is off by default: `if keep_digits and re.search(...)`."""
+def is_behind_a_switch(node: ast.AST, ctx: Context) -> bool:
+    """Whether `node` only runs where a switch is on that is off by default: `if keep_digits and re.search(...)`, also
+    where this file leads to it: `if self.print_nans: self.find_nans()`.
+    """
+    if _is_switched(node, ctx):
+        return True
+    function = ctx.tree.function_of(node)
+    callers = ctx.program.callers(ctx.own_scope(function)) if function is not None else ()
+    if function is None or not callers or any(edge.caller.path != ctx.path for edge in callers):
+        return False
+    lines = {edge.line for edge in callers}
+    calls = [part for part in walk(ctx.tree.module) if isinstance(part, ast.Call) and part.lineno in lines]
+    calls = [call for call in calls if callee_name(call) == function.name]
+    return len(calls) == len(lines) and all(_is_switched(call, ctx) for call in calls)
+
+
+def _is_switched(node: ast.AST, ctx: Context) -> bool:
     child = node
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
@@ -35,11 +50,11 @@ def _is_behind_a_switch(node: ast.AST, ctx: Context) -> bool:
         asked: list[ast.expr] = []
         if isinstance(outer, ast.BoolOp) and isinstance(outer.op, ast.And):
             asked = outer.values[: next(at for at, item in enumerate(outer.values) if item is child)]
-        elif isinstance(outer, ast.If) and child in outer.body:
+        elif isinstance(outer, ast.If) and child in outer.body and not outer.orelse:  # with an `else` it is a mode
             asked = [outer.test]
         elif isinstance(outer, ast.IfExp) and child is outer.body:
             asked = [outer.test]
-        if any(isinstance(part, ast.Name) and _is_off(part.id, ctx) for test in asked for part in _conjuncts(test)):
+        if any(_is_off(_switch(part), ctx) for test in asked for part in _conjuncts(test)):
             return True
         child = outer
     return False
@@ -51,6 +66,13 @@ def _conjuncts(test: ast.expr) -> Iterator[ast.expr]:
             yield from _conjuncts(value)
     else:
         yield test
+
+
+def _switch(test: ast.expr) -> str:
+    """The name of a parameter, or of an attribute that is kept of one: `verbose`, `self.verbose`."""
+    if isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name) and test.value.id == "self":
+        return test.attr
+    return test.id if isinstance(test, ast.Name) else ""
 
 
 def _is_off(name: str, ctx: Context) -> bool:

@@ -59,3 +59,12 @@ def _changes_receiver(call: ast.Call, names: set[str]) -> bool:
 def _may_change(item: ast.expr, ctx: Context) -> bool:
     """Whether handing it on may change it: numbers, strings and devices cannot."""
     return ctx.kind(item).tag not in (Tag.NUMBER, Tag.STRING, Tag.DEVICE, Tag.DTYPE, Tag.NONE, Tag.TOKENIZER)
+
+
+def writes_data(part: ast.AST) -> bool:
+    """`mask.data = other`, `mask.data.fill_(0)`: so whoever holds the tensor has it changed, a model too."""
+    if isinstance(part, ast.Attribute):
+        return part.attr == "data" and isinstance(part.ctx, ast.Store)
+    if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr.endswith("_")):
+        return False
+    return isinstance(part.func.value, ast.Attribute) and part.func.value.attr == "data"

@@ -44,7 +44,7 @@ class ConstantRebuilt(Rule):
         if size < (_TABLE if isinstance(node, ast.Dict) else _LARGE) or not _stays_here(node, ctx):
             return
         kind = type(node).__name__.lower()
-        if _is_mutated_within(node, ctx):
+        if _is_mutated_within(node, ctx) or (size < _LARGE and _is_one_of_several(node, ctx)):
             return
         hoisted, edits = ctx.edit.hoist_to_module(ctx.tree.text(node), _constant_name(node, ctx), at=node)
         yield self.finding(
@@ -80,6 +80,16 @@ def _is_mutated_within(node: ast.expr, ctx: Context) -> bool:
         if any(isinstance(item, ast.Name) and item.id in tables for item in walk(source)):
             taken |= {item.id for target in targets for item in walk(target) if isinstance(item, ast.Name)}
     return not taken.isdisjoint(ctx.inference.flow.names_mutated(function))
+
+
+def _is_one_of_several(node: ast.AST, ctx: Context) -> bool:
+    """Whether a branch decides about it, `elif schedule == "steps":`, so that one of several tables is built."""
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        if isinstance(outer, ast.If) and any(isinstance(part, ast.Compare) for part in walk(outer.test)):
+            return True
+    return False
 
 
 def _cost(size: int) -> str:

@@ -28,6 +28,7 @@ from perflint.api import (
 )
 
 from ._constants import is_fixed
+from ._own_training import beside_own_training
 from ._wording import short_call
 
 #: `torch.scalar_tensor` is filled by a kernel.
@@ -94,6 +95,8 @@ class ConstantTensorInHotPath(Rule):
         if data is None or _is_empty(data) or not is_fixed(data, ctx):
             return
         if not _goes_to_device(node, ctx) or _is_fallback(node, ctx) or not _is_only_read(node, ctx):
+            return
+        if beside_own_training(node, ctx):
             return
         number = _is_number(_single(data), ctx)
         filled = " ".join(_filled(node, ctx).split())

@@ -14,6 +14,7 @@ from perflint.api import (
     Impact,
     Rule,
     argument,
+    callee_name,
     is_constant,
     is_test,
     keyword,
@@ -26,6 +27,8 @@ from ._gradients import asks_for_gradients, is_model_call
 from ._loops import names_in
 
 _CACHES = pattern(r"past|cache|(?:^|_)kv|state|memor|hidden|incremental", re.IGNORECASE)
+#: So few tokens that what came before is as well computed again.
+_FEW = 4
 #: What picks the next token.
 _PICKS = frozenset("argmax multinomial topk sample categorical".split())
 #: Generation that goes over the whole sequence again on purpose.
@@ -65,7 +68,7 @@ class DecodeWithoutKvCache(Rule):
         if is_test(ctx.path) or _NO_CACHE.search(str(ctx.path)):
             return
         if isinstance(node.func, ast.Attribute) and node.func.attr == "generate":
-            if is_constant(keyword(node, "use_cache"), value=False) and not _is_single_token(node):
+            if is_constant(keyword(node, "use_cache"), value=False) and not _is_short(node):
                 yield self.finding(
                     node,
                     ctx,
@@ -85,8 +88,12 @@ class DecodeWithoutKvCache(Rule):
             )
 
 
-def _is_single_token(node: ast.Call) -> bool:
-    return is_constant(keyword(node, "max_new_tokens"), 1)
+def _is_short(node: ast.Call) -> bool:
+    """Whether a few tokens are generated: a written number of them, or as many as an answer that is known has."""
+    wanted = keyword(node, "max_new_tokens")
+    if isinstance(wanted, ast.Call):
+        return callee_name(wanted) == "len"
+    return isinstance(wanted, ast.Constant) and isinstance(wanted.value, int) and wanted.value <= _FEW
 
 
 def _forward_on_grown(node: ast.Call, ctx: Context) -> ast.Call | None:

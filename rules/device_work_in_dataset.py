@@ -49,7 +49,8 @@ class DeviceWorkInDataset(Rule):
 
     When to leave it
     A dataset whose data lie on the device altogether and are only indexed, with no workers, is fast: perflint is
-    silent there, as for decoders that decode on the device, replay buffers, changes of type and moves to the host.
+    silent there, as for decoders that decode on the device, replay buffers, changes of type, moves to the host and
+    moves back to where a tensor was.
 
     Fix safety
     No fix: the move belongs into another function, the one that takes the batch.
@@ -69,7 +70,12 @@ class DeviceWorkInDataset(Rule):
             return
         if _is_told_by_device(node, ctx) or _is_run_there(node, ctx):
             return
-        if aligns(node, ctx) or _is_asked_for(node, ctx) or isinstance(ctx.tree.parent(node), ast.Expr):
+        if (
+            aligns(node, ctx)
+            or _goes_back(node, ctx)
+            or _is_asked_for(node, ctx)
+            or isinstance(ctx.tree.parent(node), ast.Expr)
+        ):
             return  # what is moved and not taken is a module: a tensor would stay where it is
         moved = ctx.kind(node.func.value)
         if moved.tag not in _TENSORS or not ctx.kind(node).on_accelerator:
@@ -122,6 +128,28 @@ def _asks_for_device(node: ast.AST) -> bool:
     if not isinstance(node, ast.Attribute) or node.attr not in ("device", "is_cuda"):
         return False
     return node.attr == "is_cuda" or name_of_whole(node.value) not in _SETTINGS
+
+
+def _goes_back(node: ast.Call, ctx: Context) -> bool:
+    """Whether a tensor goes back to where it was brought from, `device = wave.device` before `wave = wave.cpu()`: to
+    the host, like everything that samples are made of.
+    """
+    target, function = node.args[0] if node.args else keyword(node, "device"), ctx.tree.function_of(node)
+    if not isinstance(target, ast.Name) or function is None:
+        return False
+    origins = [item for item in ctx.inference.origins(target) if item is not target]
+    owners = [item.value for item in origins if isinstance(item, ast.Attribute) and item.attr == "device"]
+    return len(owners) == len(origins) > 0 and all(
+        any(_brings_to_host(part, owner.id) for part in walk(function)) if isinstance(owner, ast.Name) else False
+        for owner in owners
+    )
+
+
+def _brings_to_host(part: ast.AST, name: str) -> bool:
+    """`wave.data.cpu().numpy()`"""
+    if not isinstance(part, ast.Call) or callee_name(part) not in ("cpu", "numpy"):
+        return False
+    return any(isinstance(item, ast.Name) and item.id == name for item in walk(part))
 
 
 def _is_asked_for(node: ast.Call, ctx: Context) -> bool:

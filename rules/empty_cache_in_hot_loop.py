@@ -13,10 +13,12 @@ from ._memory import (
     has_run_a_whole_loop,
     is_beside_an_engine,
     is_load_shedding,
+    is_outside_training,
     is_weighed,
     is_where_something_moved,
     measures_memory,
 )
+from ._own_training import beside_own_training
 from ._rarely import is_between_phases
 
 _TARGETS = ("torch.cuda.empty_cache", "torch.xpu.empty_cache", "torch.mps.empty_cache", "torch.accelerator.empty_cache")
@@ -41,7 +43,8 @@ class EmptyCacheInHotLoop(Rule):
     where an inference engine shares the device, in steps that generate text, in turns that run a model many times (a
     volume window by window, a sample step by step), under a switch that gives up speed for memory (results offloaded to
     the host), where a comment says that it makes the step slower, where parts of a model were found elsewhere and
-    moved, where a batch is given up, or before the peak is measured: perflint is silent where it can see that.
+    moved, where a batch is given up, where a module is not trained, beside a training of its own, or before the peak
+    is measured: perflint is silent where it can see that.
 
     Fix safety
     Unsafe: a step that only just fits may run out of memory without it. Results stay the same bits.
@@ -57,9 +60,11 @@ class EmptyCacheInHotLoop(Rule):
         assert isinstance(node, ast.Call)
         if not ctx.is_call_of(node, *_TARGETS) or is_load_shedding(node, ctx) or _stands_beside_cuda(node, ctx):
             return
-        if beside_generation(node, ctx) or is_between_phases(node, ctx):
+        if beside_generation(node, ctx) or is_between_phases(node, ctx) or is_outside_training(node, ctx):
             return
         if measures_memory(node, ctx) or gives_up_the_step(node, ctx) or is_weighed(node, ctx):
+            return
+        if beside_own_training(node, ctx):
             return
         if is_beside_an_engine(node, ctx) or has_run_a_whole_loop(node, ctx) or is_where_something_moved(node, ctx):
             return

@@ -83,7 +83,7 @@ class ExplicitSynchronize(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         waits_for = _waits_for(node, ctx)
-        if waits_for is None or is_exceptional(node, ctx) or _has_reason(node, ctx):
+        if waits_for is None or is_exceptional(node, ctx) or _has_reason(node, ctx) or _is_of_a_stream(node):
             return
         if beside_generation(node, ctx) or is_between_phases(node, ctx):
             return
@@ -102,6 +102,16 @@ class ExplicitSynchronize(Rule):
             ),
             confidence=Confidence.MEDIUM if timed or ctx.target(node.func) is None else None,
         )
+
+
+def _is_of_a_stream(node: ast.Call) -> bool:
+    """`torch.cuda.synchronize(self.copy_stream)`: what is meant is the work of one stream."""
+    return any(
+        "stream" in last_name(part).lower()
+        for item in [*node.args, *(item.value for item in node.keywords)]
+        for part in walk(item)
+        if isinstance(part, (ast.Name, ast.Attribute))
+    )
 
 
 def _waits_for(node: ast.Call, ctx: Context) -> str | None:

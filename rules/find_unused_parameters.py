@@ -18,6 +18,7 @@ from perflint.api import (
     is_constant,
     is_test,
     pattern,
+    walk,
 )
 from perflint.api import keyword as keyword_of
 
@@ -31,6 +32,9 @@ _WRAPPERS = (
     "DistributedDataParallelConfig",
 )
 _CONFIGURED = ("Trainer", "Fabric", "TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig")
+#: What accelerate is told for DDP, and what it hands the model to instead.
+_OF_ACCELERATE = "DistributedDataParallelKwargs"
+_NO_DDP = ("deepspeed_plugin", "fsdp_plugin")
 #: What programs with branches that a step may leave out are made of.
 _CONDITIONAL = pattern(
     r"discriminator|(?:^|_)gan(?:_|$)|netD|(?:^|_)moe(?:_|$)|experts?(?:_|$)|stochastic_depth|layer_?drop|multi_?task",
@@ -54,7 +58,8 @@ class FindUnusedParameters(Rule):
     Models whose steps really leave parameters out: mixtures of experts, adversarial training, several tasks, layer
     dropping. Without the flag DDP raises "Expected to have finished reduction" on the second step there. perflint
     cannot see which parameters a step uses, which is why this rule is not on by default; it is silent where names in
-    the file speak of such models, with `static_graph=True`, and where the value comes from a configuration.
+    the file speak of such models, with `static_graph=True`, where the value comes from a configuration, and where
+    accelerate hands the model to DeepSpeed or FSDP.
 
     Fix safety
     There is no automatic fix: whether every parameter is used has to be tried.
@@ -71,7 +76,7 @@ class FindUnusedParameters(Rule):
         assert isinstance(node, ast.Call)
         if is_test(ctx.path) or not _switches_on(node) or is_constant(keyword_of(node, "static_graph"), value=True):
             return
-        if _is_conditional(ctx):
+        if _is_conditional(ctx) or _is_taken_by_others(node, ctx):
             return
         yield self.finding(
             node,
@@ -80,6 +85,16 @@ class FindUnusedParameters(Rule):
             advice="Leave it out unless a step really skips parameters; for ones that are never used, freeze them "
             "before wrapping.",
         )
+
+
+def _is_taken_by_others(node: ast.Call, ctx: Context) -> bool:
+    """Whether accelerate is told to hand the model to DeepSpeed or FSDP: nothing goes to DDP then."""
+    return callee_name(node) == _OF_ACCELERATE and any(
+        isinstance(part, ast.Call)
+        and callee_name(part) == "Accelerator"
+        and any(item.arg in _NO_DDP and not is_constant(item.value, None) for item in part.keywords)
+        for part in walk(ctx.tree.module)
+    )
 
 
 def _switches_on(node: ast.Call) -> bool:

@@ -28,6 +28,7 @@ from perflint.api import (
     walk,
 )
 
+from ._few_turns import is_of_a_kind, turns_few_times
 from ._generating import generates
 from ._gradients import is_model_call
 from ._grown_attributes import WRITTEN, grown_attributes
@@ -117,7 +118,14 @@ class GrowingCat(Rule):
         if grown is None:
             return
         loop = _growing_loop(grown, ctx)
-        if loop is None or _goes_over_a_handful(loop) or _fills_up(grown, loop, ctx) or _is_trifling(node, ctx):
+        if (
+            loop is None
+            or _goes_over_a_handful(loop)
+            or is_of_a_kind(grown.statement, loop, ctx)
+            or turns_few_times(loop, ctx)
+        ):
+            return
+        if _fills_up(grown, loop, ctx) or _is_trifling(node, ctx):
             return
         if all(_is_column(part) for part in grown.added) and _runs_a_model(loop, ctx):
             return

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, walk
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, last_name, walk
+
+from ._pieces import is_name
 
 _REGISTRARS = (
     "register_forward_hook",
@@ -17,6 +19,9 @@ _REGISTRARS = (
     "register_module_forward_pre_hook",
     "register_module_full_backward_hook",
 )
+
+#: What takes hooks off again.
+_REMOVERS = ("remove", "remove_hooks", "remove_handles", "clear_hooks")
 
 
 class HookInHotPath(Rule):
@@ -69,14 +74,25 @@ class HookInHotPath(Rule):
 
 
 def _handle_is_removed(call: ast.Call, ctx: Context) -> bool:
-    """Whether anything in reach calls `.remove()`: the function, or for a stored handle the class."""
+    """Whether anything in reach calls `.remove()`: the function, for a stored handle the class, or what goes through
+    the handles that an object keeps.
+    """
     statement = ctx.tree.statement_of(call)
     if isinstance(statement, ast.Expr) and statement.value is call:
         return False
     if isinstance(statement, ast.Return):
         return True  # the caller holds the handle
     around = ctx.tree.class_of(call) or ctx.tree.function_of(call) or ctx.tree.module
-    return any(
-        isinstance(part, ast.Attribute) and part.attr in ("remove", "remove_hooks", "remove_handles", "clear_hooks")
-        for part in walk(around)
+    if any(isinstance(part, ast.Attribute) and part.attr in _REMOVERS for part in walk(around)):
+        return True
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    kept = {target.attr for target in targets if isinstance(target, ast.Attribute)}
+    return any(isinstance(part, ast.For) and _removes(part, kept) for part in walk(ctx.tree.module))
+
+
+def _removes(loop: ast.For, kept: set[str]) -> bool:
+    """`for handle in tracer.handles: handle.remove()`, in whatever keeps the object that has them."""
+    return last_name(loop.iter) in kept and any(
+        isinstance(part, ast.Attribute) and part.attr in _REMOVERS and is_name(part.value, last_name(loop.target))
+        for part in walk(loop)
     )

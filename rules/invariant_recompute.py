@@ -29,7 +29,7 @@ from perflint.api import (
 
 from ._forwards import CHANGES, DRAWS, arguments, is_forward
 from ._loops import is_between_clocks, is_forever, is_timing, names_in, starts_afresh, trains_inside
-from ._unchanged import is_fixed, is_touched, objects_in
+from ._unchanged import is_fixed, is_touched, objects_in, writes_data
 from ._wording import short_call
 
 _MODELS = (
@@ -282,4 +282,6 @@ def _is_unchanging(call: ast.Call, loop: ast.stmt, ctx: Context) -> bool:
         given = [*given, call.func]
         if not is_fixed(call.func, loop, ctx):
             return False
+    if any(writes_data(part) for part in walk(loop)):
+        return False
     return not is_touched({name for item in given for name in objects_in(item)}, call, loop, ctx)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import (
+    FUNCTION,
     INSTANCE,
     Calls,
     Confidence,
@@ -14,6 +15,7 @@ from perflint.api import (
     Heat,
     Impact,
     Rule,
+    Scope,
     Tag,
     callee_name,
     is_test,
@@ -22,6 +24,7 @@ from perflint.api import (
     walk,
 )
 
+from ._callees import last_of
 from ._loops import is_timing, names_in, starts_afresh, trains_inside
 from ._wording import short_call
 
@@ -50,6 +53,11 @@ _BUILDERS = (
     "init_model",
     "build_network",
     "load_network",
+)
+
+#: What only asks what something is, or takes it off what holds it.
+_ASKING = frozenset(
+    "isinstance issubclass type hasattr getattr len bool super is_parallel is_dist_avail_and_initialized".split()
 )
 
 
@@ -128,7 +136,14 @@ def _builds(node: ast.Call, ctx: Context) -> bool:
     project = ctx.project_target(node.func)
     if project is None:
         return False
+    if project.kind == FUNCTION and _only_hands_over(Scope(project.path, project.name), ctx):
+        return False
     return project.kind != INSTANCE and ctx.kind(node).tag is Tag.MODULE and callee_name(node) not in _LAYERS
+
+
+def _only_hands_over(scope: Scope, ctx: Context) -> bool:
+    """Whether a function calls nothing that could build: `get_model` gives back the one that is there, unwrapped."""
+    return all(last_of(call.func) in _ASKING for call in ctx.program.function(scope).calls)
 
 
 def _is_kept(node: ast.Call, ctx: Context) -> bool:

@@ -25,6 +25,13 @@ from perflint.api import (
 )
 
 from ._loops import names_in
+from ._own_training import beside_own_training
+
+#: Modules of torch that hold others.
+_CONTAINERS = frozenset(
+    "Module Sequential ModuleList ModuleDict Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer "
+    "TransformerDecoderLayer DataParallel ParameterDict ParameterList".split()
+)
 
 
 class ModuleSwitchInStep(Rule):
@@ -39,8 +46,9 @@ class ModuleSwitchInStep(Rule):
 
     When to leave it
     Modules that come and go to save memory (moved back to the host elsewhere), modules made in the same turn, moves
-    that happen lazily once, under a test of the device or of Metal, per epoch or before an evaluation, and tensors:
-    perflint is silent there, and about `train()` and `eval()`, which cost a third of it and are often needed.
+    that happen lazily once, under a test of the device or of Metal, per epoch, before an evaluation or before a loop of
+    training steps of its own, single layers, and tensors: perflint is silent there, and about `train()` and `eval()`,
+    which cost a third of it and are often needed.
 
     Fix safety
     Unsafe: the module moves before the loop, and stays on the host if the loop never ran. Same bits.
@@ -65,6 +73,8 @@ class ModuleSwitchInStep(Rule):
         if _is_new(module, node, statement, ctx) or _comes_and_goes(module, ctx) or _is_where_needed(node, ctx):
             return
         if _is_moved_around(module, node, ctx) or _is_anything(module, node, ctx) or _goes_by_table(node):
+            return
+        if _is_a_layer(module, ctx) or beside_own_training(node, ctx):
             return
         yield self.finding(
             node,
@@ -101,6 +111,14 @@ def _is_module(module: ast.expr, node: ast.Call, statement: ast.stmt, ctx: Conte
         return True
     # A tensor's move hands back a copy: a result that nobody takes says that this is a module.
     return not kind.known and isinstance(statement, ast.Expr) and statement.value is node
+
+
+def _is_a_layer(module: ast.expr, ctx: Context) -> bool:
+    """Whether it is a single layer of torch, which is walked in no time."""
+    made = ctx.refs(module) if isinstance(module, (ast.Name, ast.Attribute)) else ()
+    return bool(made) and all(
+        ref.name.startswith("torch.nn.") and ref.name.rpartition(".")[2] not in _CONTAINERS for ref in made
+    )
 
 
 def _follows(node: ast.Call) -> bool:

@@ -18,6 +18,7 @@ from perflint.api import (
     callee_name,
     is_constant,
     is_test,
+    keyword,
     last_name,
     pattern,
     walk,
@@ -54,7 +55,8 @@ class PadToMaxLength(Rule):
     When to leave it
     Programs that need one shape (XLA, CUDA graphs, compiled models that must not be compiled anew), text encoders that
     were trained on full-length padding, such as CLIP's, texts of some ten tokens (also by the default of the parameter
-    that says so), and evaluation. perflint is silent where it sees one of these.
+    that says so), texts that are cut out of a longer one, sounds, and evaluation. perflint is silent where it sees one
+    of these.
 
     Fix safety
     No fix: padding moves to another function, and the batches change their shape.
@@ -73,6 +75,8 @@ class PadToMaxLength(Rule):
             return
         if _needs_one_shape(ctx) or _is_for_evaluation(node, ctx) or not _feeds_training(node, ctx):
             return
+        if _is_for_jax(node, ctx) or given(node, "sampling_rate") is not None or _is_cut_to_length(node, ctx):
+            return
         longest = given(node, "max_length")
         if longest is not None and _is_short(longest, ctx):
             return
@@ -84,6 +88,37 @@ class PadToMaxLength(Rule):
             advice="Leave the padding to the collate function, with `padding=True`: to the longest text of the batch.",
             confidence=Confidence.MEDIUM,
         )
+
+
+def _is_for_jax(node: ast.Call, ctx: Context) -> bool:
+    """Whether the batch is for a program that is compiled for its shapes, one file of which this is."""
+    tensors = given(node, "return_tensors")
+    return ctx.mentions("jax", "jnp", "flax") or any(is_constant(tensors, name) for name in ("jax", "tf"))
+
+
+def _is_cut_to_length(node: ast.Call, ctx: Context) -> bool:
+    """Whether all texts are as long as they are wanted, cut out of one that is longer: `str(chromosome[start:end])`,
+    `genome(start, max_length=self.max_length)`, `text.rjust(size)`.
+    """
+    texts = ctx.inference.origins(node.args[0]) if node.args else []
+    return bool(texts) and all(_is_cut(item, ctx) for item in texts)
+
+
+def _is_cut(text: ast.expr, ctx: Context, depth: int = 4) -> bool:
+    if depth == 0:
+        return False
+    if isinstance(text, ast.Subscript):
+        return isinstance(text.slice, ast.Slice) and text.slice.lower is not None and text.slice.upper is not None
+    if isinstance(text, ast.Name):
+        origins = [item for item in ctx.inference.origins(text) if item is not text]
+        return bool(origins) and all(_is_cut(item, ctx, depth - 1) for item in origins)
+    if not isinstance(text, ast.Call):
+        return False
+    if callee_name(text) == "str" and len(text.args) == 1:
+        return _is_cut(text.args[0], ctx, depth - 1)
+    if callee_name(text) in ("rjust", "ljust", "zfill"):
+        return True
+    return keyword(text, "max_length") is not None
 
 
 def _is_short(longest: ast.expr, ctx: Context) -> bool:

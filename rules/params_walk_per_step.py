@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from perflint.api import Context, Finding, Heat, Impact, Nodes, Rule, callee_name, is_test, walk
 
+from ._trifles import is_behind_a_switch
+
 _WALKS = ("parameters", "named_parameters")
 _LISTS = ("params", "trainable_params", "model_params", "param_list", "trainable_parameters")
 _STATISTICS = frozenset(
@@ -38,7 +40,8 @@ class ParamsWalkPerStep(Rule):
 
     When to leave it
     Statistics under an every-N guard, penalties that are part of the loss and need a gradient, updates of parameters
-    (another rule's matter), averaging over processes, switching `requires_grad`, counting: perflint is silent there.
+    (another rule's matter), averaging over processes, switching `requires_grad`, counting, and what a switch asks for
+    that is off by default: perflint is silent there.
 
     Fix safety
     There is no automatic fix: the results come in another shape.
@@ -56,6 +59,8 @@ class ParamsWalkPerStep(Rule):
         target, parts = found
         inner = parts[0]
         if ctx.heat(inner) < Heat.STEP or ctx.guards(inner) or _is_inside_walk(node, ctx):
+            return
+        if is_behind_a_switch(node, ctx):
             return
         names = _derived(target, parts)
         taken = [call for part in parts for call in _calls_on(part, names)]

@@ -12,6 +12,7 @@ from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, 
 from ._forwards import FORWARD_METHODS, arguments, is_forward, is_method_of_values, is_pure
 from ._helper_forwards import Behind, forward_behind, is_changed, runs_every_turn
 from ._loops import is_forever, is_timing, names_in, starts_afresh, trains_inside
+from ._unchanged import writes_data
 
 _SWITCHES = frozenset(
     "train load_state_dict step update fuse quantize disable_adapter enable_adapter set_adapter merge_adapter apply "
@@ -293,6 +294,8 @@ def _is_switched(first: ast.Call, second: ast.Call, behind: Behind | None, funct
         if not isinstance(part, (ast.expr, ast.stmt)) or not start <= (part.lineno, part.col_offset) < end:
             continue
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _SWITCHES:
+            return True
+        if writes_data(part):
             return True
         if isinstance(part, ast.Call) and not is_forward(part, ctx) and own & set(_passed(part)):
             return True

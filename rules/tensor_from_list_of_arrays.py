@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -17,6 +18,7 @@ from perflint.api import (
     Rule,
     Tag,
     arrays,
+    callee_name,
     has_unpacking,
     is_constant,
     is_test,
@@ -42,6 +44,8 @@ _OBJECTS = pattern(r"object|^.O|M8|datetime|>|longdouble|longfloat|float128|comp
 _CHANGES = "arrays of different types, or an empty list, give another dtype, and arrays without rows another shape"
 _SPARSE = frozenset("tocoo tocsr tocsc coo_matrix csr_matrix csc_matrix coo_array csr_array".split())
 _SPARSE_PARTS = frozenset("row col indices indptr data".split())
+#: Arrays of so few numbers do not count.
+_SMALL = 256
 #: Of an array these methods give an array again.
 _ARRAY_METHODS = frozenset(
     "astype reshape transpose flatten ravel copy squeeze swapaxes clip repeat cumsum toarray todense view".split()
@@ -62,7 +66,8 @@ class TensorFromListOfArrays(Rule):
     `torch.tensor(np.array(xs))`, which copies once more, or `torch.from_numpy(np.stack(xs))`.
 
     When to leave it
-    Lists of numbers (also numpy scalars), lists of tensors, which are for `torch.stack`, and once a single array, or a
+    Lists of numbers (also numpy scalars), lists of tensors, which are for `torch.stack`, arrays of a few numbers, by
+    the sizes that are written, and once a single array, or a
     few that are made of what is written out in the file: perflint is silent there.
 
     Fix safety
@@ -82,7 +87,7 @@ class TensorFromListOfArrays(Rule):
             return
         data = node.args[0]
         sure = _holds_arrays(data, ctx)
-        if sure is None or _is_little(data, node, ctx):
+        if sure is None or _is_little(data, node, ctx) or _are_small(data, ctx):
             return
         numpy, imports = ctx.edit.ensure_import("numpy", at=node)
         reason = "" if _is_uniform(data, ctx) else _CHANGES
@@ -138,6 +143,25 @@ def _is_little(data: ast.expr, node: ast.Call, ctx: Context) -> bool:
             for item in data.elts
         )
     )
+
+
+def _are_small(data: ast.expr, ctx: Context) -> bool:
+    """Whether all arrays of a list are made of sizes that are written, and small: walked in microseconds."""
+    items: list[ast.expr] = list(getattr(data, "elts", []))
+    if isinstance(data, (ast.ListComp, ast.GeneratorExp)):
+        items = [data.elt]
+    elif isinstance(data, ast.Name):
+        items = _appended(data, ctx) or []
+    return bool(items) and all(0 < _written_size(item) <= _SMALL for item in items)
+
+
+def _written_size(made: ast.expr) -> int:
+    """How many numbers `np.ones([4, 4])` has; 0 where that is not written."""
+    if not isinstance(made, ast.Call) or callee_name(made) not in ("zeros", "ones", "empty", "full") or not made.args:
+        return 0
+    sizes = made.args[0].elts if isinstance(made.args[0], (ast.Tuple, ast.List)) else [made.args[0]]
+    numbers = [size.value for size in sizes if isinstance(size, ast.Constant) and isinstance(size.value, int)]
+    return math.prod(numbers) if len(numbers) == len(sizes) else 0
 
 
 def _appended(data: ast.Name, ctx: Context) -> list[ast.expr] | None:

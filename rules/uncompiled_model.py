@@ -6,9 +6,18 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Tier, callee_name, walk
+from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Scope, Tier, callee_name, walk
 
 from ._training import BACKWARD, is_about_agents, is_training_loop
+
+#: What a loop over optimizers calls, and nothing else.
+_OF_OPTIMIZERS = frozenset(
+    "step zero_grad update unscale_ items values keys range enumerate zip isinstance len".split()
+)
+#: How far a loss is looked for.
+_STEPS_DOWN = 2
+#: `True`, as summaries have it.
+_ON = ("const", "bool", True)
 
 
 class UncompiledModel(Rule):
@@ -31,7 +40,8 @@ class UncompiledModel(Rule):
     flow that depends on data, shapes that change all the time, hooks that come and go, devices without support,
     short runs and debugging. perflint cannot see a gain from the source, which is why this rule is not on by
     default. It is silent in programs that compile anything, by whatever switch, about agents whose networks are no
-    convolutions, and where an epoch is a single step.
+    convolutions, where an epoch is a single step, where some tensors are optimized or a copy of the model that each
+    turn makes, and where gradients are differentiated again.
 
     Fix safety
     There is no automatic fix: keys of the state dict may change, and the gain has to be measured.
@@ -45,7 +55,9 @@ class UncompiledModel(Rule):
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if ctx.program.whole.compiles or not is_training_loop(node, ctx):
+        if ctx.program.whole.compiles or not is_training_loop(node, ctx) or _only_steps(node):
+            return
+        if _is_of_no_model(node, ctx):
             return
         if _is_full_batch(node, ctx) or (is_about_agents(node, ctx) and not ctx.mentions("Conv1d", "Conv2d", "Conv3d")):
             return
@@ -56,6 +68,47 @@ class UncompiledModel(Rule):
             "to be measured.",
             advice="Call `model.compile()` before the loop, and time some hundred steps with and without it.",
         )
+
+
+def _only_steps(node: ast.AST) -> bool:
+    """Whether a loop does nothing but steps of optimizers: `for name in names: self.optims[name].step()`."""
+    body = [part for statement in getattr(node, "body", []) for part in walk(statement)]
+    called = {callee_name(part) for part in body if isinstance(part, ast.Call)}
+    return bool(called) and called <= _OF_OPTIMIZERS
+
+
+def _is_of_no_model(node: ast.AST, ctx: Context) -> bool:
+    """Whether what is optimized are some tensors, `Adam([delta], lr=0.1)`, or a copy of a model that each turn makes,
+    or the backward is walked back again, which compiled code does not allow.
+    """
+    around = ctx.tree.function_of(node) or ctx.tree.module
+    made = [part for part in walk(around) if isinstance(part, ast.Call) and _makes_optimizer(part, ctx)]
+    if made and all(part.args and _is_some_tensors(part.args[0]) for part in made):
+        return True
+    if any(_makes_optimizer(part, ctx) for part in walk(node) if isinstance(part, ast.Call)):
+        return True
+    return any(
+        ("create_graph", _ON) in call.keywords
+        for scope in _run_by(node, ctx)
+        for call in ctx.program.function(scope).calls
+    )
+
+
+def _run_by(node: ast.AST, ctx: Context) -> Iterator[Scope]:
+    """The function of a loop, what it calls, and what that calls: where the loss is made and walked back."""
+    scopes = {ctx.scope(node)}
+    for _ in range(_STEPS_DOWN):
+        yield from scopes
+        scopes = {edge.callee for scope in scopes for edge in ctx.program.graph.outgoing.get(scope, ())}
+    yield from scopes
+
+
+def _makes_optimizer(call: ast.Call, ctx: Context) -> bool:
+    return (ctx.target(call.func) or "").startswith("torch.optim.") and callee_name(call)[:1].isupper()
+
+
+def _is_some_tensors(given: ast.expr) -> bool:
+    return isinstance(given, ast.List) and all(isinstance(item, (ast.Name, ast.Attribute)) for item in given.elts)
 
 
 def _is_full_batch(node: ast.AST, ctx: Context) -> bool:

@@ -48,7 +48,8 @@ class ZeroGradToZeros(Rule):
     When to leave it
     With CUDA graphs, which need gradients at fixed addresses, with context parallelism, and where code reads `.grad`
     between `zero_grad` and `backward`. perflint is silent in files that do any of these; in the `zero_grad` of a
-    wrapper it looks at gradients that nothing is copied or added into, and at its default where it wraps no model.
+    wrapper it looks at gradients that nothing is copied or added into, and at its default where it wraps no model;
+    functions that nobody calls do not count.
 
     Fix safety
     Unsafe: a parameter that gets no gradient in a step is then left alone, where zeros let momentum and weight decay
@@ -65,7 +66,7 @@ class ZeroGradToZeros(Rule):
             return
         if isinstance(node, ast.Call):
             yield from self._call(node, ctx)
-        elif isinstance(node, ast.FunctionDef) and node.name == "zero_grad":
+        elif isinstance(node, ast.FunctionDef) and node.name == "zero_grad" and not _is_idle(node, ctx):
             yield from self._method(node, ctx)
 
     def _method(self, node: ast.FunctionDef, ctx: Context) -> Iterator[Finding]:
@@ -106,6 +107,11 @@ class ZeroGradToZeros(Rule):
             advice=f"Write `{' '.join(better.split())}`.",
             fix=fix,
         )
+
+
+def _is_idle(function: ast.FunctionDef, ctx: Context) -> bool:
+    """Whether it is a function of a module that nobody calls: a method may be called on whatever has it."""
+    return ctx.tree.class_of(function) is None and not ctx.program.callers(ctx.own_scope(function))
 
 
 def _is_of_a_model(method: ast.FunctionDef, ctx: Context) -> bool:

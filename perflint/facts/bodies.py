@@ -33,7 +33,14 @@ def supplies(body: list[ast.stmt], missing: ast.expr) -> bool:
     """Whether `body` makes what was found to be None: an attribute, an item, `getattr(self, "criterion", None)`."""
     if isinstance(missing, ast.Call):
         return written_name(missing.func) == "getattr" and len(missing.args) == 3 and makes(body, *missing.args[:2])
-    return assigns(body, missing) or asks_for(body, missing)
+    return assigns(body, missing) or asks_for(body, missing) or _fills_global(body, missing)
+
+
+def _fills_global(body: list[ast.stmt], missing: ast.expr) -> bool:
+    """`if _plugin is None: _plugin = build()`: a global, by how its name is written."""
+    if not isinstance(missing, ast.Name) or not (missing.id.startswith("_") or missing.id.isupper()):
+        return False
+    return any(isinstance(item, ast.Assign) and _is_target(item, missing) for item in body)
 
 
 def stands_in(body: list[ast.stmt], missing: ast.expr) -> bool:

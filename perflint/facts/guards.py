@@ -83,6 +83,8 @@ def _several(test: ast.BoolOp, body: list[ast.stmt] | None, known: Tests) -> str
     if isinstance(test.op, ast.And):
         return coldest(kinds)
     kinds = [kind or _of_one_turn(value, test.values) for kind, value in zip(kinds, test.values, strict=True)]
+    if any(kinds):  # `step % interval == 0 or stop`
+        kinds = [kind or _of_the_end(value) for kind, value in zip(kinds, test.values, strict=True)]
     if all(kinds):
         return hottest(kinds)
     # `if self.cache is None or self.cache.shape != x.shape`: filled anew only when it no longer fits.
@@ -101,13 +103,18 @@ def _of_one_turn(test: ast.expr, others: list[ast.expr]) -> str | None:
     return FIRST if ast.dump(test.left) in counted else None
 
 
+def _of_the_end(test: ast.expr) -> str | None:
+    """A flag that ends the loop, `stop`: true on one turn at most."""
+    return FIRST if isinstance(test, (ast.Name, ast.Attribute)) and words.ENDS.match(written_name(test)) else None
+
+
 def _inverted(test: ast.UnaryOp, body: list[ast.stmt] | None, known: Tests) -> str | None:
     return classify_negated(test.operand, body, known) if isinstance(test.op, (ast.Not, ast.Invert)) else None
 
 
 def _called(test: ast.Call, body: list[ast.stmt] | None, known: Tests) -> str | None:
     name = written_name(test.func)
-    if name in _EXPORTING or name in _BROKEN:
+    if name in _EXPORTING or name in _BROKEN or words.FINDS_BROKEN.match(name):
         return RARE
     if name in {"any", "all"} and isinstance(test.func, ast.Attribute):
         return _of_elements(test, test.func, classify, body, known)

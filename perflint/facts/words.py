@@ -29,7 +29,7 @@ DEBUG = pattern(
 #: Flags of what happens once: calibration, lazy set-up. They are on from then on.
 DONE = pattern(
     r"(?:^|_)(?:initiali[sz]ed|inited|initted|calibrated|built|set_?up|ready|loaded|prepared|registered|started|wired|"
-    r"attached|installed|hooked|patched)$"
+    r"attached|installed|hooked|patched)$|^_?is_init$"
 )
 FIRST_TURN = pattern(r"^_?(?:is_)?first_(?:iter|iteration|step|batch|turn|run|time|epoch|call|pass)$")
 #: Names of the last turn, and of how many there are in all: not of those before something begins or ends.
@@ -55,6 +55,12 @@ FAILED = pattern(
     r"|^(?:nan|inf|non_?finite)s?_(?:found|detected)$",
     re.IGNORECASE,
 )
+#: What looks for values that have gone wrong, and says that there are some: `is_loss_nan_check(loss)`.
+FINDS_BROKEN = pattern(
+    r"^_?(?:is|has|have|any|contains|found|detects?|check)_(?!(?:\w+_)?(?:not?|without)_)(?:\w+_)?nans?(?:_\w+)?$"
+)
+#: Flags that end a loop, as one arm of a test that few turns pass.
+ENDS = pattern(r"^_?(?:should_|early_|force_)*stop(?:ped|ping|_training|_now)?$")
 #: What answers whether something is due, given the number of the turn: not whether to train, or to guide, at this one.
 DUE_AT = pattern(
     r"^_?(?:should|is_time_to|time_to)_(?:compute|run|do|perform|execute|track|collect|measure|probe|monitor|refresh|"
