@@ -16,7 +16,7 @@ from typing import TypeVar
 from perflint.facts.notation import source_of
 from perflint.facts.summary import MODULE
 from perflint.finding import Confidence
-from perflint.kinds import attributes, library, operations, promises
+from perflint.kinds import attributes, displays, library, operations, promises
 from perflint.kinds.arguments import Arguments
 from perflint.kinds.calls import Calls
 from perflint.kinds.classes import Classes
@@ -36,8 +36,6 @@ from perflint.kinds.kind import (
     Place,
     Tag,
     join,
-    mapping,
-    sequence,
 )
 from perflint.kinds.linked import Linked, program_of
 from perflint.kinds.narrowing import Narrowing
@@ -189,44 +187,11 @@ class Inference:
 
     def _display(self, node: ast.expr, frame: Frame | None) -> Kind:
         """Literals of containers, comprehensions and the rarer expressions."""
-        if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
-            if any(isinstance(item, ast.Starred) for item in node.elts):
-                return sequence(join(self._element(item, frame) for item in node.elts))
-            items = [self.eval(item, frame) for item in node.elts]
-            return sequence(items=items) if items else sequence(qualified="empty")
-        if isinstance(node, ast.Dict):
-            return self._dict(node, frame)
-        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
-            return sequence(self.eval(node.elt, frame))
-        if isinstance(node, ast.DictComp):
-            return mapping(self.eval(node.value, frame))
-        if isinstance(node, ast.NamedExpr):
-            return self.eval(node.value, frame)
-        if isinstance(node, ast.Starred):
+        if isinstance(node, (ast.NamedExpr, ast.Starred)):
             return self.eval(node.value, frame)
         if isinstance(node, ast.Lambda):
             return Kind(Tag.FUNCTION, qualified=self.classes.name_lambda(node), path=self.path)
-        return UNKNOWN
-
-    def _element(self, item: ast.expr, frame: Frame | None) -> Kind:
-        if isinstance(item, ast.Starred):
-            return operations.iterate(self.eval(item.value, frame))
-        return self.eval(item, frame)
-
-    def _dict(self, node: ast.Dict, frame: Frame | None) -> Kind:
-        items: list[tuple[str, Kind]] = []
-        rest: list[Kind] = []
-        for key, value in zip(node.keys, node.values):
-            kind = self.eval(value, frame)
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                items.append((key.value, kind))
-            elif key is None:
-                rest.append(kind.element or UNKNOWN if kind.tag is Tag.MAPPING else operations.index(kind, None))
-            else:
-                rest.append(kind)
-        if not rest:
-            return mapping(items=items)
-        return mapping(join([*rest, *(kind for _, kind in items)])).but(items=tuple(items))
+        return displays.kind_of(node, frame, self.eval)
 
     # Names.
 

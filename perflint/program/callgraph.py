@@ -292,7 +292,7 @@ class CallGraph:
             bool(rest)
             and first not in facts.binds
             and func not in facts.binds
-            and self.resolver.is_foreign(first, path)
+            and self.resolver.imports.is_foreign(first, path)
         )
 
     def _evaluated(self, func: Value, scope: Scope) -> _Callee:

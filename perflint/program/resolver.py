@@ -12,6 +12,7 @@ from typing import Any
 
 from perflint.facts.summary import MODULE, FunctionFacts, Summary, Value, record
 from perflint.program.hierarchy import Hierarchy
+from perflint.program.imports import Imports
 from perflint.program.iteration import Iteration
 from perflint.program.names import ModuleTable, annotated_names
 from perflint.program.nesting import Nesting
@@ -39,7 +40,6 @@ from perflint.program.written import Written
 from perflint.pytorch import loaders, wrappers
 from perflint.pytorch.names import canonical
 
-_DEPTH = 6
 #: Each level takes several frames of the interpreter, which allows a thousand.
 _DEEPEST = 50
 #: Told apart from every answer by what it is, not by what it holds.
@@ -79,10 +79,7 @@ class Resolver:
         self.iteration = Iteration(self, self.hierarchy, self.written)
         self._attributes_of: dict[tuple[Ref, str], Refs] = {}
         self._loaders: dict[Ref, bool] = {}
-        #: By file, the names that were asked about, and whether they are imported from libraries.
-        self._foreign: dict[str, dict[str, bool]] = {path: {} for path in summaries}
-        #: What modules give under names that they do not define themselves.
-        self._exported: dict[tuple[str, str], Refs] = {}
+        self.imports = Imports(self, modules)
 
     def is_loader(self, ref: Ref) -> bool:
         known = self._loaders.get(ref)
@@ -96,7 +93,7 @@ class Resolver:
         self._answers.clear()
         self.iteration.memo.clear()
         self._attributes_of.clear()
-        self._exported.clear()
+        self.imports.forget()
 
     def abandon(self) -> None:
         """Nothing is being worked out any more."""
@@ -275,7 +272,7 @@ class Resolver:
         if callee.name in _IMPORTERS:
             # What is imported by a computed name is unknown, not the import machinery's.
             if args and isinstance(args[0], tuple) and args[0][0] == "const" and isinstance(args[0][2], str):
-                return self.imported(args[0][2], scope.path)
+                return self.imports.imported(args[0][2], scope.path)
             return ()
         if callee.name == "builtins.next" and args:
             return self.elements(args[0], scope, None)
@@ -326,17 +323,6 @@ class Resolver:
             self.keep(memo, name, known, cuts)
         return known
 
-    def is_foreign(self, name: str, path: str) -> bool:
-        """Whether a file imports a name from a library."""
-        known = self._foreign[path]
-        found = known.get(name)
-        if found is None:
-            target = self.summaries[path].imports.get(name)
-            found = known[name] = target is not None and (
-                self.modules.is_library(target) or all(ref.kind == EXTERNAL for ref in self.imported(target, path))
-            )
-        return found
-
     def _look_up(self, name: str, scope: Scope) -> Refs:
         nesting = self.nesting
         if scope.function == MODULE:
@@ -376,11 +362,11 @@ class Resolver:
         if name in facts.binds:
             return self.any_of(facts.binds[name], module)
         if name in summary.imports:
-            return self.imported(summary.imports[name], path)
+            return self.imports.imported(summary.imports[name], path)
         for star in summary.stars:
             inner = self.modules.find(self.modules.absolute(star, path), path)
             if inner and inner != path:
-                found = self.exported(inner, name)
+                found = self.imports.exported(inner, name)
                 if found:
                     return found
         return (Ref(EXTERNAL, "", f"builtins.{name}"),) if name in _BUILTINS else ()
@@ -417,66 +403,14 @@ class Resolver:
 
     def imported(self, target: str, importer: str) -> Refs:
         """What `import target` or `from module import name` (given as `module.name`) binds in `importer`."""
-        if self.modules.is_library(target):
-            return (record(Ref, (EXTERNAL, "", target)),)
-        dotted = self.modules.absolute(target, importer)
-        path = self.modules.find(dotted, importer)
-        if path:
-            return (Ref(MODULE_REF, path, ""),)
-        module, _, name = dotted.rpartition(".")
-        path = self.modules.find(module, importer) if module else None
-        if path:
-            return self.exported(path, name)
-        return (record(Ref, (EXTERNAL, "", dotted)),)
-
-    def exported(self, path: str, name: str, depth: int = _DEPTH) -> Refs:
-        """A module's attribute, through re-exports and star imports."""
-        found = defined(self.summaries[path], path, name)
-        if found or depth < _DEPTH:
-            return found or self._exported_further(path, name, depth)
-        known = self._exported.get((path, name))
-        if known is None:
-            cuts = self.cuts
-            known = self._exported_further(path, name, depth)
-            if cuts == self.cuts:
-                self._exported[path, name] = known
-        return known
-
-    def _exported_further(self, path: str, name: str, depth: int) -> Refs:
-        """What a module does not define, but binds or imports."""
-        summary = self.summaries[path]
-        if depth <= 0:
-            return ()
-        binds = summary.functions[MODULE].binds.get(name)
-        if binds:
-            return self.any_of(binds, Scope(path, MODULE))
-        if name in summary.imports:
-            target = self.modules.absolute(summary.imports[name], path)
-            if self.modules.find(target, path) == path:
-                return ()
-            module, _, last = target.rpartition(".")
-            direct = self.modules.find(target, path)
-            if direct:
-                return (Ref(MODULE_REF, direct, ""),)
-            through = self.modules.find(module, path) if module else None
-            if through and through != path:
-                return self.exported(through, last, depth - 1)
-            return (Ref(EXTERNAL, "", target),)
-        for star in summary.stars:
-            inner = self.modules.find(self.modules.absolute(star, path), path)
-            if inner and inner != path:
-                found = self.exported(inner, name, depth - 1)
-                if found:
-                    return found
-        submodule = self.modules.find(f"{self.modules.name_of(path)}.{name}", path)
-        return (Ref(MODULE_REF, submodule, ""),) if submodule and submodule != path else ()
+        return self.imports.imported(target, importer)
 
     # Attributes and classes.
 
     def attribute(self, ref: Ref, name: str) -> Refs:
         """What `name` of a thing may be; of a library's thing, a name below its own."""
         if ref.kind == MODULE_REF:
-            return self.exported(ref.path, name)
+            return self.imports.exported(ref.path, name)
         if ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):
             if ref.kind == EXTERNAL_INSTANCE and name in _WRAPPED_ATTRIBUTES:
                 return (ref,)
