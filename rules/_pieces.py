@@ -22,6 +22,21 @@ def are_moved_over(added: Iterable[ast.expr], loop: ast.stmt) -> bool:
     return all(cut is not None and (_is_cut_off(cut, loop) or _is_even(cut, loop)) for cut in cuts)
 
 
+def are_elements(added: Iterable[ast.expr], loop: ast.stmt) -> bool:
+    """Whether a loop joins what a list holds already, one after the other: `for i in range(1, len(parts))` with
+    `parts[i]`, or `for part in parts`.
+    """
+    if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
+        return False
+    turn = loop.target.id
+    if isinstance(loop.iter, ast.Call):
+        return callee_name(loop.iter) == "range" and all(
+            isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) and is_name(part.slice, turn)
+            for part in added
+        )
+    return isinstance(loop.iter, (ast.Name, ast.Attribute)) and all(is_name(part, turn) for part in added)
+
+
 def _slice_of(part: ast.expr, loop: ast.stmt) -> ast.Subscript | None:
     """The slice that is added, also by the name that the loop gives to it once."""
     if isinstance(part, ast.Name):

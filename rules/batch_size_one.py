@@ -32,6 +32,12 @@ _EVALUATES = pattern(r"(?:^|/)(?:eval|infer|extract|predict|demo)\w*\.(?:py|ipyn
 #: Libraries whose samples are whole graphs.
 _GRAPHS = ("dgl", "torch_geometric")
 
+#: What cuts a model up among devices, because it fills them.
+_SHARDED = (
+    *("FSDP", "FullyShardedDataParallel", "fully_shard", "GeminiPlugin", "LowLevelZeroPlugin"),
+    *("HybridParallelPlugin", "MoeHybridParallelPlugin"),
+)
+
 
 class BatchSizeOne(Rule):
     """With one sample a batch, every step pays its fixed cost for a single sample.
@@ -46,7 +52,8 @@ class BatchSizeOne(Rule):
     optimizer's batch only, not this cost.
 
     When to leave it
-    Models that fill the device with one sample, which a default of accumulation tells, samples of different shapes,
+    Models that fill the device with one sample, which a default of accumulation tells, or that the model is cut up
+    among devices, samples of different shapes,
     data sets that hand out whole batches, a `batch_sampler`, evaluation, reinforcement learning. perflint is silent
     where it sees one of these.
 
@@ -63,7 +70,7 @@ class BatchSizeOne(Rule):
         assert isinstance(node, ast.Call)
         if is_test(ctx.path) or not ctx.program.whole.has_training:
             return
-        if _EVALUATES.search(ctx.path) or ctx.mentions(*_GRAPHS):
+        if _EVALUATES.search(ctx.path) or ctx.mentions(*_GRAPHS) or ctx.mentions(*_SHARDED):
             return
         message = _of_option(node, ctx) if _is_option(node) else _of_loader(node, ctx)
         if message:

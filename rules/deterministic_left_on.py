@@ -64,6 +64,8 @@ class DeterministicLeftOn(Rule):
             return
         if isinstance(node, ast.Assign) and _is_about_text(ctx):
             return
+        if _is_a_trial(node, ctx):
+            return
         by_default = _holds_by_default(node, ctx)
         if not by_default and (_is_conditional(node, ctx) or _is_for_reproducing(node, ctx)):
             return
@@ -74,6 +76,17 @@ class DeterministicLeftOn(Rule):
             + (", by default and whether or not it is to be repeated." if by_default else "."),
             advice="Switch it on by an option for reproducible runs, which is off by default.",
         )
+
+
+def _is_a_trial(node: ast.AST, ctx: Context) -> bool:
+    """Whether a module that others import tries itself out there: under `if __name__ == "__main__"`, beside classes."""
+    outermost = [outer for outer in ctx.tree.ancestors(node) if isinstance(outer, ast.If)][-1:]
+    is_main = any(
+        isinstance(part, ast.Name) and part.id == "__name__" for item in outermost for part in walk(item.test)
+    )
+    if not is_main or ctx.mentions("backward", "fit", "optim"):
+        return False
+    return any(isinstance(item, ast.ClassDef) for item in ctx.tree.module.body)
 
 
 def _is_about_text(ctx: Context) -> bool:

@@ -33,7 +33,7 @@ from ._generating import generates
 from ._gradients import is_model_call
 from ._grown_attributes import WRITTEN, grown_attributes
 from ._loops import names_in
-from ._pieces import are_moved_over, is_name
+from ._pieces import are_elements, are_moved_over, is_name
 from ._rarely import runs_rarely
 from ._sources import is_written_in
 
@@ -293,7 +293,7 @@ def _goes_over_few(grown: _Grown, loop: ast.stmt, ctx: Context) -> bool:
     """
     node = grown.call
     on_host = ctx.is_call_of(node, *_ON_HOST)
-    if ctx.heat(node) >= Heat.EPOCH and not on_host:
+    if ctx.heat(node) >= Heat.EPOCH and not on_host and not are_elements(grown.added, loop):
         return False
     outer = [] if on_host else ctx.loops(loop)
     around = [item for item in outer if isinstance(item, ast.For) and not _begins_in(item, grown.name)]
