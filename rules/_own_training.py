@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 
 from perflint.api import Context, FunctionFacts, pattern
 
@@ -25,15 +26,30 @@ def beside_own_training(node: ast.AST, ctx: Context) -> bool:
     trains = _trains_apart(facts, around)
     if trains is not None:
         return trains
-    below = {edge.callee for edge in ctx.program.graph.outgoing.get(scope, ())}
-    return any(_trains_apart(ctx.program.function(item), set()) for item in below if ctx.program.trains(item))
+    edges = ctx.program.graph.outgoing.get(scope, ())
+    # What one of several algorithms does, the others need not.
+    alone = Counter((edge.line, edge.index) for edge in edges)
+    below = {edge.callee for edge in edges if alone[edge.line, edge.index] == 1}
+    told = [_trains_apart(ctx.program.function(item), set()) for item in below]
+    return True in told and False not in told
+
+
+def _walks_back(func: object) -> bool:
+    """`loss.backward()`, `torch.autograd.grad(loss, parameters)`"""
+    return last_of(func) == "backward" or (isinstance(func, str) and func.endswith("autograd.grad"))
 
 
 def _trains_apart(facts: FunctionFacts, around: set[int]) -> bool | None:
-    """Whether all backward passes of a function stand in loops but `around`; None where it has none."""
-    found = [set(facts.loops_around(call.context)) for call in facts.calls if last_of(call.func) == "backward"]
+    """Whether all backward passes of a function stand in loops but `around` that take a step on each turn, and not only
+    on one micro-batch after the other; None where it has none.
+    """
+    found = [set(facts.loops_around(call.context)) for call in facts.calls if _walks_back(call.func)]
     if not found:
         return None
+    steps = {
+        index for call in facts.calls if last_of(call.func) == "step" for index in facts.loops_around(call.context)
+    }
     return all(
-        loops - around and not any(_FEW.search(facts.loops[index].text) for index in loops - around) for loops in found
+        (loops - around) & steps and not any(_FEW.search(facts.loops[index].text) for index in loops - around)
+        for loops in found
     )
