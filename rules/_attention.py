@@ -19,7 +19,11 @@ from perflint.api import (
     walk,
 )
 
+from ._ranks import rank_of_factors
+
 _DEPTH = 14
+#: Dimensions of what `bmm` gives.
+_BATCHED = 3
 _SQRT = pattern(r"sqrt\(|\*\*\s*\(?-?\s*(?:0?\.5|1\s*/\s*2)")
 _SHAPING = frozenset("view reshape contiguous flatten unflatten".split())
 _VIEWS = _SHAPING | frozenset("transpose permute squeeze unsqueeze expand to type_as movedim".split())
@@ -64,7 +68,9 @@ def written_out(softmax: ast.Call, ctx: Context) -> Attention | None:
     """The attention around a softmax; None where any part of it is something else, or its weights go elsewhere."""
     softened = _softened(softmax, ctx)
     found = _Scores()
-    if softened is None or not _follow(softened, found, ctx, _DEPTH) or len(found.products) != 1:
+    if softened is None or not _follow(softened[0], found, ctx, _DEPTH) or len(found.products) != 1:
+        return None
+    if softened[1] > 0 and not _has_rank(found.products[0], softened[1] + 1, ctx):
         return None
     factors = _query_and_key(found.products[0], ctx)
     if factors is None or _are_kept(found, ctx):
@@ -81,34 +87,52 @@ def written_out(softmax: ast.Call, ctx: Context) -> Attention | None:
 # The softmax.
 
 
-def _softened(call: ast.Call, ctx: Context) -> ast.expr | None:
-    """What a softmax over the last dimension is taken of; None where it widens the type as well."""
+def _softened(call: ast.Call, ctx: Context) -> tuple[ast.expr, int] | None:
+    """What a softmax is taken of, and over which dimension; None where it widens the type as well."""
     if len(call.args) + len(call.keywords) > 2:
         return None
-    target = ctx.target(call.func)
+    target, made = ctx.target(call.func), call.func
+    given, dim = call.args[0] if call.args else None, argument(call, 0, "dim")
     if target in ("torch.softmax", "torch.nn.functional.softmax"):
-        return argument(call, 0, "input") if _is_last(argument(call, 1, "dim")) else None
-    if isinstance(call.func, ast.Call):
-        made = call.func if ctx.is_call_of(call.func, "torch.nn.Softmax") else None
-        return call.args[0] if made is not None and call.args and _is_last(argument(made, 0, "dim")) else None
-    if not isinstance(call.func, ast.Attribute):
+        given, dim = argument(call, 0, "input"), argument(call, 1, "dim")
+    elif isinstance(made, ast.Call):
+        dim = argument(made, 0, "dim") if ctx.is_call_of(made, "torch.nn.Softmax") else None
+    elif not isinstance(made, ast.Attribute):
         return None
-    if isinstance(call.func.value, ast.Name) and call.func.value.id == "self":
-        return call.args[0] if call.args and _is_softmax_module(call.func, ctx) else None
-    return call.func.value if _is_last(argument(call, 0, "dim")) else None
+    elif isinstance(made.value, ast.Name) and made.value.id == "self":
+        over = {_dimension(item) for item in _dimensions_of_module(made, ctx)}
+        return (given, number) if given is not None and len(over) == 1 and (number := over.pop()) else None
+    else:
+        given = made.value
+    number = _dimension(dim)
+    return None if given is None or not number else (given, number)
 
 
-def _is_last(dim: ast.expr | None) -> bool:
-    return isinstance(dim, ast.UnaryOp) and isinstance(dim.op, ast.USub) and is_constant(dim.operand, 1)
+def _dimension(dim: ast.expr | None) -> int:
+    """-1 for the last dimension, n for the one with that many before it, 0 for anything else."""
+    if isinstance(dim, ast.UnaryOp) and isinstance(dim.op, ast.USub) and is_constant(dim.operand, 1):
+        return -1
+    return dim.value if isinstance(dim, ast.Constant) and isinstance(dim.value, int) and dim.value > 1 else 0
 
 
-def _is_softmax_module(func: ast.Attribute, ctx: Context) -> bool:
-    """Whether `self.softmax` is an `nn.Softmax` over the last dimension wherever the file sets it."""
-    made = list(_attribute_values(func.attr, ctx))
-    return bool(made) and all(
-        isinstance(value, ast.Call) and callee_name(value) == "Softmax" and _is_last(argument(value, 0, "dim"))
-        for value in made
-    )
+def _dimensions_of_module(func: ast.Attribute, ctx: Context) -> Iterator[ast.expr | None]:
+    """The dimensions of the `nn.Softmax` that `self.softmax` is given wherever the file sets it."""
+    for value in _attribute_values(func.attr, ctx):
+        is_softmax = isinstance(value, ast.Call) and callee_name(value) == "Softmax"
+        yield argument(value, 0, "dim") if is_softmax and isinstance(value, ast.Call) else None
+
+
+def _has_rank(product: ast.expr, rank: int, ctx: Context) -> bool:
+    """Whether the scores have that many dimensions, so that the one of the softmax is the last."""
+    if isinstance(product, ast.Call) and callee_name(product) == "bmm":
+        return rank == _BATCHED
+    if isinstance(product, ast.Call) and callee_name(product) == "einsum":
+        spec, _ = _einsum(product)
+        return spec is not None and "." not in spec[2] and len(spec[2]) == rank
+    pair = _factors(product, ctx)
+    if pair is None:
+        return False
+    return rank_of_factors(pair, ctx) == rank
 
 
 def _attribute_values(name: str, ctx: Context) -> Iterator[ast.expr]:
