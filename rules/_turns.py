@@ -9,6 +9,7 @@ from typing import NamedTuple
 from perflint.api import Context, Tag, callee_name, pattern, walk
 
 from ._asking import is_asked, leaves, tests
+from ._bounds import bounds, certainty_of_bound, may_be_tensor
 from ._generating import beside_generation
 from ._host_values import asks_the_host
 from ._loops import names_in
@@ -50,6 +51,7 @@ def read_by_turns(loop: ast.For, ctx: Context) -> TurnRead | None:
         if not own.isdisjoint(names_in(part))
         and _is_of_turn(node, loop, ctx)
         and (waits is not is_asked or not asks_the_host(part, ctx))
+        and (waits is not _cuts or may_be_tensor(part, ctx))
     ]
     if not asking:
         return None
@@ -116,7 +118,7 @@ def _sized(stop: ast.expr, ctx: Context) -> str | None:
     if (
         isinstance(stop, ast.Attribute)
         and stop.attr in _SIZES
-        and ctx.kind(stop.value).tag in (Tag.TENSOR, Tag.UNKNOWN)
+        and ctx.kind(stop.value).tag in (Tag.TENSOR, Tag.OUTPUT, Tag.UNKNOWN)
     ):
         return ctx.text(stop.value)
     return None
@@ -141,9 +143,16 @@ def _asking(node: ast.AST) -> Iterator[tuple[ast.expr, Callable[[ast.expr, Conte
     # Rows that are copied whole are fewer than elements, and mostly handed on, to be decoded or printed.
     if isinstance(node, ast.Call) and callee_name(node) in READ_NAMES and callee_name(node) not in _WHOLE_ROWS:
         yield node, _reads
+    if isinstance(node, ast.Slice):
+        for bound in bounds(node):
+            yield bound, _cuts
     for test in tests(node):
         for leaf in leaves(test):
             yield leaf, is_asked
+
+
+def _cuts(bound: ast.expr, ctx: Context) -> bool:
+    return certainty_of_bound(bound, ctx) is not None
 
 
 def _reads(node: ast.expr, ctx: Context) -> bool:

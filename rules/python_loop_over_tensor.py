@@ -18,7 +18,7 @@ _SHORT = 60
 _FEW = 10
 #: What there are few of.
 _SMALL = pattern(
-    r"layer|head|level|scale|stage|block|channel|coord|dim|stack|codebook|quantizer|group|chunk|expert|view|order|"
+    r"layer|head|level|lvl|scale|stage|block|channel|coord|dim|stack|codebook|quantizer|group|chunk|expert|view|order|"
     r"world|device|gpu|class|camera|axis|ndim|spatial|window|kernel",
     re.IGNORECASE,
 )

@@ -5,8 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name, pattern, walk
+from perflint.api import (
+    Applicability,
+    Calls,
+    Context,
+    Finding,
+    Fix,
+    Heat,
+    Impact,
+    Nodes,
+    Rule,
+    callee_name,
+    pattern,
+    walk,
+)
 
+from ._bounds import bounds, device_bound, roots
 from ._forwards import is_forward
 from ._generating import beside_generation
 from ._gradients import is_model_call
@@ -43,8 +57,9 @@ class SyncInHotLoop(Rule):
     The host queues work far ahead of the device. `.item()`, `.tolist()`, `.cpu()`, `float(t)`, `int(t)`, `bool(t)`,
     `min`, `max`, `sorted`, `range` and `math` functions of a device tensor wait until everything queued before has
     run. What is lost is that lead, not the few bytes: the device then idles while the host queues the next kernels.
-    Each of these is one wait (counted as `aten::_local_scalar_dense` calls on torch 2.13). It costs most in the middle
-    of a step, in a forward pass and where there are several; least as the last thing in a step.
+    Each of these is one wait (counted as `aten::_local_scalar_dense` calls on torch 2.13), and so is each bound of a
+    slice that is a device tensor: `x[i, : lengths[i]]`. It costs most in the middle of a step, in a forward pass and
+    where there are several; least as the last thing in a step.
 
     What to write instead
     Keep the number a tensor for as long as possible: `total += loss.detach()` and one `.item()` after the loop;
@@ -66,11 +81,14 @@ class SyncInHotLoop(Rule):
 
     code, name = "TPL201", "sync-in-hot-loop"
     impact = Impact.HIGH
-    listens = (Calls(*READ_NAMES),)
+    listens = (Calls(*READ_NAMES), Nodes(ast.Slice))
     at_least = Heat.STEP
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if isinstance(node, ast.Slice):
+            yield from self._cut(node, ctx)
+            return
         assert isinstance(node, ast.Call)
         read = device_read(node, ctx)
         if read is None or works_on_host(node, ctx) or is_exceptional(node, ctx):
@@ -110,6 +128,39 @@ class SyncInHotLoop(Rule):
             confidence=min(self.confidence, read.certainty),
             impact=_impact(node, others, ctx, forward=forward),
         )
+
+    def _cut(self, node: ast.Slice, ctx: Context) -> Iterator[Finding]:
+        """`x[i, : lengths[i]]`, with lengths on the device: Python asks for the number."""
+        read = device_bound(node, ctx)
+        if read is None or (ctx.role(node) not in ("train", "batches") and not in_forward(node, ctx)):
+            return
+        if works_on_host(node, ctx) or is_exceptional(node, ctx) or _was_cut_before(node, read, ctx):
+            return
+        cut = ctx.tree.parent(node)
+        cut = ctx.tree.parent(cut) if isinstance(cut, ast.Tuple) else cut
+        yield self.finding(
+            cut if isinstance(cut, ast.Subscript) else node,
+            ctx,
+            f"`{ctx.text(read.value)}` says where to cut, which {ctx.heat(node).phrase}: it is a device tensor, so the "
+            "host waits there until the device has done all that was queued.",
+            advice="Read the bounds of all rows at once before the loop (`.tolist()`), or take the parts by a mask or "
+            "by `gather`, on the device."
+            if ctx.loops(node)
+            else "Take the part by a mask or by `gather`, on the device, or keep the number on the host all along.",
+            confidence=min(self.confidence, read.certainty),
+            impact=Impact.HIGH if in_forward(node, ctx) or ctx.loops(node) else Impact.MEDIUM,
+        )
+
+
+def _was_cut_before(node: ast.Slice, read: Read, ctx: Context) -> bool:
+    """Whether a number of the same tensor cuts something before this one: one finding tells of all."""
+    wanted = roots(read.value)
+    return any(
+        (part.lineno, part.col_offset) < (node.lineno, node.col_offset)
+        and any(not wanted.isdisjoint(roots(bound)) for bound in bounds(part))
+        for part in ctx.walk(region_of(node, ctx))
+        if isinstance(part, ast.Slice)
+    )
 
 
 def _is_written_down(node: ast.Call, ctx: Context) -> bool:

@@ -72,6 +72,8 @@ def _part_attribute(receiver: Kind, name: str) -> Kind:
         return found
     if name.startswith("_"):
         return UNKNOWN
+    if name in tensors.GRAPH_COUNTS:
+        return NUMBER
     part = named_part(receiver, name)
     if receiver.tag is Tag.OUTPUT:
         return part.but(scalar=name in modules.SCALAR_FIELDS, requires_grad=receiver.requires_grad)

@@ -159,6 +159,8 @@ NUMBER_ATTRIBUTES = words(
     "ndim requires_grad is_cuda is_leaf is_mps is_sparse is_quantized is_meta is_cpu itemsize nbytes retains_grad "
     "output_nr is_nested"
 )
+#: Attributes of a batch of graphs that are plain numbers.
+GRAPH_COUNTS = words("num_nodes num_edges num_graphs num_features num_node_features num_edge_features")
 
 
 class Wait(enum.Enum):

@@ -1,0 +1,111 @@
+"""Where a tensor is cut at a place that another tensor tells: `x[:, start:end]`, with numbers of the device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.api import Confidence, Context, Definition, pattern
+
+from ._waits import Read, certainty_on_device
+
+#: What no tensor of the device stands in for, or nothing that can be told of: settings, and what functions give.
+_NO_TENSORS = (ast.Constant, ast.Attribute, ast.Call)
+#: Methods that give numbers of the host, and what functions that do are called on.
+_OF_HOST = frozenset("size dim numel ndimension item tolist index find count get bit_length".split())
+_LIBRARIES = frozenset("self math np numpy random os re time".split())
+#: How kinds say that an operation of torch made a tensor, or moved it.
+_MADE = pattern(r"(?:made|moved) by |a result of `torch\.")
+#: How many names a value is followed through.
+_LINKS = 4
+
+
+def device_bound(node: ast.Slice, ctx: Context) -> Read | None:
+    """The device tensor of one number that says where a slice begins or ends: Python asks it for that number."""
+    for bound in bounds(node):
+        certainty = certainty_of_bound(bound, ctx)
+        if certainty is not None:
+            return Read(bound, certainty)
+    return None
+
+
+def bounds(node: ast.Slice) -> Iterator[ast.expr]:
+    """The beginning and the end of a slice, where either may be a tensor's by how it is written."""
+    for bound in (node.lower, node.upper):
+        number = bound.operand if isinstance(bound, ast.UnaryOp) else bound
+        if number is not None and not isinstance(number, _NO_TENSORS):
+            yield number
+
+
+def certainty_of_bound(bound: ast.expr, ctx: Context) -> Confidence | None:
+    """How sure it is that a bound is a number of the device: one that is known to come from an operation on tensors.
+    What a model or a caller gives may be a number as well.
+    """
+    # Most bounds are sizes and numbers of turns, which the text tells without asking for kinds.
+    if not may_be_tensor(bound, ctx):
+        return None
+    certainty = certainty_on_device(bound, ctx)
+    if certainty is None or not (_MADE.match(ctx.kind(bound).how) or _is_computed(bound, ctx, _LINKS)):
+        return None
+    return certainty
+
+
+def roots(bound: ast.expr) -> set[str]:
+    """The names of what a bound is computed from: `starts` and `size` of `starts[i] + size`."""
+    if isinstance(bound, ast.BinOp):
+        return roots(bound.left) | roots(bound.right)
+    inner = bound
+    while isinstance(inner, (ast.Subscript, ast.Attribute, ast.Call)):
+        inner = inner.func if isinstance(inner, ast.Call) else inner.value
+    return {inner.id} if isinstance(inner, ast.Name) and inner.id != "self" else set()
+
+
+def may_be_tensor(node: ast.expr, ctx: Context, links: int = _LINKS) -> bool:
+    """Whether a value may be a tensor by how it is written: no size, number of a turn, setting or bare parameter."""
+    if isinstance(node, ast.Name):
+        return links > 0 and any(_may_hold_tensor(item, ctx, links) for item in ctx.inference.flow.definitions(node))
+    if isinstance(node, ast.BinOp):
+        return may_be_tensor(node.left, ctx, links) or may_be_tensor(node.right, ctx, links)
+    if isinstance(node, ast.Subscript):
+        base = node.value
+        if isinstance(base, ast.Name):
+            made = ctx.inference.flow.definitions(base)
+            return any(isinstance(item.node, ast.arg) or _may_hold_tensor(item, ctx, links) for item in made)
+        return may_be_tensor(base, ctx, links)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr in _OF_HOST:
+        return False
+    return not isinstance(node.func.value, ast.Name) or node.func.value.id not in _LIBRARIES
+
+
+def _may_hold_tensor(made: Definition, ctx: Context, links: int) -> bool:
+    value = made.value
+    if value is None:
+        return False
+    if isinstance(made.node, (ast.For, ast.comprehension)):
+        return not _is_counted(value, made.path)
+    if isinstance(value, ast.Tuple) and made.path and isinstance(made.path[0], int) and made.path[0] < len(value.elts):
+        value = value.elts[made.path[0]]
+    return may_be_tensor(value, ctx, links - 1)
+
+
+def _is_counted(turns: ast.expr, path: tuple[int | str, ...]) -> bool:
+    """Whether a loop counts what stands at a place in its target: `for i in range(n)`, `for i, x in enumerate(xs)`."""
+    if not isinstance(turns, ast.Call) or not isinstance(turns.func, ast.Name):
+        return False
+    return turns.func.id == "range" or (turns.func.id == "enumerate" and path[:1] == (0,))
+
+
+def _is_computed(node: ast.expr, ctx: Context, links: int) -> bool:
+    """Whether a call that gives a tensor stands behind a value: `mask.sum(dim=1).max()`, by whatever names."""
+    if isinstance(node, ast.Call):
+        if not isinstance(node.func, ast.Attribute) or not ctx.kind(node).is_tensor:
+            return False
+        return ctx.kind(node.func.value).is_tensor or (ctx.target(node.func) or "").startswith("torch.")
+    if isinstance(node, ast.BinOp):
+        return any(_is_computed(side, ctx, links) for side in (node.left, node.right))
+    if isinstance(node, ast.Subscript):
+        return _is_computed(node.value, ctx, links)
+    if not isinstance(node, ast.Name) or not links:
+        return False
+    values = [item.value for item in ctx.inference.flow.definitions(node)]
+    return any(value is not None and _is_computed(value, ctx, links - 1) for value in values)
