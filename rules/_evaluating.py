@@ -25,6 +25,16 @@ def tells_of_modes(function: _Function, ctx: Context) -> bool:
     return any(type(part) is ast.Call and callee_name(part) in _MODES for part in ctx.body(function))
 
 
+def is_volatile(ctx: Context) -> bool:
+    """`Variable(x, volatile=True)`: code for a torch that has no other way to switch gradients off."""
+    return any(isinstance(part, ast.keyword) and part.arg == "volatile" for part in walk(ctx.tree.module))
+
+
+def script_parts(ctx: Context) -> list[ast.AST]:
+    """All that stands in a file outside of its functions and classes."""
+    return [part for statement in ctx.tree.module.body for part in ctx.walk(statement)]
+
+
 def evaluating_forwards(function: _Function, ctx: Context) -> Iterator[ast.Call]:
     """The first forward with gradients of each loop that evaluates what the function trains."""
     if not _backwards(ctx.body(function)):

@@ -21,7 +21,7 @@ from perflint.api import (
     keyword,
 )
 
-from ._waits import is_on_device, works_on_host
+from ._waits import is_on_device, is_unknown_in_step, works_on_host
 
 _CLASSES = (
     "Normal Categorical Bernoulli Beta Gamma Dirichlet Laplace Exponential Poisson Uniform Multinomial Cauchy StudentT "
@@ -85,4 +85,4 @@ class DistributionValidation(Rule):
 
 def _is_on_device(node: ast.Call, ctx: Context) -> bool:
     values = [*node.args, *(item.value for item in node.keywords)]
-    return any(is_on_device(value, ctx) for value in values)
+    return any(is_on_device(value, ctx) or is_unknown_in_step(value, ctx.kind(value), ctx) for value in values)

@@ -26,12 +26,15 @@ from perflint.api import (
 )
 
 from ._callers import ways_in
+from ._evaluated_by_helper import run_by_helper
 from ._evaluating import (
     evaluated,
     evaluating_forwards,
     evaluating_passes,
     goes_to_numpy,
+    is_volatile,
     model_name,
+    script_parts,
     stands_in_training,
     tells_of_modes,
 )
@@ -117,7 +120,7 @@ class GradInEvaluation(Rule):
     listens = (Functions("eval", "backward"), Calls("run_with_cache", "model", "forward", "eval", *_VALUE_READS))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if is_test(ctx.path) or (ctx.mentions("Variable") and _is_volatile(ctx)):
+        if is_test(ctx.path) or (ctx.mentions("Variable") and is_volatile(ctx)):
             return
         if isinstance(node, ast.Call):
             if callee_name(node) == "eval":
@@ -145,7 +148,7 @@ class GradInEvaluation(Rule):
         """A script without functions, at the first model that it puts into evaluation mode."""
         if not evaluated(node) or ctx.tree.function_of(node) is not None or ctx.tree.class_of(node) is not None:
             return
-        parts = _script_parts(ctx)
+        parts = script_parts(ctx)
         calls = [part for part in parts if evaluated(part)]
         if calls and min(calls, key=lambda call: call.lineno) is node:  # type: ignore[attr-defined]
             yield from self._passes(parts, ctx)
@@ -218,8 +221,13 @@ class GradInEvaluation(Rule):
         models = {name for part in parts if (name := evaluated(part))}
         if not models or asks_for_gradients(node):
             return
+        if ctx.program.trains(ctx.own_scope(node)):
+            return
         forward = _forward_with_gradients(parts, models, ctx, at_least)
-        if forward is None or ctx.program.trains(ctx.own_scope(node)) or goes_to_numpy(forward, parts, ctx):
+        if forward is None:
+            yield from self._by_helper(node, run_by_helper(parts, models, ctx), ctx)
+            return
+        if goes_to_numpy(forward, parts, ctx):
             return
         yield self.finding(
             forward,
@@ -229,14 +237,19 @@ class GradInEvaluation(Rule):
             fix=_switch_off(node, forward, parts, ctx),
         )
 
-
-def _is_volatile(ctx: Context) -> bool:
-    """`Variable(x, volatile=True)`: code for a torch that has no other way to switch gradients off."""
-    return any(isinstance(part, ast.keyword) and part.arg == "volatile" for part in walk(ctx.tree.module))
-
-
-def _script_parts(ctx: Context) -> list[ast.AST]:
-    return [part for statement in ctx.tree.module.body for part in ctx.walk(statement)]
+    def _by_helper(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call | None, ctx: Context
+    ) -> Iterator[Finding]:
+        """`self._eval_step(batch)` in the loop of an evaluation, which runs the model."""
+        if call is not None:
+            yield self.finding(
+                call,
+                ctx,
+                f"`{ctx.text(call.func)}` runs a model to evaluate it, and records a graph that `{node.name}` never "
+                "walks back.",
+                advice=f"Put `@torch.no_grad()` on `{node.name}`.",
+                confidence=Confidence.MEDIUM,
+            )
 
 
 def _is_first(node: ast.Call, ctx: Context) -> bool:
@@ -270,7 +283,7 @@ def _is_looked_at(forward: ast.Call, ctx: Context) -> bool:
     """Whether what is around a forward is looked at as a whole, here or by who calls it."""
     function = ctx.tree.function_of(forward)
     if function is None:
-        return forward in evaluating_passes(_script_parts(ctx), ctx)
+        return forward in evaluating_passes(script_parts(ctx), ctx)
     if function.name == "forward":
         return True  # who runs the module has the say
     if _EVALUATION.search(function.name):
