@@ -126,8 +126,10 @@ def _is_over_batches(loop: LoopHeat) -> bool:
 
 
 def _name_of(call: ast.Call, ctx: Context) -> str:
-    """The name the loader is bound to, "return" for one that is handed back at once."""
+    """The name the loader is bound to, or that of the table it is one of; "return" for one that is handed back."""
     parent = ctx.tree.parent(call)
+    if isinstance(parent, ast.DictComp) and parent.value is call:
+        parent = ctx.tree.parent(parent)
     if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], (ast.Name, ast.Attribute)):
         return ctx.text(parent.targets[0])
     return "return" if isinstance(parent, ast.Return) else ""
@@ -259,9 +261,11 @@ def _comes_again(place: _LoopPlace, ctx: Context, *, outside: bool = True) -> bo
     facts = ctx.program.function(scope)
     inner = facts.loops[index]
     context = inner.context
+    # What is gone through, without the names for a batch: `x = x.to(device)` makes no loader.
+    over = inner.text.partition(" in ")[2] or inner.text
     while context >= 0:
         item = facts.contexts[context]
-        if item.kind == "loop" and not _hands_on(facts, int(item.detail), inner.text):
+        if item.kind == "loop" and not _hands_on(facts, int(item.detail), over):
             return True
         context = item.parent
     return outside and ctx.program.heat(scope) >= Heat.EPOCH

@@ -32,6 +32,8 @@ from ._loaders import SAMPLERS, builds_data_loader, is_sampling_loader, is_zero,
 _NAMES = ("DataLoader", "loader_class", "loader_cls", "dataloader_class", "dataloader_cls", "data_loader_class")
 _ENDLESS = pattern(r"infinite|endless|cycl|repeat|forever|streaming|TrainingSampler", re.IGNORECASE)
 _TELLS = pattern(r"(?:dataset|_ds|_set|trainset)\.(?:set_epoch\(|\w*epoch\w*\s*=[^=])")
+_TRAINS = pattern(r"^(?:train|trn)", re.IGNORECASE)
+_LOOKS = pattern(r"^(?:val|valid|validation|test|eval|dev)", re.IGNORECASE)
 _SPAWNING = ("spawn", "forkserver")
 
 
@@ -181,7 +183,18 @@ def _is_worth_keeping(call: ast.Call, ctx: Context, *, samples: bool = False) ->
         return True
     if is_tiny(call, ctx) or (is_small(call, ctx) and any(use(loop, ctx) == "look" for loop in loops)):
         return True
+    if _serves_both(call, ctx):
+        return any(loop.again and use(loop, ctx) == "train" for loop in loops)
     return purpose(call, ctx) == "" and {use(loop, ctx) for loop in loops if loop.again} >= {"train", "look"}
+
+
+def _serves_both(call: ast.Call, ctx: Context) -> bool:
+    """`{phase: DataLoader(datasets[phase], ...) for phase in ("train", "val")}`, which one loop takes by turns."""
+    table = ctx.tree.parent(call)
+    if not isinstance(table, ast.DictComp) or not isinstance(table.generators[0].iter, (ast.List, ast.Tuple)):
+        return False
+    phases = [item.value for item in table.generators[0].iter.elts if isinstance(item, ast.Constant)]
+    return any(_TRAINS.search(str(item)) for item in phases) and any(_LOOKS.search(str(item)) for item in phases)
 
 
 def _spawns(call: ast.Call, ctx: Context) -> bool:
@@ -203,11 +216,15 @@ def _is_made_each_epoch(call: ast.Call, ctx: Context) -> bool:
     function that is told the epoch or that a loop over epochs calls. Other loops around a factory's calls (over models,
     over splits) build loaders that then live for many epochs.
     """
-    if ctx.loops(call) or ctx.heat(call) > Heat.EPOCH:
+    if ctx.loops(call):
+        return True
+    # A table of loaders is made all at once.
+    heat = ctx.heat(ctx.tree.statement_of(call) if isinstance(ctx.tree.parent(call), ast.DictComp) else call)
+    if heat > Heat.EPOCH:
         return True
     if any(param.name == "epoch" for param in ctx.facts(call).params):
         return True
-    if ctx.heat(call) < Heat.EPOCH:
+    if heat < Heat.EPOCH:
         return False
     scope = ctx.scope(call)
     if any(where == scope and loop.heat >= Heat.STEP for (where, _), loop in ctx.program.roots.loops.items()):

@@ -80,7 +80,7 @@ class UnpinnedLoader(Rule):
             return
         if ctx.program.drives(ctx.path) or hands_samples_on(node, ctx) or not _is_copied(node, ctx):
             return
-        if makes_own_batches(node, ctx):
+        if makes_own_batches(node, ctx) or _feeds_another_library(ctx):
             return
         count = option(node, "num_workers")
         staffed = "none" if count is not None and is_zero(count, ctx) else workers(node)
@@ -147,6 +147,11 @@ def _may_be_unpinnable(node: ast.Call, ctx: Context) -> bool:
         return True
     spawns = option(node, "multiprocessing_context") is not None or ctx.program.mentions(_SPAWNS)
     return spawns and ctx.program.mentions({"cuda", "device"}, paths)
+
+
+def _feeds_another_library(ctx: Context) -> bool:
+    """Whether the file trains with JAX, which copies arrays by itself."""
+    return any(target.partition(".")[0] in ("jax", "flax") for target in ctx.summary.imports.values())
 
 
 def _is_copied(call: ast.Call, ctx: Context) -> bool:
