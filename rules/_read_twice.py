@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from perflint.api import Context, Tag, callee_name, walk
 
@@ -18,12 +19,16 @@ _QUEUES = ("backward", "step", "manual_backward", "backward_step", "optimizer_st
 _CHANGING = ("get_scale", "state_dict")
 #: What waits for all values.
 _SYNCHRONIZE = "torch.cuda.synchronize"
+#: Questions about a tensor whose answer is a tensor too.
+_CHECKS = ("isnan", "isinf", "isfinite")
+_TESTING = (ast.If, ast.While, ast.Assert)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
-def read_before(node: ast.expr, value: ast.expr, ctx: Context) -> bool:
+def read_before(node: ast.expr, value: ast.expr, ctx: Context, *, tests: bool = False) -> bool:
     """Whether the value that `node` reads was read before on every way that leads here, with nothing queued between:
     `total += loss.item()`, and `log(loss.item())` after it. The device is done then, and the read costs little.
+    With `tests`, `if torch.isnan(loss)` is such a read as well.
     """
     base = _base(value)
     if not isinstance(base, (ast.Name, ast.Attribute, ast.Subscript)):
@@ -33,7 +38,7 @@ def read_before(node: ast.expr, value: ast.expr, ctx: Context) -> bool:
     around = ctx.tree.function_of(node) or ctx.tree.module
     text = ctx.text(base)
     position = (node.lineno, node.col_offset)
-    earlier = [
+    earlier: list[ast.expr] = [
         part
         for part in ctx.walk(around)
         if isinstance(part, ast.Call)
@@ -45,6 +50,13 @@ def read_before(node: ast.expr, value: ast.expr, ctx: Context) -> bool:
             if callee_name(part) == "synchronize"
             else callee_name(part) in READ_NAMES and _reads(part, text, base, ctx)
         )
+    ]
+    earlier += [
+        test
+        for part in (ctx.walk(around) if tests else ())
+        if isinstance(part, _TESTING)
+        for test in _alternatives(part.test)
+        if (test.lineno, test.col_offset) < position and _asks(test, text, base, ctx)
     ]
     return any(_always_before(part, node, ctx) and not _queued_between(part, node, ctx) for part in earlier)
 
@@ -88,12 +100,39 @@ def _reads(call: ast.Call, text: str, base: ast.expr, ctx: Context) -> bool:
         given = _base(given.left)  # `bool(loss == 0)`
     if ctx.text(given) != text or device_read(call, ctx) is None:
         return False
+    return _means_the_same(given, call, text, base, ctx)
+
+
+def _alternatives(test: ast.expr) -> Iterator[ast.expr]:
+    """What a test asks by itself: the sides of `and`, `or` and `not`."""
+    if isinstance(test, ast.BoolOp):
+        for side in test.values:
+            yield from _alternatives(side)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _alternatives(test.operand)
+    else:
+        yield test
+
+
+def _asks(test: ast.expr, text: str, base: ast.expr, ctx: Context) -> bool:
+    """Whether a test cannot be told without the value called `text`: `torch.isnan(loss)`, `loss > limit`."""
+    if isinstance(test, ast.Call) and callee_name(test) in _CHECKS and len(test.args) == 1:
+        asked = test.args[0]
+    elif isinstance(test, ast.Compare) and not isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+        asked = test.left
+    else:
+        return False
+    return ctx.text(_base(asked)) == text and _means_the_same(_base(asked), test, text, base, ctx)
+
+
+def _means_the_same(given: ast.expr, at: ast.expr, text: str, base: ast.expr, ctx: Context) -> bool:
+    """Whether what is called `text` holds the same value in two places, the first of them at a node."""
     names = [part for part in walk(base) if isinstance(part, ast.Name)]
     others = [part for part in walk(given) if isinstance(part, ast.Name)]
     definitions = ctx.inference.flow.definitions
     if any(list(definitions(one)) != list(definitions(other)) for one, other in zip(names, others)):
         return False
-    return isinstance(base, ast.Name) or not _is_stored_between(text, call, base, ctx)
+    return isinstance(base, ast.Name) or not _is_stored_between(text, at, base, ctx)
 
 
 def _is_stored_between(text: str, first: ast.AST, last: ast.AST, ctx: Context) -> bool:

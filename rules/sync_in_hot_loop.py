@@ -95,7 +95,7 @@ class SyncInHotLoop(Rule):
             return
         if formatter_around(node, ctx) is not None or used_under_guard(node, ctx) is not None:
             return  # tensor-formatting and unused-metric-work say it better
-        if read_before(node, read.value, ctx) or _is_read_of(ctx.tree.parent(node), node, ctx):
+        if read_before(node, read.value, ctx, tests=True) or _is_read_of(ctx.tree.parent(node), node, ctx):
             return
         others = _other_reads(node, ctx)
         copies = read.copies and not _is_single_number(node, ctx)
@@ -229,7 +229,7 @@ def _other_reads(node: ast.Call, ctx: Context) -> list[ast.Call]:
         and callee_name(part) in READ_NAMES
         and ctx.heat(part) >= Heat.STEP
         and (read := device_read(part, ctx)) is not None
-        and not read_before(part, read.value, ctx)
+        and not read_before(part, read.value, ctx, tests=True)
     ]
 
 

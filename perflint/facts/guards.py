@@ -227,7 +227,13 @@ def _negated_several(test: ast.BoolOp, body: list[ast.stmt] | None, known: Tests
     kinds = [classify_negated(value, body, known) for value in test.values]
     if isinstance(test.op, ast.Or):
         return coldest(kinds)
-    return hottest(kinds) if all(kinds) else None
+    if all(kinds):
+        return hottest(kinds)
+    # `if size == self.size and ...: use it`, and `else: ...; self.size = size`: made anew when it no longer fits.
+    is_kept = body is not None and any(
+        kind == LAZY and isinstance(value, ast.Compare) for kind, value in zip(kinds, test.values, strict=True)
+    )
+    return LAZY if is_kept else None
 
 
 def _negated_operation(test: ast.BinOp, body: list[ast.stmt] | None, known: Tests) -> str | None:

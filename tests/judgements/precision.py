@@ -54,11 +54,12 @@ class Noted(_Partly):
 
 
 class Draw(TypedDict, total=False):
-    """Findings that were judged in `trees` before anything was mended for them; of `rare` rules only."""
+    """Findings that were judged in `trees` before anything was mended for them; of `rare` rules only, or of `rules`."""
 
     perflint: str
     trees: list[str]
     rare: bool
+    rules: list[str]
 
 
 class Judged(NamedTuple):
@@ -274,6 +275,8 @@ def _drawn(record: Record) -> Iterator[str]:
     )
     yield ""
     yield from _draws([draw for draw in draws if not draw.get("rare")], record)
+    yield "The last of these draws is of six of the rules that fire most."
+    yield ""
     yield "Of rules that fire rarely alone, extra ones among them in the first draw: at most twelve findings of a rule."
     yield ""
     yield from _draws([draw for draw in draws if draw.get("rare")], record)
@@ -284,7 +287,8 @@ def _draws(draws: Iterable[Draw], record: Record) -> Iterator[str]:
     yield "|---|--:|--:|--:|--:|--:|"
     for draw in draws:
         trees = set(draw["trees"])
-        rows = [row for row in record.rows if row.tree in trees and row.drawn]
+        rules = draw.get("rules", ())
+        rows = [row for row in record.rows if row.tree in trees and (row.rule in rules if rules else row.drawn)]
         there = [row for row in rows if record.is_there(row)]
         then, now = sum(row.right for row in rows), sum(row.right for row in there)
         cells = [draw["perflint"], len(trees), len(rows), _percent(then, len(rows)), len(there)]
