@@ -1,5 +1,5 @@
 """Code under a test of a parameter that no call of the function makes true: `if verbose:` where nobody passes it; or
-of an attribute that holds such a parameter of the constructor.
+of an attribute that holds such a parameter of the constructor; or for an attribute that nobody sets.
 """
 
 from __future__ import annotations
@@ -23,6 +23,14 @@ Tests: TypeAlias = "Sequence[tuple[ast.expr, bool]]"
 _MOST_CALLERS = 32
 #: What a function is given through their decorators is what a call passes.
 _PASSING_ON = frozenset({"staticmethod", "classmethod", "abstractmethod", "torch", "functools", "abc", "contextlib"})
+#: What sets attributes that nobody sees.
+_SETTING = ("setattr", "__dict__", "__setattr__", "vars")
+_PLAIN_BASES = frozenset({"object", "ABC", "Module", "LightningModule"})
+#: What such a base may bring along.
+_GIVEN = frozenset(
+    "training device dtype trainer fabric logger loggers hparams current_epoch global_step local_rank "
+    "automatic_optimization example_input_array".split()
+)
 _UNKNOWN = object()
 
 
@@ -34,7 +42,8 @@ def is_unreached(node: ast.AST, ctx: Context) -> bool:
     function, tests = _tests_around(node, ctx)
     if function is None or not tests:
         return False
-    return _by_parameters(scope, function, tests, ctx) or _by_attributes(scope, tests, ctx)
+    told = _by_parameters(scope, function, tests, ctx) or _by_attributes(scope, tests, ctx)
+    return told or _by_absence(scope, tests, ctx)
 
 
 def _by_parameters(scope: Scope, function: FunctionNode, tests: Tests, ctx: Context) -> bool:
@@ -67,6 +76,34 @@ def _by_attributes(scope: Scope, tests: Tests, ctx: Context) -> bool:
     passed = [_given(edge, facts, set(held.values()), ctx) for edge in callers]
     known = [{f"self.{name}": given[param] for name, param in held.items() if param in given} for given in passed]
     return _never_runs(tests, known)
+
+
+def _by_absence(scope: Scope, tests: Tests, ctx: Context) -> bool:
+    """Whether a test fails for want of an attribute: `hasattr(self, "crops")`, where nothing sets `crops`."""
+    asked = {key for test, _ in tests for part in ast.walk(test) if (key := _asks_for(part))}
+    if not asked or ctx.mentions(*_SETTING) or not _has_plain_bases(scope, ctx):
+        return False
+    missing = {key: False for key in asked if not ctx.program.whole.is_set_anywhere(key.partition("?")[2])}
+    return _never_runs(tests, [missing])
+
+
+def _has_plain_bases(scope: Scope, ctx: Context) -> bool:
+    """Whether the class of a method has what the project gives it, and little else: no layer's `weight`."""
+    cls = ctx.program.function(scope).in_class
+    bases = ctx.program.resolver.mro(Ref(CLASS, scope.path, cls)) if cls else ()
+    return bool(bases) and all(base.path or base.name.rpartition(".")[2] in _PLAIN_BASES for base in bases)
+
+
+def _asks_for(node: ast.AST) -> str:
+    """How it is known what `hasattr(self, "name")` comes to; "" for anything else."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "hasattr"):
+        return ""
+    if len(node.args) != 2 or not isinstance(node.args[0], ast.Name) or node.args[0].id != "self":
+        return ""
+    name = node.args[1]
+    if not isinstance(name, ast.Constant) or not isinstance(name.value, str) or name.value in _GIVEN:
+        return ""
+    return f"hasattr?{name.value}" if not name.value.startswith("_") else ""
 
 
 def _held(name: str, made: Scope, cls: str, ctx: Context) -> str:
@@ -102,6 +139,9 @@ def _tests_around(node: ast.AST, ctx: Context) -> tuple[FunctionNode | None, Tes
             tests.append((outer.test, child in outer.body))
         elif isinstance(outer, ast.IfExp) and child is not outer.test:
             tests.append((outer.test, child is outer.body))
+        elif isinstance(outer, ast.BoolOp) and child is not outer.values[0]:
+            before = outer.values[: outer.values.index(child)]  # type: ignore[arg-type]
+            tests += [(item, isinstance(outer.op, ast.And)) for item in before]
         child = outer
     return None, ()
 
@@ -234,8 +274,8 @@ def _outcome(test: ast.expr, known: Mapping[str, object]) -> bool | None:
         if decisive in outcomes:
             return decisive
         return None if None in outcomes else not decisive
-    if isinstance(test, (ast.Name, ast.Attribute)):
-        key = _key(test)
+    if isinstance(test, (ast.Name, ast.Attribute, ast.Call)):
+        key = _asks_for(test) if isinstance(test, ast.Call) else _key(test)
         return bool(known[key]) if key in known else None
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _compared(known.get(_key(test.left), _UNKNOWN), test.ops[0], test.comparators[0])

@@ -153,6 +153,7 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "passes": (_plain,),
     "is_called_by_name": (_plain,),
     "is_set_elsewhere": (_plain, _scope),
+    "is_set_anywhere": (_plain,),
     "has_derived": (_plain,),
     "has_class": (_plain,),
     "differentiates": (),

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 _SETS_UP = pattern(r"^__init__$|init|set|setup|build|make|create|load|save|train|eval|config|register|add|hook|__")
 
 
+#: What asks for an attribute by its name.
+_ASKING = ("hasattr", "getattr")
+
+
 class Whole:
     """Questions about a whole program. Nothing is worked out before somebody asks."""
 
@@ -84,6 +88,20 @@ class Whole:
             return True
         below = self._program.resolver.hierarchy.below(Ref(CLASS, made.path, made.function.rpartition(".")[0]))
         return any(attribute in self._program.summaries[ref.path].classes[ref.name].attributes for ref in below)
+
+    def is_set_anywhere(self, attribute: str) -> bool:
+        """Whether anything has an attribute or a method of that name, or is given it as text: `register_buffer` is."""
+        classes = (item for summary in self._program.summaries.values() for item in summary.classes.values())
+        if attribute in self._set_from_outside or any(
+            attribute in item.attributes or attribute in item.annotations or attribute in item.methods
+            for item in classes
+        ):
+            return True
+        text = ("const", "str", attribute)
+        functions = self._program.resolver.nesting.functions
+        return any(
+            text in call.args and last_name(call.func) not in _ASKING for _, facts in functions for call in facts.calls
+        )
 
     @cached_property
     def _set_from_outside(self) -> set[str]:
