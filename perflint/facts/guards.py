@@ -231,7 +231,8 @@ def _negated_several(test: ast.BoolOp, body: list[ast.stmt] | None, known: Tests
         return hottest(kinds)
     # `if size == self.size and ...: use it`, and `else: ...; self.size = size`: made anew when it no longer fits.
     is_kept = body is not None and any(
-        kind == LAZY and isinstance(value, ast.Compare) for kind, value in zip(kinds, test.values, strict=True)
+        kind == LAZY and isinstance(value, ast.Compare) and isinstance(value.ops[0], ast.Eq)
+        for kind, value in zip(kinds, test.values, strict=True)
     )
     return LAZY if is_kept else None
 
