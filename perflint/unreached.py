@@ -28,8 +28,15 @@ _SETTING = ("setattr", "__dict__", "__setattr__", "vars")
 _PLAIN_BASES = frozenset({"object", "ABC", "Module", "LightningModule"})
 #: What such a base may bring along.
 _GIVEN = frozenset(
-    "training device dtype trainer fabric logger loggers hparams current_epoch global_step local_rank "
-    "automatic_optimization example_input_array".split()
+    "training device dtype trainer fabric logger loggers hparams current_epoch global_step global_rank local_rank "
+    "automatic_optimization example_input_array on_gpu log log_dict print optimizers lr_schedulers manual_backward "
+    "toggle_optimizer untoggle_optimizer clip_gradients configure_optimizers training_step validation_step test_step "
+    "predict_step save_hyperparameters all_gather freeze unfreeze to_onnx to_torchscript load_from_checkpoint "
+    "parameters named_parameters buffers named_buffers modules named_modules children named_children state_dict "
+    "load_state_dict forward train eval to to_empty cuda cpu xpu ipu mtia half float double bfloat16 type apply "
+    "compile add_module register_module register_buffer register_parameter get_submodule get_parameter get_buffer "
+    "set_submodule get_extra_state set_extra_state register_forward_hook register_forward_pre_hook "
+    "register_full_backward_hook zero_grad requires_grad_ share_memory extra_repr dump_patches call_super_init".split()
 )
 _UNKNOWN = object()
 
@@ -81,17 +88,22 @@ def _by_attributes(scope: Scope, tests: Tests, ctx: Context) -> bool:
 def _by_absence(scope: Scope, tests: Tests, ctx: Context) -> bool:
     """Whether a test fails for want of an attribute: `hasattr(self, "crops")`, where nothing sets `crops`."""
     asked = {key for test, _ in tests for part in ast.walk(test) if (key := _asks_for(part))}
-    if not asked or ctx.mentions(*_SETTING) or not _has_plain_bases(scope, ctx):
+    if not asked or not _has_plain_bases(scope, ctx):
         return False
     missing = {key: False for key in asked if not ctx.program.whole.is_set_anywhere(key.partition("?")[2])}
     return _never_runs(tests, [missing])
 
 
 def _has_plain_bases(scope: Scope, ctx: Context) -> bool:
-    """Whether the class of a method has what the project gives it, and little else: no layer's `weight`."""
+    """Whether the class of a method has what the project gives it by name, and little else: no layer's `weight`."""
     cls = ctx.program.function(scope).in_class
     bases = ctx.program.resolver.mro(Ref(CLASS, scope.path, cls)) if cls else ()
-    return bool(bases) and all(base.path or base.name.rpartition(".")[2] in _PLAIN_BASES for base in bases)
+    if not bases or not all(base.path or base.name.rpartition(".")[2] in _PLAIN_BASES for base in bases):
+        return False
+    own = [base for base in bases if base.path]
+    if any("__getattr__" in ctx.program.summaries[base.path].classes[base.name].methods for base in own):
+        return False  # it has what something else has
+    return not ctx.program.mentions(_SETTING, {base.path for base in own})
 
 
 def _asks_for(node: ast.AST) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
-from perflint.api import Context, FunctionFacts, pattern
+from perflint.api import CallFacts, Context, Edge, FunctionFacts, pattern
 
 from ._callees import last_of
 
-#: Loops of a handful of steps, of one part of a model.
-_FEW = pattern(r"critic|disc|(?:^|_)[dgn]_(?:steps|iters|updates)|range\([1-9]\)")
+#: Loops of a handful of steps, of one part of a model or of several models.
+_FEW = pattern(
+    r"critic|disc|(?:^|_)[dgn]_(?:steps|iters|updates)|range\([1-9]\)|optim|\bopts?\b|models\b|agents\b|[nN]ets\b|networks\b"
+)
 
 
 def beside_own_training(node: ast.AST, ctx: Context) -> bool:
@@ -25,13 +27,47 @@ def beside_own_training(node: ast.AST, ctx: Context) -> bool:
     around = set(facts.loops_around(ctx.context(node)))
     trains = _trains_apart(facts, around)
     if trains is not None:
-        return trains
+        passes = [call for call in facts.calls if _walks_back(call.func)]
+        return trains and all(_runs_as_often(call, node, ctx) for call in passes)
     edges = ctx.program.graph.outgoing.get(scope, ())
     # What one of several algorithms does, the others need not.
     alone = Counter((edge.line, edge.index) for edge in edges)
-    below = {edge.callee for edge in edges if alone[edge.line, edge.index] == 1}
-    told = [_trains_apart(ctx.program.function(item), set()) for item in below]
-    return True in told and False not in told
+    told = [
+        (_trains_apart(ctx.program.function(edge.callee), set()), _runs_as_often(edge, node, ctx))
+        for edge in edges
+        if alone[edge.line, edge.index] == 1
+    ]
+    return (True, True) in told and not any(trains is False for trains, _ in told)
+
+
+def _runs_as_often(training: CallFacts | Edge, node: ast.AST, ctx: Context) -> bool:
+    """Whether what leads to a training beside `node` runs whenever that does: under no guard of its own,
+    `if step % 1000 == 0: fit_probe()`, and not in another branch.
+    """
+    contexts, context = ctx.facts(node).contexts, ctx.context(node)
+    shared = set()
+    while context >= 0:
+        shared.add(context)
+        context = contexts[context].parent
+    context, guarded = training.context, False
+    while context >= 0 and context not in shared:
+        # What a guard inside the loop of the training lets through is the training's own matter.
+        guarded = contexts[context].kind in ("guard", "switch") or (guarded and contexts[context].kind != "loop")
+        context = contexts[context].parent
+    return not guarded and not _is_in_other_branch(training.line, node, ctx)
+
+
+def _is_in_other_branch(line: int, node: ast.AST, ctx: Context) -> bool:
+    child = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        if isinstance(outer, ast.If) and child is not outer.test:
+            other = outer.orelse if child in outer.body else outer.body
+            if other and other[0].lineno <= line <= (other[-1].end_lineno or line):
+                return True
+        child = outer
+    return False
 
 
 def _walks_back(func: object) -> bool:

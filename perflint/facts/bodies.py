@@ -8,6 +8,8 @@ import re
 from perflint.patterns import pattern
 from perflint.source.walk import walk
 
+#: Letters in a name of a formula.
+_FORMULA = 2
 _DUMMY = pattern(r"(?:^|_)(?:dummy|placeholder)(?:_|$)")
 _TEACHES = pattern(
     r"^(?:backward|train_?(?:step|batch|one_batch)|training_step|learn|optimi[sz]e(?:_\w+)?|"
@@ -38,7 +40,10 @@ def supplies(body: list[ast.stmt], missing: ast.expr) -> bool:
 
 def _fills_global(body: list[ast.stmt], missing: ast.expr) -> bool:
     """`if _plugin is None: _plugin = build()`: a global, by how its name is written."""
-    if not isinstance(missing, ast.Name) or not (missing.id.startswith("_") or missing.id.isupper()):
+    if not isinstance(missing, ast.Name):
+        return False
+    # `W` and `Q` are what formulas call parameters.
+    if not (missing.id.startswith("_") or (missing.id.isupper() and len(missing.id) > _FORMULA)):
         return False
     return any(isinstance(item, ast.Assign) and _is_target(item, missing) for item in body)
 

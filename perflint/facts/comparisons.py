@@ -97,13 +97,32 @@ def _not_among(_left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) ->
 def _same(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
     if not (isinstance(right, ast.Constant) and right.value is None):
         return None
-    # A batch norm that averages over all batches, which hardly any does: each copy of one has this test.
-    return RARE if isinstance(left, ast.Attribute) and left.attr == "momentum" else _missing(left, body)
+    if body is not None and isinstance(left, ast.Attribute) and left.attr == "momentum" and _averages(body):
+        return RARE
+    return _missing(left, body)
+
+
+def _averages(body: list[ast.stmt]) -> bool:
+    """`share = 1.0 / self.seen`: a batch norm that averages over all batches, which hardly any does. Each copy of one
+    asks for it; an optimizer without a momentum is a common one.
+    """
+    return any(
+        isinstance(part, ast.BinOp)
+        and isinstance(part.op, ast.Div)
+        and isinstance(part.left, ast.Constant)
+        and part.left.value == 1
+        for statement in body
+        for part in walk(statement)
+    )
 
 
 def _different(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
-    """`if self.size != size: ...; self.size = size`: made anew only when what it was made for changes."""
-    return LAZY if body is not None and (keeps(body, left, right) or keeps(body, right, left)) else None
+    """`if self.size != size: ...; self.size = size`: made anew only when what it was made for changes. The number of
+    the turn does on each of them: `if step == self.last_step: return`.
+    """
+    if body is None or any(words.TURNS_ON.match(written_name(side)) for side in (left, right)):
+        return None
+    return LAZY if keeps(body, left, right) or keeps(body, right, left) else None
 
 
 def _is_interval(count: ast.expr, limit: ast.expr) -> bool:

@@ -104,8 +104,11 @@ def _of_one_turn(test: ast.expr, others: list[ast.expr]) -> str | None:
 
 
 def _of_the_end(test: ast.expr) -> str | None:
-    """A flag that ends the loop, `stop`: true on one turn at most."""
-    return FIRST if isinstance(test, (ast.Name, ast.Attribute)) and words.ENDS.match(written_name(test)) else None
+    """A flag that ends the loop, `stop`: true on one turn at most. Of settings, `args.early_stop` only allows it."""
+    if not isinstance(test, (ast.Name, ast.Attribute)) or not words.ENDS.match(written_name(test)):
+        return None
+    of_settings = isinstance(test, ast.Attribute) and words.SETTINGS.match(written_name(test.value))
+    return None if of_settings else FIRST
 
 
 def _inverted(test: ast.UnaryOp, body: list[ast.stmt] | None, known: Tests) -> str | None:
@@ -114,7 +117,10 @@ def _inverted(test: ast.UnaryOp, body: list[ast.stmt] | None, known: Tests) -> s
 
 def _called(test: ast.Call, body: list[ast.stmt] | None, known: Tests) -> str | None:
     name = written_name(test.func)
-    if name in _EXPORTING or name in _BROKEN or words.FINDS_BROKEN.match(name):
+    if name in _EXPORTING or name in _BROKEN:
+        return RARE
+    # Where the block trains, the name says that all is well: `if check_nans(loss): loss.backward()`.
+    if words.FINDS_BROKEN.match(name) and not (body is not None and trains(body)):
         return RARE
     if name in {"any", "all"} and isinstance(test.func, ast.Attribute):
         return _of_elements(test, test.func, classify, body, known)

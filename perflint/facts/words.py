@@ -57,10 +57,12 @@ FAILED = pattern(
 )
 #: What looks for values that have gone wrong, and says that there are some: `is_loss_nan_check(loss)`.
 FINDS_BROKEN = pattern(
-    r"^_?(?:is|has|have|any|contains|found|detects?|check)_(?!(?:\w+_)?(?:not?|without)_)(?:\w+_)?nans?(?:_\w+)?$"
+    r"^_?(?:is|has|have|any|contains|found|detects?|check)_(?!(?:\w+_)?(?:not?|without)_)(?:\w+_)?"
+    r"nans?(?!_(?:free|safe|proof|clean|ok|guard|handling|aware)(?:_|$))(?:_\w+)?$"
 )
 #: Flags that end a loop, as one arm of a test that few turns pass.
-ENDS = pattern(r"^_?(?:should_|early_|force_)*stop(?:ped|ping|_training|_now)?$")
+ENDS = pattern(r"^_?(?:(?:should_|early_|force_)*stop(?:ped|_training|_now)?|stopping)$")
+SETTINGS = pattern(r"^_?(?:\w+_)?(?:args?|config|cfg|conf|hparams?|opts?|settings|options)$")
 #: What answers whether something is due, given the number of the turn: not whether to train, or to guide, at this one.
 DUE_AT = pattern(
     r"^_?(?:should|is_time_to|time_to)_(?:compute|run|do|perform|execute|track|collect|measure|probe|monitor|refresh|"
@@ -68,6 +70,8 @@ DUE_AT = pattern(
     r"(?:_(?!\w*(?:accum|backward|forward|optim|train|updat|cfg|guidance)|(?:\w+_)?step$)\w+)?$"
 )
 TURN = pattern(r"^(?:\w+_)?(?:step|steps|iter|iters|iteration|num_updates|batch_idx|batch_index)$")
+#: What is another one on every turn: no size that is kept.
+TURNS_ON = pattern(r"^(?:\w+_)?(?:step|iter|iteration|batch_(?:idx|index|id))$")
 #: The end of an episode, told by the environment, and the keys of what it tells then.
 EPISODE_OVER = pattern(r"^(?:dones?|(?:terminat|truncat)(?:ed|ions?)|terminal|episode_(?:over|done))$")
 EPISODE_KEYS = frozenset({"episode", "final_info", "_final_info", "final_observation", "terminal_observation"})
