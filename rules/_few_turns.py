@@ -4,29 +4,43 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, callee_name, last_name, walk
+from perflint.api import Context, callee_name, last_name, pattern, walk
 
 from ._loops import names_in
 
 _FEW = 8
+#: What gives the names of a mapping or of a model's parts.
+_OF_NAMES = frozenset(
+    "items keys list sorted tuple enumerate reversed state_dict named_parameters named_modules named_children "
+    "named_buffers".split()
+)
+_MANY = pattern(r"files?(?:names?)?$|paths?$|lines$|texts$|words$|tokens$|sentences$|samples$|listdir|glob")
 
 
 def is_of_a_kind(node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
-    """Whether `node` is for what is told by its name, `if "film" in key:`: there are few names."""
-    if not isinstance(loop, ast.For):
+    """Whether `node` is for what is told by its name, `if "film" in key:`: there are few names. Files have names too,
+    and lines of text: of these there are many.
+    """
+    if not isinstance(loop, ast.For) or any(_MANY.search(name) for name in names_in(loop.iter)):
         return False
-    turns = set(names_in(loop.target))
+    if any(isinstance(part, ast.Call) and callee_name(part) not in _OF_NAMES for part in walk(loop.iter)):
+        return False
+    turns, child = set(names_in(loop.target)), node
     for outer in ctx.tree.ancestors(node):
         if outer is loop:
             return False
-        if isinstance(outer, ast.If) and any(_tells_by_name(part, turns) for part in walk(outer.test)):
+        if isinstance(outer, ast.If) and child in outer.body and _tells_by_name(outer.test, turns):
             return True
+        child = outer
     return False
 
 
-def _tells_by_name(test: ast.AST, turns: set[str]) -> bool:
-    """`"film" in key`, `key == "film"`, of a loop's own name."""
-    if not isinstance(test, ast.Compare):
+def _tells_by_name(test: ast.expr, turns: set[str]) -> bool:
+    """`"film" in key`, `key == "film"`, of a loop's own name; not what all but one pass."""
+    if isinstance(test, ast.BoolOp):
+        told = [_tells_by_name(value, turns) for value in test.values]
+        return any(told) if isinstance(test.op, ast.And) else all(told)
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.In)):
         return False
     sides = [test.left, *test.comparators]
     has_word = any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in sides)

@@ -29,6 +29,8 @@ from ._loops import names_in
 _CACHES = pattern(r"past|cache|(?:^|_)kv|state|memor|hidden|incremental", re.IGNORECASE)
 #: So few tokens that what came before is as well computed again.
 _FEW = 4
+#: What a short answer that is known is called.
+_KNOWN = pattern(r"answer|label|choice|option|verbali[sz]er|expected|gold", re.IGNORECASE)
 #: What picks the next token.
 _PICKS = frozenset("argmax multinomial topk sample categorical".split())
 #: Generation that goes over the whole sequence again on purpose.
@@ -92,7 +94,7 @@ def _is_short(node: ast.Call) -> bool:
     """Whether a few tokens are generated: a written number of them, or as many as an answer that is known has."""
     wanted = keyword(node, "max_new_tokens")
     if isinstance(wanted, ast.Call):
-        return callee_name(wanted) == "len"
+        return callee_name(wanted) == "len" and len(wanted.args) == 1 and bool(_KNOWN.search(last_name(wanted.args[0])))
     return isinstance(wanted, ast.Constant) and isinstance(wanted.value, int) and wanted.value <= _FEW
 
 

@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterator
 
 from perflint.api import (
+    CLASS,
     Calls,
     Context,
     Finding,
     Impact,
     Nodes,
+    Ref,
     Rule,
     Tier,
     callee_name,
@@ -79,14 +81,15 @@ class DeterministicLeftOn(Rule):
 
 
 def _is_a_trial(node: ast.AST, ctx: Context) -> bool:
-    """Whether a module that others import tries itself out there: under `if __name__ == "__main__"`, beside classes."""
+    """Whether a file tries its modules out there, under `if __name__ == "__main__"`, and trains nothing."""
     outermost = [outer for outer in ctx.tree.ancestors(node) if isinstance(outer, ast.If)][-1:]
     is_main = any(
         isinstance(part, ast.Name) and part.id == "__name__" for item in outermost for part in walk(item.test)
     )
-    if not is_main or ctx.mentions("backward", "fit", "optim"):
+    if not is_main or ctx.mentions("backward", "fit", "optim", "Trainer") or ctx.program.trains(ctx.scope(node)):
         return False
-    return any(isinstance(item, ast.ClassDef) for item in ctx.tree.module.body)
+    classes = (item.name for item in ctx.tree.module.body if isinstance(item, ast.ClassDef))
+    return any(ctx.program.is_subclass(Ref(CLASS, ctx.path, name), "torch.nn.Module") for name in classes)
 
 
 def _is_about_text(ctx: Context) -> bool:

@@ -19,8 +19,10 @@ from perflint.api import (
     has_unpacking,
     is_constant,
     keyword,
+    walk,
 )
 
+from ._gradients import is_model_call
 from ._waits import is_on_device, is_unknown_in_step, works_on_host
 
 _CLASSES = (
@@ -85,4 +87,16 @@ class DistributionValidation(Rule):
 
 def _is_on_device(node: ast.Call, ctx: Context) -> bool:
     values = [*node.args, *(item.value for item in node.keywords)]
-    return any(is_on_device(value, ctx) or is_unknown_in_step(value, ctx.kind(value), ctx) for value in values)
+    return any(
+        is_on_device(value, ctx) or (_is_of_network(value, ctx) and is_unknown_in_step(value, ctx.kind(value), ctx))
+        for value in values
+    )
+
+
+def _is_of_network(value: ast.expr, ctx: Context) -> bool:
+    """Whether a model gives it, or what it is computed from: of settings and parameters too nothing is known."""
+    names = [part for part in walk(value) if isinstance(part, ast.Name)]
+    made = [item.value for name in names for item in ctx.inference.flow.definitions(name) if item.value is not None]
+    return any(
+        isinstance(part, ast.Call) and is_model_call(part, ctx) for item in (value, *made) for part in walk(item)
+    )

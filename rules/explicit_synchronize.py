@@ -106,12 +106,9 @@ class ExplicitSynchronize(Rule):
 
 def _is_of_a_stream(node: ast.Call) -> bool:
     """`torch.cuda.synchronize(self.copy_stream)`: what is meant is the work of one stream."""
-    return any(
-        "stream" in last_name(part).lower()
-        for item in [*node.args, *(item.value for item in node.keywords)]
-        for part in walk(item)
-        if isinstance(part, (ast.Name, ast.Attribute))
-    )
+    given = [*node.args, *(item.value for item in node.keywords)]
+    # `stream.device` is a whole device again.
+    return any("stream" in last_name(item.value if isinstance(item, ast.Subscript) else item).lower() for item in given)
 
 
 def _waits_for(node: ast.Call, ctx: Context) -> str | None:

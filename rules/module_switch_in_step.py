@@ -30,7 +30,7 @@ from ._own_training import beside_own_training
 #: Modules of torch that hold others.
 _CONTAINERS = frozenset(
     "Module Sequential ModuleList ModuleDict Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer "
-    "TransformerDecoderLayer DataParallel ParameterDict ParameterList".split()
+    "TransformerDecoderLayer DataParallel DistributedDataParallel ParameterDict ParameterList".split()
 )
 
 

@@ -18,7 +18,6 @@ from perflint.api import (
     callee_name,
     is_constant,
     is_test,
-    keyword,
     last_name,
     pattern,
     walk,
@@ -90,6 +89,10 @@ class PadToMaxLength(Rule):
         )
 
 
+#: What is far longer than any text that a model takes.
+_LONG = pattern(r"genom|chrom|fasta", re.IGNORECASE)
+
+
 def _is_for_jax(node: ast.Call, ctx: Context) -> bool:
     """Whether the batch is for a program that is compiled for its shapes, one file of which this is."""
     tensors = given(node, "return_tensors")
@@ -108,7 +111,7 @@ def _is_cut(text: ast.expr, ctx: Context, depth: int = 4) -> bool:
     if depth == 0:
         return False
     if isinstance(text, ast.Subscript):
-        return isinstance(text.slice, ast.Slice) and text.slice.lower is not None and text.slice.upper is not None
+        return isinstance(text.slice, ast.Slice) and _is_window(text.slice)
     if isinstance(text, ast.Name):
         origins = [item for item in ctx.inference.origins(text) if item is not text]
         return bool(origins) and all(_is_cut(item, ctx, depth - 1) for item in origins)
@@ -118,7 +121,14 @@ def _is_cut(text: ast.expr, ctx: Context, depth: int = 4) -> bool:
         return _is_cut(text.args[0], ctx, depth - 1)
     if callee_name(text) in ("rjust", "ljust", "zfill"):
         return True
-    return keyword(text, "max_length") is not None
+    return given(text, "max_length") is not None and bool(_LONG.search(ctx.text(text.func)))
+
+
+def _is_window(cut: ast.Slice) -> bool:
+    """`text[start:end]`. `text[0:512]` leaves shorter ones as they are, and `text[1:-1]` takes quotes off."""
+    if cut.lower is None or cut.upper is None or isinstance(cut.upper, ast.UnaryOp):
+        return False
+    return not isinstance(cut.lower, ast.Constant)
 
 
 def _is_short(longest: ast.expr, ctx: Context) -> bool:

@@ -67,8 +67,8 @@ class TensorFromListOfArrays(Rule):
 
     When to leave it
     Lists of numbers (also numpy scalars), lists of tensors, which are for `torch.stack`, arrays of a few numbers, by
-    the sizes that are written, and once a single array, or a
-    few that are made of what is written out in the file: perflint is silent there.
+    the sizes that are written (in a step, where it is written how many there are), and once a single array, or a few
+    that are made of what is written out in the file: perflint is silent there.
 
     Fix safety
     Safe for a list that is written out with arrays of one visible dtype and one dimension, or of sizes that are
@@ -87,7 +87,7 @@ class TensorFromListOfArrays(Rule):
             return
         data = node.args[0]
         sure = _holds_arrays(data, ctx)
-        if sure is None or _is_little(data, node, ctx) or _are_small(data, ctx):
+        if sure is None or _is_little(data, node, ctx) or _are_small(data, node, ctx):
             return
         numpy, imports = ctx.edit.ensure_import("numpy", at=node)
         reason = "" if _is_uniform(data, ctx) else _CHANGES
@@ -145,9 +145,13 @@ def _is_little(data: ast.expr, node: ast.Call, ctx: Context) -> bool:
     )
 
 
-def _are_small(data: ast.expr, ctx: Context) -> bool:
-    """Whether all arrays of a list are made of sizes that are written, and small: walked in microseconds."""
+def _are_small(data: ast.expr, node: ast.Call, ctx: Context) -> bool:
+    """Whether all arrays of a list are made of sizes that are written, and small: walked in microseconds. How many a
+    loop makes is not written, so in a step that counts for none.
+    """
     items: list[ast.expr] = list(getattr(data, "elts", []))
+    if not items and ctx.heat(node) >= Heat.STEP:
+        return False
     if isinstance(data, (ast.ListComp, ast.GeneratorExp)):
         items = [data.elt]
     elif isinstance(data, ast.Name):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Scope, Tier, callee_name, walk
 
+from ._loops import names_in
 from ._training import BACKWARD, is_about_agents, is_training_loop
 
 #: What a loop over optimizers calls, and nothing else.
@@ -85,7 +86,9 @@ def _is_of_no_model(node: ast.AST, ctx: Context) -> bool:
     made = [part for part in walk(around) if isinstance(part, ast.Call) and _makes_optimizer(part, ctx)]
     if made and all(part.args and _is_some_tensors(part.args[0]) for part in made):
         return True
-    if any(_makes_optimizer(part, ctx) for part in walk(node) if isinstance(part, ast.Call)):
+    if any(
+        _is_of_a_copy(part, node) for part in walk(node) if isinstance(part, ast.Call) and _makes_optimizer(part, ctx)
+    ):
         return True
     return any(
         ("create_graph", _ON) in call.keywords
@@ -104,7 +107,14 @@ def _run_by(node: ast.AST, ctx: Context) -> Iterator[Scope]:
 
 
 def _makes_optimizer(call: ast.Call, ctx: Context) -> bool:
-    return (ctx.target(call.func) or "").startswith("torch.optim.") and callee_name(call)[:1].isupper()
+    target = ctx.target(call.func) or ""
+    return target.startswith("torch.optim.") and ".lr_scheduler." not in target and callee_name(call)[:1].isupper()
+
+
+def _is_of_a_copy(made: ast.Call, loop: ast.AST) -> bool:
+    """Whether an optimizer is for what the turn made: not the model of all turns, with another rate for each epoch."""
+    bound = {part.id for part in walk(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    return bool(made.args) and not bound.isdisjoint(names_in(made.args[0]))
 
 
 def _is_some_tensors(given: ast.expr) -> bool:

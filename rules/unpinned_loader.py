@@ -150,8 +150,10 @@ def _may_be_unpinnable(node: ast.Call, ctx: Context) -> bool:
 
 
 def _feeds_another_library(ctx: Context) -> bool:
-    """Whether the file trains with JAX, which copies arrays by itself."""
-    return any(target.partition(".")[0] in ("jax", "flax") for target in ctx.summary.imports.values())
+    """Whether the file trains with JAX, which copies arrays by itself, and not with torch."""
+    return not ctx.mentions("backward", "zero_grad") and any(
+        target.partition(".")[0] in ("jax", "flax") for target in ctx.summary.imports.values()
+    )
 
 
 def _is_copied(call: ast.Call, ctx: Context) -> bool:
