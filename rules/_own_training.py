@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 
 from perflint.api import CallFacts, Context, Edge, FunctionFacts, pattern
@@ -13,6 +14,9 @@ from ._callees import last_of
 _FEW = pattern(
     r"critic|disc|(?:^|_)[dgn]_(?:steps|iters|updates)|range\([1-9]\)|optim|\bopts?\b|models\b|agents\b|[nN]ets\b|networks\b"
 )
+
+#: What takes steps and trains nothing.
+_OTHER_STEPS = pattern(r"env|sched|prof|simul|world|timer", re.IGNORECASE)
 
 
 def beside_own_training(node: ast.AST, ctx: Context) -> bool:
@@ -75,6 +79,13 @@ def _walks_back(func: object) -> bool:
     return last_of(func) == "backward" or (isinstance(func, str) and func.endswith("autograd.grad"))
 
 
+def _takes_step(func: object) -> bool:
+    """`optimizer.step()`, not `env.step(action)`"""
+    if last_of(func) != "step":
+        return False
+    return not (isinstance(func, str) and _OTHER_STEPS.search(func))
+
+
 def _trains_apart(facts: FunctionFacts, around: set[int]) -> bool | None:
     """Whether all backward passes of a function stand in loops but `around` that take a step on each turn, and not only
     on one micro-batch after the other; None where it has none.
@@ -82,9 +93,7 @@ def _trains_apart(facts: FunctionFacts, around: set[int]) -> bool | None:
     found = [set(facts.loops_around(call.context)) for call in facts.calls if _walks_back(call.func)]
     if not found:
         return None
-    steps = {
-        index for call in facts.calls if last_of(call.func) == "step" for index in facts.loops_around(call.context)
-    }
+    steps = {index for call in facts.calls if _takes_step(call.func) for index in facts.loops_around(call.context)}
     return all(
         (loops - around) & steps and not any(_FEW.search(facts.loops[index].text) for index in loops - around)
         for loops in found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Context, callee_name, is_constant, pattern, walk
+from perflint.api import Context, Scope, callee_name, is_constant, pattern, walk
 
 #: Functions on the way that write results, look through all data once, or prepare a model.
 _SELDOM = pattern(r"(?:^|_)(?:write|dump|filter|unwrap)(?:_|$)|^to_(?:pdb|mmcif|csv|json|html|markdown)$")
@@ -54,7 +54,7 @@ def _is_switched(node: ast.AST, ctx: Context) -> bool:
             asked = [outer.test]
         elif isinstance(outer, ast.IfExp) and child is outer.body:
             asked = [outer.test]
-        if any(_is_off(_switch(part), ctx) for test in asked for part in _conjuncts(test)):
+        if any(_is_off(_switch(part, ctx), ctx) for test in asked for part in _conjuncts(test)):
             return True
         child = outer
     return False
@@ -68,10 +68,14 @@ def _conjuncts(test: ast.expr) -> Iterator[ast.expr]:
         yield test
 
 
-def _switch(test: ast.expr) -> str:
-    """The name of a parameter, or of an attribute that is kept of one: `verbose`, `self.verbose`."""
+def _switch(test: ast.expr, ctx: Context) -> str:
+    """The name of a parameter, or of an attribute that only holds one of that name: `verbose`, `self.verbose`."""
     if isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name) and test.value.id == "self":
-        return test.attr
+        cls = ctx.facts(test).in_class
+        held = ctx.summary.classes[cls].attributes.get(test.attr, ()) if cls in ctx.summary.classes else ()
+        if not held or any(value != test.attr for value, _ in held):
+            return ""
+        return "" if ctx.program.whole.is_set_elsewhere(test.attr, Scope(ctx.path, f"{cls}.__init__")) else test.attr
     return test.id if isinstance(test, ast.Name) else ""
 
 

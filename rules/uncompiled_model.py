@@ -56,7 +56,7 @@ class UncompiledModel(Rule):
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if ctx.program.whole.compiles or not is_training_loop(node, ctx) or _only_steps(node):
+        if ctx.program.whole.compiles or not is_training_loop(node, ctx) or _only_steps(node, ctx):
             return
         if _is_of_no_model(node, ctx):
             return
@@ -71,11 +71,15 @@ class UncompiledModel(Rule):
         )
 
 
-def _only_steps(node: ast.AST) -> bool:
-    """Whether a loop does nothing but steps of optimizers: `for name in names: self.optims[name].step()`."""
+def _only_steps(node: ast.AST, ctx: Context) -> bool:
+    """Whether a loop does nothing but steps of optimizers: `for name in names: self.optims[name].step()`. A `step` of
+    the project's own may do all there is.
+    """
     body = [part for statement in getattr(node, "body", []) for part in walk(statement)]
-    called = {callee_name(part) for part in body if isinstance(part, ast.Call)}
-    return bool(called) and called <= _OF_OPTIMIZERS
+    calls = [part for part in body if isinstance(part, ast.Call)]
+    return bool(calls) and all(
+        callee_name(call) in _OF_OPTIMIZERS and ctx.project_target(call.func) is None for call in calls
+    )
 
 
 def _is_of_no_model(node: ast.AST, ctx: Context) -> bool:

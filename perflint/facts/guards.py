@@ -236,9 +236,11 @@ def _negated_several(test: ast.BoolOp, body: list[ast.stmt] | None, known: Tests
     if all(kinds):
         return hottest(kinds)
     # `if size == self.size and ...: use it`, and `else: ...; self.size = size`: made anew when it no longer fits.
+    # A switch that has to be on as well, `self.caches and ...`, may be off for good.
     is_kept = body is not None and any(
         kind == LAZY and isinstance(value, ast.Compare) and isinstance(value.ops[0], ast.Eq)
         for kind, value in zip(kinds, test.values, strict=True)
+        if not any(isinstance(other, (ast.Name, ast.Attribute)) for other in test.values)
     )
     return LAZY if is_kept else None
 
