@@ -202,7 +202,7 @@ def edges(rows, columns):
             Condition(
                 "the list may be empty",
                 "[rows.ravel().astype(np.int64), columns.ravel().astype(np.int64)]",
-                "[np.zeros(3, dtype=np.float32) for row in rows]",
+                "[np.zeros(512, dtype=np.float32) for row in rows]",
                 "another dtype",
             ),
         ),
