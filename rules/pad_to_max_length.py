@@ -24,6 +24,8 @@ from perflint.api import (
 )
 from perflint.api import keyword as given
 
+from ._jax import trains_with_jax
+
 _METHODS = ("encode_plus", "batch_encode_plus", "pad")
 _NAMES = ("tokenizer", "tok", "_tokenizer", "text_tokenizer", "processor")
 _COLLATORS = ("DataCollatorWithPadding", "DataCollatorForSeq2Seq", "DataCollatorForTokenClassification")
@@ -96,7 +98,7 @@ _LONG = pattern(r"genom|chrom|fasta", re.IGNORECASE)
 def _is_for_jax(node: ast.Call, ctx: Context) -> bool:
     """Whether the batch is for a program that is compiled for its shapes, one file of which this is."""
     tensors = given(node, "return_tensors")
-    return ctx.mentions("jax", "jnp", "flax") or any(is_constant(tensors, name) for name in ("jax", "tf"))
+    return trains_with_jax(ctx) or any(is_constant(tensors, name) for name in ("jax", "tf"))
 
 
 def _is_cut_to_length(node: ast.Call, ctx: Context) -> bool:

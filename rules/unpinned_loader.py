@@ -24,6 +24,7 @@ from ._callees import last_of
 from ._callers import ways_in
 from ._datasets import hands_samples_on, is_of_notebook, makes_own_batches, moves_to_device, needs_workers
 from ._epochs import Run, batch_names, called_in, calls_in, is_hook, runs, use
+from ._jax import trains_with_jax
 from ._loaders import LOADER_NAMES, is_plain_loader, is_zero, option, purpose, uses_accelerator, workers
 
 #: What moves a batch, by the last name of the call, and who does it for the loop. A tensor that is given the size of
@@ -80,7 +81,7 @@ class UnpinnedLoader(Rule):
             return
         if ctx.program.drives(ctx.path) or hands_samples_on(node, ctx) or not _is_copied(node, ctx):
             return
-        if makes_own_batches(node, ctx) or _feeds_another_library(ctx):
+        if makes_own_batches(node, ctx) or trains_with_jax(ctx):
             return
         count = option(node, "num_workers")
         staffed = "none" if count is not None and is_zero(count, ctx) else workers(node)
@@ -147,13 +148,6 @@ def _may_be_unpinnable(node: ast.Call, ctx: Context) -> bool:
         return True
     spawns = option(node, "multiprocessing_context") is not None or ctx.program.mentions(_SPAWNS)
     return spawns and ctx.program.mentions({"cuda", "device"}, paths)
-
-
-def _feeds_another_library(ctx: Context) -> bool:
-    """Whether the file trains with JAX, which copies arrays by itself, and not with torch."""
-    return not ctx.mentions("backward", "zero_grad") and any(
-        target.partition(".")[0] in ("jax", "flax") for target in ctx.summary.imports.values()
-    )
 
 
 def _is_copied(call: ast.Call, ctx: Context) -> bool:
