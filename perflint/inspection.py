@@ -149,6 +149,9 @@ class Inspector:
         self.at_work = rule
         try:
             for finding in rule.check(node, context):
+                # Two causes of one thing are one finding: the first one's.
+                if any(finding.sort_key == known.sort_key for known in findings):
+                    continue
                 if finding.heat < Heat.STEP or not is_unreached(node, context):
                     findings.setdefault(finding, _statement_lines(context.tree, node, finding))
         except RecursionError:

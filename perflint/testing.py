@@ -312,6 +312,8 @@ def _compare_findings(marked: Mapping[str, Marked], findings: tuple[Finding, ...
     for (path, line, code), here in sorted(found.items()):
         if (path, line, code) not in claimed:
             yield f"{path}:{line}: {code} is unexpected: {here[0].message}"
+        elif len({finding.sort_key for finding in here}) < len(here):
+            yield f"{path}:{line}: {code} is said twice: {here[0].message}"
 
 
 def _compare_heat(marked: Mapping[str, Marked]) -> Iterator[str]:

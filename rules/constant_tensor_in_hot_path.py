@@ -44,6 +44,7 @@ _BETWEEN = tensors.VIEW_METHODS | tensors.CAST_METHODS | {"to", "cuda"}
 _COLLECTORS = frozenset("append extend insert add update setdefault register_buffer".split())
 #: Parameters of a forward that knows what was generated before.
 _POSITION = pattern(r"^(?:start_pos|input_pos|cache_position|past_key_values?|kv_caches?|past|cache|offset)$")
+_SETS_UP = pattern(r"^_?(?:set_?up|init(?:iali[sz]e)?|reset|allocate)(?:_|$)")
 #: Masks of fewer rows are not worth a word.
 _SMALL = 16
 _DEPTH = 4
@@ -117,6 +118,8 @@ class ConstantTensorInHotPath(Rule):
         size = _square(node, ctx)
         if size is None or not _is_only_read(node, ctx, kept=True) or _is_of_prompt(node, ctx):
             return
+        if _is_set_up(node, ctx):
+            return
         yield self.finding(
             node,
             ctx,
@@ -140,6 +143,12 @@ def _is_of_prompt(node: ast.AST, ctx: Context) -> bool:
         and is_constant(outer.test.comparators[0], 1)
         for outer in ctx.tree.ancestors(node)
     )
+
+
+def _is_set_up(node: ast.AST, ctx: Context) -> bool:
+    """Whether it is kept by what sets a generation up, `setup_caches`: once, before all its tokens."""
+    function = ctx.tree.function_of(node)
+    return function is not None and _SETS_UP.match(function.name) is not None
 
 
 def _is_traced(node: ast.AST, ctx: Context) -> bool:

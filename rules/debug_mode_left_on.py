@@ -32,6 +32,8 @@ _HELPERS = pattern(r"debug|profil|bench|determin|reproduc|trace|anomal|diagnos|s
 #: Scripts that hold numbers against each other.
 _COMPARES = pattern(r"(?:^|_)(?:tests?|numerics?|numerical|parity|compare|verify|equivalence)(?:_|\.)", re.IGNORECASE)
 _ENTRIES = pattern(r"main|train|run|fit|worker|launch|start|setup|init|learn|pretrain|finetune", re.IGNORECASE)
+#: What a script names that trains, or hands itself to what does.
+_TRAINING = ("backward", "fit", "optim", "optimizer", "Trainer", "train", "main", "grad")
 #: The last names of what is set, and what sets variables of the environment.
 _SET = frozenset(last(name) for name in debugging.SETTINGS)
 _WRITERS = ("os.environ.setdefault", "os.environ.update", "os.putenv")
@@ -74,6 +76,8 @@ class DebugModeLeftOn(Rule):
         if _HELPERS.search(file) or _COMPARES.search(file) or not _is_unconditional(node, ctx):
             return
         what, cost = found
+        if "anomaly" in what and _walks_back_nothing(node, ctx):
+            return
         yield self.finding(
             node,
             ctx,
@@ -160,6 +164,12 @@ def _is_unconditional(node: ast.AST, ctx: Context) -> bool:
         elif isinstance(outer, (ast.IfExp, ast.ExceptHandler, ast.BoolOp, ast.Lambda, ast.Match)):
             return False
     return not _is_switched_back(node, ctx) and not _follows_an_exit(node, ctx)
+
+
+def _walks_back_nothing(node: ast.AST, ctx: Context) -> bool:
+    """Whether the line stands in a script that only runs a model: anomalies are looked for in a backward pass."""
+    is_script = any(isinstance(outer, ast.If) and _is_main_guard(outer) for outer in ctx.tree.ancestors(node))
+    return is_script and not ctx.mentions(*_TRAINING) and not ctx.program.trains(ctx.scope(node))
 
 
 def _is_main_guard(test: ast.If) -> bool:

@@ -31,6 +31,7 @@ _NAMES = ("tokenizer", "tok", "_tokenizer", "text_tokenizer", "bert_tokenizer", 
 _TOKENIZER = pattern(r"(?:^|_)tok(?:enizer)?s?$", re.IGNORECASE)
 #: What makes the text in the step itself: then there is nothing to tokenize beforehand.
 _FRESH = frozenset("generate sample rollout rollouts respond chat completions".split())
+_OPENS = frozenset({"load_dataset", "load_from_disk"})
 #: What turns tokens into text, for the step's own use where it stands before the tokenizer, and for a log after it.
 _DECODES = frozenset({"decode", "batch_decode"})
 
@@ -68,7 +69,7 @@ class TokenizeInStep(Rule):
         encodes = ctx.target(node.func) in modules.TEXT_ENCODERS
         if not encodes and (not _is_tokenizer_call(node, ctx) or ctx.grad_off(node)):
             return
-        if _makes_text(node, ctx) or runs_rarely(node, ctx) or beside_own_training(node, ctx):
+        if _makes_text(node, ctx) or _opens_data(node, ctx) or runs_rarely(node, ctx) or beside_own_training(node, ctx):
             return
         constant = isinstance(node.args[0], ast.Constant)
         if not constant and not _is_in_step(node, ctx) and not _comes_from_step(node, ctx):
@@ -130,6 +131,14 @@ def _makes_text(node: ast.Call, ctx: Context) -> bool:
                 return True
     _, route, _ = ctx.heat_and_route(node)
     return any(re.search(r"generat|rollout|sampl|reward|env\b", hop.text, re.IGNORECASE) for hop in route)
+
+
+def _opens_data(node: ast.Call, ctx: Context) -> bool:
+    """Whether the function opens a data set first, to draw a few texts from it: none is called in each step."""
+    function = ctx.tree.function_of(node)
+    return function is not None and any(
+        isinstance(part, ast.Call) and callee_name(part) in _OPENS for part in walk(function)
+    )
 
 
 def _comes_from_step(node: ast.Call, ctx: Context) -> bool:

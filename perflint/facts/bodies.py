@@ -8,8 +8,6 @@ import re
 from perflint.patterns import pattern
 from perflint.source.walk import walk
 
-#: Letters in a name of a formula.
-_FORMULA = 2
 _DUMMY = pattern(r"(?:^|_)(?:dummy|placeholder)(?:_|$)")
 _TEACHES = pattern(
     r"^(?:backward|train_?(?:step|batch|one_batch)|training_step|learn|optimi[sz]e(?:_\w+)?|"
@@ -35,17 +33,12 @@ def supplies(body: list[ast.stmt], missing: ast.expr) -> bool:
     """Whether `body` makes what was found to be None: an attribute, an item, `getattr(self, "criterion", None)`."""
     if isinstance(missing, ast.Call):
         return written_name(missing.func) == "getattr" and len(missing.args) == 3 and makes(body, *missing.args[:2])
-    return assigns(body, missing) or asks_for(body, missing) or _fills_global(body, missing)
+    return assigns(body, missing) or asks_for(body, missing)
 
 
-def _fills_global(body: list[ast.stmt], missing: ast.expr) -> bool:
-    """`if _plugin is None: _plugin = build()`: a global, by how its name is written."""
-    if not isinstance(missing, ast.Name):
-        return False
-    # `W` and `Q` are what formulas call parameters.
-    if not (missing.id.startswith("_") or (missing.id.isupper() and len(missing.id) > _FORMULA)):
-        return False
-    return any(isinstance(item, ast.Assign) and _is_target(item, missing) for item in body)
+def sets(body: list[ast.stmt], name: ast.expr) -> bool:
+    """`plugin = build()`, as a statement of `body` itself."""
+    return any(isinstance(item, ast.Assign) and _is_target(item, name) for item in body)
 
 
 def stands_in(body: list[ast.stmt], missing: ast.expr) -> bool:

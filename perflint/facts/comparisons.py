@@ -78,7 +78,7 @@ def _equal(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str 
     if not is_counted:
         return None
     is_number = isinstance(right, ast.Constant) and isinstance(right.value, int)
-    return FIRST if is_number or _is_last(right) or _is_first(right) or _is_next(left) else None
+    return FIRST if is_number or _is_last(right) or _is_first(right) or _is_next(left) or _is_chosen(right) else None
 
 
 def _among(left: ast.expr, _right: ast.expr, _body: list[ast.stmt] | None) -> str | None:
@@ -276,6 +276,13 @@ def _is_first(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant):
         return _is_first(node.left)
     return bool(re.search(r"(?:^|_)(?:start|first|begin|initial|resume)(?:ed)?(?:_|$)", written_name(node)))
+
+
+def _is_chosen(node: ast.expr) -> bool:
+    """`args.pretrain_steps`: a turn of the settings, which comes once. `args.accumulation_steps` comes again."""
+    if not (isinstance(node, ast.Attribute) and words.SETTINGS.match(written_name(node.value))):
+        return False
+    return words.NUMBER_OF_TURNS.search(node.attr) is not None and words.ACCUMULATES.search(node.attr) is None
 
 
 def _is_next(node: ast.expr) -> bool:

@@ -14,6 +14,7 @@ from perflint.facts import words
 from perflint.facts.bodies import (
     assigns,
     makes,
+    sets,
     switches,
     trains,
     undoes,
@@ -45,6 +46,7 @@ __all__ = [
     "chosen",
     "classify",
     "classify_negated",
+    "declared",
     "flag_of",
     "is_health",
     "is_looked_up",
@@ -75,6 +77,8 @@ def _compared(test: ast.Compare, body: list[ast.stmt] | None, known: Tests) -> s
     if len(test.ops) != 1:
         return None
     kept = _kept_comparison(test, known) if known else None
+    if known and body is not None and _is_unfilled(test, known) and sets(body, test.left):
+        return LAZY
     return kept[0] if kept else comparison(test.left, test.ops[0], test.comparators[0], body)
 
 
@@ -212,13 +216,19 @@ def _negated_compare(test: ast.Compare, body: list[ast.stmt] | None, known: Test
     if len(test.ops) != 1:
         return None
     kept = _kept_comparison(test, known) if known else None
+    if known and body is None and isinstance(test.ops[0], ast.IsNot) and _is_none(test) and _outlives(test.left, known):
+        return LAZY  # `if _plugin is not None: return _plugin`
     return kept[1] if kept else negated_comparison(test.left, test.ops[0], test.comparators[0], body)
 
 
 def _negated_name(test: ast.Name, body: list[ast.stmt] | None, known: Tests) -> str | None:
     if test.id in known:
         return known[test.id][1]
-    if body is None or not switches(body, test, on=True) or trains(body):
+    if body is None or not switches(body, test, on=True):
+        return None
+    if _outlives(test, known):
+        return LAZY
+    if trains(body):
         return None
     return PERIODIC  # `if not shown: show(); shown = True`
 
@@ -354,6 +364,25 @@ def _kept_comparison(test: ast.Compare, known: Tests) -> tuple[str | None, str |
     if isinstance(op, ast.Is):
         return falsehood, truth
     return (truth, falsehood) if isinstance(op, ast.IsNot) else None
+
+
+def _is_unfilled(test: ast.Compare, known: Tests) -> bool:
+    """`if _plugin is None`, of a name that belongs to the module or to the function around this one."""
+    return isinstance(test.ops[0], ast.Is) and _is_none(test) and _outlives(test.left, known)
+
+
+def _is_none(test: ast.Compare) -> bool:
+    right = test.comparators[0]
+    return isinstance(right, ast.Constant) and right.value is None
+
+
+def _outlives(value: ast.expr, known: Tests) -> bool:
+    return isinstance(value, ast.Name) and declared(value.id) in known
+
+
+def declared(name: str) -> str:
+    """How it is known that `name` is declared by `global` or `nonlocal`, so that it outlives the call."""
+    return f"global {name}"
 
 
 def chosen(name: str, word: str) -> str:

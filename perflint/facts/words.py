@@ -32,6 +32,7 @@ DONE = pattern(
     r"attached|installed|hooked|patched)$|^_?is_init$"
 )
 FIRST_TURN = pattern(r"^_?(?:is_)?first_(?:iter|iteration|step|batch|turn|run|time|epoch|call|pass)$")
+NUMBER_OF_TURNS = pattern(r"(?:^|_)(?:steps|iters|iterations|updates|epochs)$")
 #: Names of the last turn, and of how many there are in all: not of those before something begins or ends.
 LAST_TURN = pattern(
     r"^_?(?:is_|at_)(?:the_)?(?:last|final)_(?:iter|iteration|step|batch|turn|epoch|pass)$"
