@@ -11,6 +11,7 @@ from perflint.kinds import operations, promises, transfers
 from perflint.kinds.arguments import Arguments, Thunk
 from perflint.kinds.evaluating import Evaluating
 from perflint.kinds.kind import (
+    ARRAY,
     NAMED_LOADER,
     NONE,
     NUMBER,
@@ -24,7 +25,7 @@ from perflint.kinds.kind import (
     mapping,
     sequence,
 )
-from perflint.program.conventions import looks_like_loader
+from perflint.program.conventions import last_name, looks_like_loader
 from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, MODULE_REF, Ref, Scope
 
 _DEPTH = 40
@@ -205,7 +206,7 @@ class Values:
             kinds = []
             for part in facts.binds[name]:
                 if part != name:
-                    kinds.append(self.value(part, scope, env))
+                    kinds.append(ARRAY if _becomes_array(part, name) else self.value(part, scope, env))
                     if kinds[-1] is UNKNOWN:
                         break  # whatever the others are
             if name in env and env[name].known and not all(kind.known for kind in kinds):
@@ -306,6 +307,18 @@ def _is_parameter(value: Value) -> bool:
     if not isinstance(value, tuple) or value[0] != "call" or not isinstance(value[1], str):
         return False
     return value[1].rpartition(".")[2] in ("Parameter", "Buffer")
+
+
+def _becomes_array(value: Value, name: str) -> bool:
+    """Whether a name is bound again to the array of what it was: `target = target.cpu().numpy()`. Without flow any use
+    of the name may come after that.
+    """
+    if not (isinstance(value, tuple) and value[0] == "call" and last_name(value[1]) == "numpy"):
+        return False
+    base: Value = value
+    while isinstance(base, tuple) and base[0] in ("call", "attr"):
+        base = base[1]
+    return isinstance(base, str) and base.partition(".")[0] == name
 
 
 def _moves(value: Value, name: str) -> bool:
