@@ -19,6 +19,7 @@ _RARELY = pattern(
 _NAME = pattern(r"[\w.]+")
 #: Scripts that run once for each checkpoint that is converted.
 _CONVERTS = pattern(r"(?:^|/)(?:convert|export|saver)_\w+\.py$")
+_EXPORTS = pattern(r"(?:^|[/_])(?:export|onnx|tensorrt|trt|coreml|tflite|tensorflow)", re.IGNORECASE)
 #: Between the phases of a program: memory is handed over, graphs are captured, weights go to another engine.
 _BETWEEN = pattern(
     r"(?:^|_)(?:offload|onload|suspend|sleep|wake|swap|refit|reshard|capture|cuda_?graphs?|tear_?down|shut_?down|rerun|"
@@ -37,6 +38,11 @@ _LEARNS = pattern(r"step|update|optim|apply|learn|train|clip_grad|gradients|para
 def is_conversion(ctx: Context) -> bool:
     """Whether the file is a script that converts or exports a checkpoint, once."""
     return bool(_CONVERTS.search(ctx.path))
+
+
+def is_export(ctx: Context) -> bool:
+    """Whether the file is about a model in another runtime: what traces it makes constants of constants."""
+    return bool(_EXPORTS.search(ctx.path))
 
 
 def runs_rarely(node: ast.AST, ctx: Context) -> bool:

@@ -31,7 +31,7 @@ from perflint.api import (
 )
 
 from ._generating import beside_generation
-from ._rarely import hands_over, is_empty_case, is_fallback, is_tried_out
+from ._rarely import hands_over, is_empty_case, is_export, is_fallback, is_tried_out
 from ._transfers import constructor
 
 #: Whose work is the data they are given: `device=` makes the same copy.
@@ -88,7 +88,7 @@ class AllocThenTransfer(Rule):
         assert isinstance(node, ast.Call)
         if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or is_test(ctx.path):
             return
-        if _PICTURES.search(ctx.path):
+        if _PICTURES.search(ctx.path) or is_export(ctx):
             return
         made = constructor(node.func.value, _MADE | tensors.LIKE_CONSTRUCTORS, ctx)
         if made is None or ctx.role(node) == "data" or not _goes_to_device(node, ctx):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -29,6 +28,7 @@ from perflint.api import (
 
 from ._constants import is_fixed
 from ._own_training import beside_own_training
+from ._rarely import is_export
 from ._wording import short_call
 
 #: `torch.scalar_tensor` is filled by a kernel.
@@ -39,7 +39,6 @@ _NEW_SQUARES = frozenset({"new_ones", "new_full"})
 #: What a test asks that depends on the data: what stands under it runs for the odd batch.
 _ASKS = frozenset("numel len size any all isnan isinf isfinite item nelement".split())
 _COUNTS = pattern(r"^(?:n|num|nb|count|len|total)_|_(?:count|len|num)$|^(?:n|count|total)$")
-_EXPORT = pattern(r"(?:^|[/_])(?:export|onnx|tensorrt|trt|coreml|tflite|tensorflow)", re.IGNORECASE)
 _BETWEEN = tensors.VIEW_METHODS | tensors.CAST_METHODS | {"to", "cuda"}
 _COLLECTORS = frozenset("append extend insert add update setdefault register_buffer".split())
 #: Parameters of a forward that knows what was generated before.
@@ -153,7 +152,7 @@ def _is_set_up(node: ast.AST, ctx: Context) -> bool:
 
 def _is_traced(node: ast.AST, ctx: Context) -> bool:
     """Whether the code is compiled, or written for an export, which makes constants of such tensors."""
-    return ctx.scope(node) in ctx.program.compiled or bool(_EXPORT.search(ctx.path))
+    return ctx.scope(node) in ctx.program.compiled or is_export(ctx)
 
 
 def _single(data: ast.expr) -> ast.expr:
