@@ -92,9 +92,12 @@ def _message(node: ast.AST, asked: list[ast.expr], ctx: Context) -> str:
 
 
 def _advice(node: ast.AST, leaf: ast.expr, ctx: Context) -> str:
+    last = node.body[-1] if isinstance(node, ast.If) else None
     if isinstance(node, ast.Assert):
         return f"Check every N steps or behind a debugging switch, or use `torch._assert_async({ctx.text(leaf)})`."
-    if isinstance(node, ast.While):
+    if isinstance(last, ast.Raise):
+        return "Check every N steps or behind a debugging switch, or use `torch._assert_async` with what has to hold."
+    if isinstance(node, ast.While) or isinstance(last, ast.Break):
         return "Ask every few turns, or bound the number of turns by what the host knows."
     if isinstance(leaf, ast.Call) and isinstance(leaf.func, ast.Attribute) and leaf.func.attr in ("any", "all"):
         return "Do the masked work always (`torch.where`, `masked_fill`): with an empty mask it changes nothing."

@@ -181,3 +181,37 @@ def test_queries_that_are_scaled_are_not_scaled_again(capsys: pytest.CaptureFixt
     (found,) = findings(SCALED_BEFORE, "TPL606", capsys)
 
     assert "1.0 where the queries were" in found["advice"]
+
+
+DECODED = """import torch
+
+
+@torch.no_grad()
+def decode(model, tokens, end):
+    tokens = tokens.cuda()
+    for _ in range(256):
+        chosen = torch.argmax(model(tokens)[:, -1], dim=-1)
+        if chosen == end:
+            {leaves}
+        tokens = chosen
+    return tokens
+
+
+def train(model, loader, optimizer):
+    for tokens in loader:
+        decode(model, tokens, 2)
+        model(tokens).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("leaves", "advice"),
+    [("break", "Ask every few turns"), ("raise ValueError", "Check every N steps"), ("tokens = 0", "`torch.where`")],
+)
+def test_what_leaves_a_loop_cannot_be_chosen_on_the_device(
+    leaves: str, advice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (found,) = findings(DECODED.format(leaves=leaves), "TPL202", capsys)
+
+    assert advice in found["advice"]
