@@ -275,7 +275,7 @@ def _drawn(record: Record) -> Iterator[str]:
     )
     yield ""
     yield from _draws([draw for draw in draws if not draw.get("rare")], record)
-    yield "The last of these draws is of six of the rules that fire most."
+    yield "The last two of these draws are each of six of the rules that fire most."
     yield ""
     yield "Of rules that fire rarely alone, extra ones among them in the first draw: at most twelve findings of a rule."
     yield ""
