@@ -20,6 +20,8 @@ from perflint.api import (
     Scope,
     guards,
     has_unpacking,
+    is_constant,
+    keyword,
     loaders,
     pattern,
     walk,
@@ -316,6 +318,14 @@ def moves_to_device(dataset: ast.expr | None, ctx: Context) -> bool:
                 if any(_dotted(call.func).rpartition(".")[2] in ("cuda", "to") for call in facts.calls):
                     return True
     return False
+
+
+def works_on_device(dataset: ast.expr, ctx: Context) -> bool:
+    """Whether a dataset is told a device, or moves samples to one: workers that are forked cannot use CUDA."""
+    if moves_to_device(dataset, ctx):
+        return True
+    made = (keyword(item, "device") for item in datasets_of(dataset, ctx) if isinstance(item, ast.Call))
+    return any(device is not None and not is_constant(device, "cpu") for device in made)
 
 
 def hands_samples_on(call: ast.Call, ctx: Context) -> bool:

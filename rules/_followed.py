@@ -32,6 +32,10 @@ _WITHOUT_PARAMETERS = pattern(r"^(?:torchvision\.transforms|torchaudio\.transfor
 _PARAMETERS = pattern(
     r"Module$|Linear|Bilinear|Conv|Embedding|Transformer|LSTM|GRU|RNN|Sequential|Multihead|ModuleList"
 )
+#: Functions of projects that take the gradients away from the parameters of what they are given, or may.
+_FREEZERS = pattern(
+    r"^(?!un|(?:re_?)?activate|enable)\w*(?:freeze|requires_?grad|disable_?grad|(?:stop|no)_?grad)", re.IGNORECASE
+)
 _OFF = pattern(r"no_?grad|inference_?mode|eval_mode", re.IGNORECASE)
 #: Methods of tensors through which gradients flow.
 _CARRIERS = (
@@ -132,18 +136,25 @@ def _goes_on(scope: Scope, ctx: Context) -> bool:
 def _is_frozen(node: ast.Call, ctx: Context) -> bool:
     """Whether this file takes the gradients away from the parameters of what runs."""
     model = _model(node)
-    if not ctx.mentions("requires_grad", "requires_grad_", "freeze", "Parameter"):
+    if _is_given_to_freezer(model, ctx):
+        return True
+    if not ctx.mentions("requires_grad", "requires_grad_", "Parameter"):
         return False
     for part in walk(ctx.tree.module):
         if isinstance(part, ast.For) and any(_sets_requires_grad(inner) for inner in walk(part)):
             if model in set(names_in(part.iter)) or _is_of_own_parameters(part, node, ctx):
                 return True
-        if isinstance(part, ast.Call) and callee_name(part) in ("requires_grad_", "freeze", "freeze_params"):
-            if model in set(names_in(part)):
-                return True
         if isinstance(part, ast.Assign) and _gives_fixed_weight(part, model):
             return True
     return False
+
+
+def _is_given_to_freezer(model: str, ctx: Context) -> bool:
+    """`deactivate_requires_grad(self.teacher)`, `freeze(teacher)`, `teacher.freeze()`."""
+    return any(
+        isinstance(part, ast.Call) and _FREEZERS.match(callee_name(part)) and model in set(names_in(part))
+        for part in walk(ctx.tree.module)
+    )
 
 
 def _gives_fixed_weight(statement: ast.Assign, model: str) -> bool:

@@ -30,6 +30,7 @@ from perflint.api import (
     tensors,
 )
 
+from ._constant_copies import is_constant_copy, is_number, is_of_numpy, single
 from ._generating import beside_generation
 from ._rarely import hands_over, is_empty_case, is_export, is_fallback, is_tried_out
 from ._transfers import constructor
@@ -45,6 +46,11 @@ _MODEL = pattern(r"model|net$", re.IGNORECASE)
 _PICTURES = pattern(r"(?:^|[/_])(?:visuali[sz]|plot)[^/]*\.py$", re.IGNORECASE)
 _EPOCH = pattern(r"epoch", re.IGNORECASE)
 _LOOKS_LIKE_TYPE = pattern(r"type|^d?t$|float|int|half|cpu|host", re.IGNORECASE)
+_LOOKS_LIKE_DEVICE = pattern(r"dev|cuda|gpu|rank", re.IGNORECASE)
+#: What may stand between a constructor and its move: the same bits, wherever it is done.
+_SHAPES = frozenset("view reshape unsqueeze squeeze flatten repeat contiguous".split())
+_TO_FLOATS = frozenset({"float", "double", "bool"})
+_TO_INTEGERS = frozenset({"long", "int"})
 _LITERALS = (ast.Constant, ast.List, ast.Tuple)
 
 
@@ -71,11 +77,11 @@ class AllocThenTransfer(Rule):
     does nothing: all silent.
 
     Fix safety
-    Safe for `zeros`, `ones`, `empty`, `eye`, `full` with a literal, `arange` of integers, index grids and `tensor` of
-    literals, where the move has the device for its only argument and nothing asks for gradients: same bits. Unsafe
-    otherwise: random tensors are drawn by the device's generator instead of the host's (other numbers, and the host's
-    stream is not advanced), `linspace` and its kin may differ in the last digit, and a `requires_grad=True` tensor
-    becomes a leaf.
+    Safe for `zeros`, `ones`, `empty`, `eye`, `full` with a literal, `arange` of whole numbers, index grids and
+    `tensor` of literals, with shapes and exact casts behind them (`.unsqueeze(0)`, `.float()`), where the move has
+    the device for its only argument and nothing asks for gradients: same bits. Unsafe otherwise: random tensors are
+    drawn by the device's generator instead of the host's (other numbers, and the host's stream is not advanced),
+    `linspace` and its kin may differ in the last digit, and a `requires_grad=True` tensor becomes a leaf.
     """
 
     code, name = "TPL107", "alloc-then-transfer"
@@ -106,12 +112,15 @@ class AllocThenTransfer(Rule):
         copies = function in _COPIES
         cost = "a second call copies the result to the device" if copies else "the copy waits for the device's queue"
         device = _device_text(node, ctx)
+        again = hot and copies and _is_constant(node, made, ctx)
         yield self.finding(
             node,
             ctx,
             f"`torch.{short}(...)` {ctx.heat(node).phrase} on the host, and {cost}.",
-            advice=f"Make it where it is used: `torch.{short}(..., device={device or '...'})`.",
-            fix=_fix(node, made, function, device, ctx),
+            advice="The numbers are the same each time: copy them once and keep the tensor, or fill a single one in."
+            if again
+            else f"Make it where it is used: `torch.{short}(..., device={device or '...'})`.",
+            fix=_fill(node, made, device, ctx) if again else _fix(node, made, function, device, ctx),
             impact=Impact.MEDIUM if hot and not copies else Impact.LOW,
             confidence=Confidence.HIGH if ctx.kind(node).certainty is Confidence.HIGH else Confidence.MEDIUM,
         )
@@ -212,16 +221,19 @@ def _device_text(node: ast.Call, ctx: Context) -> str:
     kind = ctx.kind(target)
     if kind.is_tensor:
         return ""
-    if kind.tag is Tag.DTYPE or (kind.tag is Tag.UNKNOWN and "dtype" in ctx.text(target)):
+    if kind.tag is Tag.DTYPE:
         return ""
+    if kind.tag is Tag.UNKNOWN and ("dtype" in ctx.text(target) or not _LOOKS_LIKE_DEVICE.search(ctx.text(target))):
+        return ""  # `.to(scores)` takes a tensor as well, `device=scores` does not
     return ctx.tree.text(target)
 
 
 def _fix(node: ast.Call, made: ast.Call, function: str, device: str, ctx: Context) -> Fix | None:
     assert isinstance(node.func, ast.Attribute)
-    if not device or made is not node.func.value or "\n" in device or node.func.attr == "type_as":
+    value = node.func.value
+    if not device or "\n" in device or node.func.attr == "type_as" or not _is_kept_between(value, made, function):
         return None
-    start, end = ctx.tree.span(made), ctx.tree.span(node)
+    start, end = ctx.tree.span(value), ctx.tree.span(node)
     rest = Span(start.end_line, start.end_column, end.end_line, end.end_column)
     if not _begins_with_dot(rest, ctx):
         return None
@@ -236,10 +248,56 @@ def _fix(node: ast.Call, made: ast.Call, function: str, device: str, ctx: Contex
     )
 
 
+def _is_constant(node: ast.Call, made: ast.Call, ctx: Context) -> bool:
+    """Whether one copy would do for all steps, as constant-tensor-in-hot-path says of `torch.tensor(1, device=...)`."""
+    assert isinstance(node.func, ast.Attribute)
+    read = node if made is node.func.value else made
+    return ctx.kind(node).on_accelerator and is_constant_copy(node, made.args[0], read, ctx)
+
+
+def _fill(node: ast.Call, made: ast.Call, device: str, ctx: Context) -> Fix | None:
+    """`torch.full((), 1, device=device)` for `torch.tensor(1).to(device)`."""
+    assert isinstance(node.func, ast.Attribute)
+    value = single(made.args[0])
+    if made is not node.func.value or len(made.args) != 1 or not device or not isinstance(made.func, ast.Attribute):
+        return None
+    if not is_number(value, ctx) or is_of_numpy(value, ctx) or ctx.edit.would_lose_comment(node, value):
+        return None
+    if callee_name(made) != "tensor" or any(item.arg != "dtype" for item in made.keywords):
+        return None
+    shape = "()" if value is made.args[0] else "(1,)"
+    rest = [f"{item.arg}={ctx.tree.text(item.value)}" for item in made.keywords]
+    given = ", ".join([shape, ctx.tree.text(value), *rest, f"device={device}"])
+    return Fix(
+        "Fill the number in on the device",
+        Applicability.UNSAFE,
+        (ctx.edit.replace(node, f"{ctx.tree.text(made.func.value)}.full({given})"),),
+        reason="a graph that is traced or exported has another operation here, which takes a number and nothing else",
+    )
+
+
+def _is_kept_between(value: ast.expr, made: ast.Call, function: str) -> bool:
+    """Whether what is done between a constructor and its move gives the same on the device: shapes, and casts that
+    round nowhere. What is expanded would stay a view there.
+    """
+    allowed = _SHAPES
+    if function != "torch.empty":
+        allowed |= _TO_FLOATS
+    if function in ("torch.zeros", "torch.ones", "torch.eye"):
+        allowed |= _TO_INTEGERS
+    while value is not made:
+        if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in allowed):
+            return False
+        value = value.func.value
+    return True
+
+
 def _begins_with_dot(rest: Span, ctx: Context) -> bool:
-    """Whether the move follows the constructor at once, with no parenthesis or comment between."""
-    line = ctx.source.lines[rest.line - 1]
-    return rest.line == rest.end_line and line[rest.column - 1 :].startswith(".")
+    """Whether the move follows at once, on this line or the next, with no parenthesis or comment between."""
+    lines = ctx.source.lines[rest.line - 1 : rest.end_line]
+    lines[-1] = lines[-1][: rest.end_column - 1]
+    text = "\n".join(lines)[rest.column - 1 :]
+    return text.lstrip().startswith(".") and "#" not in text and "\\" not in text
 
 
 def _why_unsafe(node: ast.Call, made: ast.Call, function: str, device: str, ctx: Context) -> str:
@@ -261,10 +319,22 @@ def _is_exact(made: ast.Call, function: str, ctx: Context) -> bool:
     if function == "torch.full":
         fill = made.args[1] if len(made.args) > 1 else keyword(made, "fill_value")
         return isinstance(fill, (ast.Constant, ast.UnaryOp))
+    if function == "torch.arange" and _counts_up(made, ctx):
+        return True
     if function in _INTEGERS:
         numbers = [item.value for item in made.keywords if item.arg in ("start", "end", "step", "row", "col", "offset")]
         return all(_is_integer(item, ctx) for item in (*made.args, *numbers)) and _is_wide(keyword(made, "dtype"), ctx)
     return True
+
+
+def _counts_up(made: ast.Call, ctx: Context) -> bool:
+    """`torch.arange(n)`, `torch.arange(0, n, 2)`: whole numbers in steps that are written out, whatever `n` is."""
+    steps = [*made.args[:1], *made.args[2:]] if len(made.args) > 1 else []
+    steps += [item.value for item in made.keywords if item.arg in ("start", "step")]
+    if ctx.program.mentions({"set_default_dtype"}):
+        return False
+    whole = all(isinstance(item, ast.Constant) and type(item.value) is int for item in steps)
+    return whole and _is_wide(keyword(made, "dtype"), ctx)
 
 
 def _is_wide(dtype: ast.expr | None, ctx: Context) -> bool:

@@ -215,4 +215,4 @@ def _deletion(node: ast.AST, ctx: Context) -> Fix | None:
         return Fix("leave anomaly detection off", Applicability.UNSAFE, (edit,), reason=reason)
     if not whole or ctx.edit.would_lose_comment(statement):
         return None
-    return Fix("delete the debugging switch", Applicability.UNSAFE, ctx.edit.delete_statement(statement), reason=reason)
+    return Fix("Delete the debugging switch", Applicability.UNSAFE, ctx.edit.delete_statement(statement), reason=reason)

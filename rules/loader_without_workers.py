@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule
 
-from ._datasets import is_moved, is_of_notebook, needs_workers
+from ._datasets import is_moved, is_of_notebook, needs_workers, works_on_device
 from ._epochs import runs, use
 from ._loaders import (
     LOADER_NAMES,
@@ -37,8 +37,9 @@ class LoaderWithoutWorkers(Rule):
     the cost of starting them is 100 times the work. perflint speaks where making a batch is known to be work: a sample
     is read from a file, decoded, augmented or tokenized each time it is asked for, the collate function decodes or
     augments, rows are transformed lazily or stream in, or a subgraph is cut out. It is silent where the items are plain
-    look-ups, where it cannot see the dataset, for iterable datasets, for loaders that no training runs through, and
-    for a dataset whose class stands in a notebook (workers that are spawned do not find it there).
+    look-ups, where it cannot see the dataset, for iterable datasets, for datasets that are told a device (workers that
+    are forked cannot use CUDA), for loaders that no training runs through, and for a dataset whose class stands in a
+    notebook (workers that are spawned do not find it there).
 
     Fix safety
     Unsafe, always: augmentation draws from per-worker random seeds (values change with the number of workers),
@@ -58,7 +59,8 @@ class LoaderWithoutWorkers(Rule):
             return
         if not ctx.program.whole.has_training or purpose(node, ctx) == "eval":
             return
-        if option(node, "dataset") is None and not samples:
+        dataset = option(node, "dataset")
+        if not samples and (dataset is None or works_on_device(dataset, ctx)):
             return
         loops = runs(node, ctx)
         if loops and all(use(loop, ctx) == "look" for loop in loops):

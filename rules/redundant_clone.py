@@ -10,10 +10,12 @@ from perflint.api import (
     Calls,
     Confidence,
     Context,
+    Edit,
     Finding,
     Fix,
     Impact,
     Rule,
+    Span,
     callee_name,
     is_constant,
     is_test,
@@ -95,11 +97,23 @@ class RedundantClone(Rule):
             fix=Fix(
                 "Leave the copy out",
                 Applicability.UNSAFE,
-                (ctx.edit.replace(node, ctx.tree.text(value)),),
+                _without(node, value, ctx),
                 reason="the tensor must not be changed in place while autograd needs it",
             ),
             confidence=None if ctx.kind(made).is_tensor else Confidence.MEDIUM,
         )
+
+
+def _without(node: ast.Call, value: ast.expr, ctx: Context) -> tuple[Edit, ...]:
+    """`x = x.clone()` says nothing without the clone."""
+    statement = ctx.tree.parent(node)
+    if isinstance(statement, ast.Assign) and [ctx.text(target) for target in statement.targets] == [ctx.text(value)]:
+        if not ctx.edit.would_lose_comment(statement):
+            return ctx.edit.delete_statement(statement)
+    whole, call = ctx.tree.span(node), ".clone()"
+    if whole.line != whole.end_line and ctx.source.lines[whole.end_line - 1][: whole.end_column - 1].endswith(call):
+        return (Edit(Span(whole.end_line, whole.end_column - len(call), whole.end_line, whole.end_column), ""),)
+    return (ctx.edit.replace(node, ctx.tree.text(value)),)
 
 
 def _just_made(value: ast.expr, ctx: Context) -> ast.expr | None:

@@ -136,7 +136,9 @@ def train(model, loader, optimizer, device: torch.device, other: torch.Tensor, g
                     "logspace(0, 1, n)",
                     "arange(0, 1, 0.1)",
                     "arange(0, 1, step=0.1)",
-                    "arange(end=0.5)",
+                    "arange(0.5, n)",
+                    "arange(start=0.5, end=n)",
+                    "arange(0, n, fill)",
                     "arange(5000, dtype=torch.bfloat16)",
                     "hann_window(n)",
                 )
@@ -159,7 +161,10 @@ def train(model, loader, optimizer, device: torch.device, other: torch.Tensor, g
                 "memory of an array cannot be made elsewhere", "torch.zeros(n)", "torch.from_numpy(fill)", SILENT
             ),
             Condition("joining has no device", "torch.zeros(n)", "torch.stack([other, other])", SILENT),
-            Condition("what is given may be a type", ".to(device)", ".to(place)", "something else than a device"),
+            Condition("what is expanded stays a view", ".to(device)", ".expand(2, n).to(device)", "no fix"),
+            Condition("integers are cut", "torch.zeros(n)", "torch.full((n,), 1e10).int()", "no fix"),
+            Condition("what is given may be a tensor", ".to(device)", ".to(place)", "no fix"),
+            Condition("what is given may be a type", ".to(device)", ".to(place.gpu)", "something else than a device"),
         ),
     ),
     "TPL113": Program(
