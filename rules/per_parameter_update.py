@@ -14,8 +14,10 @@ from perflint.api import (
     Fix,
     Heat,
     Impact,
+    Kind,
     Loops,
     Rule,
+    Tag,
     callee_name,
     is_test,
     keyword,
@@ -24,6 +26,7 @@ from perflint.api import (
     walk,
 )
 
+from ._callees import last_of
 from ._loops import is_trial_run, names_in
 
 _WALKS = frozenset("parameters named_parameters buffers named_buffers".split())
@@ -41,6 +44,9 @@ _HARMLESS = frozenset(
 )
 #: Layers of one or two parameters.
 _LAYERS = frozenset(f"torch.nn.{name}" for name in "Linear Conv1d Conv2d Conv3d Embedding LayerNorm Bilinear".split())
+#: Parameters for which a loop of updates costs as much as one for all.
+_FEW = 2
+_OF_NUMBERS = frozenset("int float bool len max min round".split())
 #: Attributes that hold the last layer or two of a network.
 _LAST_LAYERS = pattern(r"(?:classifier|head|fc|last_layer|output_layer|out_proj)$")
 #: Methods by which classes of moving averages mix two values.
@@ -185,9 +191,29 @@ def _is_small(node: ast.expr, ctx: Context) -> bool:
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr in _WALKS
-        and ctx.kind(part.func.value).qualified in _LAYERS
+        and _holds_few(ctx.kind(part.func.value), ctx)
         for part in walk(node)
     )
+
+
+def _holds_few(module: Kind, ctx: Context) -> bool:
+    """Whether a module is a single layer, or a class of the project with a parameter or two and no layers, as losses
+    that learn their centers are.
+    """
+    if module.qualified in _LAYERS:
+        return True
+    summary = ctx.program.summaries.get(module.path) if module.tag is Tag.MODULE and module.path else None
+    facts = summary.classes.get(module.qualified) if summary is not None else None
+    if facts is None or len(facts.bases) != 1:
+        return False
+    made = {
+        name: {last_of(value[1]) for value, _ in values if isinstance(value, tuple) and value[0] == "call"}
+        for name, values in facts.attributes.items()
+    }
+    # What a call makes may be a layer, unless it makes numbers.
+    parameters = [name for name, calls in made.items() if calls == {"Parameter"}]
+    others = set().union(*(made[name] for name in made if name not in parameters))
+    return 0 < len(parameters) <= _FEW and others <= _OF_NUMBERS
 
 
 def _adapts_to_tasks(node: ast.For, ctx: Context) -> bool:
