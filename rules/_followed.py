@@ -81,7 +81,11 @@ def computes(call: ast.Call, ctx: Context) -> bool:
 
 def learns(node: ast.Call, ctx: Context) -> bool:
     """Whether what runs may hold parameters: no layer of torch that has none."""
-    qualified = ctx.kind(node.func).qualified
+    return may_hold_parameters(ctx.kind(node.func).qualified)
+
+
+def may_hold_parameters(qualified: str) -> bool:
+    """Whether objects of a class may, by its full name."""
     if _WITHOUT_PARAMETERS.search(qualified):
         return False
     return not qualified.startswith("torch.nn.") or bool(_PARAMETERS.match(qualified.rpartition(".")[2]))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
 from perflint.api import (
+    EXTERNAL_INSTANCE,
     INSTANCE,
     Applicability,
     Calls,
@@ -22,11 +24,13 @@ from perflint.api import (
     is_test,
     last,
     pattern,
+    tensors,
     walk,
 )
 
 from ._callees import last_of
-from ._followed import Followed, forwards_behind, has_no_graph, learns
+from ._followed import Followed, forwards_behind, has_no_graph, learns, may_hold_parameters
+from ._frozen import is_frozen_elsewhere
 
 #: Functions that another rule looks at as a whole: grad-in-evaluation.
 _EVALUATION = pattern(r"^_?(?:test|eval|evaluate|validate|val)(?:_|$)|_(?:test|eval|evaluate|validate)$")
@@ -34,6 +38,9 @@ _EVALUATION = pattern(r"^_?(?:test|eval|evaluate|validate|val)(?:_|$)|_(?:test|e
 _LAYERS = frozenset(
     f"torch.nn.{name}" for name in "Linear Embedding Identity Dropout LayerNorm Softmax Sigmoid ReLU GELU Tanh".split()
 )
+#: Calls of constructors that add no parameters, and names by which they may be added unseen.
+_SETTING_UP = frozenset("super __init__ register_buffer".split())
+_HIDING = frozenset("setattr add_module register_module register_parameter Parameter UninitializedParameter".split())
 _DEPTH = 6
 #: Calls on the way to a forward that are looked at.
 _CALLERS = 3
@@ -82,7 +89,7 @@ class TeacherForwardWithGrad(Rule):
                 continue
             if _may_run_without_grad(ctx.scope(forward), ctx) or _may_differentiate(forward, ctx):
                 continue
-            if Followed(ctx).ends(forward, _DEPTH):
+            if Followed(ctx).ends(forward, _DEPTH) and not is_frozen_elsewhere(forward, ctx):
                 yield self._told(forward, ctx, often=often)
 
     def _told(self, node: ast.Call, ctx: Context, *, often: bool) -> Finding:
@@ -112,16 +119,42 @@ def _is_small(forward: ast.Call, ctx: Context) -> bool:
 
 
 def _holds_nothing(ref: Ref, ctx: Context) -> bool:
+    """Whether objects of a class of the project hold no parameters, nor modules that do: buffers are no parameters."""
     summary = ctx.program.summaries.get(ref.path)
     facts = summary.classes.get(ref.name) if summary is not None and ref.kind == INSTANCE else None
     if summary is None or facts is None or [last_of(base) for base in facts.bases] != ["Module"]:
         return False
-    if any(type(value) is tuple for values in facts.attributes.values() for value, _ in values):
-        return False
     if "forward" not in facts.methods or ctx.program.whole.has_derived(last(ref.name)):
         return False  # what is derived from it holds more
+    own = [summary.functions[f"{ref.name}.{method}"] for method in facts.methods]
+    run = {call.func for method in own for call in method.calls if type(call.func) is str}
+    for name, values in facts.attributes.items():
+        for value, place in values:
+            if type(value) is tuple and not _is_no_module(value, Scope(ref.path, place), ctx):
+                return False
+            if type(value) is str and f"self.{name}" in run:
+                return False  # a module that it is given
     made = summary.functions.get(f"{ref.name}.__init__")
-    return made is None or all(last_of(call.func) in ("super", "__init__") for call in made.calls)
+    if made is None:
+        return True
+    scope = Scope(ref.path, made.qualname)
+    return not _HIDING & set(made.identifiers.split()) and all(
+        last_of(call.func) in _SETTING_UP or _is_no_module(("call", *call[:3]), scope, ctx) for call in made.calls
+    )
+
+
+def _is_no_module(value: tuple[Any, ...], scope: Scope, ctx: Context) -> bool:
+    """Whether a value holds no parameters: a constant, a number, a tensor, a layer that has none."""
+    if value[0] == "const":
+        return True
+    refs = ctx.program.refs(value, scope) if value[0] == "call" else ()
+    return bool(refs) and all(ref.kind == EXTERNAL_INSTANCE and _is_number_or_layer(ref.name) for ref in refs)
+
+
+def _is_number_or_layer(name: str) -> bool:
+    if name.startswith("torch.nn."):
+        return not may_hold_parameters(name)
+    return name in tensors.CONSTRUCTORS | tensors.FUNCTIONS or name.startswith(("math.", "numpy."))
 
 
 def _may_run_without_grad(scope: Scope, ctx: Context, depth: int = _CALLERS) -> bool:
