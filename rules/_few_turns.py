@@ -47,6 +47,30 @@ def _tells_by_name(test: ast.expr, turns: set[str]) -> bool:
     return has_word and any(isinstance(side, ast.Name) and side.id in turns for side in sides)
 
 
+def is_for_one_turn(call: ast.Call, loop: ast.For | ast.AsyncFor | ast.While, ctx: Context) -> bool:
+    """Whether the call stands under `if t == last:`, a test of the loop's own variable that few turns pass."""
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    turns = set(names_in(loop.target))
+    child: ast.AST = call
+    for outer in ctx.tree.ancestors(call):
+        if outer is loop:
+            break
+        if isinstance(outer, ast.If) and child in outer.body:
+            tests = outer.test.values if isinstance(outer.test, ast.BoolOp) else [outer.test]
+            if any(_picks(test, turns) for test in tests):
+                return True
+        child = outer
+    return False
+
+
+def _picks(test: ast.expr, turns: set[str]) -> bool:
+    """`i == 0`, `step % 100 == 0`, `not i`"""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return isinstance(test.operand, ast.Name) and test.operand.id in turns
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and bool(turns & set(names_in(test)))
+
+
 def turns_few_times(loop: ast.stmt, ctx: Context) -> bool:
     """`for _ in range(rollout_length)`, where the command line says few unless told otherwise."""
     if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or callee_name(loop.iter) != "range":

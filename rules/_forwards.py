@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
+from collections.abc import Iterable
 
-from perflint.api import Context, FunctionFacts, Tag, callee_name, last_name, modules, tensors
+from perflint.api import Context, FunctionFacts, Tag, callee_name, last_name, modules, pattern, tensors
 
 #: Methods of models that run them, besides calling them.
 FORWARD_METHODS = frozenset(
@@ -22,6 +24,12 @@ CHANGES = frozenset(
 _PURE = frozenset(
     "to_tokens tokenize to cuda cpu unsqueeze squeeze view reshape long getattr len int str float range tuple "
     "get".split()
+)
+#: What a model cannot look at and give something of.
+_PLAIN = (Tag.NUMBER, Tag.STRING, Tag.NONE, Tag.DEVICE, Tag.DTYPE)
+_COUNTS = pattern(r"^(?:n|bs|n_\w+|num_\w+|\w*batch_?size|\w*seed|\w+_(?:count|number))$", re.IGNORECASE)
+_TABLES = pattern(
+    r"encod|embed|emb$|tokeni[sz]|rotary|rope|pos(?:$|_|ition)|freq|table|grid|run_with_cache", re.IGNORECASE
 )
 #: Builtin functions, and methods that texts, lists, dicts and tensors have.
 _FUNCTIONS = frozenset(
@@ -66,6 +74,24 @@ def is_method_of_values(func: ast.Name | ast.Attribute) -> bool:
     if isinstance(func, ast.Name):
         return func.id in _FUNCTIONS
     return func.attr in _METHODS and not (isinstance(func.value, ast.Name) and func.value.id == "self")
+
+
+def is_given_counts(model: str, given: Iterable[ast.expr], ctx: Context) -> bool:
+    """Whether a model is given nothing but numbers and texts, `generator(batch_size)`: it draws what it works on, and
+    each run gives something else. Encoders, tables of positions and models that are analysed give the same for the
+    same.
+    """
+    if _TABLES.search(model):
+        return False
+    things = [item for item in given if ctx.kind(item).tag is not Tag.MODULE]
+    return bool(things) and all(_is_count(item, ctx) for item in things)
+
+
+def _is_count(item: ast.expr, ctx: Context) -> bool:
+    kind = ctx.kind(item)
+    if kind.known or isinstance(item, ast.Constant):
+        return isinstance(item, ast.Constant) or kind.tag in _PLAIN
+    return isinstance(item, (ast.Name, ast.Attribute)) and bool(_COUNTS.search(last_name(item)))
 
 
 def arguments(node: ast.Call) -> list[ast.expr]:

@@ -27,7 +27,8 @@ from perflint.api import (
     walk,
 )
 
-from ._forwards import CHANGES, DRAWS, arguments, is_forward
+from ._few_turns import is_for_one_turn
+from ._forwards import CHANGES, DRAWS, arguments, is_forward, is_given_counts
 from ._loops import is_between_clocks, is_forever, is_timing, names_in, starts_afresh, trains_inside
 from ._unchanged import is_fixed, is_touched, objects_in, writes_data
 from ._wording import short_call
@@ -64,8 +65,9 @@ class InvariantRecompute(Rule):
     Compute it once before the loop and keep the result; on the host, if the loop needs the device's memory.
 
     When to leave it
-    A model that the loop trains or changes, an input that the loop sets, dropout or sampling in what is called,
-    warm-up and timing loops, loops over seeds and trials, and cheap calls: perflint is silent there. It looks at
+    A model that the loop trains or changes, an input that the loop sets, dropout or sampling in what is called, a model
+    that is given only how much is wanted and draws the rest, warm-up and timing loops, loops over seeds and trials, and
+    cheap calls: perflint is silent there. It looks at
     forwards that run without gradients, at grids and position tables made from numbers, and at decompositions; whether
     any other call is pure cannot be told from the source. Reading an attribute, or a function of weights that are being
     trained, is no such work.
@@ -91,13 +93,14 @@ class InvariantRecompute(Rule):
             if _may_be_worth_it(call, ctx)
             and _is_unchanging(call, node, ctx)
             and not _is_cheap(call, ctx)
-            and not _is_for_one_turn(call, node, ctx)
+            and not is_for_one_turn(call, node, ctx)
         ]
         calls = [
             call
             for call in calls
             if not (
-                _draws_anew(call, node, ctx)
+                is_given_counts(ctx.text(call.func), arguments(call), ctx)
+                or _draws_anew(call, node, ctx)
                 or _takes_samples(call, node, ctx)
                 or _is_summed_up(call, node, ctx)
                 or _hands_on_a_parameter(call, ctx)
@@ -198,27 +201,6 @@ def _hands_on_a_parameter(call: ast.Call, ctx: Context) -> bool:
         facts = ctx.program.summaries[ref.path].functions.get(f"{ref.name}.forward")
         return facts is not None and all(last_name(item.func) in _SHAPING for item in facts.calls)
     return False
-
-
-def _is_for_one_turn(call: ast.Call, loop: ast.For | ast.AsyncFor | ast.While, ctx: Context) -> bool:
-    """Whether the call stands under `if t == last:`, a test of the loop's own variable that few turns pass."""
-    if not isinstance(loop, (ast.For, ast.AsyncFor)):
-        return False
-    turns = set(names_in(loop.target))
-    child: ast.AST = call
-    for outer in ctx.tree.ancestors(call):
-        if outer is loop:
-            break
-        if isinstance(outer, ast.If) and child in outer.body:
-            tests = outer.test.values if isinstance(outer.test, ast.BoolOp) else [outer.test]
-            if any(_picks(test, turns) for test in tests):
-                return True
-        child = outer
-    return False
-
-
-def _picks(test: ast.expr, turns: set[str]) -> bool:
-    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and bool(turns & set(names_in(test)))
 
 
 def _is_thrown_away(parent: ast.AST | None) -> bool:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, Scope, callee_name, is_test, walk
 
-from ._forwards import FORWARD_METHODS, arguments, is_forward, is_method_of_values, is_pure
+from ._few_turns import is_for_one_turn
+from ._forwards import FORWARD_METHODS, arguments, is_forward, is_given_counts, is_method_of_values, is_pure
 from ._helper_forwards import Behind, forward_behind, is_changed, runs_every_turn
 from ._loops import is_forever, is_timing, names_in, starts_afresh, trains_inside
 from ._unchanged import writes_data
@@ -89,10 +90,12 @@ class RepeatedForward(Rule):
     def _on_every_turn(self, call: ast.Call, ctx: Context) -> Iterator[Finding]:
         """A function that runs the same forward on every turn, and does something else with its result each time."""
         loop = ctx.loops(call)[0]
-        if is_forever(loop) or starts_afresh(loop):
+        if is_forever(loop) or starts_afresh(loop) or is_for_one_turn(call, loop, ctx):
             return
         behind = forward_behind(call, ctx)
-        if behind is None or not runs_every_turn(call, behind, loop, ctx) or trains_inside(loop, ctx):
+        if behind is None or is_given_counts(behind.func, behind.arguments, ctx):
+            return
+        if not runs_every_turn(call, behind, loop, ctx) or trains_inside(loop, ctx):
             return
         yield self.finding(
             call,
@@ -188,6 +191,9 @@ def _is_thrown_away(call: ast.Call, ctx: Context) -> bool:
 def _is_same(first: ast.Call, second: ast.Call, behind: Behind | None, function: ast.stmt, ctx: Context) -> bool:
     """Whether both give the same: same text and meaning, on one way through the code, and nothing switched between."""
     if _meant(first, ctx) != _meant(second, ctx):
+        return False
+    model, given = (ctx.text(second.func), arguments(second)) if behind is None else (behind.func, behind.arguments)
+    if is_given_counts(model, given, ctx):
         return False
     if behind is None and not all(_only_evaluates(run, function, ctx) for run in (first, second)):
         return False
