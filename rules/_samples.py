@@ -200,6 +200,38 @@ def feeds_itself(call: ast.Call, region: ast.AST, given: list[ast.expr] | None =
     )
 
 
+def is_of_own_size(made: ast.expr, own: set[str], region: ast.AST) -> bool:
+    """Whether a sample may have another size than the next: the loop asks it for its size, or cuts it to one."""
+    return _has_own_size(own, region) or any(
+        isinstance(part, ast.Subscript) and _is_cut_for(own, part, region)
+        for value in needed(made, region)[1]
+        for part in walk(value)
+    )
+
+
+def _is_cut_for(own: set[str], rows: ast.Subscript, region: ast.AST) -> bool:
+    """`motions[i : i + 1, : lengths[i]]`: each turn has a length of its own, where padding may give something else.
+    Windows, `motion[i : i + 8]`, are of one length.
+    """
+    for item in rows.slice.elts if isinstance(rows.slice, ast.Tuple) else [rows.slice]:
+        if isinstance(item, ast.Slice):
+            bounds = [bound for bound in (item.lower, item.upper) if bound is not None]
+            if sum(bool(own & needed(bound, region)[0]) for bound in bounds) == 1:
+                return True
+    return False
+
+
+def _has_own_size(own: set[str], region: ast.AST) -> bool:
+    """Whether the loop asks a sample for its size: then another one may have another."""
+    return any(
+        isinstance(part, ast.Attribute)
+        and part.attr in ("shape", "size")
+        and isinstance(part.value, ast.Name)
+        and part.value.id in own
+        for part in walk(region)
+    )
+
+
 def _own_attribute(node: ast.AST) -> str:
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
         return f"{node.value.id}.{node.attr}"

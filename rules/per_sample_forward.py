@@ -34,6 +34,7 @@ from ._samples import (
     bound_by,
     feeds_itself,
     handed_out,
+    is_of_own_size,
     is_several_texts,
     needed,
     shows_each,
@@ -150,7 +151,7 @@ def _candidates(node: ast.AST, ctx: Context) -> Iterator[tuple[ast.expr, ast.Cal
         for row in _rows(node, parts):
             for call in takers(row, ctx):
                 if _is_model(call, ctx, sure=False) and ctx.kind(row.value).tag is Tag.TENSOR:
-                    if not _is_of_module(row, ctx):
+                    if not (_is_of_module(row, ctx) or _is_of_nesting(row, ctx)):
                         yield row, call
         for part in parts:
             if isinstance(part, ast.Call) and name_of_whole(part.func) not in _TOKENIZERS and _is_tokenizer(part):
@@ -158,7 +159,7 @@ def _candidates(node: ast.AST, ctx: Context) -> Iterator[tuple[ast.expr, ast.Cal
                     yield from ((part, call) for call in takers(part, ctx) if _is_model(call, ctx, sure=True))
     elif isinstance(node, ast.Call):
         if _is_unsqueeze(node):
-            for call in takers(node, ctx):
+            for call in () if _is_of_nesting(node, ctx) else takers(node, ctx):
                 if _is_model(call, ctx, sure=True):
                     yield node, call
         elif _is_tokenizer(node):
@@ -210,6 +211,19 @@ def _is_of_module(row: ast.Subscript, ctx: Context) -> bool:
         if ctx.kind(owner).tag is Tag.MODULE:
             return True
     return False
+
+
+def _is_of_nesting(sample: ast.expr, ctx: Context) -> bool:
+    """Whether a sample is `images[query][i]` out of what nobody has seen made: lists in lists hold any sizes."""
+    while isinstance(sample, ast.Call) and isinstance(sample.func, ast.Attribute):
+        sample = sample.func.value
+    if not isinstance(sample, ast.Subscript) or not isinstance(sample.value, ast.Subscript):
+        return False
+    indices, kind = (sample.slice, sample.value.slice), ctx.kind(sample.value)
+    return not (kind.is_tensor and kind.certainty is Confidence.HIGH) and not any(
+        isinstance(index, (ast.Constant, ast.Slice, ast.Tuple)) or ctx.kind(index).tag is Tag.STRING
+        for index in indices
+    )
 
 
 def _is_one_row(item: ast.expr, index: str) -> bool:
@@ -272,21 +286,10 @@ def _loop_of(made: ast.expr, call: ast.Call, ctx: Context) -> Turning | None:
             continue  # Another model, or another layer, on each turn.
         if not own & names:
             continue
-        if _is_several(made, ctx) or (_what(made) == "sample" and _has_own_size(own, region)):
+        if _is_several(made, ctx) or (_what(made) == "sample" and is_of_own_size(made, own, region)):
             return None
         return turning if _is_apart(turning, region, call, ctx) else None
     return None
-
-
-def _has_own_size(own: set[str], region: ast.AST) -> bool:
-    """Whether the loop asks a sample for its size: then another one may have another."""
-    return any(
-        isinstance(part, ast.Attribute)
-        and part.attr in ("shape", "size")
-        and isinstance(part.value, ast.Name)
-        and part.value.id in own
-        for part in walk(region)
-    )
 
 
 def _is_apart(turning: Turning, region: ast.AST, call: ast.Call, ctx: Context) -> bool:
