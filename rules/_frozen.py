@@ -6,17 +6,12 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from perflint.api import EXTERNAL, FUNCTION, INSTANCE, CallFacts, Context, FunctionFacts, Ref, Scope, Tag, last, pattern
+from perflint.api import FUNCTION, INSTANCE, CallFacts, Context, FunctionFacts, Ref, Scope, Tag, last, pattern
 
 from ._callees import last_of
 from ._followed import forwards_behind, has_no_graph
 from ._forwards import FORWARD_METHODS
 
-#: Functions of libraries, by what they set `requires_grad` to on all parameters of a module.
-_KNOWN = {
-    "lightly.models.utils.deactivate_requires_grad": False,
-    "lightly.models.utils.activate_requires_grad": True,
-}
 #: Give the parameters of a module.
 _PARAMETERS = ("parameters", "named_parameters")
 #: Parameters of constructors that decide whether a module learns, by the value with which it does not.
@@ -80,8 +75,8 @@ def _model(forward: ast.Call) -> ast.expr:
 
 
 def _is_given_to_a_freezer(forward: ast.Call, ctx: Context) -> bool:
-    """Whether this file hands the model to functions that set `requires_grad` on all its parameters, and never but to
-    False: what is frozen and thawed by turns has a graph now and then.
+    """Whether this file hands the model to functions of the project, whatever they are called, that set `requires_grad`
+    on all its parameters, and never but to False: what is frozen and thawed by turns has a graph now and then.
     """
     model, around = ctx.text(_model(forward)), ctx.tree.class_of(forward)
     found = set()
@@ -112,9 +107,7 @@ def _settings(call: CallFacts, scope: Scope, model: str, ctx: Context, *, own: b
         return set()
     found: set[bool] = set()
     for ref in ctx.program.refs(call.func, scope):
-        if ref.kind == EXTERNAL and ref.name in _KNOWN:
-            found.add(_KNOWN[ref.name])
-        elif ref.kind == FUNCTION and ref.path in ctx.program.summaries:
+        if ref.kind == FUNCTION and ref.path in ctx.program.summaries:
             callee = ctx.program.function(Scope(ref.path, ref.name))
             given = _given(callee, call.args, call.keywords)
             for name, value in given.items():
