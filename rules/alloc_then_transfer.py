@@ -331,7 +331,7 @@ def _counts_up(made: ast.Call, ctx: Context) -> bool:
     """`torch.arange(n)`, `torch.arange(0, n, 2)`: whole numbers in steps that are written out, whatever `n` is."""
     steps = [*made.args[:1], *made.args[2:]] if len(made.args) > 1 else []
     steps += [item.value for item in made.keywords if item.arg in ("start", "step")]
-    if ctx.program.mentions({"set_default_dtype"}):
+    if ctx.program.mentions({"set_default_dtype"}) or any(isinstance(item, ast.Starred) for item in made.args):
         return False
     whole = all(isinstance(item, ast.Constant) and type(item.value) is int for item in steps)
     return whole and _is_wide(keyword(made, "dtype"), ctx)

@@ -137,6 +137,7 @@ def train(model, loader, optimizer, device: torch.device, other: torch.Tensor, g
                     "arange(0, 1, 0.1)",
                     "arange(0, 1, step=0.1)",
                     "arange(0.5, n)",
+                    "arange(*fill)",
                     "arange(start=0.5, end=n)",
                     "arange(0, n, fill)",
                     "arange(5000, dtype=torch.bfloat16)",
