@@ -19,6 +19,9 @@ _ANSWERED = (ast.Is, ast.IsNot)
 _PLAIN_ANNOTATIONS = frozenset({"int", "float", "bool", "str"})
 #: Functions that give a number of the host, for a tensor as well.
 _NUMBER_FUNCTIONS = frozenset({"len", "int", "float"})
+#: The names that libraries of arrays on the host go by, and what is asked of them where no array is meant.
+ARRAYS = ("np", "numpy", "pd", "pandas", "jnp", "polars")
+_NO_ARRAYS = frozenset({"random", "inf", "Inf", "nan", "pi"})
 #: How many names a size is followed through.
 _LINKS = 2
 
@@ -34,6 +37,16 @@ def asks_the_host(leaf: ast.expr, ctx: Context) -> bool:
             all(isinstance(item, ast.Tuple) or is_of_host(item, ctx) for item in (leaf.left, *leaf.comparators))
         )
     return _is_handed_in(leaf, ctx)
+
+
+def speaks_of_arrays(node: ast.AST, ctx: Context) -> bool:
+    """Whether a name is that of a library of arrays; who draws a number by `np.random.rand()` has none in mind, but for
+    what an environment is played with.
+    """
+    if not (isinstance(node, ast.Name) and node.id in ARRAYS):
+        return False
+    asked = ctx.tree.parent(node)
+    return not (isinstance(asked, ast.Attribute) and asked.attr in _NO_ARRAYS) or ctx.mentions("gym", "gymnasium")
 
 
 def _is_answered_by_host(call: ast.Call, ctx: Context) -> bool:

@@ -23,7 +23,7 @@ from perflint.api import (
 )
 
 from ._gradients import is_model_call
-from ._host_values import is_of_host
+from ._host_values import is_of_host, speaks_of_arrays
 from ._rate_finders import LOOKS_FOR_RATE, sweeps_rate
 from ._transfers import only_converts
 from ._unused_arguments import is_unused_way
@@ -63,8 +63,6 @@ _WORKS_ON_RESULTS = pattern(r"post_?process", re.IGNORECASE)
 #: Methods of a tensor that give a tensor on the same device.
 _KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squeeze".split())
 _BACKWARD = ("backward", "manual_backward")
-#: The names that libraries of arrays on the host go by.
-ARRAYS = ("np", "numpy", "pd", "pandas", "jnp", "polars")
 _STEP_ROLES = ("train", "batches", "texts", "eval", "decode")
 #: Names of what is on the host as a rule: arrays, lengths (which packing wants there), what tokenizers give.
 _HOST_NAME = pattern(
@@ -158,7 +156,7 @@ def is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context, also: tuple[Ta
     if any("loss" in name.lower() for name in names):
         return True  # arrays beside it are the labels' and the metrics'
     around = ctx.tree.function_of(value)
-    return around is None or not any(isinstance(part, ast.Name) and part.id in ARRAYS for part in walk(around))
+    return around is None or not any(speaks_of_arrays(part, ctx) for part in walk(around))
 
 
 def _is_host_tensor(value: ast.expr, ctx: Context) -> bool:

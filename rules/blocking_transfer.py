@@ -107,6 +107,8 @@ class BlockingTransfer(Rule):
             return
         if beside_generation(node, ctx) or _are_texts_as_a_convenience(node, ctx):
             return
+        if _was_moved_in_place(node, ctx):
+            return
         advice, movable = _advice(node, value, ctx)
         other = _other_wait(node, ctx)
         words = (
@@ -185,6 +187,8 @@ def _is_beside_streams(call: ast.Call, ctx: Context) -> bool:
     return ctx.program.mentions(_STREAMS, paths)
 
 
+#: Helpers that are called for what they do to a batch, not for what they give.
+_IN_PLACE = pattern(r"(?:^|_)(?:to|2)_?(?:cuda|device|gpu)(?:_|$)|^_?(?:move|send|put)_\w*(?:batch|data|dict|inputs?)")
 _MOVERS = pattern(
     r"(?:^|_)(?:to|2)_?(?:cuda|device|gpu)$|^_?(?:cast|move|send|copy|put)_(?:data|batch|samples?|inputs?)"
 )
@@ -306,6 +310,23 @@ def _puts_back_itself(call: ast.Call, moved: ast.Subscript, ctx: Context) -> boo
         isinstance(statement, ast.Assign)
         and _puts_back(statement)
         and ctx.text(statement.targets[0]) == ctx.text(moved)
+    )
+
+
+def _was_moved_in_place(call: ast.Call, ctx: Context) -> bool:
+    """Whether a helper has moved all that a batch holds before, where it is: `move_dict_to_device(batch, device)`."""
+    assert isinstance(call.func, ast.Attribute)
+    parts = [part for part in walk(call.func.value) if isinstance(part, ast.Subscript)]
+    held = {part.value.id for part in parts if isinstance(part.value, ast.Name)}
+    if not held:
+        return False
+    return any(
+        isinstance(part, ast.Expr)
+        and isinstance(part.value, ast.Call)
+        and part.lineno < call.lineno
+        and _IN_PLACE.search(callee_name(part.value))
+        and any(isinstance(item, ast.Name) and item.id in held for item in part.value.args)
+        for part in ctx.walk(ctx.tree.function_of(call) or ctx.tree.module)
     )
 
 

@@ -80,7 +80,7 @@ class DataDependentShape(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, (ast.Call, ast.Subscript))
         if isinstance(node, ast.Subscript) and not isinstance(
-            node.slice, (ast.Name, ast.Attribute, ast.Subscript, ast.UnaryOp, *_TESTS)
+            _index(node), (ast.Name, ast.Attribute, ast.Subscript, ast.UnaryOp, *_TESTS)
         ):
             return
         found = _masked(node, ctx) if isinstance(node, ast.Subscript) else _called(node, ctx)
@@ -88,7 +88,7 @@ class DataDependentShape(Rule):
             return
         value, why, advice = found
         certainty = certainty_on_device(value, ctx) or Confidence.LOW
-        if isinstance(node, ast.Subscript) and not _is_boolean(node.slice, ctx):
+        if isinstance(node, ast.Subscript) and not _is_boolean(_index(node), ctx):
             certainty = Confidence.MEDIUM
         if beside_own_training(node, ctx):
             return
@@ -246,12 +246,26 @@ def _knows_size(node: ast.Call, name: str, ctx: Context, *, is_method: bool) -> 
     return not is_on_device(repeats, ctx) and not (kind.tag is Tag.TENSOR and kind.place is Place.UNKNOWN)
 
 
+def _index(node: ast.Subscript) -> ast.expr:
+    """What selects in one dimension, where all others are taken as they are: `mask` of `x[:, mask]`."""
+    if not isinstance(node.slice, ast.Tuple):
+        return node.slice
+    found = [item for item in node.slice.elts if not _takes_all(item)]
+    return found[0] if len(found) == 1 else node.slice
+
+
+def _takes_all(item: ast.expr) -> bool:
+    if isinstance(item, ast.Slice):
+        return item.lower is None and item.upper is None and item.step is None
+    return isinstance(item, ast.Constant) and item.value is Ellipsis
+
+
 def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | None:
     """`x[mask]` read, or written with a tensor. Of a Python number it becomes a `masked_fill`, which does not wait."""
-    mask = node.slice
+    mask = _index(node)
     if not _is_boolean(mask, ctx) and not (_is_called_mask(mask) and in_forward(node, ctx)):
         return None
-    if not is_on_device(node.value, ctx) or not is_on_device(mask, ctx):
+    if not is_on_device(node.value, ctx) or not (is_on_device(mask, ctx) or _is_test_in_forward(mask, ctx)):
         return None
     if isinstance(node.ctx, ast.Load):
         if isinstance(mask, ast.Name) and _selections(mask, ctx) > 1:
@@ -265,6 +279,21 @@ def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | No
     if not isinstance(parent, ast.Assign) or not is_on_device(parent.value, ctx):
         return None
     return node.value, "the host waits until the device has counted the places to write to", "Use `torch.where`."
+
+
+def _is_test_in_forward(mask: ast.expr, ctx: Context) -> bool:
+    """`mask = edge_type == index`, of something that a forward is handed: it selects from a tensor, so it is one."""
+    if not isinstance(mask, ast.Name) or not in_forward(mask, ctx):
+        return False
+    origins = ctx.inference.origins(mask)
+    return bool(origins) and all(
+        isinstance(origin, ast.Compare)
+        and len(origin.ops) == 1
+        and not isinstance(origin.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
+        and not ctx.kind(origin.left).known
+        and ctx.kind(origin.left).place is Place.UNKNOWN
+        for origin in origins
+    )
 
 
 def _selections(mask: ast.Name, ctx: Context) -> int:

@@ -43,11 +43,12 @@ _NO_WORK = pattern(r"event|stream|barrier|process|thread", re.IGNORECASE)
 _OPTION = pattern(r"(?<!no_)sync|barrier|debug|profil", re.IGNORECASE)
 #: Names of options that ask for times.
 _CLOCKED = pattern(r"(?:^|_)(?:time|timed|timing|timer|bench\w*|measure\w*)(?:_|$)", re.IGNORECASE)
+#: What another process may wait for, where it happens as often as the wait.
+_FILES = frozenset({"save", "load", "save_checkpoint", "makedirs", "rmtree"})
 #: What such a wait is there for: streams of its own, copies that are read later, files that others read, and messages
 #: between two processes, whose buffers are not ordered by streams in all releases.
-_REASONS = frozenset(
-    "Stream stream wait_stream record_stream non_blocking CUDAGraph graph save load save_checkpoint makedirs rmtree "
-    "Event pynvml batch_isend_irecv".split()
+_REASONS = _FILES | frozenset(
+    "Stream stream wait_stream record_stream non_blocking CUDAGraph graph Event pynvml batch_isend_irecv".split()
 )
 
 
@@ -181,7 +182,7 @@ def _has_reason(node: ast.Call, ctx: Context) -> bool:
         return True  # a helper that does nothing else: where it is called is what matters
     for part in walk(function or ctx.tree.module):
         if isinstance(part, ast.Call) and callee_name(part) in _REASONS and part is not node:
-            if not (callee_name(part) in ("save", "load", "save_checkpoint") and ctx.heat(part) < Heat.STEP):
+            if not (callee_name(part) in _FILES and ctx.heat(part) < Heat.STEP):
                 return True
         elif isinstance(part, ast.keyword) and part.arg == "non_blocking" and _copies_to_host(part, ctx):
             return True

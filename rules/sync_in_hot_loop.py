@@ -262,7 +262,7 @@ def _hands_on(node: ast.Call, others: list[ast.Call], ctx: Context) -> bool:
     if in_forward(node, ctx):
         return to_numpy or isinstance(parent, ast.Return) or _is_put_away(node, ctx)
     if ctx.role(node) == "train":
-        return _is_iterated(node, ctx) or (not others and to_numpy and not _is_of_loss(node, ctx))
+        return _is_iterated(node, ctx) or (not others and to_numpy and not _is_of_number(node, ctx))
     return not others or len([loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]) < 2
 
 
@@ -272,9 +272,19 @@ def _is_single_number(node: ast.Call, ctx: Context) -> bool:
     return isinstance(method, ast.Attribute) and method.attr == "item"
 
 
-def _is_of_loss(node: ast.Call, ctx: Context) -> bool:
-    """`loss.detach().cpu().numpy()`: a number that is read in a roundabout way."""
-    return isinstance(node.func, ast.Attribute) and is_loss(node.func.value, ctx)
+def _is_of_number(node: ast.Call, ctx: Context) -> bool:
+    """`loss.detach().cpu().numpy()`, `value.mean().data.cpu().numpy()`: a number read in a roundabout way."""
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    value = node.func.value
+    while isinstance(value, ast.Attribute) and value.attr == "data":
+        value = value.value
+    reduced = value
+    while isinstance(reduced, ast.Call) and isinstance(reduced.func, ast.Attribute) and reduced.func.attr == "detach":
+        reduced = reduced.func.value
+    if isinstance(reduced, ast.Call) and callee_name(reduced) in ("mean", "sum"):
+        return isinstance(reduced.func, ast.Attribute) and not (reduced.args or reduced.keywords)
+    return is_loss(value, ctx)
 
 
 def _is_put_away(node: ast.Call, ctx: Context) -> bool:
@@ -340,6 +350,8 @@ def _sums_up_evaluation(node: ast.Call, ctx: Context) -> bool:
     function = ctx.tree.function_of(node)
     if function is None or ctx.role(node) == "decode":
         return False
+    if function.name == "forward" and ctx.role(node) == "train":
+        return False  # what a forward switches to evaluation while it trains is a part of it
     parts = list(ctx.walk(function))
     switched = {
         ctx.text(part.value.func.value)

@@ -47,7 +47,10 @@ class TensorInCondition(Rule):
         if isinstance(node, ast.BoolOp) and is_tested(node, ctx):
             return
         asked = [
-            leaf for test in tests(node) for leaf in leaves(test) if is_asked(leaf, ctx) and not _was_read(leaf, ctx)
+            leaf
+            for test in (*tests(node), *_tested_later(node, ctx))
+            for leaf in leaves(test)
+            if is_asked(leaf, ctx) and not _was_read(leaf, ctx)
         ]
         if not asked or works_on_host(asked[0], ctx):
             return
@@ -61,6 +64,25 @@ class TensorInCondition(Rule):
             confidence=min(self.confidence, *(certainty_asked(leaf, ctx) or Confidence.LOW for leaf in asked)),
             impact=Impact.HIGH if in_forward(asked[0], ctx) else None,
         )
+
+
+def _tested_later(node: ast.AST, ctx: Context) -> Iterator[ast.expr]:
+    """`begins = padded and mask[0].all()` and then `if not begins`: what stands last is asked there."""
+    statement = ctx.tree.parent(node) if isinstance(node, ast.BoolOp) else None
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(node, ast.BoolOp) or not isinstance(target, ast.Name):
+        return
+    last = node.values[-1]
+    if not (isinstance(last, ast.Call) and isinstance(last.func, ast.Attribute) and last.func.attr in ("any", "all")):
+        return
+    around = ctx.tree.function_of(node) or ctx.tree.module
+    if any(
+        isinstance(leaf, ast.Name) and leaf.id == target.id
+        for part in ctx.walk(around)
+        if isinstance(part, (ast.If, ast.While, ast.Assert)) and part.lineno > node.lineno
+        for leaf in leaves(part.test)
+    ):
+        yield last
 
 
 #: Tests of a value for what is wrong with it.

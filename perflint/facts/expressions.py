@@ -29,6 +29,7 @@ from perflint.facts.notation import (
     cut,
     either,
     index_of,
+    is_moved_arm,
     lambda_name,
     path_of,
     value_of,
@@ -306,6 +307,8 @@ class Expressions(Targets):
                 self.context = self.scope.push(here, "guard", kind, part, part)
             values.append(self.value(part, depth - 1))
             self.context = here
+        if is_moved_arm(values[0], values[1]):
+            del values[1]
         return either(values) if depth > 0 else None
 
     def choice(self, node: ast.BoolOp, depth: int) -> Value:
@@ -373,13 +376,13 @@ class Expressions(Targets):
         element: Value = None
         if type(node) is ast.DictComp:
             self.visit(node.key)
-            self.visit(node.value)
+            element = self.value(node.value, depth - 1)
         else:
             element = self.value(node.elt, depth - 1)  # type: ignore[union-attr]
         self.context = here
-        if depth <= 0 or type(node) is ast.DictComp:
+        if depth <= 0:
             return None
-        return ("each", element, cut(first, depth - 1))
+        return ("table" if type(node) is ast.DictComp else "each", element, cut(first, depth - 1))
 
     def lambda_(self, node: ast.Lambda, depth: int) -> Value:
         qualname = lambda_name(node)

@@ -53,11 +53,14 @@ def value_of(node: ast.expr | None, depth: int = DEPTH) -> Value:
             pairs = zip(node.keys[: 2 * MOST_ITEMS], node.values)
             return ("map", tuple((key.value, value_of(item, depth - 1)) for key, item in pairs if is_text(key)))  # type: ignore[union-attr]
         case ast.IfExp():
-            return either(value_of(item, depth - 1) for item in (node.body, node.orelse))
+            arms = [value_of(item, depth - 1) for item in (node.body, node.orelse)]
+            return arms[0] if is_moved_arm(*arms) else either(arms)
         case ast.BoolOp():
             return either(value_of(item, depth - 1) for item in node.values)
         case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
             return ("each", value_of(node.elt, depth - 1), value_of(node.generators[0].iter, depth - 1))
+        case ast.DictComp():
+            return ("table", value_of(node.value, depth - 1), value_of(node.generators[0].iter, depth - 1))
         case ast.Lambda():
             return ("lambda", lambda_name(node))
         case _:
@@ -106,6 +109,16 @@ def either(values: Iterable[Value]) -> Value:
     """One of several values; those that are not plain to see are left out."""
     found = tuple(value for value in values if value is not None)
     return found[0] if len(found) == 1 else ("either", found) if found else None
+
+
+def is_moved_arm(taken: Value, other: Value) -> bool:
+    """`value.to(device) if torch.is_tensor(value) else value`: what is left as it is has no values to wait for."""
+    return (
+        type(other) is str
+        and type(taken) is tuple
+        and taken[0] == "call"
+        and (taken[1] == f"{other}.to" or taken[1] == f"{other}.cuda")
+    )
 
 
 def lambda_name(node: ast.Lambda) -> str:

@@ -14,6 +14,7 @@ Values are written in a small notation (`Value`), just rich enough to follow nam
 - `("const", type_name, value)`: value is given for str, int, bool
 - `("either", values)`: conditional expressions and `or`
 - `("each", element, iterable)`: comprehension or generator expression
+- `("table", value, iterable)`: comprehension of a dict, without its keys
 - `("lambda", qualname)`: a lambda, named by its place in `Summary.functions`
 """
 

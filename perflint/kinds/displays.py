@@ -11,6 +11,7 @@ from perflint.kinds.frames import Frame
 from perflint.kinds.kind import UNKNOWN, Kind, Tag, join, mapping, sequence
 
 _Eval: TypeAlias = "Callable[[ast.expr, Frame | None], Kind]"
+_MOVES = ("to", "cuda")
 
 
 def kind_of(node: ast.expr, frame: Frame | None, evaluate: _Eval) -> Kind:
@@ -27,6 +28,20 @@ def kind_of(node: ast.expr, frame: Frame | None, evaluate: _Eval) -> Kind:
     if isinstance(node, ast.DictComp):
         return mapping(evaluate(node.value, frame))
     return UNKNOWN
+
+
+def arms(node: ast.IfExp) -> tuple[ast.expr, ...]:
+    """The arms of a conditional that tell what it gives. Of `value.to(device) if torch.is_tensor(value) else value` it
+    is the one that moves: what is left as it is has no values to wait for.
+    """
+    if isinstance(node.orelse, ast.Name):
+        moved = node.body
+        moves = isinstance(moved, ast.Call) and isinstance(moved.func, ast.Attribute) and moved.func.attr in _MOVES
+        while moves and isinstance(moved, ast.Call) and isinstance(moved.func, ast.Attribute):
+            moved = moved.func.value
+        if moves and isinstance(moved, ast.Name) and moved.id == node.orelse.id:
+            return (node.body,)
+    return node.body, node.orelse
 
 
 def _element(item: ast.expr, frame: Frame | None, evaluate: _Eval) -> Kind:

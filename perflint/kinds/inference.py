@@ -178,9 +178,8 @@ class Inference:
         if isinstance(node, ast.BoolOp):
             return join(self.eval(value, frame) for value in node.values)
         if isinstance(node, ast.IfExp):
-            return join(
-                self.eval(arm, frame) for arm in (node.body, node.orelse) if self.narrowing.possible(arm, frame)
-            )
+            arms = displays.arms(node)
+            return join(self.eval(arm, frame) for arm in arms if self.narrowing.possible(arm, frame))
         if isinstance(node, ast.JoinedStr):
             return operations.formatted(node)
         return self._display(node, frame)

@@ -101,10 +101,10 @@ def result_place(module: Kind, inputs: list[Kind]) -> tuple[Place, Device | None
 def _tensor(call: _MethodCall) -> Kind:
     if call.name in _MOVES:
         return transfers.transfer(call.receiver, call.name, call.arguments, call.written)
+    if call.name in ("item", "equal", "allclose", "is_nonzero"):
+        return NUMBER
     if call.name == "numpy":
         return ARRAY
-    if call.name == "item":
-        return NUMBER
     if call.name == "tolist":
         return NUMBER if call.receiver.scalar else sequence(UNKNOWN)
     if call.name in ("size", "stride"):
@@ -117,8 +117,6 @@ def _tensor(call: _MethodCall) -> Kind:
         return _new(call.receiver, call.arguments)
     if call.name in tensors.DIMENSIONED:
         return _dimensioned(call.receiver, call.name, call.arguments)
-    if call.name in ("equal", "allclose", "is_nonzero"):
-        return NUMBER
     if call.name == "type" and not len(call.arguments) and not call.arguments.keywords:
         return STRING  # the name of the type
     if call.name in ("type", "type_as"):
@@ -135,6 +133,9 @@ def _tensor(call: _MethodCall) -> Kind:
         return sequence(made) if several else made
     if call.name in ("register_hook", "register_post_accumulate_grad_hook"):
         return Kind(Tag.INSTANCE, qualified="torch.utils.hooks.RemovableHandle")
+    if call.name == "items" and call.receiver.place is Place.HOST and call.receiver.how.startswith("a batch of"):
+        # A part of a batch that has items is a mapping.
+        return _structure(call.on(call.receiver.but(tag=Tag.BATCH)))
     return UNKNOWN
 
 

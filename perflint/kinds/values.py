@@ -181,6 +181,8 @@ class Values:
             return mapping(items=[(key, self.value(part, scope, env)) for key, part in value[1]])
         if form == "each":
             return sequence(self.value(value[1], scope, env))
+        if form == "table":
+            return mapping(self.value(value[1], scope, env))
         return UNKNOWN
 
     def _dotted(self, dotted: str, scope: Scope, env: Env) -> Kind:
@@ -205,7 +207,7 @@ class Values:
         if name in facts.binds:
             kinds = []
             for part in facts.binds[name]:
-                if part != name:
+                if part != name and not _moves_entries(part, name):
                     kinds.append(ARRAY if _becomes_array(part, name) else self.value(part, scope, env))
                     if kinds[-1] is UNKNOWN:
                         break  # whatever the others are
@@ -241,6 +243,8 @@ class Values:
                 made = self.value(part, scope, inner)
                 if made.place.is_accelerator:
                     return made
+            elif _moves_entries(part, name):
+                return found.but(place=Place.TARGET, device=Device.MAYBE, items=(), how="moved entry by entry")
         return found
 
     def _item(self, value: Value, scope: Scope, env: Env) -> Kind:
@@ -319,6 +323,15 @@ def _becomes_array(value: Value, name: str) -> bool:
     while isinstance(base, tuple) and base[0] in ("call", "attr"):
         base = base[1]
     return isinstance(base, str) and base.partition(".")[0] == name
+
+
+def _moves_entries(value: Value, name: str) -> bool:
+    """Whether a name is bound again to all that it holds, moved: `{key: x.to(device) for key, x in batch.items()}`."""
+    if not (isinstance(value, tuple) and value[0] == "table" and value[2] == ("call", f"{name}.items", (), ())):
+        return False
+    moved = value[1]
+    func = moved[1] if isinstance(moved, tuple) and moved[0] == "call" else ""
+    return (func if isinstance(func, str) else func[2] if func[0] == "attr" else "").rpartition(".")[2] in _MOVERS
 
 
 def _moves(value: Value, name: str) -> bool:

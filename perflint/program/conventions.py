@@ -194,7 +194,7 @@ def may_give_batches(value: Value) -> bool:
         if name == "iter" and value[2]:
             return may_give_batches(value[2][0])
         return name not in _NOT_BATCHES
-    return not (isinstance(value, tuple) and value[0] in ("seq", "map", "const", "each", "item"))
+    return not (isinstance(value, tuple) and value[0] in ("seq", "map", "const", "each", "table", "item"))
 
 
 def is_range(value: Value) -> bool:

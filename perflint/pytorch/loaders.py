@@ -29,6 +29,11 @@ LOADERS = (
         "DenseDataLoader TemporalDataLoader NodeLoader LinkLoader",
     )
     | within(
+        "torch_geometric.data",
+        "DataLoader DataListLoader DenseDataLoader ClusterLoader GraphSAINTSampler GraphSAINTNodeSampler "
+        "GraphSAINTEdgeSampler GraphSAINTRandomWalkSampler ShaDowKHopSampler RandomNodeSampler",
+    )
+    | within(
         "detectron2.data", "build_detection_train_loader build_detection_test_loader build.build_detection_train_loader"
     )
 )
