@@ -211,9 +211,9 @@ class Values:
                     kinds.append(ARRAY if _becomes_array(part, name) else self.value(part, scope, env))
                     if kinds[-1] is UNKNOWN:
                         break  # whatever the others are
-            if name in env and env[name].known and not all(kind.known for kind in kinds):
+            if name in env and env[name].known and not (kinds and all(kind.known for kind in kinds)):
                 kinds.append(env[name])
-            found = self._moved(join(kinds), name, facts, scope, env)
+            found = self._moved(join(kinds), name, facts, scope, env) if kinds else UNKNOWN
             if found.known or found.tag is Tag.NEVER:
                 return found
         elif name in env:
