@@ -354,7 +354,7 @@ def _is_integer(node: ast.expr, ctx: Context) -> bool:
         return ctx.kind(node.value).tag is Tag.SHAPE or ctx.text(node.value).endswith(".shape")
     if isinstance(node, ast.Call):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        return name in ("size", "numel", "dim") or ctx.is_call_of(node, "builtins.len", "builtins.int")
+        return name in ("size", "numel", "dim") or ctx.is_call_of(node, "len", "int")
     if isinstance(node, ast.Name):
         origins = ctx.inference.origins(node)
         return bool(origins) and all(item is not node and _is_integer(item, ctx) for item in origins)

@@ -216,4 +216,4 @@ def _stays_the_same(node: ast.Call, loop: ast.stmt, ctx: Context) -> bool:
 
 
 def _is_plain(call: ast.Call, ctx: Context) -> bool:
-    return ctx.is_call_of(call, "torch.cuda.is_available", "os.cpu_count", "builtins.len", "builtins.int")
+    return ctx.is_call_of(call, "torch.cuda.is_available", "os.cpu_count", "len", "int")

@@ -324,4 +324,4 @@ def _dtype(node: ast.expr, ctx: Context) -> str:
 def _is_spelled(dtype: ast.expr, ctx: Context) -> bool:
     """Whether a type is written where it is used: one by another name may be of objects."""
     target = ctx.target(dtype) or ""
-    return isinstance(dtype, ast.Constant) or target.startswith(("numpy.", "builtins."))
+    return isinstance(dtype, ast.Constant) or target.startswith("numpy.") or target in ("float", "int", "bool")

@@ -16,6 +16,7 @@ from perflint.api import (
     Impact,
     Rule,
     Scope,
+    callee_name,
     loaders,
     pattern,
 )
@@ -154,11 +155,34 @@ def _is_copied(call: ast.Call, ctx: Context) -> bool:
     """Whether its batches go to the device again and again: in the loops over it, where these are in sight."""
     loops = runs(call, ctx)
     if not loops:
+        if _is_gathered(call, ctx):
+            return False
         if is_hook(call, ctx, "train_dataloader", "val_dataloader"):
             return True
         return purpose(call, ctx) != "eval" and not _only_prepares(call, ctx)
     counting = [run for run in loops if use(run, ctx) != "look" or run.again]
     return any(not _takes_apart(run, ctx) if use(run, ctx) == "hand on" else _moves(run, ctx) for run in counting)
+
+
+def _is_gathered(call: ast.Call, ctx: Context) -> bool:
+    """`frames = list(tqdm(loader))`: workers that are asked for numbers, of which nothing is moved as it comes."""
+    statement = ctx.tree.parent(call)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return False
+    made = ctx.inference.flow.definition_at(statement.targets[0])
+    uses = ctx.inference.flow.uses_of(made) if made is not None else []
+    return bool(uses) and all(_goes_into_list(used, ctx) for used in uses)
+
+
+def _goes_into_list(used: ast.expr, ctx: Context) -> bool:
+    outer = ctx.tree.parent(used)
+    while isinstance(outer, ast.Call) and used in outer.args:
+        if isinstance(outer.func, ast.Name) and outer.func.id in ("list", "tuple"):
+            return True
+        if callee_name(outer) not in ("tqdm", "track", "progress"):
+            return False
+        used, outer = outer, ctx.tree.parent(outer)
+    return False
 
 
 def _takes_apart(run: Run, ctx: Context) -> bool:
