@@ -154,11 +154,20 @@ def _is_frozen(node: ast.Call, ctx: Context) -> bool:
 
 
 def _is_given_to_freezer(model: str, ctx: Context) -> bool:
-    """`deactivate_requires_grad(self.teacher)`, `freeze(teacher)`, `teacher.freeze()`."""
-    return any(
-        isinstance(part, ast.Call) and _FREEZERS.match(callee_name(part)) and model in set(names_in(part))
+    """`deactivate_requires_grad(self.teacher)`, `freeze(teacher)`, `teacher.freeze()`; not what is thawed again by
+    `set_requires_grad(net, True)`.
+    """
+    found = [
+        part
         for part in walk(ctx.tree.module)
-    )
+        if isinstance(part, ast.Call) and _FREEZERS.match(callee_name(part)) and model in set(names_in(part))
+    ]
+    return bool(found) and not any(_thaws(call) for call in found)
+
+
+def _thaws(call: ast.Call) -> bool:
+    values = [*call.args, *(item.value for item in call.keywords)]
+    return "grad" in callee_name(call).lower() and any(is_constant(value, value=True) for value in values)
 
 
 def _gives_fixed_weight(statement: ast.Assign, model: str) -> bool:
