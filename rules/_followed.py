@@ -160,9 +160,14 @@ def _is_given_to_freezer(model: str, ctx: Context) -> bool:
     found = [
         part
         for part in walk(ctx.tree.module)
-        if isinstance(part, ast.Call) and _FREEZERS.match(callee_name(part)) and model in set(names_in(part))
+        if isinstance(part, ast.Call) and _is_freezer(callee_name(part)) and model in set(names_in(part))
     ]
     return bool(found) and not any(_thaws(call) for call in found)
+
+
+def _is_freezer(name: str) -> bool:
+    """Not a class: `with RequiresGrad(model)` is the other way round."""
+    return _FREEZERS.match(name) is not None and not name[0].isupper()
 
 
 def _thaws(call: ast.Call) -> bool:

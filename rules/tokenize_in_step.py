@@ -134,11 +134,13 @@ def _makes_text(node: ast.Call, ctx: Context) -> bool:
 
 
 def _opens_data(node: ast.Call, ctx: Context) -> bool:
-    """Whether the function opens a data set first, to draw a few texts from it: none is called in each step."""
+    """Whether the function opens a data set first, to draw a few texts from it: none is called in each step. One that
+    trains on what it has opened tokenizes in its own loop.
+    """
     function = ctx.tree.function_of(node)
-    return function is not None and any(
-        isinstance(part, ast.Call) and callee_name(part) in _OPENS for part in walk(function)
-    )
+    if function is None or any(ctx.is_root_loop(loop) for loop in ctx.loops(node)):
+        return False
+    return any(isinstance(part, ast.Call) and callee_name(part) in _OPENS for part in walk(function))
 
 
 def _comes_from_step(node: ast.Call, ctx: Context) -> bool:

@@ -133,9 +133,6 @@ def _tensor(call: _MethodCall) -> Kind:
         return sequence(made) if several else made
     if call.name in ("register_hook", "register_post_accumulate_grad_hook"):
         return Kind(Tag.INSTANCE, qualified="torch.utils.hooks.RemovableHandle")
-    if call.name == "items" and call.receiver.place is Place.HOST and call.receiver.how.startswith("a batch of"):
-        # A part of a batch that has items is a mapping.
-        return _structure(call.on(call.receiver.but(tag=Tag.BATCH)))
     return UNKNOWN
 
 
