@@ -288,8 +288,21 @@ def _loop_of(made: ast.expr, call: ast.Call, ctx: Context) -> Turning | None:
             continue
         if _is_several(made, ctx) or (_what(made) == "sample" and is_of_own_size(made, own, region)):
             return None
-        return turning if _is_apart(turning, region, call, ctx) else None
+        return turning if _is_apart(turning, region, call, ctx) and not _is_of_list(turning, ctx) else None
     return None
+
+
+def _is_of_list(turning: Turning, ctx: Context) -> bool:
+    """Whether a loop goes through what a project's `collate_fn` leaves a list in each batch: had its tensors one size,
+    they would have been stacked.
+    """
+    rows = turning.iter
+    while isinstance(rows, ast.Call) and isinstance(rows.func, ast.Name) and rows.args:
+        rows = rows.args[0]  # `enumerate(images)`, `range(len(images))`
+    kind = ctx.kind(rows)
+    if kind.tag is not Tag.SEQUENCE or kind.certainty is Confidence.HIGH or kind.element is None:
+        return False
+    return kind.element.tag in (Tag.TENSOR, Tag.SEQUENCE)
 
 
 def _is_apart(turning: Turning, region: ast.AST, call: ast.Call, ctx: Context) -> bool:

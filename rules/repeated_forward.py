@@ -90,12 +90,12 @@ class RepeatedForward(Rule):
     def _on_every_turn(self, call: ast.Call, ctx: Context) -> Iterator[Finding]:
         """A function that runs the same forward on every turn, and does something else with its result each time."""
         loop = ctx.loops(call)[0]
-        if is_forever(loop) or starts_afresh(loop) or is_for_one_turn(call, loop, ctx):
+        if is_forever(loop) or starts_afresh(loop):
             return
         behind = forward_behind(call, ctx)
-        if behind is None or is_given_counts(behind.func, behind.arguments, ctx):
+        if behind is None or not runs_every_turn(call, behind, loop, ctx) or trains_inside(loop, ctx):
             return
-        if not runs_every_turn(call, behind, loop, ctx) or trains_inside(loop, ctx):
+        if is_for_one_turn(call, loop, ctx) or is_given_counts(behind.func, behind.arguments, ctx):
             return
         yield self.finding(
             call,
@@ -192,9 +192,6 @@ def _is_same(first: ast.Call, second: ast.Call, behind: Behind | None, function:
     """Whether both give the same: same text and meaning, on one way through the code, and nothing switched between."""
     if _meant(first, ctx) != _meant(second, ctx):
         return False
-    model, given = (ctx.text(second.func), arguments(second)) if behind is None else (behind.func, behind.arguments)
-    if is_given_counts(model, given, ctx):
-        return False
     if behind is None and not all(_only_evaluates(run, function, ctx) for run in (first, second)):
         return False
     if not _comes_before(first, second, ctx) or _withs(first, ctx) != _withs(second, ctx):
@@ -202,7 +199,8 @@ def _is_same(first: ast.Call, second: ast.Call, behind: Behind | None, function:
     pairs = zip([first.func, *arguments(first)], [second.func, *arguments(second)])
     if not all(_means_the_same(one, other, ctx, _DEEP) for one, other in pairs):
         return False
-    return not _is_switched(first, second, behind, function, ctx)
+    model, given = (ctx.text(second.func), arguments(second)) if behind is None else (behind.func, behind.arguments)
+    return not (_is_switched(first, second, behind, function, ctx) or is_given_counts(model, given, ctx))
 
 
 def _only_evaluates(call: ast.Call, function: ast.stmt, ctx: Context) -> bool:

@@ -6,6 +6,7 @@ import ast
 
 from perflint.facts.notation import last_name
 from perflint.facts.summary import MODULE
+from perflint.finding import Confidence
 from perflint.kinds import library, methods, operations, promises
 from perflint.kinds.arguments import Arguments, Thunk, given
 from perflint.kinds.classes import Classes
@@ -132,20 +133,21 @@ class Calls:
             return made
         sample = self.inference.iterate(dataset)
         if arguments.has("collate_fn"):
-            return made.but(element=made.element.but(items=self._host_items(arguments, sample)))
+            return made.but(element=made.element.but(items=self._lists(arguments, sample, made.element)))
         if sample.tag in (Tag.TENSOR, Tag.SEQUENCE, Tag.MAPPING):
             return made.but(element=library.collated(sample, made.element))
         return made
 
-    def _host_items(self, arguments: Arguments, sample: Kind) -> tuple[tuple[int | str, Kind], ...]:
-        """The entries of a batch that the project's own `collate_fn` makes of numbers and texts: no tensors."""
+    def _lists(self, arguments: Arguments, sample: Kind, batch: Kind) -> tuple[tuple[int | str, Kind], ...]:
+        """The entries of a batch that the project's own `collate_fn` leaves lists: of numbers, of texts, of tensors."""
         function = arguments.at(-1, "collate_fn")
         if function is None or function.tag is not Tag.FUNCTION or not function.path:
             return ()
         made = self.run(Ref(FUNCTION, function.path, function.qualified), Arguments([lambda: sequence(sample)]))
         if made.tag not in (Tag.MAPPING, Tag.SEQUENCE):
             return ()
-        return tuple((key, kind) for key, kind in made.items if kind.tag is Tag.SEQUENCE and _is_plain(kind.element))
+        lists = [(key, kind, kind.element) for key, kind in made.items if kind.tag is Tag.SEQUENCE]
+        return tuple((key, _listed(kind, batch)) for key, kind, held in lists if _is_plain(held) or not kind.items)
 
     def method(self, base: Kind, name: str, arguments: Arguments, written: str = "") -> Kind:
         """The result of `base.name(...)`."""
@@ -244,6 +246,15 @@ class Calls:
         if not self.narrowing.possible(node, frame):
             return NEVER
         return self.inference.eval(node, frame)
+
+
+def _listed(made: Kind, batch: Kind) -> Kind:
+    """A list of a batch. What is in it is where the batch is."""
+    if made.element is None or _is_plain(made.element):
+        return made
+    nested = made.element.tag is Tag.SEQUENCE and not made.element.items
+    element = _listed(made.element, batch) if nested else library.collated(made.element, batch).but(fresh=False)
+    return Kind(Tag.SEQUENCE, element=element, certainty=Confidence.MEDIUM, how="a list of what loaders collate")
 
 
 def _is_plain(kind: Kind | None) -> bool:
