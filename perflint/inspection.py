@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from perflint.context import Context, callee_name
 from perflint.errors import SourceError
-from perflint.finding import Finding, Heat, Problem
+from perflint.finding import Finding, Heat, Problem, Span
 from perflint.program.program import Program
 from perflint.program.refs import Scope
 from perflint.rule import Rule
@@ -31,6 +31,10 @@ class Located(NamedTuple):
 
     finding: Finding
     lines: tuple[int, int]
+
+
+#: By what is said where: path, span, code and message.
+_Found: TypeAlias = "dict[tuple[str, Span, str, str], Located]"
 
 
 class Inspector:
@@ -64,7 +68,7 @@ class Inspector:
         except SourceError as error:
             return [], [Problem(source.path, error.message, error.line)]
         context = Context(tree, self.program if asked is None else asked)
-        findings: dict[Finding, tuple[int, int]] = {}
+        findings: _Found = {}
         problems: list[Problem] = []
         for statement in tree.module.body:
             line = start_of(statement)[0]
@@ -90,7 +94,7 @@ class Inspector:
                     self._visit(outline[start:], inside, coldest, context, findings, problems, named)
                     self._visit(outline[:start], inside, Heat.ONCE, context, findings, problems, named)
         context.close()
-        return [Located(finding, lines) for finding, lines in findings.items()], problems
+        return list(findings.values()), problems
 
     def _visit(
         self,
@@ -98,7 +102,7 @@ class Inspector:
         rules: frozenset[Rule],
         coldest: Heat,
         context: Context,
-        findings: dict[Finding, tuple[int, int]],
+        findings: _Found,
         problems: list[Problem],
         named: AbstractSet[int] | None = None,
     ) -> None:
@@ -143,17 +147,18 @@ class Inspector:
         rule: Rule,
         node: ast.AST,
         context: Context,
-        findings: dict[Finding, tuple[int, int]],
+        findings: _Found,
         problems: list[Problem],
     ) -> None:
         self.at_work = rule
         try:
             for finding in rule.check(node, context):
-                # Two causes of one thing are one finding: the first one's.
-                if any(finding.sort_key == known.sort_key for known in findings):
+                # What two causes say in the same words at one place is one finding: the first one's.
+                if finding.sort_key in findings:
                     continue
                 if finding.heat < Heat.STEP or not is_unreached(node, context):
-                    findings.setdefault(finding, _statement_lines(context.tree, node, finding))
+                    lines = _statement_lines(context.tree, node, finding)
+                    findings[finding.sort_key] = Located(finding, lines)
         except RecursionError:
             raise
         except Exception as error:  # noqa: BLE001 - a broken rule must not hide what the others find

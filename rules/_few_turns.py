@@ -58,7 +58,9 @@ def is_for_one_turn(call: ast.Call, loop: ast.For | ast.AsyncFor | ast.While, ct
             break
         if isinstance(outer, ast.If) and child in outer.body:
             tests = outer.test.values if isinstance(outer.test, ast.BoolOp) else [outer.test]
-            if any(_picks(test, turns) for test in tests):
+            told = [_picks(test, turns) for test in tests]
+            has_other_way = isinstance(outer.test, ast.BoolOp) and isinstance(outer.test.op, ast.Or)
+            if all(told) if has_other_way else any(told):
                 return True
         child = outer
     return False
@@ -68,7 +70,19 @@ def _picks(test: ast.expr, turns: set[str]) -> bool:
     """`i == 0`, `step % 100 == 0`, `not i`"""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return isinstance(test.operand, ast.Name) and test.operand.id in turns
-    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and bool(turns & set(names_in(test)))
+    if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq)):
+        return False
+    return any(_counts(side, turns) for side in (test.left, *test.comparators))
+
+
+def _counts(side: ast.expr, turns: set[str]) -> bool:
+    """Not `kinds[i]`, which may be the same on most turns, nor every second turn."""
+    if isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mod):
+        often = isinstance(side.right, ast.Constant) and side.right.value in (1, 2)
+        return not often and _counts(side.left, turns)
+    if isinstance(side, ast.BinOp) and isinstance(side.op, (ast.Add, ast.Sub)):
+        return _counts(side.left, turns)
+    return isinstance(side, ast.Name) and side.id in turns
 
 
 def turns_few_times(loop: ast.stmt, ctx: Context) -> bool:

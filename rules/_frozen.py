@@ -156,8 +156,8 @@ def _given(facts: FunctionFacts, args: tuple[Any, ...], keywords: tuple[tuple[st
 
 
 def _set_by(scope: Scope, name: str, given: _Given, ctx: Context, depth: int = _DEPTH) -> set[bool]:
-    """What a function sets `requires_grad` to on all parameters of what it is given for `name`; empty where it does
-    not, or where that cannot be told.
+    """What a function sets `requires_grad` to on parameters of what it is given for `name`; empty where it does not, or
+    where that cannot be told. Whether it sets it on all of them is not seen: part of a teacher may still learn.
     """
     facts = ctx.program.function(scope)
     things = _things(name, facts)
