@@ -367,7 +367,7 @@ def _kept_comparison(test: ast.Compare, known: Tests) -> tuple[str | None, str |
 
 
 def _is_unfilled(test: ast.Compare, known: Tests) -> bool:
-    """`if _plugin is None`, of a name that belongs to the module or to the function around this one."""
+    """`if _plugin is None`, of a name that belongs to the module."""
     return isinstance(test.ops[0], ast.Is) and _is_none(test) and _outlives(test.left, known)
 
 
@@ -381,7 +381,9 @@ def _outlives(value: ast.expr, known: Tests) -> bool:
 
 
 def declared(name: str) -> str:
-    """How it is known that `name` is declared by `global` or `nonlocal`, so that it outlives the call."""
+    """How it is known that `name` is declared by `global`, so that it outlives the call. What is `nonlocal` is only as
+    old as the call around it.
+    """
     return f"global {name}"
 
 

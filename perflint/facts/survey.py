@@ -152,7 +152,7 @@ class _Surveyor(Flags):
     def nothing(self, _node: ast.stmt) -> str | None:
         return None
 
-    def declaration(self, node: ast.Global | ast.Nonlocal) -> str | None:
+    def declaration(self, node: ast.Global) -> str | None:
         self.scope.tests |= {guards.declared(name): (None, None) for name in node.names}
         return None
 
@@ -452,7 +452,6 @@ _STATEMENTS: dict[type, _Handler] = {
     ast.AugAssign: _Surveyor.augmented,
     ast.Pass: _Surveyor.nothing,
     ast.Global: _Surveyor.declaration,
-    ast.Nonlocal: _Surveyor.declaration,
     ast.Break: _Surveyor.nothing,
     ast.Continue: _Surveyor.nothing,
     ast.Assert: _Surveyor.assert_,
