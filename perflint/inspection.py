@@ -12,12 +12,11 @@ from perflint.errors import SourceError
 from perflint.finding import Finding, Heat, Problem, Span
 from perflint.program.program import Program
 from perflint.program.refs import Scope
-from perflint.rule import Rule
+from perflint.rule import Listen, Rule
 from perflint.source.file import SourceFile
 from perflint.source.parse import parse
 from perflint.source.tree import FUNCTIONS, FunctionNode, Tree, start_of
-from perflint.source.walk import OUTLINED
-from perflint.suspects import Suspects
+from perflint.suspects import Suspects, Wanted
 from perflint.unreached import is_unreached
 
 #: Statements that hold no functions.
@@ -45,8 +44,6 @@ class Inspector:
         self.rules = rules
         self.suspects = Suspects(program, rules)
         self._table = _Table(rules)
-        #: By the rules that are to see a piece of code, what they want to see.
-        self._known: dict[frozenset[Rule], _Wanted] = {}
         #: The rule that is looking at something.
         self.at_work: Rule | None = None
 
@@ -72,21 +69,21 @@ class Inspector:
         problems: list[Problem] = []
         for statement in tree.module.body:
             line = start_of(statement)[0]
-            rules = suspects.get(line)
-            if not rules:
+            heard = suspects.get(line)
+            if not heard:
                 continue
             functions = [statement] if isinstance(statement, FUNCTIONS) else []
             if not functions:
-                about = self.suspects.outside(rules, line)
-                if not about and statement.__class__ in _SIMPLE:
+                about = self.suspects.outside(heard, line)
+                if not about.rules and statement.__class__ in _SIMPLE:
                     continue
                 outside, functions = _divided(statement, tree)
-                if about:
+                if about.rules:
                     self._visit(outside, about, Heat.ONCE, context, findings, problems)
             for function in functions:
                 scope = context.own_scope(function)
-                inside = self.suspects.inside(rules, scope)
-                if inside:
+                inside = self.suspects.inside(heard, scope)
+                if inside.rules:
                     coldest, outline = self.suspects.coldest(scope), tree.outline(function)
                     named = self._named(inside, function, scope, context)
                     # Defaults and decorators are not evaluated where the function runs.
@@ -99,7 +96,7 @@ class Inspector:
     def _visit(
         self,
         statements: Sequence[ast.AST],
-        rules: frozenset[Rule],
+        sought: Wanted,
         coldest: Heat,
         context: Context,
         findings: _Found,
@@ -109,7 +106,7 @@ class Inspector:
         """Show statements and what stands in them, each at least as hot as `coldest`, to the rules that listen for it.
         In statements that are not `named`, nobody listens to more than the statement.
         """
-        table, wanted, own = self._table, self._wanted(rules).nodes, context.tree.own
+        table, rules, wanted, own = self._table, sought.rules, sought.nodes, context.tree.own
         for statement in statements:
             nodes = own(statement) if named is None or id(statement) in named else ()
             for node in (statement, *nodes):
@@ -117,30 +114,20 @@ class Inspector:
                 if kind not in wanted:
                     continue
                 listeners = table.by_type[kind] if kind is not ast.Call else table.of_call(node, context)
-                for rule in listeners:
-                    if rule in rules and (rule.at_least <= coldest or context.heat(node) >= rule.at_least):
+                for rule, at_least in listeners.items():
+                    if rule in rules and (at_least <= coldest or context.heat(node) >= at_least):
                         self._ask(rule, node, context, findings, problems)
 
-    def _named(
-        self, rules: frozenset[Rule], function: FunctionNode, scope: Scope, context: Context
-    ) -> AbstractSet[int] | None:
-        """The statements of a function in which a word stands that `rules` look for, where they look for nothing else
+    def _named(self, wanted: Wanted, function: FunctionNode, scope: Scope, context: Context) -> AbstractSet[int] | None:
+        """The statements of a function in which a word stands that rules look for, where they look for nothing else
         in statements; else None.
         """
-        wanted = self._wanted(rules)
         if wanted.callees is None:
             return None
         callees = wanted.callees & self.suspects.words(scope)
         called = [*callees, *self.suspects.other_names(callees)]
         words = [*called, *wanted.written]
         return set(map(id, context.tree.naming(words, function, called))) if words else frozenset()
-
-    def _wanted(self, rules: frozenset[Rule]) -> _Wanted:
-        """What any of `rules` listens to."""
-        found = self._known.get(rules)
-        if found is None:
-            found = self._known[rules] = _Wanted.of(rules)
-        return found
 
     def _ask(
         self,
@@ -180,58 +167,41 @@ def _statement_lines(tree: Tree, node: ast.AST, finding: Finding) -> tuple[int, 
     return min(start_of(statement)[0], finding.span.line), max(last, finding.span.end_line)
 
 
-class _Wanted(NamedTuple):
-    """The classes of nodes that some rules listen to; the names of callees, where the rules look for nothing in
-    statements but them and what is `written`.
-    """
-
-    nodes: frozenset[type[ast.AST]]
-    callees: frozenset[str] | None
-    written: frozenset[str]
-
-    @classmethod
-    def of(cls, rules: frozenset[Rule]) -> _Wanted:
-        listens = [listen for rule in rules for listen in rule.listens]
-        nodes = frozenset(kind for listen in listens for kind in listen.nodes)
-        written = frozenset(word for listen in listens for word in listen.written)
-        inner = [listen for listen in listens if not (listen.written or OUTLINED.issuperset(listen.nodes))]
-        if not all(listen.names and listen.nodes == (ast.Call,) for listen in inner):
-            return cls(nodes, None, written)
-        return cls(nodes, frozenset(name for listen in inner for name in listen.names), written)
+#: Who listens to a node, and how hot it must be for that.
+_Listeners: TypeAlias = "dict[Rule, Heat]"
+_NOBODY: _Listeners = {}
 
 
 class _Table:
     """Which rules listen to which nodes, so that each node is looked up once for all rules."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        self.by_type: dict[type[ast.AST], list[Rule]] = {}
-        self.by_callee: dict[str, list[Rule]] = {}
+        self.by_type: dict[type[ast.AST], _Listeners] = {}
+        self.by_callee: dict[str, _Listeners] = {}
         for rule in rules:
             for listen in rule.listens:
                 if listen.nodes == (ast.Call,) and listen.names:
                     for name in listen.names:
-                        _add(self.by_callee.setdefault(name, []), rule)
+                        _add(self.by_callee.setdefault(name, {}), rule, listen)
                 else:
                     for kind in listen.nodes:
-                        _add(self.by_type.setdefault(kind, []), rule)
+                        _add(self.by_type.setdefault(kind, {}), rule, listen)
 
-    def of_call(self, node: ast.Call, context: Context) -> Sequence[Rule]:
-        general = self.by_type.get(ast.Call, ())
+    def of_call(self, node: ast.Call, context: Context) -> _Listeners:
+        general = self.by_type.get(ast.Call, _NOBODY)
         name = callee_name(node)
-        named: Sequence[Rule] = self.by_callee.get(name, ())
+        named = self.by_callee.get(name, _NOBODY)
         imported = context.summary.imports.get(name) if isinstance(node.func, ast.Name) else None
         if imported is not None:
             original = imported.rpartition(".")[2]
             if original and original != name:
-                named = [*named, *(rule for rule in self.by_callee.get(original, ()) if rule not in named)]
-        if not general:
-            return named
-        return [*general, *(rule for rule in named if rule not in general)]
+                named = {**self.by_callee.get(original, {}), **named}
+        return {**general, **named, **general} if general else named
 
 
-def _add(rules: list[Rule], rule: Rule) -> None:
-    if rule not in rules:
-        rules.append(rule)
+def _add(listeners: _Listeners, rule: Rule, listen: Listen) -> None:
+    at_least = rule.heat_of(listen)
+    listeners[rule] = min(at_least, listeners.get(rule, at_least))
 
 
 def _divided(statement: ast.stmt, tree: Tree) -> tuple[list[ast.AST], list[FunctionNode]]:

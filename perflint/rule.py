@@ -35,18 +35,22 @@ class Listen(NamedTuple):
     `copy.deepcopy(x)` and `from copy import deepcopy as dc; dc(x)`); for other nodes, one of them must occur in the
     same top-level statement. Empty `names` means no such condition. What is `repeated` is of no interest in a function
     that has no loop, unless it runs at every step: such functions may be left out. So may statements in whose text none
-    of the words in `written` stands, which need not be identifiers: names of keywords.
+    of the words in `written` stands, which need not be identifiers: names of keywords. `at_least` is the heat that a
+    node needs, where the rule sees others that are colder.
     """
 
     nodes: tuple[type[ast.AST], ...]
     names: frozenset[str] = frozenset()
     repeated: bool = False
     written: frozenset[str] = frozenset()
+    at_least: Heat = Heat.ONCE
 
 
-def Calls(*names: str, repeated: bool = False) -> Listen:  # noqa: N802 - reads as the type of thing listened to
+def Calls(  # noqa: N802 - reads as the type of thing listened to
+    *names: str, repeated: bool = False, at_least: Heat = Heat.ONCE
+) -> Listen:
     """Calls whose callee's last name is one of `names`; every call when none is given."""
-    return Listen((ast.Call,), frozenset(names), repeated)
+    return Listen((ast.Call,), frozenset(names), repeated, at_least=at_least)
 
 
 def Loops(*mentioning: str) -> Listen:  # noqa: N802
@@ -91,6 +95,10 @@ class Rule:
     needs: ClassVar[frozenset[str]] = frozenset()
     #: Whether the effect can only be measured on an accelerator.
     needs_accelerator: ClassVar[bool] = False
+
+    def heat_of(self, listen: Listen) -> Heat:
+        """The heat that a node needs for the rule to see it by one of its `listens`."""
+        return max(self.at_least, listen.at_least)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         """Yield findings at `node`, a node of a type in `listens` whose heat is at least `at_least`."""

@@ -11,16 +11,40 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from perflint.facts.summary import MODULE, Summary, record
 from perflint.finding import Heat
 from perflint.program.program import Program, Scope
 from perflint.rule import Listen, Rule
 from perflint.source.tree import LOOPS
+from perflint.source.walk import OUTLINED
 
-#: Some of the rules, each of them one bit: what this page does with them is done some ten times for each function.
+#: Some of what the rules listen to, each of it one bit: what this page does with them is done some ten times for each
+#: function.
 _Some: TypeAlias = int
+
+
+class Wanted(NamedTuple):
+    """Who listens in a piece of code, the classes of nodes that they listen to, and the names of callees, where they
+    look for nothing in statements but them and what is `written`.
+    """
+
+    rules: frozenset[Rule]
+    nodes: frozenset[type[ast.AST]]
+    callees: frozenset[str] | None
+    written: frozenset[str]
+
+    @classmethod
+    def of(cls, heard: Sequence[tuple[Rule, Listen]]) -> Wanted:
+        listens = [listen for _, listen in heard]
+        rules = frozenset(rule for rule, _ in heard)
+        nodes = frozenset(kind for listen in listens for kind in listen.nodes)
+        written = frozenset(word for listen in listens for word in listen.written)
+        inner = [listen for listen in listens if not (listen.written or OUTLINED.issuperset(listen.nodes))]
+        if not all(listen.names and listen.nodes == (ast.Call,) for listen in inner):
+            return cls(rules, nodes, None, written)
+        return cls(rules, nodes, frozenset(name for listen in inner for name in listen.names), written)
 
 
 @dataclass(slots=True)
@@ -40,15 +64,14 @@ class _Place:
     there (`anyway`), by the name of what is called, or by another word.
     """
 
-    def __init__(self, bits: Mapping[Rule, _Some], peak: Heat, *, loops: bool) -> None:
+    def __init__(self, bits: Mapping[tuple[Rule, Listen], _Some], peak: Heat, *, loops: bool) -> None:
         self.anyway = 0
         self.calls: dict[str, _Some] = {}
         self.others: dict[str, _Some] = {}
-        for rule, bit in bits.items():
-            for listen in rule.listens:
-                if rule.at_least <= peak and _looks(listen, peak, loops=loops):
-                    self.anyway |= 0 if listen.names else bit
-                    _note(self.calls if listen.nodes == (ast.Call,) else self.others, listen.names, bit)
+        for (rule, listen), bit in bits.items():
+            if rule.heat_of(listen) <= peak and _looks(listen, peak, loops=loops):
+                self.anyway |= 0 if listen.names else bit
+                _note(self.calls if listen.nodes == (ast.Call,) else self.others, listen.names, bit)
 
 
 class Suspects:
@@ -56,17 +79,19 @@ class Suspects:
 
     def __init__(self, program: Program, rules: Sequence[Rule]) -> None:
         self._program = program
-        self._bits = {rule: 1 << number for number, rule in enumerate(rules)}
-        self._sets: dict[_Some, frozenset[Rule]] = {}
-        #: The rules that may find something in a statement whatever is named there, and by word those that need one of
-        #: their words.
-        self._everywhere = self._some(rule for rule in rules if _triggers(rule) is None)
-        self._triggered = self._by_word((rule, _triggers(rule) or ()) for rule in rules)
+        heard = [(rule, listen) for rule in rules for listen in rule.listens]
+        self._bits = {one: 1 << number for number, one in enumerate(heard)}
+        self._sets: dict[_Some, Wanted] = {}
+        #: What may be heard in a statement whatever is named there, and by word what needs one of its words.
+        self._everywhere = self._some(one for one in heard if not one[1].names)
+        self._triggered = self._by_word((one, one[1].names) for one in heard)
         #: The same of the words that rules need besides.
-        self._needing_nothing = self._some(rule for rule in rules if not rule.needs)
-        self._needing = self._by_word((rule, rule.needs) for rule in rules)
-        #: By heat, the rules that also look at what is no hotter.
-        self._at_most = {heat: self._some(rule for rule in rules if rule.at_least <= heat) for heat in Heat}
+        self._needing_nothing = self._some(one for one in heard if not one[0].needs)
+        self._needing = self._by_word((one, one[0].needs) for one in heard)
+        #: By heat, what is also listened to where it is no hotter.
+        self._at_most = {
+            heat: self._some((rule, listen) for rule, listen in heard if rule.heat_of(listen) <= heat) for heat in Heat
+        }
         self._places: dict[tuple[bool, Heat], _Place] = {}
         #: All words that any of this asks for.
         self._vocabulary = frozenset(self._needing).union(*(one.names for rule in rules for one in rule.listens))
@@ -84,32 +109,32 @@ class Suspects:
         #: What is named in those functions.
         self._words_inside: dict[str, frozenset[str]] = {}
 
-    def _some(self, rules: Iterable[Rule]) -> _Some:
-        return sum(self._bits[rule] for rule in rules)
+    def _some(self, heard: Iterable[tuple[Rule, Listen]]) -> _Some:
+        return sum({self._bits[one] for one in heard})
 
-    def _by_word(self, wording: Iterable[tuple[Rule, Iterable[str]]]) -> dict[str, _Some]:
+    def _by_word(self, wording: Iterable[tuple[tuple[Rule, Listen], Iterable[str]]]) -> dict[str, _Some]:
         found: dict[str, _Some] = {}
-        for rule, words in wording:
-            _note(found, words, self._bits[rule])
+        for one, words in wording:
+            _note(found, words, self._bits[one])
         return found
 
-    def _set(self, some: _Some) -> frozenset[Rule]:
+    def _wanted(self, some: _Some) -> Wanted:
         found = self._sets.get(some)
         if found is None:
-            found = self._sets[some] = frozenset(rule for rule, bit in self._bits.items() if some & bit)
+            found = self._sets[some] = Wanted.of([one for one, bit in self._bits.items() if some & bit])
         return found
 
     def statements(self, path: str) -> dict[int, _Some]:
-        """By first line of each top-level statement of a file, the rules that may find something in it."""
+        """By first line of each top-level statement of a file, what rules may hear in it."""
         self._summary, self._renamed = self._program.summaries[path], None
         found: dict[int, _Some] = {}
         peaks = self._note_functions(path)
         for line, words in self._note_words().items():
             called_for = self._everywhere | _any(self._triggered, words)
             has_needed = self._needing_nothing | _any(self._needing, words)
-            rules = called_for & has_needed & self._at_most[peaks.get(line, Heat.ONCE)]
-            if rules:
-                found[line] = rules
+            heard = called_for & has_needed & self._at_most[peaks.get(line, Heat.ONCE)]
+            if heard:
+                found[line] = heard
         return found
 
     def anywhere(self, suspects: dict[int, _Some]) -> bool:
@@ -117,21 +142,19 @@ class Suspects:
         outside of them, given what that said. Else the file need not be parsed.
         """
         for qualname, function in self._functions.items():
-            rules = suspects.get(function.statement)
-            if rules and self._inside(rules, qualname):
+            heard = suspects.get(function.statement)
+            if heard and self._inside(heard, qualname):
                 return True
-        return any(self._outside(rules, line) for line, rules in suspects.items())
+        return any(self._outside(heard, line) for line, heard in suspects.items())
 
-    def outside(self, rules: _Some, line: int) -> frozenset[Rule]:
-        """Of the rules that may find something in the top-level statement at `line`, those that may outside of the
-        functions in it.
-        """
-        return self._set(self._outside(rules, line))
+    def outside(self, heard: _Some, line: int) -> Wanted:
+        """Of what rules may hear in the top-level statement at `line`, what they may outside of the functions in it."""
+        return self._wanted(self._outside(heard, line))
 
-    def _outside(self, rules: _Some, line: int) -> _Some:
+    def _outside(self, heard: _Some, line: int) -> _Some:
         loops = line in self._looping_lines
         place = self._place(Heat.STEP if loops else Heat.ONCE, loops=loops)
-        return self._kept(rules, line, place, self._words_outside.get(line, ()))
+        return self._kept(heard, line, place, self._words_outside.get(line, ()))
 
     def coldest(self, function: Scope) -> Heat:
         """At least how hot each line of a function is, of the file that `statements` was last asked for."""
@@ -152,26 +175,26 @@ class Suspects:
             ]
         return [name for name, original in self._renamed if original in words]
 
-    def inside(self, rules: _Some, function: Scope) -> frozenset[Rule]:
-        """Of the rules that may find something in a top-level statement, those that may in one function of it.
+    def inside(self, heard: _Some, function: Scope) -> Wanted:
+        """Of what rules may hear in a top-level statement, what they may in one function of it.
 
         The function is of the file that `statements` was last asked for.
         """
-        return self._set(rules if function.function == MODULE else self._inside(rules, function.function))
+        return self._wanted(heard if function.function == MODULE else self._inside(heard, function.function))
 
-    def _inside(self, rules: _Some, qualname: str) -> _Some:
+    def _inside(self, heard: _Some, qualname: str) -> _Some:
         found = self._functions[qualname]
         place = self._place(found.peak, loops=found.loops)
-        return self._kept(rules, found.statement, place, self._words_inside.get(qualname, ()))
+        return self._kept(heard, found.statement, place, self._words_inside.get(qualname, ()))
 
-    def _kept(self, rules: _Some, line: int, place: _Place, called: Iterable[str]) -> _Some:
-        """Of `rules`, those that listen to something that may be there: for calls a name among `called`, for other
-        nodes one of the words of the top-level statement at `line`.
+    def _kept(self, heard: _Some, line: int, place: _Place, called: Iterable[str]) -> _Some:
+        """Of what is `heard`, what may be there: for calls a name among `called`, for other nodes one of the words of
+        the top-level statement at `line`.
         """
         around = self._around.get((line, place))
         if around is None:
             around = self._around[line, place] = place.anyway | _any(place.others, self._words.get(line, ()))
-        return rules & (around | _any(place.calls, called))
+        return heard & (around | _any(place.calls, called))
 
     def _place(self, peak: Heat, *, loops: bool) -> _Place:
         found = self._places.get((loops, peak))
@@ -230,13 +253,6 @@ def _looks(listen: Listen, peak: Heat, *, loops: bool) -> bool:
     if listen.repeated:
         return peak >= Heat.STEP
     return not all(node in LOOPS for node in listen.nodes)
-
-
-def _triggers(rule: Rule) -> frozenset[str] | None:
-    """Identifiers one of which must occur for the rule to find anything; None when it may anywhere."""
-    if not all(listen.names for listen in rule.listens):
-        return None
-    return frozenset().union(*(listen.names for listen in rule.listens))
 
 
 def _note(found: dict[str, _Some], words: Iterable[str], bit: _Some) -> None:

@@ -117,7 +117,11 @@ class GradInEvaluation(Rule):
 
     code, name = "TPL308", "grad-in-evaluation"
     impact = Impact.HIGH
-    listens = (Functions("eval", "backward"), Calls("run_with_cache", "model", "forward", "eval", *_VALUE_READS))
+    listens = (
+        Functions("eval", "backward"),
+        Calls("eval"),
+        Calls("run_with_cache", "model", "forward", *_VALUE_READS, at_least=Heat.STEP),
+    )
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if is_test(ctx.path) or (ctx.mentions("Variable") and is_volatile(ctx)):
@@ -155,7 +159,7 @@ class GradInEvaluation(Rule):
 
     def _read(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """Forwards behind a read of values, whose results are never used for more than that."""
-        if ctx.heat(node) < Heat.STEP or ctx.grad_off(node):
+        if ctx.grad_off(node):
             return
         if ctx.role(node) == "forward" and _is_switched_off_by_some(ctx.scope(node), ctx):
             return
@@ -189,7 +193,7 @@ class GradInEvaluation(Rule):
 
     def _without_training(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """Forwards on text after text in a program that has no backward at all."""
-        if ctx.role(node) != "texts" or ctx.heat(node) < Heat.STEP or ctx.grad_off(node):
+        if ctx.role(node) != "texts" or ctx.grad_off(node):
             return
         if ctx.program.mentions(_WALKS) or not is_model_call(node, ctx) or not _is_first(node, ctx):
             return

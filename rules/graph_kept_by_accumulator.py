@@ -14,6 +14,7 @@ from perflint.api import (
     Context,
     Finding,
     Fix,
+    Heat,
     Impact,
     Nodes,
     Ref,
@@ -70,7 +71,8 @@ class GraphKeptByAccumulator(Rule):
 
     code, name = "TPL306", "graph-kept-by-accumulator"
     impact = Impact.HIGH
-    listens = (Nodes(ast.AugAssign, repeated=True), Calls("append", repeated=True))
+    at_least = Heat.STEP
+    listens = (Nodes(ast.AugAssign), Calls("append"))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         kept = _kept(node, ctx)

@@ -59,7 +59,7 @@ class ZeroGradToZeros(Rule):
     code, name = "TPL307", "zero-grad-to-zeros"
     tier = Tier.EXTRA
     impact = Impact.LOW
-    listens = (Calls("zero_grad"), Functions("zero_grad", "zero_", "set_to_none"))
+    listens = (Calls("zero_grad", at_least=Heat.STEP), Functions("zero_grad", "zero_", "set_to_none"))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if is_test(ctx.path) or ctx.mentions(*_KEEPERS):
@@ -85,7 +85,7 @@ class ZeroGradToZeros(Rule):
             )
 
     def _call(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
-        if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or ctx.heat(node) < Heat.STEP:
+        if not isinstance(node.func, ast.Attribute) or has_unpacking(node):
             return
         if ctx.mentions("grad"):
             return
