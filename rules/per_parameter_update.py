@@ -47,6 +47,8 @@ _LAYERS = frozenset(f"torch.nn.{name}" for name in "Linear Conv1d Conv2d Conv3d 
 #: Parameters for which a loop of updates costs as much as one for all.
 _FEW = 2
 _OF_NUMBERS = frozenset("int float bool len max min round".split())
+#: By which a module may hold more than its attributes say.
+_ADD_UNSEEN = frozenset("setattr add_module register_module register_parameter".split())
 #: Attributes that hold the last layer or two of a network.
 _LAST_LAYERS = pattern(r"(?:classifier|head|fc|last_layer|output_layer|out_proj)$")
 #: Methods by which classes of moving averages mix two values.
@@ -204,16 +206,27 @@ def _holds_few(module: Kind, ctx: Context) -> bool:
         return True
     summary = ctx.program.summaries.get(module.path) if module.tag is Tag.MODULE and module.path else None
     facts = summary.classes.get(module.qualified) if summary is not None else None
-    if facts is None or len(facts.bases) != 1:
+    if summary is None or facts is None or [last_of(base) for base in facts.bases] != ["Module"]:
+        return False  # what it is derived from holds more
+    own = [summary.functions[f"{module.qualified}.{method}"] for method in facts.methods]
+    if any(_ADD_UNSEEN & set(method.identifiers.split()) for method in own):
         return False
-    made = {
-        name: {last_of(value[1]) for value, _ in values if isinstance(value, tuple) and value[0] == "call"}
-        for name, values in facts.attributes.items()
-    }
-    # What a call makes may be a layer, unless it makes numbers.
-    parameters = [name for name, calls in made.items() if calls == {"Parameter"}]
-    others = set().union(*(made[name] for name in made if name not in parameters))
-    return 0 < len(parameters) <= _FEW and others <= _OF_NUMBERS
+    run = {call.func for method in own for call in method.calls if isinstance(call.func, str)}
+    parameters = 0
+    for name, values in facts.attributes.items():
+        made = [last_of(value[1]) if isinstance(value, tuple) and value[0] == "call" else "" for value, _ in values]
+        if made and set(made) == {"Parameter"}:
+            parameters += 1
+        elif f"self.{name}" in run or not all(
+            call in _OF_NUMBERS if call else _is_plain(value) for call, (value, _) in zip(made, values)
+        ):
+            return False  # may be a module that it makes or is given
+    return 0 < parameters <= _FEW
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value is written as a name, a literal or arithmetic, which has no notation."""
+    return not isinstance(value, tuple) or value[0] in ("const", "seq", "map")
 
 
 def _adapts_to_tasks(node: ast.For, ctx: Context) -> bool:

@@ -48,6 +48,7 @@ __all__ = [
     "classify_negated",
     "declared",
     "flag_of",
+    "is_declared",
     "is_health",
     "is_looked_up",
     "is_mode",
@@ -64,6 +65,7 @@ _HEALTHY = {"isfinite"}
 _SOUND = {"isfinite", "all"}
 _MODULES = {"torch", "np", "numpy"}
 _TELLING_CALLS = _SOUND | {"get"}
+_GLOBAL = "global "
 _PLAIN = frozenset({ast.Name, ast.Subscript, ast.Tuple, ast.List, ast.Dict, ast.ListComp, ast.JoinedStr, ast.Lambda})
 
 
@@ -384,7 +386,12 @@ def declared(name: str) -> str:
     """How it is known that `name` is declared by `global`, so that it outlives the call. What is `nonlocal` is only as
     old as the call around it.
     """
-    return f"global {name}"
+    return f"{_GLOBAL}{name}"
+
+
+def is_declared(known: str) -> bool:
+    """Whether that is what `known`, of which tests are kept, stands for."""
+    return known.startswith(_GLOBAL)
 
 
 def chosen(name: str, word: str) -> str:
