@@ -325,7 +325,14 @@ def works_on_device(dataset: ast.expr, ctx: Context) -> bool:
     if moves_to_device(dataset, ctx):
         return True
     made = (keyword(item, "device") for item in datasets_of(dataset, ctx) if isinstance(item, ast.Call))
-    return any(device is not None and not is_constant(device, "cpu") for device in made)
+    return any(device is not None and not _is_of_host(device, ctx) for device in made)
+
+
+def _is_of_host(device: ast.expr, ctx: Context) -> bool:
+    """`"cpu"` and `torch.device("cpu")`."""
+    if isinstance(device, ast.Call) and ctx.is_call_of(device, "torch.device") and device.args:
+        device = device.args[0]
+    return is_constant(device, "cpu")
 
 
 def hands_samples_on(call: ast.Call, ctx: Context) -> bool:

@@ -316,16 +316,21 @@ def _puts_back_itself(call: ast.Call, moved: ast.Subscript, ctx: Context) -> boo
 def _was_moved_in_place(call: ast.Call, ctx: Context) -> bool:
     """Whether a helper has moved all that a batch holds before, where it is: `move_dict_to_device(batch, device)`."""
     assert isinstance(call.func, ast.Attribute)
-    parts = [part for part in walk(call.func.value) if isinstance(part, ast.Subscript)]
-    held = {part.value.id for part in parts if isinstance(part.value, ast.Name)}
+    parts = [part.value for part in walk(call.func.value) if isinstance(part, ast.Subscript)]
+    held = {part.id: part for part in parts if isinstance(part, ast.Name)}
     if not held:
         return False
+    definitions = ctx.inference.flow.definitions
     return any(
         isinstance(part, ast.Expr)
         and isinstance(part.value, ast.Call)
         and part.lineno < call.lineno
         and _IN_PLACE.search(callee_name(part.value))
-        and any(isinstance(item, ast.Name) and item.id in held for item in part.value.args)
+        # Not the batch of another loop, by the same name.
+        and any(
+            isinstance(item, ast.Name) and item.id in held and definitions(item) == definitions(held[item.id])
+            for item in part.value.args
+        )
         for part in ctx.walk(ctx.tree.function_of(call) or ctx.tree.module)
     )
 

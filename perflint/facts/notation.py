@@ -227,6 +227,6 @@ def cut(value: Value, depth: int) -> Value:
     if form in ("item", "attr"):
         base = cut(value[1], depth - 1)
         return None if base is None else (form, base, value[2])
-    if form == "each":
+    if form in ("each", "table"):
         return (form, cut(value[1], depth - 1), cut(value[2], depth - 1))
     return value

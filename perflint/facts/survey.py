@@ -189,8 +189,8 @@ class _Surveyor(Flags):
         if before.tests and not is_outermost and not in_class_body:
             given = {param.name for param in params}
             # A name that is declared global out here is a local one of this function all the same.
-            known = before.tests.items()
-            self.scope.tests = {name: kinds for name, kinds in known if name not in given and not guards.is_declared(name)}
+            known = {name: kinds for name, kinds in before.tests.items() if not guards.is_declared(name)}
+            self.scope.tests = {name: kinds for name, kinds in known.items() if name not in given}
         self.block(node.body, -1)
         self.scope.finish(self.once)
         self.scope, self.owner = before, owner

@@ -207,7 +207,7 @@ class Values:
         if name in facts.binds:
             kinds = []
             for part in facts.binds[name]:
-                if part != name and not _moves_entries(part, name):
+                if part != name and _moved_entry(part, name) is None:
                     kinds.append(ARRAY if _becomes_array(part, name) else self.value(part, scope, env))
                     if kinds[-1] is UNKNOWN:
                         break  # whatever the others are
@@ -232,6 +232,10 @@ class Values:
 
     def _moved(self, found: Kind, name: str, facts: FunctionFacts, scope: Scope, env: Env) -> Kind:
         """`labels` after `labels = labels.to(device)`: what is done with it later is done on the device."""
+        for part in facts.binds[name]:
+            entry = _moved_entry(part, name)
+            if entry is not None:
+                return self._with_entries(found, entry, scope, env)
         if found.place is not Place.HOST or not found.holds_tensors:
             return found
         for part in facts.binds[name]:
@@ -243,9 +247,23 @@ class Values:
                 made = self.value(part, scope, inner)
                 if made.place.is_accelerator:
                     return made
-            elif _moves_entries(part, name):
-                return found.but(place=Place.TARGET, device=Device.MAYBE, items=(), how="moved entry by entry")
         return found
+
+    def _with_entries(self, found: Kind, entry: Value, scope: Scope, env: Env) -> Kind:
+        """What holds tensors, after each of them was moved as `entry` says."""
+        inner = Env()
+        inner.update(env)
+        inner.moving = _owner(entry)
+        inner[inner.moving] = Kind(Tag.TENSOR, Place.HOST)
+        self._kept.append(inner)
+        made = self.value(entry, scope, inner)
+        place = made.place
+        if place is Place.HOST:
+            # Of another type; or, without flow, taken to the host before whatever is done with it.
+            return found if found.place is Place.HOST else mapping(made)
+        if not (place.is_accelerator and found.place is Place.HOST and found.holds_tensors):
+            return UNKNOWN
+        return found.but(place=Place.TARGET, device=Device.MAYBE, items=(), how="moved entry by entry")
 
     def _item(self, value: Value, scope: Scope, env: Env) -> Kind:
         base = self.value(value[1], scope, env)
@@ -325,13 +343,25 @@ def _becomes_array(value: Value, name: str) -> bool:
     return isinstance(base, str) and base.partition(".")[0] == name
 
 
-def _moves_entries(value: Value, name: str) -> bool:
-    """Whether a name is bound again to all that it holds, moved: `{key: x.to(device) for key, x in batch.items()}`."""
+def _moved_entry(value: Value, name: str) -> Value:
+    """How each entry is moved where a name is bound again to all that it holds: `x.to(device)` of `{key: x.to(device)
+    for key, x in batch.items()}`.
+    """
     if not (isinstance(value, tuple) and value[0] == "table" and value[2] == ("call", f"{name}.items", (), ())):
-        return False
-    moved = value[1]
-    func = moved[1] if isinstance(moved, tuple) and moved[0] == "call" else ""
-    return (func if isinstance(func, str) else func[2] if func[0] == "attr" else "").rpartition(".")[2] in _MOVERS
+        return None
+    return value[1] if _owner(value[1]) else None
+
+
+def _owner(value: Value) -> str:
+    """`x` of `x.to(device)`, `x.cuda()`, `x.detach().cpu()`."""
+    moves = False
+    while isinstance(value, tuple) and value[0] == "call":
+        owner, _, last = value[1].rpartition(".") if isinstance(value[1], str) else ("", "", last_name(value[1]))
+        moves = moves or last in _MOVERS or last == "cpu"
+        if owner:
+            return owner if moves and "." not in owner else ""
+        value = value[1][1] if isinstance(value[1], tuple) and value[1][0] == "attr" else None
+    return ""
 
 
 def _moves(value: Value, name: str) -> bool:
