@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from perflint.api import (
+    CLASS,
     Calls,
     Confidence,
     Context,
@@ -17,6 +18,7 @@ from perflint.api import (
     Impact,
     LoopFacts,
     Loops,
+    Ref,
     Rule,
     Tag,
     is_constant,
@@ -99,7 +101,7 @@ class PerSampleForward(Rule):
     listens = (Calls("unsqueeze", *_TOKENIZERS), Loops("range", *_OUTPUTS))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if is_test(ctx.path):
+        if is_test(ctx.path) or _builds_module(node, ctx):
             return
         for made, call in _candidates(node, ctx):
             turning = _loop_of(made, call, ctx)
@@ -142,6 +144,13 @@ def _advice(made: ast.expr, call: ast.Call, ctx: Context) -> str:
             "the attention mask; read each one's own last token."
         )
     return f"Stack the samples and run `{ctx.text(call.func)}` once for each batch of them."
+
+
+def _builds_module(node: ast.AST, ctx: Context) -> bool:
+    """Whether a node stands in the constructor of a module: the loops there make layers, and run none."""
+    scope = ctx.scope(node)
+    owner, _, name = scope.function.rpartition(".")
+    return name == "__init__" and ctx.program.is_module(Ref(CLASS, scope.path, owner))
 
 
 def _candidates(node: ast.AST, ctx: Context) -> Iterator[tuple[ast.expr, ast.Call]]:
