@@ -25,6 +25,7 @@ SHOULD = pattern(
 )
 DEBUG = pattern(
     r"^(?:debug|_debug|is_debug|debugging|debug_mode|dry_run|profile|profiling|do_profile|sanity_check|verbose_debug)$"
+    r"|^_?(?:IS_|DO_)?DEBUG(?:_\w+)?$|^_?debug_(?:assert|check|print)\w*$"
 )
 #: Flags of what happens once: calibration, lazy set-up. They are on from then on.
 DONE = pattern(
