@@ -359,8 +359,19 @@ def makes_own_batches(call: ast.Call, ctx: Context) -> bool:
     scope = collate_scope(call, ctx)
     if scope is None:
         return False
-    made = ctx.program.function(scope).returns
-    return bool(made) and all(_cannot_be_pinned(value, scope, ctx) for value in made)
+    facts = ctx.program.function(scope)
+    if facts.returns and all(_cannot_be_pinned(value, scope, ctx) for value in facts.returns):
+        return True
+    return any(_gives_own_batch(("call", *call[:3]), scope, ctx) for call in facts.calls)
+
+
+def _gives_own_batch(value: object, scope: Scope, ctx: Context) -> bool:
+    """`batch[0] = padded(batch[0])`: a part of the batch, most of it, that moves itself and cannot be pinned."""
+    moves = ("to", "cuda")
+    method = ctx.program.resolver.method
+    return _cannot_be_pinned(value, scope, ctx) and any(
+        method(ref, name) is not None for ref in ctx.program.resolver.refs(value, scope) for name in moves
+    )
 
 
 def _cannot_be_pinned(value: object, scope: Scope, ctx: Context) -> bool:
@@ -374,7 +385,10 @@ def _may_be_pinned(batch: Ref, ctx: Context) -> bool:
     if resolver.method(batch, "pin_memory") is not None or resolver.method(batch, "__getattr__") is not None:
         return True
     bases = resolver.mro(Ref(CLASS, batch.path, batch.name))
-    return any(base.kind != CLASS or _gives_pinning(base, ctx) for base in bases)
+    return any(
+        _gives_pinning(base, ctx) if base.kind == CLASS else base.name not in ("object", "builtins.object")
+        for base in bases
+    )
 
 
 def _gives_pinning(cls: Ref, ctx: Context) -> bool:

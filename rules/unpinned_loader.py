@@ -58,8 +58,8 @@ class UnpinnedLoader(Rule):
     (`batch.float().to(device)` moves the copy that `float` makes), and loaders without workers unless their samples are
     known to be work (then workers come first). Batches of a custom class without a `pin_memory` method are returned
     unpinned, so nothing is gained; perflint is silent where the collate function makes such a class of the project's
-    own. Pinned batches take page-locked memory: prefetch factor x workers x batch size. Batches of a few kilobytes gain
-    little.
+    own, or one that moves itself as a part of the batch. Pinned batches take page-locked memory: prefetch factor x
+    workers x batch size. Batches of a few kilobytes gain little.
 
     Fix safety
     Safe with a literal number of workers, the default collate function and a dataset in sight: values, order and random
