@@ -87,9 +87,13 @@ def _is_logger(node: ast.expr, ctx: Context) -> bool:
 
 
 def _logs_a_number(call: ast.Call) -> bool:
-    """`logger.log("train/loss", loss, step)`: keeps a value under a name. What logs text is told a level first."""
+    """`logger.log("train/loss", loss, step)`, `logger.log({"loss": loss}, step)`: keeps values under names. What logs
+    text is told a level first.
+    """
     assert isinstance(call.func, ast.Attribute)
     of_console = isinstance(call.func.value, ast.Name) and call.func.value.id == "console"
+    if call.args and isinstance(call.args[0], ast.Dict):
+        return not of_console
     if len(call.args) < 2 or of_console or not _is_text(call.args[0]):
         return False
     return not any(is_constant(call.args[0], level) for level in _LEVELS)
