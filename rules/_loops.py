@@ -66,12 +66,24 @@ def is_timing(node: ast.AST) -> bool:
 
 
 def is_between_clocks(loop: ast.stmt, ctx: Context) -> bool:
-    """Whether a loop stands between two readings of a clock, `began = time.time()` right before it and right behind."""
-    around = [getattr(ctx.tree.parent(loop), name, None) for name in ("body", "orelse", "finalbody")]
-    block = next((item for item in around if isinstance(item, list) and loop in item), [])
-    at = block.index(loop) if block else 0
+    """Whether a loop stands between two readings of a clock, `began = time.time()` right before it and right behind,
+    with nothing else between them than a wait for the device, or what switches gradients off around it.
+    """
+    statement, outer = loop, ctx.tree.parent(loop)
+    while isinstance(outer, (ast.With, ast.AsyncWith)) and outer.body == [statement]:
+        statement, outer = outer, ctx.tree.parent(outer)
+    around = [getattr(outer, name, None) for name in ("body", "orelse", "finalbody")]
+    block = next((item for item in around if isinstance(item, list) and statement in item), [])
+    block = [item for item in block if not _waits_only(item)]
+    at = block.index(statement) if block else 0
     beside = [*block[max(at - 1, 0) : at], *block[at + 1 : at + 2]]
     return len(beside) == 2 and all(_reads_a_clock(item) for item in beside)
+
+
+def _waits_only(statement: ast.stmt) -> bool:
+    """`torch.cuda.synchronize()`"""
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Call) and callee_name(value) == "synchronize"
 
 
 def _reads_a_clock(statement: ast.stmt) -> bool:

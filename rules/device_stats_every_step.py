@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name, last_name, pattern
 
-from ._loops import CLOCKS
+from ._loops import CLOCKS, names_in
 from ._rarely import is_between_phases, is_tried_out
 from ._waits import is_exceptional, region_of
 
@@ -24,6 +25,8 @@ _MANAGEMENT = frozenset(
 _MEASURES = pattern(r"(?:[Mm]em\w*|[Pp]eak\w*)(?:Monitor|Tracer|Tracker|Profiler|Recorder)$")
 _PROFILING = pattern(r"(?:^|/)(?:profil(?:ing|er?)|mem(?:ory)?_(?:profil\w*|track\w*))\.py$")
 _PROFILER = pattern(r"(?:^|_)prof(?:iler)?$")
+#: Names of options that ask for times.
+_CLOCKED = pattern(r"(?:^|_)(?:time|timed|timing|timer|bench\w*|measure\w*)(?:_|$)", re.IGNORECASE)
 _MODULES = tuple(f"torch.{name}." for name in ("cuda", "xpu", "mps", "npu", "accelerator"))
 
 
@@ -41,9 +44,9 @@ class DeviceStatsEveryStep(Rule):
 
     When to leave it
     Under an every-N guard, once per epoch, in an out-of-memory handler, where the number decides what is done next (a
-    test of free memory), in classes that are there to measure memory, where a profiler is told, or where a loop of one
-    made-up input measures what a model takes, or takes the time by events or in a loop of its own: perflint is silent
-    there.
+    test of free memory), in classes that are there to measure memory, where a profiler is told, where an option asks
+    for times and the device is waited for beside it, or where a loop of one made-up input measures what a model takes,
+    or takes the time by events or in a loop of its own: perflint is silent there.
 
     Fix safety
     There is no automatic fix: how often the number is wanted is for the author to say.
@@ -64,6 +67,8 @@ class DeviceStatsEveryStep(Rule):
         if hot and node is not min(hot, key=lambda part: (part.lineno, part.col_offset)):
             return  # told of once
         if is_tried_out(node, ctx) or _is_measured(node, ctx) or _is_for_a_profiler(node, ctx):
+            return
+        if _is_beside_times(node, ctx):
             return
         more = f" It is one of {len(hot)} such questions here." if len(hot) > 1 else ""
         yield self.finding(
@@ -96,12 +101,28 @@ def _is_measured(node: ast.Call, ctx: Context) -> bool:
     )
 
 
+def _is_beside_times(node: ast.Call, ctx: Context) -> bool:
+    """Whether an option asks for times there, which are taken beside: `if self.show_timing: synchronize()`."""
+    child: ast.AST = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.While)):
+            return False
+        if isinstance(outer, ast.If) and child in outer.body and _names_times(outer.test):
+            return "synchronize" in _called(outer, ctx)
+        child = outer
+    return False
+
+
+def _names_times(test: ast.expr) -> bool:
+    return any(_CLOCKED.search(name) for name in names_in(test))
+
+
 def _is_timed(loop: ast.stmt, ctx: Context) -> bool:
     called = _called(loop, ctx)
     return "synchronize" in called and not CLOCKS.isdisjoint(called)
 
 
-def _called(loop: ast.stmt, ctx: Context) -> set[str]:
+def _called(loop: ast.AST, ctx: Context) -> set[str]:
     return {callee_name(part) for part in ctx.walk(loop) if isinstance(part, ast.Call)}
 
 

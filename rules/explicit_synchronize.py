@@ -35,6 +35,7 @@ _TIMES = CLOCKS | {"elapsed_time", "now", "timeit"}
 _MEASURING = pattern(
     r"bench|profil|timing|timer|time_|_time|perf|speed|latenc|throughput|measure|warm_?up", re.IGNORECASE
 )
+_BENCHMARKS = pattern(r"(?:^|[/_])bench(?:marks?|marking)?[/_.]")
 _OWNERS = pattern(r"accelerator|fabric|strategy|distributed|dist$|state$|comm$|torch$|cuda$", re.IGNORECASE)
 _HARDWARE = pattern(r"cuda|device|gpu|is_available|distributed|world_size|rank|is_initialized", re.IGNORECASE)
 #: Names of what can be waited for and is no collective.
@@ -176,7 +177,7 @@ def _is_sure_to_wait(func: object, scope: Scope, ctx: Context) -> bool:
 def _has_reason(node: ast.Call, ctx: Context) -> bool:
     """Whether the function around it does something that such a wait may protect."""
     function = ctx.tree.function_of(node)
-    if _is_asked_for(node, ctx):
+    if _is_asked_for(node, ctx) or _is_benchmarked(ctx):
         return True
     if function is not None and _is_thin(function):
         return True  # a helper that does nothing else: where it is called is what matters
@@ -189,6 +190,11 @@ def _has_reason(node: ast.Call, ctx: Context) -> bool:
         elif isinstance(part, ast.keyword) and part.arg == "async_op" and is_constant(part.value, True):  # noqa: FBT003
             return not any(_waits_itself(other) for other in walk(function or ctx.tree.module))
     return False
+
+
+def _is_benchmarked(ctx: Context) -> bool:
+    """Whether the file takes the times of something, and trains nothing: all that waits there is for them."""
+    return bool(_BENCHMARKS.search(ctx.path)) and ctx.mentions(*_TIMES) and not ctx.mentions("optim", "optimizer")
 
 
 def _waits_itself(node: ast.AST) -> bool:
