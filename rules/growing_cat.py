@@ -49,7 +49,8 @@ _FEW = 8
 _HANDFUL = pattern(
     r"(?:^|_)(?:layers?|blocks?|devices?|gpus?|ranks?|experts?|towers?|heads?|groups?|beam\w*|crops?|views?|scales?|levels?|"
     r"stages?|in_?context\w*|few_?shot|shots|demos|branch(?:es)?|folds?|days|modes?|components?|class(?:es)?|categor(?:y|ies)|conds?|conditions?|types?|kwargs|"
-    r"modalit(?:y|ies)|pad(?:s|ding)?|dummies|n_?class(?:es)?|spaces?|before|after|unroll|tasks?)(?:_|$)",
+    r"modalit(?:y|ies)|pad(?:s|ding)?|dummies|n_?class(?:es)?|spaces?|before|after|unroll|tasks?|"
+    r"degrees?|l_?max|m_?max|resolutions?)(?:_|$)",
     re.IGNORECASE,
 )
 #: What is given the sizes of its result, as a method or a function.
@@ -90,7 +91,7 @@ class GrowingCat(Rule):
 
     When to leave it
     Where each turn reads the joined values (a key-value cache, decoding token by token, a running window), in loops
-    of a few turns, or over what there is a handful of (layers, devices, crops, groups), or that go once over something
+    of a few turns, or over what there is a handful of (layers, devices, crops, degrees), or that go once over something
     whose name does not say that there is much of it, where the parts are cut from one tensor, off its front or evenly,
     where a turn generates what it adds, or runs a model on one item of a batch or to add one number to each row, in
     tests and conversions of checkpoints, and in cold code of files that do not use torch: perflint is silent where it
