@@ -44,8 +44,8 @@ class DeterministicLeftOn(Rule):
     convolutions with inputs of one size, `torch.backends.cudnn.benchmark = True` lets cuDNN choose.
 
     When to leave it
-    Functions that seed, and options for reproducible runs: perflint is silent there, in tests, and where the switch
-    is put back, and about cuDNN's switch where a script works with a language model. It does not object to
+    Functions and classes that seed, and options for reproducible runs: perflint is silent there, in tests, and where
+    the switch is put back, and about cuDNN's switch where a script works with a language model. It does not object to
     `cudnn.benchmark = False`: that is the default and costs nothing against it, and right for inputs of many sizes.
 
     Fix safety
@@ -182,6 +182,11 @@ def _is_for_reproducing(node: ast.AST, ctx: Context) -> bool:
     around = ctx.tree.function_of(node)
     if around is not None and _REPRODUCIBLE.search(around.name):
         return True
+    owner = ctx.tree.class_of(node)
+    if owner is not None and any(
+        isinstance(part, ast.Call) and ctx.target(part.func) in randomness.SEEDING for part in walk(owner)
+    ):
+        return True  # in another method of the class
     block = around.body if around is not None else ctx.tree.module.body
     return any(
         isinstance(part, ast.Call) and callee_name(part) in _SEEDING
