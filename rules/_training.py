@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import CallFacts, Context, Heat, Program, Scope, is_test, pattern, precision, walk
+from perflint.api import CallFacts, Context, Heat, Program, Scope, Tag, is_test, pattern, precision, walk
 
 from ._loops import names_in
 
@@ -19,6 +19,7 @@ _EXPERIENCE = frozenset(
     "rollout_buffer rollout_data replay_buffer replay_data rollouts trajectories env envs episodes num_envs".split()
 )
 _REACH = 60
+_LAYERS = ("torch.nn.Linear", "torch.nn.Bilinear")
 
 
 def is_training_loop(node: ast.AST, ctx: Context) -> bool:
@@ -55,11 +56,28 @@ def shares_on_the_host(ctx: Context) -> bool:
 
 
 def trains_one_layer(node: ast.AST, ctx: Context) -> bool:
-    """Whether the loop belongs to a class that is a single layer, and trains itself: too little for tensor cores."""
+    """Whether the loop belongs to a class that is a single layer, and trains itself, or puts its batches through one
+    and nothing else: a probe of features that were made before. Too little for tensor cores, or a compiler.
+    """
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, ast.ClassDef):
-            return any(ctx.target(base) in ("torch.nn.Linear", "torch.nn.Bilinear") for base in outer.bases)
-    return False
+            return any(ctx.target(base) in _LAYERS for base in outer.bases)
+    return isinstance(node, ast.For) and _goes_through_one_layer(node, ctx)
+
+
+def _goes_through_one_layer(loop: ast.For, ctx: Context) -> bool:
+    batch = set(names_in(loop.target))
+    given = [
+        part.func
+        for part in ctx.walk(loop)
+        if isinstance(part, ast.Call)
+        and part.args
+        and isinstance(part.args[0], ast.Name)
+        and part.args[0].id in batch
+        and isinstance(part.func, (ast.Name, ast.Attribute))
+    ]
+    models = [func for func in given if ctx.target(func) is None or ctx.kind(func).tag is Tag.MODULE]
+    return bool(models) and all(ctx.target(model) in _LAYERS for model in models)
 
 
 def connected(scope: Scope, program: Program) -> Iterator[Scope]:

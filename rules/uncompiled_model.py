@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Scope, Tier, callee_name, walk
 
 from ._loops import names_in
-from ._training import BACKWARD, is_about_agents, is_training_loop
+from ._training import BACKWARD, is_about_agents, is_training_loop, trains_one_layer
 
 #: What a loop over optimizers calls, and nothing else.
 _OF_OPTIMIZERS = frozenset(
@@ -41,8 +41,8 @@ class UncompiledModel(Rule):
     flow that depends on data, shapes that change all the time, hooks that come and go, devices without support,
     short runs and debugging. perflint cannot see a gain from the source, which is why this rule is not on by
     default. It is silent in programs that compile anything, by whatever switch, about agents whose networks are no
-    convolutions, where an epoch is a single step, where some tensors are optimized or a copy of the model that each
-    turn makes, and where gradients are differentiated again.
+    convolutions, where an epoch is a single step, where some tensors are optimized, a copy of the model that each
+    turn makes or a single layer, and where gradients are differentiated again.
 
     Fix safety
     There is no automatic fix: keys of the state dict may change, and the gain has to be measured.
@@ -58,7 +58,7 @@ class UncompiledModel(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if ctx.program.whole.compiles or not is_training_loop(node, ctx) or _only_steps(node, ctx):
             return
-        if _is_of_no_model(node, ctx):
+        if _is_of_no_model(node, ctx) or trains_one_layer(node, ctx):
             return
         if _is_full_batch(node, ctx) or (is_about_agents(node, ctx) and not ctx.mentions("Conv1d", "Conv2d", "Conv3d")):
             return
