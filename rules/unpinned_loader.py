@@ -166,10 +166,13 @@ def _is_copied(call: ast.Call, ctx: Context) -> bool:
 
 def _is_gathered(call: ast.Call, ctx: Context) -> bool:
     """`frames = list(tqdm(loader))`: workers that are asked for numbers, of which nothing is moved as it comes."""
+    if _goes_into_list(call, ctx):
+        return True
     statement = ctx.tree.parent(call)
-    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    if len(targets) != 1 or not isinstance(targets[0], ast.Name):
         return False
-    made = ctx.inference.flow.definition_at(statement.targets[0])
+    made = ctx.inference.flow.definition_at(targets[0])
     uses = ctx.inference.flow.uses_of(made) if made is not None else []
     return bool(uses) and all(_goes_into_list(used, ctx) for used in uses)
 
