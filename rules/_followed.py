@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Context, Scope, Tag, callee_name, is_constant, keyword, pattern, tensors, walk
+from perflint.api import Context, Scope, Tag, callee_name, pattern, tensors, walk
 
 from ._forwards import FORWARD_METHODS
+from ._frozen import is_frozen
 from ._gradients import is_loss_function, is_model_call, name_of_whole
-from ._loops import names_in
 
 #: End a graph: what comes out has no gradient.
 _DETACHERS = frozenset({"detach", "detach_"})
@@ -31,10 +31,6 @@ _WITHOUT_PARAMETERS = pattern(r"^(?:torchvision\.transforms|torchaudio\.transfor
 #: Layers of torch with parameters.
 _PARAMETERS = pattern(
     r"Module$|Linear|Bilinear|Conv|Embedding|Transformer|LSTM|GRU|RNN|Sequential|Multihead|ModuleList"
-)
-#: Functions of projects that take the gradients away from the parameters of what they are given, or may.
-_FREEZERS = pattern(
-    r"^(?!un|(?:re_?)?activate|enable)\w*(?:freeze|requires_?grad|disable_?grad|(?:stop|no)_?grad)", re.IGNORECASE
 )
 _OFF = pattern(r"no_?grad|inference_?mode|eval_mode", re.IGNORECASE)
 #: Methods of tensors through which gradients flow.
@@ -93,7 +89,7 @@ def may_hold_parameters(qualified: str) -> bool:
 
 def has_no_graph(node: ast.Call, ctx: Context) -> bool:
     """Whether no graph is recorded here, or one that hooks may want."""
-    if ctx.grad_off(node) or switches_itself(node, ctx) or _is_frozen(node, ctx):
+    if ctx.grad_off(node) or switches_itself(node, ctx) or is_frozen(node, ctx):
         return True
     if ctx.mentions("register_forward_hook", "register_module_forward_hook", "inference_mode", "set_grad_enabled"):
         return True
@@ -135,76 +131,6 @@ def _goes_on(scope: Scope, ctx: Context) -> bool:
     calls = [call for call in ctx.program.function(scope).calls if str(call.func).startswith("self")]
     last = max(calls, key=lambda call: (call.line, call.column), default=None)
     return last is not None and not ctx.program.grad_off(scope, last.context)
-
-
-def _is_frozen(node: ast.Call, ctx: Context) -> bool:
-    """Whether this file takes the gradients away from the parameters of what runs."""
-    model = _model(node)
-    if _is_given_to_freezer(model, ctx):
-        return True
-    if not ctx.mentions("requires_grad", "requires_grad_", "Parameter"):
-        return False
-    for part in walk(ctx.tree.module):
-        if isinstance(part, ast.For) and any(_sets_requires_grad(inner) for inner in walk(part)):
-            if model in set(names_in(part.iter)) or _is_of_own_parameters(part, node, ctx):
-                return True
-        if isinstance(part, ast.Assign) and _gives_fixed_weight(part, model):
-            return True
-    return False
-
-
-def _is_given_to_freezer(model: str, ctx: Context) -> bool:
-    """`deactivate_requires_grad(self.teacher)`, `freeze(teacher)`, `teacher.freeze()`; not what is thawed again by
-    `set_requires_grad(net, True)`.
-    """
-    found = [
-        part
-        for part in walk(ctx.tree.module)
-        if isinstance(part, ast.Call) and _is_freezer(callee_name(part)) and model in set(names_in(part))
-    ]
-    return bool(found) and not any(_thaws(call) for call in found)
-
-
-def _is_freezer(name: str) -> bool:
-    """Not a class: `with RequiresGrad(model)` is the other way round."""
-    return _FREEZERS.match(name) is not None and not name[0].isupper()
-
-
-def _thaws(call: ast.Call) -> bool:
-    values = [*call.args, *(item.value for item in call.keywords)]
-    return "grad" in callee_name(call).lower() and any(is_constant(value, value=True) for value in values)
-
-
-def _gives_fixed_weight(statement: ast.Assign, model: str) -> bool:
-    """`self.emb.weight = nn.Parameter(table, requires_grad=False)`: an embedding has no other parameter, and the places
-    it is asked for carry no gradient.
-    """
-    value, target = statement.value, statement.targets[0]
-    if not (isinstance(value, ast.Call) and isinstance(target, ast.Attribute) and target.attr == "weight"):
-        return False
-    takes_none = callee_name(value) == "Parameter" and is_constant(keyword(value, "requires_grad"), value=False)
-    return takes_none and name_of_whole(target.value) == model
-
-
-def _is_of_own_parameters(loop: ast.For, node: ast.Call, ctx: Context) -> bool:
-    """Whether the constructor of the class around `node` goes through `self.parameters()`, those of its parts."""
-    function = ctx.tree.function_of(loop)
-    if function is None or function.name != "__init__" or ctx.text(loop.iter) != "self.parameters()":
-        return False
-    return ctx.text(node.func).startswith("self.") and ctx.tree.class_of(loop) is ctx.tree.class_of(node)
-
-
-def _sets_requires_grad(node: ast.AST) -> bool:
-    if isinstance(node, ast.Call):
-        return callee_name(node) == "requires_grad_"
-    return isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store)
-
-
-def _model(node: ast.Call) -> str:
-    """`teacher` for `teacher(x)`, `self.teacher(x)` and `teacher.encode(x)`."""
-    if isinstance(node.func, ast.Attribute) and node.func.attr in FORWARD_METHODS:
-        return name_of_whole(node.func.value)
-    return name_of_whole(node.func)
 
 
 class Followed:

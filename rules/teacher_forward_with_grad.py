@@ -30,7 +30,6 @@ from perflint.api import (
 
 from ._callees import last_of
 from ._followed import Followed, forwards_behind, has_no_graph, learns, may_hold_parameters
-from ._frozen import is_frozen_elsewhere
 
 #: Functions that another rule looks at as a whole: grad-in-evaluation.
 _EVALUATION = pattern(r"^_?(?:test|eval|evaluate|validate|val)(?:_|$)|_(?:test|eval|evaluate|validate)$")
@@ -89,7 +88,7 @@ class TeacherForwardWithGrad(Rule):
                 continue
             if _may_run_without_grad(ctx.scope(forward), ctx) or _may_differentiate(forward, ctx):
                 continue
-            if Followed(ctx).ends(forward, _DEPTH) and not is_frozen_elsewhere(forward, ctx):
+            if Followed(ctx).ends(forward, _DEPTH):
                 yield self._told(forward, ctx, often=often)
 
     def _told(self, node: ast.Call, ctx: Context, *, often: bool) -> Finding:
