@@ -8,6 +8,7 @@ from perflint.facts.notation import is_text, last_name
 from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, LoopFacts
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
 from perflint.kinds.kind import Device, Kind, Place, Tag
+from perflint.own_training import beside_own_training
 from perflint.patterns import pattern
 from perflint.program.edges import Edge
 from perflint.program.epochs import LoopHeat
@@ -82,6 +83,7 @@ __all__ = [
     "argument",
     "arrays",
     "attention",
+    "beside_own_training",
     "callee_name",
     "canonical",
     "compiling",

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 from perflint.context import Context, callee_name
 from perflint.errors import SourceError
 from perflint.finding import Finding, Heat, Problem, Span
+from perflint.own_training import beside_own_training
 from perflint.program.program import Program
 from perflint.program.refs import Scope
 from perflint.rule import Listen, Rule
@@ -116,7 +117,7 @@ class Inspector:
                 listeners = table.by_type[kind] if kind is not ast.Call else table.of_call(node, context)
                 for rule, at_least in listeners.items():
                     if rule in rules and (at_least <= coldest or context.heat(node) >= at_least):
-                        self._ask(rule, node, context, findings, problems)
+                        self._ask(rule, node, at_least, context, findings, problems)
 
     def _named(self, wanted: Wanted, function: FunctionNode, scope: Scope, context: Context) -> AbstractSet[int] | None:
         """The statements of a function in which a word stands that rules look for, where they look for nothing else
@@ -133,6 +134,7 @@ class Inspector:
         self,
         rule: Rule,
         node: ast.AST,
+        at_least: Heat,
         context: Context,
         findings: _Found,
         problems: list[Problem],
@@ -143,7 +145,7 @@ class Inspector:
                 # What two causes say in the same words at one place is one finding: the first one's.
                 if finding.sort_key in findings:
                     continue
-                if finding.heat < Heat.STEP or not is_unreached(node, context):
+                if finding.heat < Heat.STEP or _is_as_hot(node, at_least, context):
                     lines = _statement_lines(context.tree, node, finding)
                     findings[finding.sort_key] = Located(finding, lines)
         except RecursionError:
@@ -155,6 +157,11 @@ class Inspector:
             words = f"rule {rule.code} failed: {type(error).__name__}: {error}"
             problems.append(Problem(context.path, words, line, detail=traceback.format_exc()))
         self.at_work = None
+
+
+def _is_as_hot(node: ast.AST, at_least: Heat, context: Context) -> bool:
+    """Whether what is said to run on every step does, if that is what its rule looks for."""
+    return not (is_unreached(node, context) or (at_least >= Heat.STEP and beside_own_training(node, context)))
 
 
 def _statement_lines(tree: Tree, node: ast.AST, finding: Finding) -> tuple[int, int]:

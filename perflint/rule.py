@@ -79,7 +79,8 @@ class Rule:
 
     The docstring is the rule's page. Its first line is the summary; then come the headings *Why it is slow*,
     *What to write instead*, *When to leave it* and *Fix safety*, each on a line of its own, in this order.
-    `at_least` is the heat a node needs before `check` sees it.
+    `at_least` is the heat a node needs before `check` sees it. What runs once beside a whole
+    training in the same function is no step, whatever calls the function.
     """
 
     code: ClassVar[str]

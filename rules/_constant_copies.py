@@ -7,7 +7,6 @@ import ast
 from perflint.api import Context, Tag, callee_name, pattern, tensors, walk
 
 from ._constants import is_fixed
-from ._own_training import beside_own_training
 from ._rarely import is_export
 
 #: What a test asks that depends on the data: what stands under it runs for the odd batch.
@@ -23,7 +22,7 @@ def is_constant_copy(call: ast.Call, data: ast.expr, read: ast.expr, ctx: Contex
     """
     if _is_empty(data) or not is_fixed(data, ctx) or _is_fallback(call, ctx) or is_traced(call, ctx):
         return False
-    return is_only_read(read, ctx) and not beside_own_training(call, ctx)
+    return is_only_read(read, ctx)
 
 
 def is_traced(node: ast.AST, ctx: Context) -> bool:

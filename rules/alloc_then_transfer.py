@@ -21,6 +21,7 @@ from perflint.api import (
     Rule,
     Span,
     Tag,
+    beside_own_training,
     callee_name,
     has_unpacking,
     is_constant,
@@ -252,7 +253,8 @@ def _is_constant(node: ast.Call, made: ast.Call, ctx: Context) -> bool:
     """Whether one copy would do for all steps, as constant-tensor-in-hot-path says of `torch.tensor(1, device=...)`."""
     assert isinstance(node.func, ast.Attribute)
     read = node if made is node.func.value else made
-    return ctx.kind(node).on_accelerator and is_constant_copy(node, made.args[0], read, ctx)
+    is_constant = ctx.kind(node).on_accelerator and is_constant_copy(node, made.args[0], read, ctx)
+    return is_constant and not beside_own_training(node, ctx)
 
 
 def _fill(node: ast.Call, made: ast.Call, device: str, ctx: Context) -> Fix | None:

@@ -33,7 +33,6 @@ from ._callers import ways_in
 from ._forwards import is_method_of_values
 from ._generating import beside_generation
 from ._loops import names_in
-from ._own_training import beside_own_training
 from ._sources import changes_later
 from ._transfers import aligns, brought_down, constructor, has_unblocking_move, moves_in_its_own_way, only_converts
 from ._waits import READ_NAMES, device_read, in_forward, uses_accelerator
@@ -117,8 +116,6 @@ class BlockingTransfer(Rule):
         )
         if other is not None:
             words += f" Little is gained as long as `{short_text(other, ctx, 50)}` waits on every turn as well."
-        if beside_own_training(node, ctx):
-            return
         yield self.finding(
             node,
             ctx,

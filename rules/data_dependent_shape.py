@@ -26,7 +26,6 @@ from perflint.api import (
     walk,
 )
 
-from ._own_training import beside_own_training
 from ._waits import certainty_on_device, in_forward, is_exceptional, is_on_device, works_on_host
 from ._wording import short_text
 
@@ -90,8 +89,6 @@ class DataDependentShape(Rule):
         certainty = certainty_on_device(value, ctx) or Confidence.LOW
         if isinstance(node, ast.Subscript) and not _is_boolean(_index(node), ctx):
             certainty = Confidence.MEDIUM
-        if beside_own_training(node, ctx):
-            return
         yield self.finding(
             node,
             ctx,

@@ -18,7 +18,6 @@ from ._memory import (
     is_where_something_moved,
     measures_memory,
 )
-from ._own_training import beside_own_training
 from ._rarely import is_between_phases
 
 _TARGETS = ("torch.cuda.empty_cache", "torch.xpu.empty_cache", "torch.mps.empty_cache", "torch.accelerator.empty_cache")
@@ -63,8 +62,6 @@ class EmptyCacheInHotLoop(Rule):
         if beside_generation(node, ctx) or is_between_phases(node, ctx) or is_outside_training(node, ctx):
             return
         if measures_memory(node, ctx) or gives_up_the_step(node, ctx) or is_weighed(node, ctx):
-            return
-        if beside_own_training(node, ctx):
             return
         if is_beside_an_engine(node, ctx) or has_run_a_whole_loop(node, ctx) or is_where_something_moved(node, ctx):
             return

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
 
 from ._memory import is_load_shedding
-from ._own_training import beside_own_training
 from ._rarely import is_between_phases, is_tried_out
 
 
@@ -47,7 +46,7 @@ class GcInHotLoop(Rule):
             return
         if ctx.program.mentions({"freeze"}, (ctx.path,)) or _manages_collection(ctx) or is_load_shedding(node, ctx):
             return
-        if is_between_phases(node, ctx) or is_tried_out(node, ctx) or beside_own_training(node, ctx):
+        if is_between_phases(node, ctx) or is_tried_out(node, ctx):
             return
         statement = ctx.tree.statement_of(node)
         fix = None

@@ -25,7 +25,6 @@ from perflint.api import (
 )
 
 from ._loops import names_in
-from ._own_training import beside_own_training
 
 #: Modules of torch that hold others.
 _CONTAINERS = frozenset(
@@ -74,7 +73,7 @@ class ModuleSwitchInStep(Rule):
             return
         if _is_moved_around(module, node, ctx) or _is_anything(module, node, ctx) or _goes_by_table(node):
             return
-        if _is_a_layer(module, ctx) or beside_own_training(node, ctx):
+        if _is_a_layer(module, ctx):
             return
         yield self.finding(
             node,

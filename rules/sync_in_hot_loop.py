@@ -26,7 +26,6 @@ from ._generating import beside_generation
 from ._gradients import is_model_call
 from ._guarded import used_under_guard
 from ._memory import is_load_shedding
-from ._own_training import beside_own_training
 from ._printing import formatter_around
 from ._read_twice import read_after, read_before
 from ._transfers import goes_back
@@ -117,8 +116,6 @@ class SyncInHotLoop(Rule):
         ):
             return
         forward = in_forward(node, ctx)
-        if beside_own_training(node, ctx):
-            return
         yield self.finding(
             node,
             ctx,

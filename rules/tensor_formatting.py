@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name, pattern
 
-from ._own_training import beside_own_training
 from ._printing import PRINTING_NAMES, Printed, formatter_around, is_formatter, is_tracker, printed_in
 from ._rarely import is_empty_case, is_tried_out, runs_rarely
 from ._waited import has_waited, is_asked_for
@@ -74,8 +73,6 @@ class TensorFormatting(Rule):
         if tracks:
             printed = [item for item in printed if device_read(item.value, ctx) is None]
         if not printed or (all(item.waits == 1 for item in printed) and has_waited(node, ctx)):
-            return
-        if beside_own_training(node, ctx):
             return
         yield self.finding(
             node,

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from perflint.api import Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name
 
 from ._asking import COMPREHENSIONS, certainty_asked, is_asked, is_tested, leaves, read_by_helper, tests
-from ._own_training import beside_own_training
 from ._read_twice import read_before
 from ._waits import in_forward, works_on_host
 
@@ -53,8 +52,6 @@ class TensorInCondition(Rule):
             if is_asked(leaf, ctx) and not _was_read(leaf, ctx)
         ]
         if not asked or works_on_host(asked[0], ctx):
-            return
-        if beside_own_training(node, ctx):
             return
         yield self.finding(
             asked[0],

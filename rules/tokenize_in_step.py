@@ -23,7 +23,6 @@ from perflint.api import (
     walk,
 )
 
-from ._own_training import beside_own_training
 from ._rarely import runs_rarely
 
 _METHODS = ("encode", "encode_plus", "batch_encode_plus", "tokenize", "apply_chat_template", "predict")
@@ -69,7 +68,7 @@ class TokenizeInStep(Rule):
         encodes = ctx.target(node.func) in modules.TEXT_ENCODERS
         if not encodes and (not _is_tokenizer_call(node, ctx) or ctx.grad_off(node)):
             return
-        if _makes_text(node, ctx) or _opens_data(node, ctx) or runs_rarely(node, ctx) or beside_own_training(node, ctx):
+        if _makes_text(node, ctx) or _opens_data(node, ctx) or runs_rarely(node, ctx):
             return
         constant = isinstance(node.args[0], ast.Constant)
         if not constant and not _is_in_step(node, ctx) and not _comes_from_step(node, ctx):

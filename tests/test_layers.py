@@ -37,10 +37,11 @@ MAY_IMPORT = {
     # The two halves of one contract. `fixes` builds the edits a rule asks its context for.
     "rule": _ANALYSIS | {"kinds", "context"},
     "context": _ANALYSIS | {"kinds", "rule", "fixes"},
-    "api": _CONTRACT | {"fixes"},
+    "api": _CONTRACT | {"fixes", "own_training"},
     "suspects": _CONTRACT,
     "unreached": _CONTRACT,
-    "inspection": _CONTRACT | {"suspects", "unreached"},
+    "own_training": _CONTRACT,
+    "inspection": _CONTRACT | {"suspects", "unreached", "own_training"},
     # The project's own torch decides which advice holds.
     "requirements": _WORDS | {"pytorch"},
     # A configuration names an output format and is told when there is none such.

@@ -1,4 +1,6 @@
-"""Code that runs once beside a whole training: what is edited, explained or attacked sample by sample."""
+"""Code that runs once beside a whole training: what is edited, explained or attacked sample by sample. However hot its
+function is, nothing is found there that is only worth a word on every step.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,11 @@ import ast
 import re
 from collections import Counter
 
-from perflint.api import CallFacts, Context, Edge, FunctionFacts, pattern
-
-from ._callees import last_of
+from perflint.context import Context
+from perflint.facts.summary import CallFacts, FunctionFacts
+from perflint.patterns import pattern
+from perflint.program.conventions import last_name
+from perflint.program.edges import Edge
 
 #: Loops of a handful of steps, of one part of a model or of several models.
 _FEW = pattern(
@@ -23,6 +27,8 @@ def beside_own_training(node: ast.AST, ctx: Context) -> bool:
     """Whether a function trains something in a loop of its own, or calls one that does, and `node` is not in that loop:
     then it runs once for all those steps, however often the function is called.
     """
+    if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+        node = node.body[0]  # a loop is said to be as hot as what it runs
     scope = ctx.scope(node)
     facts = ctx.program.function(scope)
     hot = ctx.program.step_loop(scope, ctx.context(node))
@@ -76,12 +82,12 @@ def _is_in_other_branch(line: int, node: ast.AST, ctx: Context) -> bool:
 
 def _walks_back(func: object) -> bool:
     """`loss.backward()`, `torch.autograd.grad(loss, parameters)`"""
-    return last_of(func) == "backward" or (isinstance(func, str) and func.endswith("autograd.grad"))
+    return last_name(func) == "backward" or (isinstance(func, str) and func.endswith("autograd.grad"))
 
 
 def _takes_step(func: object) -> bool:
     """`optimizer.step()`, not `env.step(action)`"""
-    if last_of(func) != "step":
+    if last_name(func) != "step":
         return False
     return not (isinstance(func, str) and _OTHER_STEPS.search(func))
 
