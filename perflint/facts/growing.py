@@ -70,6 +70,14 @@ class Growing:
             context = item.parent
         return False
 
+    def counts_turns(self, test: ast.expr, context: int) -> bool:
+        """Whether `test` compares what the innermost `for` around counts: `if i == 0` in `for i in range(n)`."""
+        if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name):
+            return False
+        while context >= 0 and self.contexts[context].kind != "loop":
+            context = self.contexts[context].parent
+        return context >= 0 and test.left.id in self.loops[int(self.contexts[context].detail)].targets
+
     def begun_in(self, name: str, context: int) -> int | None:
         """The innermost context around `context` in which a name was given its first value, None where nobody sees."""
         begun = self.begun.get(name)
