@@ -61,6 +61,15 @@ def _less_sure(found: LoopHeat | None) -> LoopHeat | None:
     return found and found._replace(confidence=min(found.confidence, Confidence.MEDIUM))
 
 
+def _is_seldom(facts: FunctionFacts, context: int) -> bool:
+    """Whether a test makes a context rarer than the innermost loop around it."""
+    while context >= 0 and facts.contexts[context].kind != "loop":
+        if facts.contexts[context].kind == "guard" and facts.contexts[context].detail != guards.ACCUMULATION:
+            return True
+        context = facts.contexts[context].parent
+    return False
+
+
 def _outside_loops(facts: FunctionFacts, context: int) -> bool:
     return facts.innermost_loop(context) is None
 
@@ -217,7 +226,7 @@ class RootFinder:
                 backward.add(inner)
             elif is_optimizer_step(call.func, call.args, self.resolver, scope):
                 steps.add(inner)
-            if self._advances(call, scope):
+            if self._advances(call, scope) and not (is_look_at_one(call) and _is_seldom(facts, call.context)):
                 advances.add(inner)
             name = last_name(call.func)
             if _is_given_data(TOKENIZERS, call, scope):
