@@ -273,6 +273,8 @@ def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | No
             return node.value, _COUNTS, advice
         return node.value, _COUNTS, "Keep the shape: `torch.where`, `masked_fill`, or a product with the mask."
     parent = ctx.tree.parent(node)
+    if isinstance(parent, ast.AugAssign):  # reads what the mask selects first, whatever the other operand is
+        return node.value, _COUNTS, "Use `torch.where`, or a product with the mask."
     if not isinstance(parent, ast.Assign) or not is_on_device(parent.value, ctx):
         return None
     return node.value, "the host waits until the device has counted the places to write to", "Use `torch.where`."
