@@ -143,9 +143,12 @@ def is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context, also: tuple[Ta
     """
     if (kind.known and kind.tag not in (Tag.OUTPUT, *also)) or kind.place is not Place.UNKNOWN:
         return False
-    if not (in_forward(value, ctx) or (ctx.role(value) in _STEP_ROLES and _means_accelerator(value, ctx))):
-        return False
     names = [getattr(part, "id", "") or getattr(part, "attr", "") for part in walk(value)]
+    is_called_loss = any("loss" in name.lower() for name in names)
+    if not in_forward(value, ctx):
+        role = ctx.role(value)
+        if role not in _STEP_ROLES or not ((is_called_loss and role == "train") or _means_accelerator(value, ctx)):
+            return False
     if any(_is_of_dataset(part, ctx) for part in walk(value) if isinstance(part, ast.Name)):
         return False
     of_host = isinstance(value, ast.Call) and any(_is_host_tensor(item, ctx) for item in value.args)
@@ -153,7 +156,7 @@ def is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context, also: tuple[Ta
         return False
     if not uses_accelerator(ctx) or any(_HOST_NAME.search(name) for name in names):
         return False
-    if any("loss" in name.lower() for name in names):
+    if is_called_loss:
         return True  # arrays beside it are the labels' and the metrics'
     around = ctx.tree.function_of(value)
     return around is None or not any(speaks_of_arrays(part, ctx) for part in walk(around))

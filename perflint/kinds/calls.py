@@ -18,6 +18,7 @@ from perflint.kinds.narrowing import Narrowing
 from perflint.kinds.parameters import Parameters
 from perflint.kinds.values import Values
 from perflint.program.conventions import ITERATOR_NAME, looks_like_loader
+from perflint.program.declared import is_abstract
 from perflint.program.refs import CLASS, FUNCTION, Ref
 from perflint.source.bindings import key_of
 
@@ -223,6 +224,8 @@ class Calls:
             self._depth -= 1
 
     def _returned(self, function: Ref, arguments: Arguments, receiver: Kind | None) -> Kind:
+        if self._is_abstract(function):
+            return UNKNOWN  # what the classes below return
         if function.path != self.inference.path:
             return self.values.run(function, arguments, receiver)
         node = self.classes.function_node(function.name)
@@ -239,6 +242,11 @@ class Calls:
             return UNKNOWN
         found = join(self._result(item, frame) for item in returns) if returns else NONE
         return promises.kept(found, self.inference.annotated(node.returns)) if node.returns is not None else found
+
+    def _is_abstract(self, function: Ref) -> bool:
+        summary = self.inference.program.summaries.get(function.path)
+        facts = summary.functions.get(function.name) if summary is not None else None
+        return facts is not None and bool(facts.in_class) and not facts.returns and is_abstract(facts)
 
     def _result(self, node: ast.expr | None, frame: Frame) -> Kind:
         if node is None:
