@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from perflint.api import FUNCTION, Context, Heat, Scope, callee_name, walk
 
-from ._gradients import asks_for_gradients, asks_in, is_model_call, name_of_whole
+from ._gradients import asks_for_gradients, asks_in, is_model_call, may_differentiate, name_of_whole
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _BACKWARD = frozenset({"backward", "manual_backward"})
@@ -36,7 +36,13 @@ def script_parts(ctx: Context) -> list[ast.AST]:
 
 
 def evaluating_forwards(function: _Function, ctx: Context) -> Iterator[ast.Call]:
-    """The first forward with gradients of each loop that evaluates what the function trains."""
+    """The first forward with gradients of each loop that evaluates what the function trains, but for models that may
+    need gradients to give anything.
+    """
+    return (call for call in _evaluated_beside(function, ctx) if not may_differentiate(call, ctx))
+
+
+def _evaluated_beside(function: _Function, ctx: Context) -> Iterator[ast.Call]:
     if not _backwards(ctx.body(function)):
         return
     nested = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -184,6 +190,7 @@ def _first_forward(loop: ast.AST, trained: set[str], ctx: Context) -> Iterator[a
         and is_model_call(part, ctx)
         and name_of_whole(part.func) in trained
         and not ctx.grad_off(part)
+        and not may_differentiate(part, ctx)
     ]
     if forwards:
         yield min(forwards, key=lambda call: (call.lineno, call.col_offset))

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable
 
-from perflint.api import Context, callee_name, last_name, pattern, walk
+from perflint.api import INSTANCE, Context, Ref, Scope, callee_name, last_name, pattern, walk
 
 from ._forwards import is_forward, is_method_of_values
 
@@ -92,3 +92,19 @@ def asks_in(parts: Iterable[ast.AST]) -> bool:
         if name and _GRADIENT_WORDS.search(name):
             return True
     return False
+
+
+def may_differentiate(forward: ast.Call, ctx: Context, *, losses: bool = False) -> bool:
+    """Whether a module that cannot be looked through may be one of those that need gradients to compute their results,
+    as forces are of energies, in a program that has such modules. With `losses`, those that weigh a loss by its
+    gradients count as well.
+    """
+    whole = ctx.program.whole
+    if not (whole.differentiates_inputs or (losses and whole.differentiates)):
+        return False
+    kind = ctx.kind(forward.func)
+    if kind.path and kind.qualified:
+        method = ctx.program.resolver.method(Ref(INSTANCE, kind.path, kind.qualified), "forward")
+        if method is not None and method.path:
+            return bool(ctx.program.graph.unresolved.get(Scope(method.path, method.name)))
+    return True

@@ -30,6 +30,7 @@ from perflint.api import (
 
 from ._callees import last_of
 from ._followed import Followed, forwards_behind, has_no_graph, learns, may_hold_parameters
+from ._gradients import may_differentiate
 
 #: Functions that another rule looks at as a whole: grad-in-evaluation.
 _EVALUATION = pattern(r"^_?(?:test|eval|evaluate|validate|val)(?:_|$)|_(?:test|eval|evaluate|validate)$")
@@ -40,6 +41,7 @@ _LAYERS = frozenset(
 #: Calls of constructors that add no parameters, and names by which they may be added unseen.
 _SETTING_UP = frozenset("super __init__ register_buffer".split())
 _HIDING = frozenset("setattr add_module register_module register_parameter Parameter UninitializedParameter".split())
+_LIBRARIES_OF_NUMBERS = ("math.", "numpy.", "scipy.", "librosa.")
 _DEPTH = 6
 #: Calls on the way to a forward that are looked at.
 _CALLERS = 3
@@ -86,7 +88,7 @@ class TeacherForwardWithGrad(Rule):
                 continue
             if _is_small(forward, ctx):
                 continue
-            if _may_run_without_grad(ctx.scope(forward), ctx) or _may_differentiate(forward, ctx):
+            if _may_run_without_grad(ctx.scope(forward), ctx) or may_differentiate(forward, ctx, losses=True):
                 continue
             if Followed(ctx).ends(forward, _DEPTH):
                 yield self._told(forward, ctx, often=often)
@@ -153,7 +155,9 @@ def _is_no_module(value: tuple[Any, ...], scope: Scope, ctx: Context) -> bool:
 def _is_number_or_layer(name: str) -> bool:
     if name.startswith("torch.nn."):
         return not may_hold_parameters(name)
-    return name in tensors.CONSTRUCTORS | tensors.FUNCTIONS or name.startswith(("math.", "numpy."))
+    if name in ("torch.from_numpy", "torch.as_tensor"):
+        return True
+    return name in tensors.CONSTRUCTORS | tensors.FUNCTIONS or name.startswith(_LIBRARIES_OF_NUMBERS)
 
 
 def _may_run_without_grad(scope: Scope, ctx: Context, depth: int = _CALLERS) -> bool:
@@ -171,18 +175,6 @@ def _may_run_without_grad(scope: Scope, ctx: Context, depth: int = _CALLERS) -> 
     if name == "forward" or len(ctx.program.named(name)) > _NAMESAKES:
         return False  # the name tells nothing
     return ctx.program.whole.is_method_called_without_grad(name)
-
-
-def _may_differentiate(forward: ast.Call, ctx: Context) -> bool:
-    """Whether a module that cannot be looked through may be one of those that need gradients to compute their results,
-    as forces are of energies, in a program that has such modules.
-    """
-    kind = ctx.kind(forward.func)
-    if kind.path and kind.qualified:
-        method = ctx.program.resolver.method(Ref(INSTANCE, kind.path, kind.qualified), "forward")
-        if method is not None and method.path and not ctx.program.graph.unresolved.get(Scope(method.path, method.name)):
-            return False
-    return ctx.program.whole.differentiates
 
 
 def _draws(node: ast.Call, ctx: Context) -> bool:

@@ -133,6 +133,19 @@ class Whole:
         )
 
     @cached_property
+    def differentiates_inputs(self) -> bool:
+        """Whether any class with a `forward` has a method that asks for gradients at what it is given, as fields of
+        distances do for their normals.
+        """
+        return any(
+            facts.in_class
+            and "requires_grad_" in facts.identifiers
+            and any(isinstance(call.func, str) and call.func.endswith("autograd.grad") for call in facts.calls)
+            and f"{scope.function.rpartition('.')[0]}.forward" in self._program.summaries[scope.path].functions
+            for scope, facts in self._program.resolver.nesting.functions
+        )
+
+    @cached_property
     def files_of_modules(self) -> tuple[str, ...]:
         """The files with classes of modules, but for tests."""
         is_module = self._program.is_module
