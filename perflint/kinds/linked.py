@@ -36,6 +36,8 @@ class Linked(Protocol):
 
     def argument(self, edge: Edge, name: str) -> Value: ...
 
+    def is_step_of_engine(self, scope: Scope) -> bool: ...
+
 
 def program_of(path: str, module: ast.Module, lines: list[str]) -> Linked:
     """A program of one file, for files that are looked at by themselves."""

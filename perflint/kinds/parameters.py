@@ -18,7 +18,7 @@ from perflint.kinds.arguments import Arguments
 from perflint.kinds.classes import Classes
 from perflint.kinds.evaluating import Evaluating
 from perflint.kinds.kind import NAMED_LOADER, UNKNOWN, Device, Kind, Place, Tag, join, mapping, sequence, tensor
-from perflint.kinds.operations import part_of
+from perflint.kinds.operations import iterate, part_of
 from perflint.kinds.values import Values
 from perflint.program.conventions import looks_like_loader
 from perflint.program.heat import is_test
@@ -69,6 +69,8 @@ class Parameters:
         tree = self.inference.tree
         arguments = tree.parent(argument)
         function = tree.parent(arguments) if arguments is not None else None
+        if isinstance(function, ast.Lambda):
+            return self._mapped(function, argument)
         if not isinstance(function, FUNCTIONS):
             return UNKNOWN
         args = function.args
@@ -77,6 +79,10 @@ class Parameters:
         if argument is args.kwarg:
             return mapping()
         cls = self._class_of(function)
+        if cls is None and argument in args.args[1:2] and self._is_step_of_engine(function):
+            how = "a batch that an engine of ignite hands to its step"
+            batch = Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, how=how)
+            return self._refined(batch, self._annotated(argument))
         if cls is not None:
             place = (
                 [*args.posonlyargs, *args.args].index(argument) if argument in [*args.posonlyargs, *args.args] else -1
@@ -87,6 +93,18 @@ class Parameters:
             if hooked is not None:
                 return self._refined(hooked, self._annotated(argument))
         return self._ordinary(function, definition, cls)
+
+    def _mapped(self, function: ast.Lambda, argument: ast.arg) -> Kind:
+        """The parameter of a function that is mapped where it stands: `map(lambda part: part.to(device), batch)`."""
+        call = self.inference.tree.parent(function)
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args[:1] != [function]:
+            return UNKNOWN
+        places = [*function.args.posonlyargs, *function.args.args]
+        place = places.index(argument) + 1 if argument in places else len(call.args)
+        if call.func.id not in ("map", "filter") or place >= len(call.args):
+            return UNKNOWN
+        over = call.args[place]
+        return UNKNOWN if isinstance(over, ast.Starred) else iterate(self.inference.eval(over, None)).but(fresh=False)
 
     def _class_of(self, function: FunctionNode) -> ast.ClassDef | None:
         outer = self.inference.tree.parent(function)
@@ -120,6 +138,12 @@ class Parameters:
         if place in hook.tensors:
             return tensor(Place.TARGET, device=Device.MAYBE, scalar="backward" in function.name, how=how)
         return None
+
+    def _is_step_of_engine(self, function: FunctionNode) -> bool:
+        path = self.inference.path
+        if path not in self.inference.program.summaries:
+            return False
+        return self.inference.program.is_step_of_engine(Scope(path, self.inference.tree.qualname(function)))
 
     @staticmethod
     def _refined(hooked: Kind, annotated: Kind) -> Kind:

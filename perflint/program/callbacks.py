@@ -25,6 +25,8 @@ from perflint.pytorch.names import canonical
 
 _HOOKS = frameworks.FORWARD_HOOKS | frameworks.BACKWARD_HOOKS | frameworks.OPTIMIZER_HOOKS
 _IGNITE_ENGINES = {name.rpartition(".")[2] for name in frameworks.IGNITE_ENGINES}
+#: How it is told that an engine of ignite runs a function.
+STEP_OF_ENGINE = "(...) calls it with every batch"
 REGISTERING = _HOOKS | _IGNITE_ENGINES | {"add_event_handler"}
 
 
@@ -123,7 +125,7 @@ class CallbackFinder:
         elif last == "add_event_handler" and len(call.args) > 1:
             self._mark(call.args[1:2], scope, _ignite_root(call.args[0]))
         elif last in _IGNITE_ENGINES and call.args:
-            root = FunctionRoot(Heat.STEP, "train", f"{last}(...) calls it with every batch", Confidence.HIGH)
+            root = FunctionRoot(Heat.STEP, "train", f"{last}{STEP_OF_ENGINE}", Confidence.HIGH)
             self._mark(call.args[:1], scope, root)
         for key, value in call.keywords:
             if key in frameworks.COLLATE_KEYWORDS and not self._is_called_apart(call, key, scope):

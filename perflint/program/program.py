@@ -7,7 +7,7 @@ from functools import cached_property
 
 from perflint.facts.summary import MODULE, FunctionFacts, Summary, Value
 from perflint.finding import Confidence, Heat, Hop
-from perflint.program.callbacks import FunctionRoot
+from perflint.program.callbacks import STEP_OF_ENGINE, FunctionRoot
 from perflint.program.callgraph import CallGraph
 from perflint.program.compiled import compiled_scopes
 from perflint.program.conventions import looks_like_loader
@@ -70,6 +70,11 @@ class Program:
     def is_module(self, cls: Ref) -> bool:
         """Whether a class of the project is a module's."""
         return self.resolver.hierarchy.is_module(cls)
+
+    def is_step_of_engine(self, scope: Scope) -> bool:
+        """Whether an engine of ignite runs the function for each batch: `Engine(update)`."""
+        root = self.roots.functions.get(scope)
+        return root is not None and root.text.endswith(STEP_OF_ENGINE)
 
     def is_loader(self, ref: Ref) -> bool:
         return self.resolver.is_loader(ref)
