@@ -224,7 +224,7 @@ class Calls:
             self._depth -= 1
 
     def _returned(self, function: Ref, arguments: Arguments, receiver: Kind | None) -> Kind:
-        if self._is_abstract(function):
+        if self._is_left_open(function):
             return UNKNOWN  # what the classes below return
         if function.path != self.inference.path:
             return self.values.run(function, arguments, receiver)
@@ -243,10 +243,13 @@ class Calls:
         found = join(self._result(item, frame) for item in returns) if returns else NONE
         return promises.kept(found, self.inference.annotated(node.returns)) if node.returns is not None else found
 
-    def _is_abstract(self, function: Ref) -> bool:
+    def _is_left_open(self, function: Ref) -> bool:
+        """Whether a method is left to the classes below, and no annotation says what they return."""
         summary = self.inference.program.summaries.get(function.path)
         facts = summary.functions.get(function.name) if summary is not None else None
-        return facts is not None and bool(facts.in_class) and not facts.returns and is_abstract(facts)
+        if facts is None or not facts.in_class or facts.returns or facts.returns_annotation:
+            return False
+        return is_abstract(facts)
 
     def _result(self, node: ast.expr | None, frame: Frame) -> Kind:
         if node is None:
