@@ -48,7 +48,7 @@ _SPLITS = frozenset({"Subset", "random_split", "ConcatDataset"})
 #: Run when a sample is asked for, and no sooner.
 _LAZY = frozenset({"with_transform", "set_transform"})
 #: Guards of what happens to few samples, or to each of them once.
-_SELDOM = frozenset({guards.PERIODIC, guards.FIRST, guards.LAZY, guards.RARE, guards.LEAVES})
+_SELDOM = frozenset({guards.PERIODIC, guards.FIRST, guards.LAZY, guards.RARE, guards.LEAVES, guards.TURN})
 #: What data sets are derived from that read everything at once.
 _IN_MEMORY = pattern(r"in_?memory", re.IGNORECASE)
 #: Calls that are followed from `__getitem__`.

@@ -18,7 +18,7 @@ class Flags(Expressions):
         """The guard of a test. Of a flag that the code under it switches back, the context in which the flag begins."""
         kind = guards.classify(node.test, node.body, known)
         if kind == guards.FIRST and self.scope.counts_turns(node.test, context):
-            return guards.LEAVES  # once for each run of the loop, as what leaves it; the loop may run in each step
+            return guards.TURN
         flag = guards.flag_of(node.test, known) if kind == guards.PERIODIC else None
         begun = self.scope.begun_in(flag, context) if flag is not None else None
         return kind if begun is None else begun

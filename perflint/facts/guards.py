@@ -29,6 +29,7 @@ from perflint.facts.rarity import (
     LEAVES,
     PERIODIC,
     RARE,
+    TURN,
     coldest,
     hottest,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "NO_TESTS",
     "PERIODIC",
     "RARE",
+    "TURN",
     "Tests",
     "chosen",
     "classify",

@@ -18,6 +18,8 @@ RARE = "rare"
 #: Only in evaluation: the other side of `if model.training`.
 EVALUATION = "evaluation"
 
+#: Once per pass of the innermost loop, as its counter says; that loop may itself run in each step.
+TURN = "turn"
 #: Once per pass of the loop as well: the block ends by leaving the loop.
 LEAVES = "leaves"
 

@@ -34,6 +34,7 @@ _GUARD_WORDS = {
     guards.EVALUATION: "runs only in evaluation",
     guards.ACCUMULATION: "runs once for each step of the optimizer",
     guards.FIRST: "runs only in the first or last turn",
+    guards.TURN: "runs only in the first or last turn",
     guards.LEAVES: "leaves the loop, so it runs at most once for each pass",
     guards.LAZY: "fills something that is kept, so it runs once",
     guards.RARE: "runs when something fails or when debugging",

@@ -145,7 +145,7 @@ class HeatMap:
             if context.kind == "loop":
                 loop = self.roots.loops.get((scope, int(context.detail)))
                 heats.append(max(outer, loop.heat) if loop is not None else outer)
-            elif context.detail == guards.LEAVES:
+            elif context.detail in (guards.LEAVES, guards.TURN):
                 heats.append(min(outer, max(_outside_loop(facts, context.parent, heats, base), Heat.EPOCH)))
             elif context.kind == "switch":
                 begins = heats[int(context.detail)] if int(context.detail) >= 0 else base
