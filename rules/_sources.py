@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from typing import NamedTuple
 
-from perflint.api import Context, Place, Tag, callee_name, tensors, walk
+from perflint.api import Context, Place, Tag, callee_name, last_name, tensors, walk
 
 _BUILTINS = frozenset(
     "len print isinstance type repr str id hasattr float int bool list tuple dict zip enumerate".split()
@@ -18,6 +19,38 @@ _SHARING = (
 )
 
 
+#: What is made of others anew: nobody else has its memory.
+_MADE = frozenset(f"torch.{name}" for name in "cat concat concatenate stack hstack vstack tensor where".split())
+#: What makes a tensor of an array, in the same memory.
+_WRAPPERS = frozenset({"from_numpy", "as_tensor"})
+
+
+class _Shared(NamedTuple):
+    """The names that may share memory with a value, and the one that it is a part of, with its key there."""
+
+    names: set[str]
+    root: str
+    key: Hashable | None
+
+    def has(self, value: ast.expr) -> bool:
+        """Whether a value may be in that memory."""
+        root = _root(value)
+        if root is None or root.id not in self.names:
+            return False
+        return root.id != self.root or self.key is None or not _is_another(_key(value, root), {self.key})
+
+
+class _Binding(NamedTuple):
+    """A name that is bound to what another one holds, or to a part of it: to the one of this `key`, where that can be
+    told. Parts of two keys are two objects.
+    """
+
+    name: str
+    source: str
+    key: Hashable | None
+    line: int
+
+
 def changes_later(value: ast.expr, node: ast.AST, ctx: Context) -> bool:
     """Whether the memory of `value` may be written into, in place, after `node` has begun to read it.
 
@@ -26,12 +59,22 @@ def changes_later(value: ast.expr, node: ast.AST, ctx: Context) -> bool:
     """
     root = _root(value)
     if root is None:
-        return True
-    names = _sharing(root.id, node, ctx)
-    if _is_replaced(value, node, ctx):
-        names -= {root.id}
-    writes = [part for part in _function(node, ctx) if _is_write(part, names, ctx)]
+        return not _is_new(value, ctx)
+    replaced = _is_replaced(value, root, node, ctx)
+    shared = _sharing(value, root, node, ctx, replaced=replaced)
+    later = shared._replace(names=shared.names - {root.id}) if replaced else shared
+    own = {id(part) for part in walk(ctx.tree.statement_of(node))}
+    writes = [part for part in _function(node, ctx) if _is_write(part, shared if id(part) in own else later, ctx)]
     return any(_may_follow(part, value, root, node, ctx) for part in writes)
+
+
+def _is_new(value: ast.expr, ctx: Context) -> bool:
+    """`torch.cat(parts).view(-1)`."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if ctx.target(value.func) in _MADE:
+            return True
+        value = value.func.value
+    return False
 
 
 def is_written_in(value: ast.expr, region: ast.AST, ctx: Context) -> bool:
@@ -42,9 +85,9 @@ def is_written_in(value: ast.expr, region: ast.AST, ctx: Context) -> bool:
     if root.id == "self":
         own = ".".join(ctx.text(value).partition("[")[0].split(".")[:2])  # `self.buffer`, whatever is read of it
         return any(_is_write_to(part, own, ctx) for part in walk(region))
-    names = _sharing(root.id, value, ctx)
+    shared = _sharing(value, root, value, ctx)
     return any(
-        not (isinstance(part, ast.Call) and not _is_in_place(part, names)) and _is_write(part, names, ctx)
+        not (isinstance(part, ast.Call) and not _is_in_place(part, shared)) and _is_write(part, shared, ctx)
         for part in walk(region)
     )
 
@@ -59,18 +102,62 @@ def _is_write_to(part: ast.AST, own: str, ctx: Context) -> bool:
     return part.func.attr.endswith("_") and ctx.text(part.func.value).startswith(own)
 
 
-def _is_in_place(call: ast.Call, names: set[str]) -> bool:
+def _is_in_place(call: ast.Call, shared: _Shared) -> bool:
     """Whether a call says that it writes: `x.add_(1)`, `torch.add(a, b, out=x)`, `nn.init.zeros_(x)`."""
-    own = isinstance(call.func, ast.Attribute) and _is_one(call.func.value, names)
+    own = isinstance(call.func, ast.Attribute) and shared.has(call.func.value)
     return own or callee_name(call).endswith("_") or any(item.arg == "out" for item in call.keywords)
 
 
-def _is_replaced(value: ast.expr, node: ast.AST, ctx: Context) -> bool:
-    """`batch["x"] = batch["x"].cuda()`: what is reached through the batch from then on is the copy."""
-    statement = ctx.tree.parent(node)
-    if isinstance(value, ast.Name) or not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+def _is_replaced(value: ast.expr, root: ast.Name, node: ast.AST, ctx: Context) -> bool:
+    """`x = x.cuda()`, `batch["x"] = batch["x"].cuda()`: what is reached by that from then on is the copy."""
+    statement = ctx.tree.statement_of(node)
+    if not isinstance(statement, ast.Assign):
         return False
-    return ctx.text(statement.targets[0]) == ctx.text(value)
+    inside = {id(part) for part in walk(node)}
+    pairs = [pair for bound in statement.targets for pair in _pairs(bound, statement.value)]
+    for target, made in pairs:
+        if not inside.isdisjoint(map(id, walk(made))):
+            if isinstance(target, ast.Name) and target.id == root.id:
+                return isinstance(made, ast.IfExp) or not _names_besides(made, root.id, inside)
+            if ctx.text(target) == ctx.text(value):
+                return True
+    return False
+
+
+def _names_besides(made: ast.expr, name: str, inside: set[int]) -> bool:
+    """`x = [x.cuda(), x]` holds the source as well."""
+    return any(isinstance(part, ast.Name) and part.id == name and id(part) not in inside for part in walk(made))
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What an assignment binds to what: `a, b = c, d`."""
+    displays = (ast.Tuple, ast.List)
+    if not isinstance(target, displays):
+        yield target, value
+    elif isinstance(value, displays) and len(value.elts) == len(target.elts) and not _has_star(target):
+        for one, other in zip(target.elts, value.elts):
+            yield from _pairs(one, other)
+    else:
+        for item in target.elts:
+            yield from _pairs(item, value)
+
+
+def _has_star(display: ast.Tuple | ast.List) -> bool:
+    return any(isinstance(item, ast.Starred) for item in display.elts)
+
+
+def _key(value: ast.expr, root: ast.Name) -> Hashable | None:
+    """The key of the part of `root` that `value` is, or is a part of: `"x"` for `batch["x"][0]`."""
+    found: Hashable | None = None
+    while value is not root:
+        found = None
+        if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
+            found = value.slice.value if type(value.slice.value) in (int, str) else None
+        if isinstance(value, ast.Call):
+            value = value.func if isinstance(value.func, ast.Attribute) else value.args[0]
+        elif isinstance(value, (ast.Subscript, ast.Attribute, ast.Starred)):
+            value = value.value
+    return found
 
 
 def _root(value: ast.expr) -> ast.Name | None:
@@ -80,6 +167,8 @@ def _root(value: ast.expr) -> ast.Name | None:
             value = value.value
         elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _SHARING:
             value = value.func.value
+        elif isinstance(value, ast.Call) and len(value.args) == 1 and last_name(value.func) in _WRAPPERS:
+            value = value.args[0]
         else:
             return value if isinstance(value, ast.Name) else None
 
@@ -88,29 +177,82 @@ def _function(node: ast.AST, ctx: Context) -> list[ast.AST]:
     return list(walk(ctx.tree.function_of(node) or ctx.tree.module))
 
 
-def _sharing(name: str, node: ast.AST, ctx: Context) -> set[str]:
-    """Names that may share memory with `name`: bound to a part or view of it, or what it was taken from."""
-    names = {name}
+def _sharing(value: ast.expr, root: ast.Name, node: ast.AST, ctx: Context, *, replaced: bool = False) -> _Shared:
+    """What may share memory with a value: what is bound to a part or view of it, what it was taken from, and all that
+    is bound to these, but for other parts of what it is one part of. Where it is `replaced` by a copy, what is bound
+    to it below has the copy.
+    """
+    below, key = getattr(ctx.tree.statement_of(node), "lineno", 0), _key(value, root)
     bindings = [
-        (target.id, root)
-        for part in _function(node, ctx)
-        if isinstance(part, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and part.value is not None
-        for root in _roots(part.value, ctx)
-        for target in _targets(part)
+        item
+        for item in _bindings(root.id, node, ctx)
+        if not (replaced and item.source == root.id and item.line > below and (key is None or item.key in (None, key)))
     ]
-    bindings += [
-        (target, root)
-        for part in _function(node, ctx)
-        if isinstance(part, (ast.For, ast.comprehension))
-        for target in [item.id for item in walk(part.target) if isinstance(item, ast.Name)]
-        if name not in [item.id for item in walk(part.target) if isinstance(item, ast.Name)]
-        for root in _roots(part.iter, ctx)
-    ]
-    while True:
-        more = {pair[1 - side] for pair in bindings for side in (0, 1) if pair[side] in names} - names
-        if not more:
-            return names
+    held = _held_by(root.id, key, bindings)
+    names = set(held)
+    for item in bindings:
+        if item.source in held and not _is_another(item.key, held[item.source]):
+            names.add(item.name)
+    while more := {item.name for item in bindings if item.source in names - set(held)} - names:
         names |= more
+    return _Shared(names, root.id, key)
+
+
+def _is_another(key: Hashable | None, keys: set[Hashable | None]) -> bool:
+    """Whether the part under a key is surely none of those under `keys`: of one thing all have one type."""
+    return bool(keys) and key is not None and all(type(item) is type(key) and item != key for item in keys)
+
+
+def _held_by(name: str, key: Hashable | None, bindings: list[_Binding]) -> dict[str, set[Hashable | None]]:
+    """What a name, or its part of this key, was taken from, whatever lies between, with the keys under which that
+    holds it.
+    """
+    held: dict[str, set[Hashable | None]] = {name: set() if key is None else {key}}
+    new = [name]
+    while new:
+        inner = new.pop()
+        for item in bindings:
+            if item.name == inner and item.source != name:
+                if item.source not in held:
+                    new.append(item.source)
+                held.setdefault(item.source, set()).add(item.key)
+    return held
+
+
+def _bindings(name: str, node: ast.AST, ctx: Context) -> list[_Binding]:
+    found: list[_Binding] = []
+    for part in _function(node, ctx):
+        if isinstance(part, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and part.value is not None:
+            for target in part.targets if isinstance(part, ast.Assign) else [part.target]:
+                found += _bound(target, part.value, part.value.lineno, ctx)
+        elif isinstance(part, (ast.For, ast.comprehension)):
+            targets = [item.id for item in walk(part.target) if isinstance(item, ast.Name)]
+            if name not in targets:
+                found += [
+                    _Binding(target, root.id, None, part.target.lineno)
+                    for target in targets
+                    for root, _ in _roots(part.iter, ctx)
+                ]
+    return found
+
+
+def _bound(target: ast.expr, value: ast.expr, line: int, ctx: Context) -> Iterator[_Binding]:
+    """What an assignment binds: `images, labels = batch`, `images, labels = batch["image"], batch["label"]`."""
+    if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, ast.Name) and not _has_star(target):
+        for number, item in enumerate(target.elts):
+            yield from (_Binding(name.id, value.id, number, line) for name in _names(item))
+        return
+    for one, made in _pairs(target, value):
+        for root, key in _roots(made, ctx):
+            yield from (_Binding(name.id, root.id, key, line) for name in _names(one))
+
+
+def _names(target: ast.expr) -> list[ast.Name]:
+    """What an assignment binds or puts something into: `masks`, and not `i`, for `masks[i] = other`."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [name for item in target.elts for name in _names(item)]
+    root = _root(target)
+    return [] if root is None else [root]
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -118,8 +260,10 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _WALKING = frozenset("zip enumerate reversed iter list tuple".split())
 
 
-def _roots(value: ast.expr, ctx: Context) -> Iterator[str]:
-    """The names whose memory a value may share, itself or by what it holds: `(images, labels)`, `images.chunk(2)`."""
+def _roots(value: ast.expr, ctx: Context) -> Iterator[tuple[ast.Name, Hashable | None]]:
+    """The names whose memory a value may share, itself or by what it holds: `(images, labels)`, `images.chunk(2)`; and
+    the key of the part of each, where it is one.
+    """
     if isinstance(value, (ast.Tuple, ast.List, ast.Set)):
         for item in value.elts:
             yield from _roots(item, ctx)
@@ -131,9 +275,9 @@ def _roots(value: ast.expr, ctx: Context) -> Iterator[str]:
         yield from _roots(value.orelse, ctx)
     elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in _WALKING:
         for item in value.args:
-            yield from _roots(item, ctx)
+            yield from ((root, None) for root, _ in _roots(item, ctx))
     elif (root := _root(value)) is not None and not _moves(value, ctx):
-        yield root.id
+        yield root, _key(value, root)
 
 
 def _moves(value: ast.expr, ctx: Context) -> bool:
@@ -141,42 +285,32 @@ def _moves(value: ast.expr, ctx: Context) -> bool:
     return ctx.kind(value).on_accelerator
 
 
-def _targets(part: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> list[ast.Name]:
-    targets = part.targets if isinstance(part, ast.Assign) else [part.target]
-    return [name for target in targets for name in walk(target) if isinstance(name, ast.Name)]
-
-
-def _is_write(part: ast.AST, names: set[str], ctx: Context) -> bool:
+def _is_write(part: ast.AST, shared: _Shared, ctx: Context) -> bool:
     """Whether a node may write into the memory of one of the names, or hand it out to who may."""
     if isinstance(part, (ast.Yield, ast.Return)) and part.value is not None:
         given = part.value.elts if isinstance(part.value, (ast.Tuple, ast.List)) else [part.value]
-        return any(_is_one(item, names) and _is_on_host(item, ctx) for item in given)
+        return any(shared.has(item) and _is_on_host(item, ctx) for item in given)
     if isinstance(part, ast.AugAssign):
-        return _is_one(part.target, names)
+        return shared.has(part.target)
     if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store):
         # An entry of a mapping is bound anew; an element of a tensor is written.
         text = isinstance(part.slice, ast.Constant) and isinstance(part.slice.value, str)
-        return not text and _is_one(part.value, names)
+        return not text and shared.has(part.value)
     if not isinstance(part, ast.Call):
         return False
     func = part.func
-    if isinstance(func, ast.Attribute) and _is_one(func.value, names):
+    if isinstance(func, ast.Attribute) and shared.has(func.value):
         if func.attr in tensors.IN_PLACE_METHODS or (func.attr.endswith("_") and not func.attr.endswith("__")):
             return not func.attr.startswith("requires_grad")
     target = ctx.target(func) or ""
     if target.startswith("torch.") and not target.endswith("_"):
-        return any(item.arg == "out" and _is_one(item.value, names) for item in part.keywords)
+        return any(item.arg == "out" and shared.has(item.value) for item in part.keywords)
     if (isinstance(func, ast.Name) and func.id in _BUILTINS) or (
         isinstance(func, ast.Attribute) and func.attr in _SHARING
     ):
         return False
     given = [*part.args, *(item.value for item in part.keywords)]
-    return any(_is_one(item, names) and _is_on_host(item, ctx) for item in given)
-
-
-def _is_one(value: ast.expr, names: set[str]) -> bool:
-    root = _root(value)
-    return root is not None and root.id in names
+    return any(shared.has(item) and _is_on_host(item, ctx) for item in given)
 
 
 def _is_on_host(value: ast.expr, ctx: Context) -> bool:
