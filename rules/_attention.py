@@ -389,9 +389,13 @@ def _letters(text: str) -> str:
 
 
 def _is_query_by_key(first: str, second: str, result: str) -> bool:
-    """Whether one subscript is summed over, and the result ends in the queries' and the keys' positions."""
+    """Whether one subscript is summed over, and the result ends in the queries' and the keys' positions; not where each
+    head asks once, "bhd,bkd->bhk".
+    """
     summed = (set(first) & set(second)) - set(result)
     if len(summed) != 1 or len(result) < 2 or "\0" in first + second + result:
+        return False
+    if set(first) - set(second) == {"h"}:
         return False
     return _own(result[-1], second, first) and _own(result[-2], first, second)
 
