@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from typing import TypeAlias
 
 from perflint.kinds import operations
 from perflint.kinds.frames import Frame
 from perflint.kinds.kind import UNKNOWN, Kind, Tag, join, mapping, sequence
+from perflint.patterns import pattern
+from perflint.source.bindings import Binding, Definition
+from perflint.source.reaching import Reaching
+from perflint.source.tree import Tree
 
 _Eval: TypeAlias = "Callable[[ast.expr, Frame | None], Kind]"
 _MOVES = ("to", "cuda")
+#: What a test asks for a device by.
+_DEVICE = pattern(r"cuda|gpu|device|cpu", re.IGNORECASE)
 
 
 def kind_of(node: ast.expr, frame: Frame | None, evaluate: _Eval) -> Kind:
@@ -35,13 +42,40 @@ def arms(node: ast.IfExp) -> tuple[ast.expr, ...]:
     is the one that moves: what is left as it is has no values to wait for.
     """
     if isinstance(node.orelse, ast.Name):
-        moved = node.body
-        moves = isinstance(moved, ast.Call) and isinstance(moved.func, ast.Attribute) and moved.func.attr in _MOVES
-        while moves and isinstance(moved, ast.Call) and isinstance(moved.func, ast.Attribute):
-            moved = moved.func.value
-        if moves and isinstance(moved, ast.Name) and moved.id == node.orelse.id:
+        moved = _moved(node.body)
+        if moved is not None and moved.id == node.orelse.id:
             return (node.body,)
     return node.body, node.orelse
+
+
+def telling(definitions: tuple[Definition, ...], flow: Reaching, tree: Tree) -> tuple[Definition, ...]:
+    """Definitions but for those that another one moves where there is a device: `if use_cuda: x = x.cuda()`."""
+    moving = [item for item in definitions if _moves_where_it_can(item, tree)]
+    if not moving:
+        return definitions
+    sources = [source for item in moving if (source := _moved(item.value)) is not None]
+    left = [item for source in sources for item in flow.definitions(source)]
+    return tuple(item for item in definitions if item in moving or item not in left)
+
+
+def _moves_where_it_can(definition: Definition, tree: Tree) -> bool:
+    moved = _moved(definition.value) if definition.binding is Binding.ASSIGN else None
+    if moved is None or moved.id != definition.name:
+        return False
+    branch = tree.parent(definition.node)
+    if not isinstance(branch, ast.If):
+        return False
+    return any(_DEVICE.search(getattr(part, "id", "") or getattr(part, "attr", "")) for part in ast.walk(branch.test))
+
+
+def _moved(value: ast.expr | None) -> ast.Name | None:
+    """`x` of `x.cuda()` and `x.float().to(device)`."""
+    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES):
+        return None
+    moved: ast.expr = value
+    while isinstance(moved, ast.Call) and isinstance(moved.func, ast.Attribute):
+        moved = moved.func.value
+    return moved if isinstance(moved, ast.Name) else None
 
 
 def _element(item: ast.expr, frame: Frame | None, evaluate: _Eval) -> Kind:

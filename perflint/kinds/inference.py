@@ -221,6 +221,8 @@ class Inference:
         return library.named(f"builtins.{node.id}")
 
     def _joined(self, definitions: tuple[Definition, ...], frame: Frame | None) -> Kind:
+        if len(definitions) > 1:
+            definitions = displays.telling(definitions, self.flow, self.tree)
         if len(definitions) == 1:
             return join((self.definition_kind(definitions[0], frame),))
         kinds: list[Kind] = []
