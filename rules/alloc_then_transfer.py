@@ -31,10 +31,10 @@ from perflint.api import (
     tensors,
 )
 
-from ._constant_copies import is_constant_copy, is_number, is_of_numpy, single
-from ._generating import beside_generation
-from ._rarely import hands_over, is_empty_case, is_export, is_fallback, is_tried_out
-from ._transfers import constructor
+from ._shared.constant_copies import is_constant_copy, is_number, is_of_numpy, single
+from ._shared.generating import beside_generation
+from ._shared.rarely import hands_over, is_empty_case, is_export, is_fallback, is_tried_out
+from ._shared.transfers import constructor
 
 #: Whose work is the data they are given: `device=` makes the same copy.
 _COPIES = tensors.COPYING_CONSTRUCTORS

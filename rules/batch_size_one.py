@@ -21,8 +21,8 @@ from perflint.api import (
     walk,
 )
 
-from ._datasets import dataset_work
-from ._loaders import is_plain_loader, option, purpose
+from ._shared.datasets import dataset_work
+from ._shared.loaders import is_plain_loader, option, purpose
 
 _OPTION = pattern(r"^--?(?:per[-_]device[-_])?(?:train(?:ing)?[-_])?(?:micro[-_])?batch[-_]?size$|^--?bs$")
 #: Where one sample a batch is meant: samples of different shapes, whole graphs, or batches already made.

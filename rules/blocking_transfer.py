@@ -29,14 +29,21 @@ from perflint.api import (
     walk,
 )
 
-from ._callers import ways_in
-from ._forwards import is_method_of_values
-from ._generating import beside_generation
-from ._loops import names_in
-from ._sources import changes_later
-from ._transfers import aligns, brought_down, constructor, has_unblocking_move, moves_in_its_own_way, only_converts
-from ._waits import READ_NAMES, device_read, in_forward, uses_accelerator
-from ._wording import short_text
+from ._shared.callers import ways_in
+from ._shared.forwards import is_method_of_values
+from ._shared.generating import beside_generation
+from ._shared.loops import names_in
+from ._shared.sources import changes_later
+from ._shared.transfers import (
+    aligns,
+    brought_down,
+    constructor,
+    has_unblocking_move,
+    moves_in_its_own_way,
+    only_converts,
+)
+from ._shared.waits import READ_NAMES, device_read, in_forward, uses_accelerator
+from ._shared.wording import short_text
 
 _MADE_THERE = tensors.CONSTRUCTORS | tensors.LIKE_CONSTRUCTORS
 _CONSTRUCTORS = _MADE_THERE | {"torch.Tensor", "torch.FloatTensor", "torch.LongTensor"}

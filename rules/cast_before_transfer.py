@@ -27,7 +27,7 @@ from perflint.api import (
     walk,
 )
 
-from ._transfers import brought_down, constructor
+from ._shared.transfers import brought_down, constructor
 
 #: Wider than anything they are called on, or no change at all.
 _WIDEST = {"long": "int64", "double": "float64"}

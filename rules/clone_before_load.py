@@ -21,7 +21,7 @@ from perflint.api import (
     keyword,
 )
 
-from ._modules import (
+from ._shared.modules import (
     changes_places,
     comes_from,
     is_part,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, last_name
 
-from ._compiling import is_compile_call
+from ._shared.compiling import is_compile_call
 
 _NO = ("const", "bool", False)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tag, distributed, is_test, walk
 
-from ._compiling import is_compile_call
+from ._shared.compiling import is_compile_call
 
 _WRAPPERS = distributed.DATA_PARALLEL | distributed.DISTRIBUTED_DATA_PARALLEL | distributed.FULLY_SHARDED
 

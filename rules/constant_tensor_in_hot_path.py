@@ -24,8 +24,8 @@ from perflint.api import (
     tensors,
 )
 
-from ._constant_copies import is_constant_copy, is_number, is_of_numpy, is_only_read, is_traced, single
-from ._wording import short_call
+from ._shared.constant_copies import is_constant_copy, is_number, is_of_numpy, is_only_read, is_traced, single
+from ._shared.wording import short_call
 
 #: `torch.scalar_tensor` is filled by a kernel.
 _COPIES = tensors.COPYING_CONSTRUCTORS - {"torch.scalar_tensor"}

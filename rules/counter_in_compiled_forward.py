@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import CLASS, Context, Finding, Heat, Impact, Nodes, Ref, Rule
 
-from ._compiling import compiled_at
+from ._shared.compiling import compiled_at
 
 
 class CounterInCompiledForward(Rule):

@@ -26,8 +26,8 @@ from perflint.api import (
     walk,
 )
 
-from ._waits import certainty_on_device, in_forward, is_exceptional, is_on_device, works_on_host
-from ._wording import short_text
+from ._shared.waits import certainty_on_device, in_forward, is_exceptional, is_on_device, works_on_host
+from ._shared.wording import short_text
 
 _SHAPES = frozenset(name for name, wait in tensors.SYNC_METHODS.items() if wait is tensors.Wait.SHAPE)
 _CHECKS = frozenset(

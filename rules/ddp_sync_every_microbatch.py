@@ -25,7 +25,7 @@ from perflint.api import (
     walk,
 )
 
-from ._loops import names_in
+from ._shared.loops import names_in
 
 _DDP_NAMES = frozenset({"DistributedDataParallel"})
 

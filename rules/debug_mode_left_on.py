@@ -26,7 +26,7 @@ from perflint.api import (
     walk,
 )
 
-from ._rarely import is_conversion
+from ._shared.rarely import is_conversion
 
 _HELPERS = pattern(r"debug|profil|bench|determin|reproduc|trace|anomal|diagnos|snapshot|nvtx|check", re.IGNORECASE)
 #: Scripts that hold numbers against each other.

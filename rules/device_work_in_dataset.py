@@ -23,8 +23,8 @@ from perflint.api import (
     walk,
 )
 
-from ._gradients import name_of_whole
-from ._transfers import aligns
+from ._shared.gradients import name_of_whole
+from ._shared.transfers import aligns
 
 _TENSORS = (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.UNKNOWN, Tag.MAPPING, Tag.SEQUENCE)
 #: What has a device that is wanted, not one that it is on.

@@ -22,8 +22,8 @@ from perflint.api import (
     walk,
 )
 
-from ._gradients import is_model_call
-from ._waits import is_on_device, is_unknown_in_step, works_on_host
+from ._shared.gradients import is_model_call
+from ._shared.waits import is_on_device, is_unknown_in_step, works_on_host
 
 _CLASSES = (
     "Normal Categorical Bernoulli Beta Gamma Dirichlet Laplace Exponential Poisson Uniform Multinomial Cauchy StudentT "

@@ -24,8 +24,8 @@ from perflint.api import (
     walk,
 )
 
-from ._loops import names_in
-from ._programs import file_passes
+from ._shared.loops import names_in
+from ._shared.programs import file_passes
 
 _SWITCHES = ("attn_implementation", "_attn_implementation")
 _FAST = pattern(r"""["'](?:sdpa|flash_attention_[23]|flex_attention)["']""")

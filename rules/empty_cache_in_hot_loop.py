@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name, walk
 
-from ._generating import beside_generation
-from ._memory import (
+from ._shared.generating import beside_generation
+from ._shared.memory import (
     gives_up_the_step,
     has_run_a_whole_loop,
     is_beside_an_engine,
@@ -18,7 +18,7 @@ from ._memory import (
     is_where_something_moved,
     measures_memory,
 )
-from ._rarely import is_between_phases
+from ._shared.rarely import is_between_phases
 
 _TARGETS = ("torch.cuda.empty_cache", "torch.xpu.empty_cache", "torch.mps.empty_cache", "torch.accelerator.empty_cache")
 #: Functions that answer without doing anything.

@@ -25,11 +25,11 @@ from perflint.api import (
     walk,
 )
 
-from ._callees import last_of
-from ._generating import beside_generation
-from ._loops import CLOCKS
-from ._rarely import is_between_phases
-from ._waits import is_exceptional
+from ._shared.callees import last_of
+from ._shared.generating import beside_generation
+from ._shared.loops import CLOCKS
+from ._shared.rarely import is_between_phases
+from ._shared.waits import is_exceptional
 
 _TIMES = CLOCKS | {"elapsed_time", "now", "timeit"}
 _MEASURING = pattern(

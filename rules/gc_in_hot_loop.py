@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
 
-from ._memory import is_load_shedding
-from ._rarely import is_between_phases, is_tried_out
+from ._shared.memory import is_load_shedding
+from ._shared.rarely import is_between_phases, is_tried_out
 
 
 class GcInHotLoop(Rule):

@@ -25,9 +25,9 @@ from perflint.api import (
     walk,
 )
 
-from ._callers import ways_in
-from ._evaluated_by_helper import run_by_helper
-from ._evaluating import (
+from ._shared.callers import ways_in
+from ._shared.evaluated_by_helper import run_by_helper
+from ._shared.evaluating import (
     evaluated,
     evaluating_forwards,
     evaluating_passes,
@@ -38,9 +38,9 @@ from ._evaluating import (
     stands_in_training,
     tells_of_modes,
 )
-from ._followed import Followed, forwards_behind, has_no_graph, learns, switches_itself
-from ._gradients import asks_for_gradients, is_loss_function, is_model_call, name_of_whole
-from ._in_reach import (
+from ._shared.followed import Followed, forwards_behind, has_no_graph, learns, switches_itself
+from ._shared.gradients import asks_for_gradients, is_loss_function, is_model_call, name_of_whole
+from ._shared.in_reach import (
     ASKING,
     gradients_in_reach,
     has_fast_path,

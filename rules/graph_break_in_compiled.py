@@ -21,8 +21,8 @@ from perflint.api import (
     pattern,
 )
 
-from ._compiling import compiled_at
-from ._wording import short_call
+from ._shared.compiling import compiled_at
+from ._shared.wording import short_call
 
 _HELPER = pattern(r"^_?(?:log|warn|print|rank_zero|master_print|debug)", re.IGNORECASE)
 #: Flags of what happens on one call only.

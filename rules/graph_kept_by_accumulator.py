@@ -25,7 +25,7 @@ from perflint.api import (
     walk,
 )
 
-from ._gradients import is_loss_function, is_loss_name, is_model_call, makes_instance, name_of_whole
+from ._shared.gradients import is_loss_function, is_loss_name, is_model_call, makes_instance, name_of_whole
 
 #: What takes a tensor and gives a value that nothing flows back through.
 _READERS = frozenset("item tolist numpy detach detach_ float int format print isnan isinf isfinite len".split())

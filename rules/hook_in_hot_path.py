@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, last_name, walk
 
-from ._pieces import is_name
+from ._shared.pieces import is_name
 
 _REGISTRARS = (
     "register_forward_hook",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, walk
 
-from ._compiling import is_compile_call
+from ._shared.compiling import is_compile_call
 
 _REGISTRARS = (
     "register_forward_hook",

@@ -27,11 +27,11 @@ from perflint.api import (
     walk,
 )
 
-from ._few_turns import is_for_one_turn
-from ._forwards import CHANGES, DRAWS, arguments, is_forward, is_given_counts
-from ._loops import is_between_clocks, is_forever, is_timing, names_in, starts_afresh, trains_inside
-from ._unchanged import is_fixed, is_touched, objects_in, writes_data
-from ._wording import short_call
+from ._shared.few_turns import is_for_one_turn
+from ._shared.forwards import CHANGES, DRAWS, arguments, is_forward, is_given_counts
+from ._shared.loops import is_between_clocks, is_forever, is_timing, names_in, starts_afresh, trains_inside
+from ._shared.unchanged import is_fixed, is_touched, objects_in, writes_data
+from ._shared.wording import short_call
 
 _MODELS = (
     "model",

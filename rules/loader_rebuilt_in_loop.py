@@ -20,8 +20,8 @@ from perflint.api import (
     walk,
 )
 
-from ._loaders import is_plain_loader, option
-from ._loops import is_timing, starts_afresh
+from ._shared.loaders import is_plain_loader, option
+from ._shared.loops import is_timing, starts_afresh
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 #: Inputs and targets.

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule
 
-from ._datasets import is_moved, is_of_notebook, needs_workers, works_on_device
-from ._epochs import runs, use
-from ._loaders import (
+from ._shared.datasets import is_moved, is_of_notebook, needs_workers, works_on_device
+from ._shared.epochs import runs, use
+from ._shared.loaders import (
     LOADER_NAMES,
     SAMPLERS,
     is_derived_loader,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Context, Finding, Heat, Impact, Place, Rule, attention, is_test, last_name
 
-from ._attention import Attention, written_out
-from ._loops import names_in
+from ._shared.attention import Attention, written_out
+from ._shared.loops import names_in
 
 #: `scaled_dot_product_attention` is there since this version.
 _SINCE = (2, 0)

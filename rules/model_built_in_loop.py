@@ -24,9 +24,9 @@ from perflint.api import (
     walk,
 )
 
-from ._callees import last_of
-from ._loops import is_timing, names_in, starts_afresh, trains_inside
-from ._wording import short_call
+from ._shared.callees import last_of
+from ._shared.loops import is_timing, names_in, starts_afresh, trains_inside
+from ._shared.wording import short_call
 
 #: Modules of torch.nn whose weights are filled at construction.
 _LAYERS = (

@@ -24,7 +24,7 @@ from perflint.api import (
     walk,
 )
 
-from ._loops import names_in
+from ._shared.loops import names_in
 
 #: Modules of torch that hold others.
 _CONTAINERS = frozenset(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Does, Finding, Impact, Loops, Rule, Tier, frameworks, precision
 
-from ._training import (
+from ._shared.training import (
     BACKWARD,
     identifiers_near,
     is_about_agents,

@@ -24,7 +24,7 @@ from perflint.api import (
 )
 from perflint.api import keyword as given
 
-from ._jax import trains_with_jax
+from ._shared.jax import trains_with_jax
 
 _METHODS = ("encode_plus", "batch_encode_plus", "pad")
 _NAMES = ("tokenizer", "tok", "_tokenizer", "text_tokenizer", "processor")

@@ -26,8 +26,8 @@ from perflint.api import (
     walk,
 )
 
-from ._callees import last_of
-from ._loops import is_trial_run, names_in
+from ._shared.callees import last_of
+from ._shared.loops import is_trial_run, names_in
 
 _WALKS = frozenset("parameters named_parameters buffers named_buffers".split())
 #: Functions around a walk that leave it one.

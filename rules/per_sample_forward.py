@@ -28,10 +28,10 @@ from perflint.api import (
     walk,
 )
 
-from ._forwards import FORWARD_METHODS
-from ._gradients import is_model_call, name_of_whole
-from ._loops import names_in
-from ._samples import (
+from ._shared.forwards import FORWARD_METHODS
+from ._shared.gradients import is_model_call, name_of_whole
+from ._shared.loops import names_in
+from ._shared.samples import (
     Turning,
     bound_by,
     feeds_itself,

@@ -21,9 +21,9 @@ from perflint.api import (
     walk,
 )
 
-from ._gradients import name_of_whole
-from ._loops import CLOCKS, is_timing, names_in
-from ._samples import (
+from ._shared.gradients import name_of_whole
+from ._shared.loops import CLOCKS, is_timing, names_in
+from ._shared.samples import (
     bound_by,
     feeds_itself,
     handed_out,

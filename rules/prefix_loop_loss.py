@@ -20,10 +20,10 @@ from perflint.api import (
     walk,
 )
 
-from ._forwards import arguments
-from ._gradients import is_model_call
-from ._loops import names_in
-from ._samples import feeds_itself
+from ._shared.forwards import arguments
+from ._shared.gradients import is_model_call
+from ._shared.loops import names_in
+from ._shared.samples import feeds_itself
 
 #: Loops of fewer turns are not worth a word.
 _FEW = 4

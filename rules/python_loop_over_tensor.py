@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Loops, Rule, Tag, is_test, pattern, walk
 
-from ._loops import names_in
-from ._spans import fills_spans
-from ._turns import TurnRead, read_by_turns
+from ._shared.loops import names_in
+from ._shared.spans import fills_spans
+from ._shared.turns import TurnRead, read_by_turns
 
 #: Text of an expression up to this length is shown whole.
 _SHORT = 60

@@ -25,8 +25,8 @@ from perflint.api import (
     walk,
 )
 
-from ._rarely import runs_rarely
-from ._trifles import is_a_trifle
+from ._shared.rarely import runs_rarely
+from ._shared.trifles import is_a_trifle
 
 _FUNCTIONS = ("compile", "search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn")
 _TARGETS = tuple(f"{module}.{name}" for module in ("re", "regex") for name in _FUNCTIONS)

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, Scope, callee_name, is_test, walk
 
-from ._few_turns import is_for_one_turn
-from ._forwards import FORWARD_METHODS, arguments, is_forward, is_given_counts, is_method_of_values, is_pure
-from ._helper_forwards import Behind, forward_behind, is_changed, runs_every_turn
-from ._loops import is_forever, is_timing, names_in, starts_afresh, trains_inside
-from ._unchanged import writes_data
+from ._shared.few_turns import is_for_one_turn
+from ._shared.forwards import FORWARD_METHODS, arguments, is_forward, is_given_counts, is_method_of_values, is_pure
+from ._shared.helper_forwards import Behind, forward_behind, is_changed, runs_every_turn
+from ._shared.loops import is_forever, is_timing, names_in, starts_afresh, trains_inside
+from ._shared.unchanged import writes_data
 
 _SWITCHES = frozenset(
     "train load_state_dict step update fuse quantize disable_adapter enable_adapter set_adapter merge_adapter apply "

@@ -25,9 +25,9 @@ from perflint.api import (
     walk,
 )
 
-from ._datasets import is_small, is_tiny
-from ._epochs import is_hook, is_repeated, runs, use
-from ._loaders import SAMPLERS, builds_data_loader, is_sampling_loader, is_zero, option, purpose, workers
+from ._shared.datasets import is_small, is_tiny
+from ._shared.epochs import is_hook, is_repeated, runs, use
+from ._shared.loaders import SAMPLERS, builds_data_loader, is_sampling_loader, is_zero, option, purpose, workers
 
 _NAMES = ("DataLoader", "loader_class", "loader_cls", "dataloader_class", "dataloader_cls", "data_loader_class")
 _ENDLESS = pattern(r"infinite|endless|cycl|repeat|forever|streaming|TrainingSampler", re.IGNORECASE)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Tier, argument, is_test, walk
 
-from ._samples import feeds_itself, needed
+from ._shared.samples import feeds_itself, needed
 
 _CELLS = {"LSTMCell": "LSTM", "GRUCell": "GRU", "RNNCell": "RNN"}
 #: Loops of fewer turns are not worth a word.

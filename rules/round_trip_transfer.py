@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, has_unpacking, is_test
 
-from ._memory import is_load_shedding
-from ._transfers import brought_down
-from ._wording import short_text
+from ._shared.memory import is_load_shedding
+from ._shared.transfers import brought_down
+from ._shared.wording import short_text
 
 
 class RoundTripTransfer(Rule):

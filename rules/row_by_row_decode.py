@@ -24,9 +24,9 @@ from perflint.api import (
     walk,
 )
 
-from ._generating import generates_or_predicts
-from ._gradients import name_of_whole
-from ._loops import names_in
+from ._shared.generating import generates_or_predicts
+from ._shared.gradients import name_of_whole
+from ._shared.loops import names_in
 
 _TOKENIZER = pattern(r"tokenizer$|^tok$|processor$", re.IGNORECASE)
 #: Names of single tokens: decoding those one by one shows where one ends and the next begins.

@@ -27,7 +27,7 @@ from perflint.api import (
     walk,
 )
 
-from ._loops import is_trial_run
+from ._shared.loops import is_trial_run
 
 _CHOICE = pattern(rf"(?:{'|'.join(sorted(precision.CHOICES))})", re.IGNORECASE)
 _WIDE = pattern(r"bf16|bfloat16", re.IGNORECASE)

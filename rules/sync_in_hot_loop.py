@@ -20,16 +20,16 @@ from perflint.api import (
     walk,
 )
 
-from ._bounds import bounds, device_bound, roots
-from ._forwards import is_forward
-from ._generating import beside_generation
-from ._gradients import is_model_call
-from ._guarded import used_under_guard
-from ._memory import is_load_shedding
-from ._printing import formatter_around
-from ._read_twice import read_after, read_before
-from ._transfers import goes_back
-from ._waits import (
+from ._shared.bounds import bounds, device_bound, roots
+from ._shared.forwards import is_forward
+from ._shared.generating import beside_generation
+from ._shared.gradients import is_model_call
+from ._shared.guarded import used_under_guard
+from ._shared.memory import is_load_shedding
+from ._shared.printing import formatter_around
+from ._shared.read_twice import read_after, read_before
+from ._shared.transfers import goes_back
+from ._shared.waits import (
     READ_NAMES,
     Read,
     device_read,
@@ -39,7 +39,7 @@ from ._waits import (
     region_of,
     works_on_host,
 )
-from ._wanted_on_host import goes_to_replay, is_choice, is_finished_text
+from ._shared.wanted_on_host import goes_to_replay, is_choice, is_finished_text
 
 #: Functions that make texts, and what limits how many tokens they make.
 _DECODES = pattern(r"generat|decode|translat|sample|beam|search")

@@ -28,9 +28,9 @@ from perflint.api import (
     walk,
 )
 
-from ._callees import last_of
-from ._followed import Followed, forwards_behind, has_no_graph, learns, may_hold_parameters
-from ._gradients import may_differentiate
+from ._shared.callees import last_of
+from ._shared.followed import Followed, forwards_behind, has_no_graph, learns, may_hold_parameters
+from ._shared.gradients import may_differentiate
 
 #: Functions that another rule looks at as a whole: grad-in-evaluation.
 _EVALUATION = pattern(r"^_?(?:test|eval|evaluate|validate|val)(?:_|$)|_(?:test|eval|evaluate|validate)$")

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name, pattern
 
-from ._printing import PRINTING_NAMES, Printed, formatter_around, is_formatter, is_tracker, printed_in
-from ._rarely import is_empty_case, is_tried_out, runs_rarely
-from ._waited import has_waited, is_asked_for
-from ._waits import certainty_on_device, device_read, is_exceptional, region_of, works_on_host
+from ._shared.printing import PRINTING_NAMES, Printed, formatter_around, is_formatter, is_tracker, printed_in
+from ._shared.rarely import is_empty_case, is_tried_out, runs_rarely
+from ._shared.waited import has_waited, is_asked_for
+from ._shared.waits import certainty_on_device, device_read, is_exceptional, region_of, works_on_host
 
 _EVALUATION = pattern(r"^_?(?:test|eval|evaluate|val|validate|validation)(?:_|$)")
 _EPOCHS = pattern(r"for (?:\w*epoch\w*|ep) in .*range\(", re.IGNORECASE)

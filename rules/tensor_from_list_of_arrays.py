@@ -27,7 +27,7 @@ from perflint.api import (
     walk,
 )
 
-from ._wording import short_text
+from ._shared.wording import short_text
 
 _CONSTRUCTORS = (
     "torch.tensor",

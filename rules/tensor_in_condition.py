@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name
 
-from ._asking import COMPREHENSIONS, certainty_asked, is_asked, is_tested, leaves, read_by_helper, tests
-from ._read_twice import read_before
-from ._waits import in_forward, works_on_host
+from ._shared.asking import COMPREHENSIONS, certainty_asked, is_asked, is_tested, leaves, read_by_helper, tests
+from ._shared.read_twice import read_before
+from ._shared.waits import in_forward, works_on_host
 
 
 class TensorInCondition(Rule):

@@ -24,7 +24,7 @@ from perflint.api import (
     walk,
 )
 
-from ._training import (
+from ._shared.training import (
     identifiers_below,
     identifiers_near,
     is_about_agents,

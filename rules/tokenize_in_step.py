@@ -23,7 +23,7 @@ from perflint.api import (
     walk,
 )
 
-from ._rarely import runs_rarely
+from ._shared.rarely import runs_rarely
 
 _METHODS = ("encode", "encode_plus", "batch_encode_plus", "tokenize", "apply_chat_template", "predict")
 _NAMES = ("tokenizer", "tok", "_tokenizer", "text_tokenizer", "bert_tokenizer", "clip_tokenizer")

@@ -24,7 +24,7 @@ from perflint.api import (
     versions,
 )
 
-from ._programs import file_passes
+from ._shared.programs import file_passes
 
 #: Up to this many tensors, one launch for each is cheap.
 _FEW = 5

@@ -22,8 +22,8 @@ from perflint.api import (
     pattern,
 )
 
-from ._waits import is_exceptional, uses_accelerator
-from ._wording import short_call
+from ._shared.waits import is_exceptional, uses_accelerator
+from ._shared.wording import short_call
 
 _CLOCKS = frozenset(
     "time.time time.perf_counter time.monotonic time.time_ns time.perf_counter_ns time.monotonic_ns "

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, walk
 
-from ._guarded import GuardedUse, used_under_guard
-from ._sources import is_written_in
-from ._waits import READ_NAMES, device_read, is_exceptional, works_on_host
+from ._shared.guarded import GuardedUse, used_under_guard
+from ._shared.sources import is_written_in
+from ._shared.waits import READ_NAMES, device_read, is_exceptional, works_on_host
 
 
 class UnusedMetricWork(Rule):

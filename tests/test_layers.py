@@ -107,7 +107,7 @@ def room_of(file: Path) -> str:
 
 
 ENGINE = sorted(file for file in (ROOT / "perflint").rglob("*.py") if file != ROOT / "perflint" / "__init__.py")
-RULES = sorted((ROOT / "rules").glob("*.py"))
+RULES = sorted((ROOT / "rules").rglob("*.py"))
 
 
 @pytest.mark.parametrize("file", ENGINE, ids=lambda file: file.relative_to(ROOT).as_posix())

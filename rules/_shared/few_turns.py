@@ -6,7 +6,7 @@ import ast
 
 from perflint.api import Context, callee_name, last_name, pattern, walk
 
-from ._loops import names_in
+from .loops import names_in
 
 _FEW = 8
 #: What gives the names of a mapping or of a model's parts.

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from perflint.api import INSTANCE, Context, Ref, Scope, callee_name, last_name, pattern, walk
 
-from ._forwards import is_forward, is_method_of_values
+from .forwards import is_forward, is_method_of_values
 
 #: Words of code that needs gradients, or that switches them by a way that cannot be followed.
 _GRADIENT_WORDS = pattern(

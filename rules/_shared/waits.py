@@ -22,11 +22,11 @@ from perflint.api import (
     walk,
 )
 
-from ._gradients import is_model_call
-from ._host_values import is_of_host, speaks_of_arrays
-from ._rate_finders import LOOKS_FOR_RATE, sweeps_rate
-from ._transfers import only_converts
-from ._unused_arguments import is_unused_way
+from .gradients import is_model_call
+from .host_values import is_of_host, speaks_of_arrays
+from .rate_finders import LOOKS_FOR_RATE, sweeps_rate
+from .transfers import only_converts
+from .unused_arguments import is_unused_way
 
 #: Methods that copy values to the host, and the functions that read those of their arguments.
 READ_METHODS = ("item", "tolist", "cpu", "to")

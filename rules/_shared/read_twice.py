@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.api import Context, Tag, callee_name, walk
 
-from ._forwards import is_forward
-from ._gradients import is_model_call
-from ._waits import READ_NAMES, device_read
+from .forwards import is_forward
+from .gradients import is_model_call
+from .waits import READ_NAMES, device_read
 
 #: What of a read leaves the value the same: `loss.detach().cpu()` holds what `loss` does.
 _SAME = frozenset({"detach", "cpu", "float", "double", "clone", "squeeze", "data"})

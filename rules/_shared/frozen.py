@@ -20,9 +20,9 @@ from perflint.api import (
     walk,
 )
 
-from ._callees import last_of
-from ._forwards import FORWARD_METHODS
-from ._gradients import name_of_whole
+from .callees import last_of
+from .forwards import FORWARD_METHODS
+from .gradients import name_of_whole
 
 #: Functions that take the gradients away from the parameters of what they are given, or may.
 _FREEZERS = pattern(

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from perflint.api import FUNCTION, MODULE, CallFacts, Context, FunctionFacts, Hop, Ref, Scope, Tag
 
-from ._callees import last_of
-from ._forwards import CHANGES, DRAWS, FORWARD_METHODS, arguments, arguments_by_name
-from ._unchanged import is_fixed, is_touched, objects_in
+from .callees import last_of
+from .forwards import CHANGES, DRAWS, FORWARD_METHODS, arguments, arguments_by_name
+from .unchanged import is_fixed, is_touched, objects_in
 
 _DEEP = 6
 #: Lists are appended to for the result, and `update` fills a dict: the model is not changed by it.

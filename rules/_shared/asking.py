@@ -8,8 +8,8 @@ from typing import Any
 
 from perflint.api import FUNCTION, Confidence, Context, Scope, Tag, walk
 
-from ._host_values import ARRAYS, asks_the_host
-from ._waits import certainty_on_device, in_forward, is_exceptional, is_unknown_in_step, uses_accelerator
+from .host_values import ARRAYS, asks_the_host
+from .waits import certainty_on_device, in_forward, is_exceptional, is_unknown_in_step, uses_accelerator
 
 #: Comparisons that ask no tensor for its value.
 _NEVER_ASK = (ast.Is, ast.IsNot, ast.In, ast.NotIn)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from perflint.api import Context, Scope, Tag, callee_name, pattern, tensors, walk
 
-from ._forwards import FORWARD_METHODS
-from ._frozen import is_frozen
-from ._gradients import is_loss_function, is_model_call, name_of_whole
+from .forwards import FORWARD_METHODS
+from .frozen import is_frozen
+from .gradients import is_loss_function, is_model_call, name_of_whole
 
 #: End a graph: what comes out has no gradient.
 _DETACHERS = frozenset({"detach", "detach_"})

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Definition, pattern
 
-from ._waits import Read, certainty_on_device
+from .waits import Read, certainty_on_device
 
 #: What no tensor of the device stands in for, or nothing that can be told of: settings, and what functions give.
 _NO_TENSORS = (ast.Constant, ast.Attribute, ast.Call)

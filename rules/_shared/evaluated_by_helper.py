@@ -7,9 +7,9 @@ from collections.abc import Collection
 
 from perflint.api import FUNCTION, CallFacts, Context, Scope
 
-from ._callees import last_of
-from ._forwards import arguments_by_name
-from ._gradients import name_of_whole
+from .callees import last_of
+from .forwards import arguments_by_name
+from .gradients import name_of_whole
 
 #: What asks for a graph: whoever calls this has seen to gradients.
 _SEES_TO_GRADIENTS = frozenset({"grad", "backward", "enable_grad", "set_grad_enabled", "requires_grad_"})

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from perflint.api import Context, Heat, callee_name, is_constant, last_name, pattern, tensors, walk
 
-from ._forwards import is_forward
+from .forwards import is_forward
 
 #: Functions that nobody calls on every step, whatever leads to them: checkpoints, exports, set-up, making models.
 _RARELY = pattern(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from perflint.api import CallFacts, Context, Heat, Program, Scope, Tag, is_test, pattern, precision, walk
 
-from ._loops import names_in
+from .loops import names_in
 
 #: What only a loop that trains has; a profile of forward and backward has not.
 _STEPS = frozenset("step zero_grad optimizer optimizer_step opt optim".split())

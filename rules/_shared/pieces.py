@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from perflint.api import callee_name, walk
 
-from ._loops import names_in
+from .loops import names_in
 
 
 def is_name(node: ast.expr, name: str) -> bool:

@@ -8,7 +8,7 @@ import ast
 
 from perflint.api import Context, Definition, is_text, last_name
 
-from ._constants import default_of
+from .constants import default_of
 
 #: Functions that give a bool or number of the host for whatever they are given.
 _HOST_FUNCTIONS = frozenset("isinstance issubclass hasattr callable len id type any all bool".split())

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from perflint.api import Context, Tag, callee_name, pattern, walk
 
-from ._asking import is_asked, leaves, tests
-from ._bounds import bounds, certainty_of_bound, may_be_tensor
-from ._generating import beside_generation
-from ._host_values import asks_the_host
-from ._loops import names_in
-from ._waits import (
+from .asking import is_asked, leaves, tests
+from .bounds import bounds, certainty_of_bound, may_be_tensor
+from .generating import beside_generation
+from .host_values import asks_the_host
+from .loops import names_in
+from .waits import (
     READ_NAMES,
     certainty_on_device,
     device_read,

@@ -6,7 +6,7 @@ import ast
 
 from perflint.api import Context, Tag, callee_name
 
-from ._loops import names_in
+from .loops import names_in
 
 _FILLED = frozenset({"zeros", "ones", "full", "empty"})
 

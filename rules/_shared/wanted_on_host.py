@@ -6,7 +6,7 @@ import ast
 
 from perflint.api import Context, callee_name, pattern
 
-from ._gradients import name_of_whole
+from .gradients import name_of_whole
 
 #: Functions that choose what an agent does next.
 _CHOOSES = pattern(r"(?:^|_)(?:act|actions?|predict|choose|select|policy|explore|exploit)(?:_|$)")

@@ -6,9 +6,9 @@ import ast
 
 from perflint.api import Context, Heat, callee_name, last_name, pattern, walk
 
-from ._callees import last_of
-from ._gradients import is_model_call
-from ._waits import in_forward
+from .callees import last_of
+from .gradients import is_model_call
+from .waits import in_forward
 
 _GENERATES = pattern(
     r"^_?generate(?:_(?!\w*(?:mask|anchor|grid|noise|label|target|proposal|coord|position|bin|batch$|data$))\w+)?$"

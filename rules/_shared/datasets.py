@@ -27,7 +27,7 @@ from perflint.api import (
     walk,
 )
 
-from ._loaders import option
+from .loaders import option
 
 #: What giving one sample costs: a look-up; reading, decoding, augmenting or tokenizing; nothing known, as samples
 #: stream in; nothing known at all.

@@ -6,8 +6,8 @@ import ast
 
 from perflint.api import Context, Scope, Tag, callee_name, pattern, walk
 
-from ._evaluating import evaluated
-from ._gradients import is_model_call
+from .evaluating import evaluated
+from .gradients import is_model_call
 
 #: Names that only code has which walks a graph back where none may be recorded around it.
 ASKING = frozenset({"enable_grad", "jacrev", "jacfwd", "jacobian", "hessian", "vjp", "jvp", "hvp"})

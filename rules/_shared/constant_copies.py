@@ -6,8 +6,8 @@ import ast
 
 from perflint.api import Context, Tag, callee_name, pattern, tensors, walk
 
-from ._constants import is_fixed
-from ._rarely import is_export
+from .constants import is_fixed
+from .rarely import is_export
 
 #: What a test asks that depends on the data: what stands under it runs for the odd batch.
 _ASKS = frozenset("numel len size any all isnan isinf isfinite item nelement".split())

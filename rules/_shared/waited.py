@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from perflint.api import FUNCTION, Context, Tag, callee_name, guards, last_name, pattern, walk
 
-from ._printing import is_formatter, printed_in
-from ._waits import device_read, is_on_device
+from .printing import is_formatter, printed_in
+from .waits import device_read, is_on_device
 
 #: Calls that queue a good part of a step's work.
 _WORK = frozenset("backward manual_backward step grad forward generate train_step training_step compute_loss".split())

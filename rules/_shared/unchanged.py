@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from perflint.api import Context, Tag
 
-from ._forwards import CHANGES, arguments, is_forward, is_pure
-from ._loops import names_in
+from .forwards import CHANGES, arguments, is_forward, is_pure
+from .loops import names_in
 
 _DEEP = 4
 

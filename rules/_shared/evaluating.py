@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from perflint.api import FUNCTION, Context, Heat, Scope, callee_name, walk
 
-from ._gradients import asks_for_gradients, asks_in, is_model_call, may_differentiate, name_of_whole
+from .gradients import asks_for_gradients, asks_in, is_model_call, may_differentiate, name_of_whole
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _BACKWARD = frozenset({"backward", "manual_backward"})

@@ -19,7 +19,7 @@ from perflint.api import (
     walk,
 )
 
-from ._ranks import rank_of_factors
+from .ranks import rank_of_factors
 
 _DEPTH = 14
 #: Dimensions of what `bmm` gives.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from perflint.api import Context, Tag, callee_name, is_constant, trackers
 
-from ._waits import device_read, is_on_device, kind_on_device
+from .waits import device_read, is_on_device, kind_on_device
 
 _BUILTINS = frozenset({"print", "str", "repr", "format", "pprint"})
 _PRINTERS = frozenset(name.removeprefix("builtins.") for name in trackers.PRINTING)

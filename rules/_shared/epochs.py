@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from perflint.api import FUNCTION, CallFacts, Context, FunctionFacts, Heat, LoopHeat, Scope
 
-from ._loaders import purpose
+from .loaders import purpose
 
 _LoopPlace = tuple[Scope, int]
 

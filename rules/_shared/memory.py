@@ -7,8 +7,8 @@ import re
 
 from perflint.api import Context, FunctionFacts, callee_name, is_constant, last_name, pattern, walk
 
-from ._callees import last_of
-from ._loops import names_in
+from .callees import last_of
+from .loops import names_in
 
 _PRESSURE = frozenset(
     "memory_allocated memory_reserved max_memory_allocated mem_get_info virtual_memory memory_percent memory_usage "
