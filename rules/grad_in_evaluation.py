@@ -31,9 +31,9 @@ from ._shared.evaluating import (
     evaluated,
     evaluating_forwards,
     evaluating_passes,
+    first_with_gradients,
     goes_to_numpy,
     is_volatile,
-    model_name,
     script_parts,
     stands_in_training,
     tells_of_modes,
@@ -227,7 +227,7 @@ class GradInEvaluation(Rule):
             return
         if ctx.program.trains(ctx.own_scope(node)):
             return
-        forward = _forward_with_gradients(parts, models, ctx, at_least)
+        forward = first_with_gradients(parts, models, ctx, at_least)
         if forward is None:
             yield from self._by_helper(node, run_by_helper(parts, models, ctx), ctx)
             return
@@ -310,20 +310,6 @@ def _forwards_of(node: ast.Call, ctx: Context) -> Iterator[ast.Call]:
 def _predicts(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether a function is named for what a model says, and puts the model into evaluation mode to ask it."""
     return _PREDICTION.search(function.name) is not None and any(evaluated(part) for part in walk(function))
-
-
-def _forward_with_gradients(parts: list[ast.AST], models: set[str], ctx: Context, at_least: Heat) -> ast.Call | None:
-    """The first forward, in source order, of what was put into evaluation mode."""
-    forwards = [
-        part
-        for part in parts
-        if isinstance(part, ast.Call)
-        and is_model_call(part, ctx)
-        and model_name(part) in models
-        and not ctx.grad_off(part)
-        and (ctx.heat(part) >= at_least or (at_least < Heat.STEP and ctx.loops(part)))
-    ]
-    return min(forwards, key=lambda call: (call.lineno, call.col_offset), default=None)
 
 
 def _switch_off(

@@ -278,3 +278,17 @@ def _made_of(read: ast.Call) -> ast.Name | None:
             return None
         value = value.func.value
     return value if isinstance(value, ast.Name) else None
+
+
+def first_with_gradients(parts: list[ast.AST], models: set[str], ctx: Context, at_least: Heat) -> ast.Call | None:
+    """The first forward, in source order, of what was put into evaluation mode."""
+    forwards = [
+        part
+        for part in parts
+        if isinstance(part, ast.Call)
+        and is_model_call(part, ctx)
+        and model_name(part) in models
+        and not ctx.grad_off(part)
+        and (ctx.heat(part) >= at_least or (at_least < Heat.STEP and ctx.loops(part)))
+    ]
+    return min(forwards, key=lambda call: (call.lineno, call.col_offset), default=None)
