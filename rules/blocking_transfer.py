@@ -139,12 +139,12 @@ class BlockingTransfer(Rule):
         reason = ""
         if value.tag is Tag.BATCH and value.how == "made by a tokenizer":
             reason = "what a tokenizer gives knows the option from transformers 4.48 on"
+        elif has_unblocking_move(node, ctx):
+            reason = f"a class of the project has a `{callee_name(node)}` that does not know the option"
         elif destination is not Device.CUDA:
             reason = "the device may be MPS, where an asynchronous copy can corrupt data"
         elif value.tag is not Tag.TENSOR or value.certainty is Confidence.LOW:
             reason = f"`{ctx.text(node.func.value)}` may be no plain tensor, and its `.to` may not know the option"
-        elif has_unblocking_move(node, ctx):
-            reason = f"a class of the project has a `{callee_name(node)}` that does not know the option"
         elif _is_beside_streams(node, ctx):
             reason = "another stream may read the copy, or the host write to it, before it is done"
         elif _narrows(node, ctx):
