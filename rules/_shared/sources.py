@@ -49,6 +49,8 @@ class _Binding(NamedTuple):
     source: str
     key: Hashable | None
     line: int
+    #: Whether a loop binds it: who goes through something fills nothing.
+    by_loop: bool = False
 
 
 def changes_later(value: ast.expr, node: ast.AST, ctx: Context) -> bool:
@@ -60,6 +62,8 @@ def changes_later(value: ast.expr, node: ast.AST, ctx: Context) -> bool:
     root = _root(value)
     if root is None:
         return not _is_new(value, ctx)
+    if _is_of_lambda(root, ctx):
+        return True  # what is handed to it cannot be seen
     replaced = _is_replaced(value, root, node, ctx)
     shared = _sharing(value, root, node, ctx, replaced=replaced)
     later = shared._replace(names=shared.names - {root.id}) if replaced else shared
@@ -68,11 +72,17 @@ def changes_later(value: ast.expr, node: ast.AST, ctx: Context) -> bool:
     return any(_may_follow(part, value, root, node, ctx) for part in writes)
 
 
+def _is_of_lambda(root: ast.Name, ctx: Context) -> bool:
+    """`map(lambda part: part.cuda(), batch)`."""
+    lambdas = (outer for outer in ctx.tree.ancestors(root) if isinstance(outer, ast.Lambda))
+    return any(item.arg == root.id for outer in lambdas for item in walk(outer.args) if isinstance(item, ast.arg))
+
+
 def _is_new(value: ast.expr, ctx: Context) -> bool:
     """`torch.cat(parts).view(-1)`."""
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
         if ctx.target(value.func) in _MADE:
-            return True
+            return not any(item.arg in ("out", None) for item in value.keywords)
         value = value.func.value
     return False
 
@@ -118,7 +128,9 @@ def _is_replaced(value: ast.expr, root: ast.Name, node: ast.AST, ctx: Context) -
     for target, made in pairs:
         if not inside.isdisjoint(map(id, walk(made))):
             if isinstance(target, ast.Name) and target.id == root.id:
-                return isinstance(made, ast.IfExp) or not _names_besides(made, root.id, inside)
+                arms = (made.body, made.orelse) if isinstance(made, ast.IfExp) else (made,)
+                taken = [arm for arm in arms if not inside.isdisjoint(map(id, walk(arm)))]
+                return not any(_names_besides(arm, root.id, inside) for arm in taken)
             if ctx.text(target) == ctx.text(value):
                 return True
     return False
@@ -149,28 +161,31 @@ def _has_star(display: ast.Tuple | ast.List) -> bool:
 def _key(value: ast.expr, root: ast.Name) -> Hashable | None:
     """The key of the part of `root` that `value` is, or is a part of: `"x"` for `batch["x"][0]`."""
     found: Hashable | None = None
-    while value is not root:
+    whole: ast.expr | None = value
+    while whole is not None and whole is not root:
         found = None
-        if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
-            found = value.slice.value if type(value.slice.value) in (int, str) else None
-        if isinstance(value, ast.Call):
-            value = value.func if isinstance(value.func, ast.Attribute) else value.args[0]
-        elif isinstance(value, (ast.Subscript, ast.Attribute, ast.Starred)):
-            value = value.value
+        if isinstance(whole, ast.Subscript) and isinstance(whole.slice, ast.Constant):
+            found = whole.slice.value if type(whole.slice.value) in (int, str) else None
+        whole = _whole(whole)
     return found
 
 
 def _root(value: ast.expr) -> ast.Name | None:
     """`batch` for `batch["x"][0].view(-1)`."""
-    while True:
-        if isinstance(value, (ast.Subscript, ast.Attribute, ast.Starred)):
-            value = value.value
-        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _SHARING:
-            value = value.func.value
-        elif isinstance(value, ast.Call) and len(value.args) == 1 and last_name(value.func) in _WRAPPERS:
-            value = value.args[0]
-        else:
-            return value if isinstance(value, ast.Name) else None
+    while (whole := _whole(value)) is not None:
+        value = whole
+    return value if isinstance(value, ast.Name) else None
+
+
+def _whole(value: ast.expr) -> ast.expr | None:
+    """What a value is a part or a view of, as it is written: `batch["x"]` for `batch["x"].view(-1)`."""
+    if isinstance(value, (ast.Subscript, ast.Attribute, ast.Starred)):
+        return value.value
+    if not isinstance(value, ast.Call):
+        return None
+    if isinstance(value.func, ast.Attribute) and value.func.attr in _SHARING:
+        return value.func.value
+    return value.args[0] if len(value.args) == 1 and last_name(value.func) in _WRAPPERS else None
 
 
 def _function(node: ast.AST, ctx: Context) -> list[ast.AST]:
@@ -189,13 +204,36 @@ def _sharing(value: ast.expr, root: ast.Name, node: ast.AST, ctx: Context, *, re
         if not (replaced and item.source == root.id and item.line > below and (key is None or item.key in (None, key)))
     ]
     held = _held_by(root.id, key, bindings)
-    names = set(held)
+    names, filled = set(held), _filled(bindings, node, ctx)
     for item in bindings:
-        if item.source in held and not _is_another(item.key, held[item.source]):
+        if item.source in held and (item.source in filled or not _is_another(item.key, held[item.source])):
             names.add(item.name)
     while more := {item.name for item in bindings if item.source in names - set(held)} - names:
         names |= more
-    return _Shared(names, root.id, key)
+    return _Shared(names, root.id, None if root.id in filled else key)
+
+
+_FILLING = frozenset("update setdefault append extend insert add".split())
+
+
+def _filled(bindings: list[_Binding], node: ast.AST, ctx: Context) -> set[str]:
+    """The names that the function itself puts something into, or binds to a part of something: two of their keys may
+    lead to one memory.
+    """
+    filled = {item.name for item in bindings if not item.by_loop and item.name != item.source}
+    for part in _function(node, ctx):
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _FILLING:
+            if (root := _root(part.func.value)) is not None:
+                filled.add(root.id)
+        elif isinstance(part, ast.Assign):
+            filled |= {
+                root.id
+                for target, made in (pair for bound in part.targets for pair in _pairs(bound, part.value))
+                if isinstance(target, ast.Subscript)
+                and (root := _root(target)) is not None
+                and ctx.text(target) not in ctx.text(made)
+            }
+    return filled
 
 
 def _is_another(key: Hashable | None, keys: set[Hashable | None]) -> bool:
@@ -227,9 +265,10 @@ def _bindings(name: str, node: ast.AST, ctx: Context) -> list[_Binding]:
                 found += _bound(target, part.value, part.value.lineno, ctx)
         elif isinstance(part, (ast.For, ast.comprehension)):
             targets = [item.id for item in walk(part.target) if isinstance(item, ast.Name)]
-            if name not in targets:
+            # A loop over a loader binds something else on each turn; a comprehension goes through one batch.
+            if name not in targets or isinstance(part, ast.comprehension):
                 found += [
-                    _Binding(target, root.id, None, part.target.lineno)
+                    _Binding(target, root.id, None, part.target.lineno, by_loop=True)
                     for target in targets
                     for root, _ in _roots(part.iter, ctx)
                 ]
