@@ -202,8 +202,12 @@ class _Table:
         if imported is not None:
             original = imported.rpartition(".")[2]
             if original and original != name:
-                named = {**self.by_callee.get(original, {}), **named}
-        return {**general, **named, **general} if general else named
+                named = _joined(named, self.by_callee.get(original, {}))
+        return _joined(general, named) if general else named
+
+
+def _joined(some: _Listeners, others: _Listeners) -> _Listeners:
+    return {**some, **{rule: min(heat, some.get(rule, heat)) for rule, heat in others.items()}}
 
 
 def _add(listeners: _Listeners, rule: Rule, listen: Listen) -> None:
