@@ -64,7 +64,8 @@ class Baseline:
             raise PerflintError(f"{file}: not a baseline: {error}") from error
         try:
             if data["version"] != _VERSION:
-                raise PerflintError(f"{file}: a baseline of another version ({data['version']}); write it anew")
+                hint = "delete it, and 'perflint baseline write' makes it anew"
+                raise PerflintError(f"{file}: a baseline of another version ({data['version']}); {hint}")
             entries = Counter[Entry]()
             for one in data["findings"]:
                 entries[Entry(str(one["path"]), str(one["rule"]), str(one["line"]))] += _count(one["count"])

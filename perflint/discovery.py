@@ -63,7 +63,8 @@ def project_root(paths: Sequence[Path]) -> Path | None:
     """The nearest folder at or above all of `paths` (absolute) that holds a project marker."""
     folder = common_folder(paths)
     for parent in (folder, *folder.parents):
-        if any((parent / marker).exists() for marker in PROJECT_MARKERS):
+        # `os.path`: in a folder that may not be looked into, pathlib raises where there is simply nothing to see.
+        if any(os.path.exists(parent / marker) for marker in PROJECT_MARKERS):  # noqa: PTH110
             return parent
     return None
 
@@ -71,7 +72,7 @@ def project_root(paths: Sequence[Path]) -> Path | None:
 def common_folder(paths: Sequence[Path]) -> Path:
     """The deepest folder that holds all of `paths`, a folder among them counting as itself."""
     paths = [_absolute(path) for path in paths]  # what is left of a `..` has other folders above it
-    folders = [path if path.is_dir() else path.parent for path in paths] or [Path.cwd()]
+    folders = [path if os.path.isdir(path) else path.parent for path in paths] or [Path.cwd()]  # noqa: PTH112
     try:
         return Path(os.path.commonpath(folders))
     except ValueError:  # different drives
@@ -86,8 +87,12 @@ def discover(paths: Sequence[str | Path], settings: Settings, *, stdin: str | No
     """
     given = [_absolute(path) for path in paths]
     for original, path in zip(paths, given):
-        if not os.path.lexists(path):
-            raise PerflintError(f"no such file or directory: {original}")
+        try:
+            os.lstat(path)
+        except PermissionError as error:
+            raise PerflintError(f"{original}: cannot be read: {error.strerror}") from error
+        except (OSError, ValueError):
+            raise PerflintError(f"no such file or directory: {original}") from None
     virtual = [_absolute(stdin)] if stdin is not None else []
     root = project_root(given + virtual)
     walk = _Walk(settings)
@@ -98,10 +103,12 @@ def discover(paths: Sequence[str | Path], settings: Settings, *, stdin: str | No
         else:
             reported[display_path(path)] = path
     reported.update((display_path(path), path) for path in virtual)
+    # What cannot be read around the paths is no fault of theirs, as it is none of files there.
+    problems = tuple(walk.problems())
     analysed = dict(reported)
     if root is not None and root not in given:
         analysed.update(walk.files(root))
-    return Discovery(root, _sorted(reported), _sorted(analysed), tuple(walk.problems()))
+    return Discovery(root, _sorted(reported), _sorted(analysed), problems)
 
 
 def _sorted(files: dict[str, Path]) -> tuple[FoundFile, ...]:
@@ -110,6 +117,8 @@ def _sorted(files: dict[str, Path]) -> tuple[FoundFile, ...]:
 
 def _absolute(path: str | Path) -> Path:
     """Absolute and without `..`, links kept: the user's own name for the file is the one that is shown."""
+    if not os.fspath(path):  # as of a variable of a shell that is not set: `abspath` takes it for all there is here
+        raise PerflintError("an empty path; the working directory is '.'")
     try:
         return Path(os.path.abspath(path))  # noqa: PTH100 - pathlib has no lexical normalisation
     except ValueError as error:  # a null character

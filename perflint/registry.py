@@ -12,6 +12,7 @@ import importlib.util
 import inspect
 import pkgutil
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
@@ -179,6 +180,8 @@ def _faults(rule: type[Rule], *, ours: bool) -> Iterator[str]:
 def _page_faults(rule: type[Rule]) -> Iterator[str]:
     from perflint.rulepage import HEADINGS, page_of
 
+    if sys.flags.optimize > 1:  # Python has left the docstrings out: there is nothing to see whether a page is right
+        return
     # `getdoc` would find the parent's: a rule has a page of its own.
     if not (rule.__doc__ or "").strip():
         yield "has no docstring, which is its page"

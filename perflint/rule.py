@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import enum
 import inspect
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from perflint.context import Context
     from perflint.source.file import SourceFile
     from perflint.source.suppressions import Malformed, Suppression
+
+#: What stands for the pages where Python leaves docstrings out.
+_NO_PAGES = (
+    "No page: Python runs without docstrings here (-OO or PYTHONOPTIMIZE=2), and a rule's docstring is its page."
+)
 
 
 class Tier(enum.Enum):
@@ -146,7 +152,7 @@ class Rule:
     @classmethod
     def page(cls) -> str:
         """The rule's page: its docstring, dedented."""
-        return inspect.cleandoc(cls.__doc__ or "")
+        return inspect.cleandoc(cls.__doc__ or (_NO_PAGES if sys.flags.optimize > 1 else ""))
 
     @classmethod
     def summary(cls) -> str:

@@ -128,11 +128,11 @@ def load_settings(start: Path, config: Path | None = None) -> Settings:
     for parent in (folder, *folder.parents):
         for name in ("perflint.toml", "pyproject.toml"):
             file = parent / name
-            if file.is_file():
+            if os.path.isfile(file):  # noqa: PTH113 - pathlib raises where a folder may not be looked into
                 found = _read(file, required=False)
                 if found is not None:
                     return found
-        if (parent / ".git").exists():
+        if os.path.exists(parent / ".git"):  # noqa: PTH110
             break
     return Settings()
 

@@ -130,6 +130,8 @@ def test_no_file_at_all_is_clean(project: Path) -> None:
     ("arguments", "words"),
     [
         (["check", "gone.py"], "perflint: no such file or directory: gone.py"),
+        (["check", ""], "perflint: an empty path; the working directory is '.'"),
+        (["fix", "--apply", ""], "perflint: an empty path; the working directory is '.'"),
         (["check", "--select", "TPL99"], "--select: no rule matches 'TPL99'; did you mean"),
         (["check", "--fail-on", "loud"], "fail-on: 'loud' is not one of"),
         (["check", "--config", "no.toml"], "no.toml: cannot be read"),
@@ -140,6 +142,7 @@ def test_no_file_at_all_is_clean(project: Path) -> None:
         (["check", "--stdin-filename", "a.py"], "is for the path '-'"),
         (["check", "--output", "no/such/folder/x"], "cannot be written"),
         (["check", "--explain-heat", "train.py"], "is not FILE:LINE"),
+        (["check", "--explain-heat", "cold.py:0"], "cold.py has no line 0, its last is 1"),
         (["chekc"], "no command 'chekc'; did you mean 'check'?"),
         (["xyz"], "no command 'xyz'; there are baseline, check, clean"),
         (["cold.py"], "perflint check cold.py"),
@@ -343,6 +346,47 @@ def test_a_reader_that_goes_away_ends_the_output_quietly(hot: Path) -> None:
 
     assert done.stderr == b""
     assert done.returncode == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize("arguments", [["check"], ["fix", "-"], ["rules"]])
+def test_standard_output_that_takes_nothing_is_said(arguments: list[str], hot: Path) -> None:
+    with hot.open("rb") as stdin, Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "perflint", *arguments],
+            stdin=stdin,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert done.returncode == 2
+    assert "standard output cannot be written: No space left on device" in done.stderr
+    assert "bug in perflint" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell closes it")
+def test_standard_streams_that_are_closed(hot: Path) -> None:
+    def closed(redirection: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = f'exec "$0" -m perflint "$@" {redirection}'
+        return subprocess.run(
+            ["sh", "-c", command, sys.executable, *arguments], capture_output=True, text=True, check=False
+        )
+
+    done = closed(">&-", "check")
+    assert done.returncode == 2
+    assert done.stderr == "perflint: standard output cannot be written: it is closed\n"
+    assert closed(">&-", "check", "--output", "report.txt").returncode == 1
+    assert closed("2>&-", "check").returncode == 1
+    assert closed("2>&-", "check", "gone.py").returncode == 2
+
+
+def test_without_docstrings_code_is_checked_all_the_same(hot: Path) -> None:
+    assert perflint("check", env={"PYTHONOPTIMIZE": "2"}).returncode == 1
+    assert "PYTHONOPTIMIZE" in perflint("explain", "TPL303", env={"PYTHONOPTIMIZE": "2"}).stdout
+    assert perflint("check", "--output-format", "sarif", env={"PYTHONOPTIMIZE": "2"}).returncode == 1
 
 
 def test_progress_waits_and_is_for_terminals(

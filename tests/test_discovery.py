@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -216,6 +217,45 @@ def test_a_folder_that_cannot_be_read_is_a_problem(project: Path) -> None:
 
     assert names(found.reported) == ["a.py"]
     assert [one.path for one in found.problems] == ["locked"]
+
+
+def cannot_be_read(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """As for anybody but root: what lies in it can be neither listed nor asked about."""
+    scandir, stat, lstat = os.scandir, os.stat, os.lstat
+
+    def refuse(path: object) -> None:
+        if isinstance(path, (str, Path)) and folder in Path(path).parents:
+            raise PermissionError(13, "Permission denied", str(path))
+
+    def refusing_scandir(path: str) -> Any:
+        refuse(Path(path) / "entry")
+        return scandir(path)
+
+    def refusing_stat(path: Any, **options: Any) -> os.stat_result:
+        refuse(path)
+        return stat(path, **options)
+
+    def refusing_lstat(path: Any, **options: Any) -> os.stat_result:
+        refuse(path)
+        return lstat(path, **options)
+
+    monkeypatch.setattr(os, "scandir", refusing_scandir)
+    monkeypatch.setattr(os, "lstat", refusing_lstat)
+    monkeypatch.setattr(os, "stat", refusing_stat)
+
+
+def test_a_folder_that_cannot_be_read_matters_where_it_is_asked_for(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project, "a.py", "locked/b.py")
+    cannot_be_read(monkeypatch, project / "locked")
+
+    assert [one.path for one in find(".").problems] == ["locked"]
+    assert [one.path for one in find("locked").problems] == ["locked"]
+    assert find("a.py").problems == ()
+    with pytest.raises(PerflintError, match=r"locked/b\.py: cannot be read: Permission denied"):
+        find("locked/b.py")
+    assert project_root([project / "locked/b.py"]) == project
 
 
 def test_standard_input_takes_the_place_of_a_file(project: Path) -> None:

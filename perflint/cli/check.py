@@ -245,6 +245,8 @@ def _explain_heat(discovery: Discovery, options: Options, place: str) -> str:
     if not file or not line.isdecimal() or (cell is None) == file.endswith(".ipynb"):
         raise PerflintError(f"--explain-heat: {place!r} is not FILE:LINE, nor NOTEBOOK:CELL:LINE")
     text = run.explain_heat(discovery, options, display_path(Path(file)), int(line), cell)
-    if cell is None and not 1 <= int(line) <= (last := len(Path(file).read_bytes().splitlines())):
-        raise PerflintError(f"--explain-heat: {file} has no line {line}, its last is {last}")
+    if cell is None:
+        last = len(Path(file).read_bytes().splitlines())
+        if not 1 <= int(line) <= last:
+            raise PerflintError(f"--explain-heat: {file} has no line {line}, its last is {last}")
     return text.rstrip("\n") + "\n"

@@ -23,24 +23,40 @@ def write(text: str) -> None:
     """Print `text` to standard output as it is.
 
     What the terminal's encoding lacks, lone surrogates included, is printed as an escape. A reader that has gone
-    away (`| head`) ends the output, not the run.
+    away (`| head`) ends the output, not the run. Raises PerflintError where the disk is full, say.
     """
+    with printing() as stream:
+        _write(stream, text)
+
+
+@contextmanager
+def printing() -> Iterator[TextIO]:
+    """Standard output to write to, flushed afterwards. Raises PerflintError where it takes nothing more."""
+    stream: TextIO | None = sys.stdout  # none where the shell has closed it
+    if stream is None:
+        raise PerflintError("standard output cannot be written: it is closed")
     try:
-        _write(sys.stdout, text)
-        sys.stdout.flush()
+        yield stream
+        stream.flush()
     except BrokenPipeError:
-        _discard(sys.stdout)
+        _discard(stream)
+    except OSError as error:
+        _discard(stream)
+        raise PerflintError(f"standard output cannot be written: {error.strerror or error}") from error
 
 
 def complain(message: str) -> None:
     """One line on standard error. It may quote names from outside, so whatever controls a terminal is escaped."""
     from perflint.report.visible import visible
 
+    stream: TextIO | None = sys.stderr
+    if stream is None:  # closed, so there is nobody to tell
+        return
     try:
-        _write(sys.stderr, f"perflint: {visible(message)}\n")
-        sys.stderr.flush()
-    except BrokenPipeError:
-        _discard(sys.stderr)
+        _write(stream, f"perflint: {visible(message)}\n")
+        stream.flush()
+    except OSError:
+        _discard(stream)
 
 
 def _write(stream: TextIO, text: str) -> None:
@@ -62,6 +78,11 @@ def write_file(path: Path, text: str) -> None:
         raise PerflintError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
+def is_terminal(stream: TextIO | None) -> bool:
+    """Not where the stream is none: a shell can close it (`>&-`)."""
+    return stream is not None and stream.isatty()
+
+
 def wants_color(asked: bool | None) -> bool:  # noqa: FBT001 - three-valued, straight from the option
     """An option beats `NO_COLOR` beats `FORCE_COLOR` beats whether standard output is a terminal."""
     if asked is not None:
@@ -70,12 +91,12 @@ def wants_color(asked: bool | None) -> bool:  # noqa: FBT001 - three-valued, str
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return is_terminal(sys.stdout) and os.environ.get("TERM") != "dumb"
 
 
 def width() -> int:
     """Columns of the terminal, 100 where there is none."""
-    if not sys.stdout.isatty():
+    if not is_terminal(sys.stdout):
         return 100
     import shutil  # late: it brings three libraries of compression
 
@@ -106,7 +127,7 @@ class Progress:
 @contextmanager
 def progress() -> Iterator[Progress | None]:
     """None where standard error is no terminal."""
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield None
         return
     shown = Progress()

@@ -154,8 +154,8 @@ def _delivered(
 def _print_content(original: bytes, result: Fixing) -> None:
     """What standard input becomes, byte for byte; itself where nothing changes or it cannot be read."""
     content = next(iter(fixing.encoded(result).values()), original)
-    sys.stdout.buffer.write(content)
-    sys.stdout.buffer.flush()
+    with console.printing() as stream:
+        stream.buffer.write(content)
 
 
 def _print_diff(result: Fixing, *, colored: bool) -> None:
@@ -164,7 +164,7 @@ def _print_diff(result: Fixing, *, colored: bool) -> None:
 
     for file in result.outcome.files:
         text = file_diff(file.source.path, file.source.raw, file.source.raw_of(file.text))
-        if sys.stdout.isatty():  # for people to read; elsewhere it is a patch, exact to the byte
+        if console.is_terminal(sys.stdout):  # for people to read; elsewhere it is a patch, exact to the byte
             text = visible_lines(text.replace("\r\n", "\n"))
         console.write("".join(map(_colored, text.splitlines(keepends=True))) if colored else text)
 

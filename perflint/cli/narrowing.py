@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -45,7 +46,7 @@ def narrowing_options(function: C) -> C:
 def git_root(discovery: Discovery, settings: Settings) -> Path | None:
     """The git root around the project: what report formats for code hosts name files from, and revisions are of."""
     start = discovery.root or settings.root or Path.cwd()
-    return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), None)
+    return next((folder for folder in (start, *start.parents) if os.path.exists(folder / ".git")), None)  # noqa: PTH110
 
 
 class Narrowing:

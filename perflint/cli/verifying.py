@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from perflint.cli import console
 from perflint.errors import PerflintError
 from perflint.verify.options import VerifyOptions, duration
 
@@ -139,7 +140,7 @@ def ended_by_signals() -> Iterator[None]:
 @contextlib.contextmanager
 def progress() -> Iterator[Callable[[str, float], None]]:
     """A bar on standard error where that is a terminal: how much of its budget the comparison has used."""
-    if not sys.stderr.isatty():
+    if not console.is_terminal(sys.stderr):
         yield lambda *_: None
         return
     from rich.console import Console

@@ -23,7 +23,7 @@ def watch(once: Callable[[], object], files: Callable[[], Iterable[Path]]) -> No
     try:
         while True:
             before = _state(files)
-            if sys.stdout.isatty():
+            if console.is_terminal(sys.stdout):
                 click.clear()
             try:
                 once()

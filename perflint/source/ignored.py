@@ -67,7 +67,7 @@ def read_ignore_file(folder: str, name: str = ".gitignore") -> IgnoreFile | None
 
 def ignore_files_above(folder: Path) -> tuple[IgnoreFile, ...]:
     """Ignore files of the folders above `folder` up to the git root, innermost first. Empty outside a repository."""
-    git_root = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+    git_root = next((one for one in (folder, *folder.parents) if os.path.exists(one / ".git")), None)  # noqa: PTH110
     if git_root is None:
         return ()
     above = [one for one in folder.parents if one == git_root or git_root in one.parents]

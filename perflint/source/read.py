@@ -100,7 +100,8 @@ def _decode(data: bytes, encoding: str) -> str:
     except UnicodeDecodeError as error:
         name = "UTF-8" if encoding == "utf-8" else encoding
         line = _line_of(data, error.start)
-        raise SourceError(f"not {name}: byte 0x{data[error.start]:02x} cannot be decoded", line) from error
+        words = f"not {name}: byte 0x{data[error.start]:02x} cannot be decoded; save it as {name}, or name its encoding"
+        raise SourceError(f"{words} in the first line (`# -*- coding: latin-1 -*-`)", line) from error
     except (LookupError, UnicodeError) as error:  # `rot13` is an encoding, but none of text
         raise SourceError(f"cannot be decoded as {encoding}: {error}", _cookie_line(data)) from error
 

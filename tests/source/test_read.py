@@ -59,6 +59,7 @@ def test_not_utf8_names_the_line() -> None:
 
     assert error.line == 3
     assert "not UTF-8" in error.message
+    assert "name its encoding in the first line" in error.message
     assert "0xff" in error.message
 
 
