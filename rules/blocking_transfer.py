@@ -74,9 +74,10 @@ class BlockingTransfer(Rule):
     (`.item()`) on every step.
 
     Fix safety
-    Safe where the destination is certainly CUDA (`.cuda()`, a literal "cuda") or the CPU, the value certainly is a
-    tensor of a loader's batch, and nothing writes into it afterwards: same bits. Where the device is chosen at run
-    time it may be MPS, so the fix is unsafe; so it is where the call converts to an integer type, which a copy that
+    Safe where the destination is certainly CUDA (`.cuda()`, a literal "cuda") or, by a test, one of CUDA and the CPU
+    (`"cuda" if torch.cuda.is_available() else "cpu"`), the value certainly is a tensor of a loader's batch, and
+    nothing writes into it afterwards: same bits. A device that an option names may be MPS, so the fix is unsafe; so
+    it is where the call converts to an integer type, which a copy that
     waits does on the host and any other on the device, where the project has streams of its own around, and where a
     class of it has a `to` that knows no such option.
     """
@@ -141,7 +142,7 @@ class BlockingTransfer(Rule):
             reason = "what a tokenizer gives knows the option from transformers 4.48 on"
         elif has_unblocking_move(node, ctx):
             reason = f"a class of the project has a `{callee_name(node)}` that does not know the option"
-        elif destination is not Device.CUDA:
+        elif not destination.may_be_cuda:
             reason = "the device may be MPS, where an asynchronous copy can corrupt data"
         elif value.tag is not Tag.TENSOR or value.certainty is Confidence.LOW:
             reason = f"`{ctx.text(node.func.value)}` may be no plain tensor, and its `.to` may not know the option"
@@ -332,7 +333,9 @@ def _was_moved_in_place(call: ast.Call, ctx: Context) -> bool:
         and _IN_PLACE.search(callee_name(part.value))
         # Not the batch of another loop, by the same name.
         and any(
-            isinstance(item, ast.Name) and item.id in held and definitions(item) == definitions(held[item.id])
+            isinstance(item, ast.Name)
+            and item.id in held
+            and not set(definitions(item)).isdisjoint(definitions(held[item.id]))
             for item in part.value.args
         )
         for part in ctx.walk(ctx.tree.function_of(call) or ctx.tree.module)

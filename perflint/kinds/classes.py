@@ -265,7 +265,7 @@ class Classes:
         kinds = []
         for definition in definitions:
             kind = self.inference.definition_kind(definition)
-            if kind.device is Device.CUDA and not isinstance(definition.target, ast.Attribute):
+            if kind.device is not None and kind.device.may_be_cuda and not isinstance(definition.target, ast.Attribute):
                 # A default in the body of a class (a dataclass's field) is there to be overridden.
                 kind = kind.but(device=Device.MAYBE)
             if definition.binding is Binding.AUGMENTED and not kind.holds_tensors:

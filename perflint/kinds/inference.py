@@ -204,8 +204,8 @@ class Inference:
         found = self._joined(definitions, frame)
         if found is UNKNOWN and looks_like_loader(node.id):
             found = NAMED_LOADER
-        if found.device is Device.CUDA and found.tag in (Tag.STRING, Tag.DEVICE) and self._overridable(definitions):
-            found = found.but(device=Device.MAYBE)
+        if found.tag in (Tag.STRING, Tag.DEVICE) and found.device is not None and found.device.may_be_cuda:
+            found = found.but(device=Device.MAYBE) if self._overridable(definitions) else found
         if found.tag is Tag.SEQUENCE and len(definitions) == 1:
             found = self.filling.with_appended(definitions[0], found, frame)
         if found.tag in (Tag.BATCH, Tag.MAPPING, Tag.SEQUENCE) or _may_be_mapping(found):

@@ -66,8 +66,14 @@ class Device(enum.Enum):
     CUDA = "cuda"
     CPU = "cpu"
     MPS = "mps"
+    CUDA_OR_CPU = "cuda or cpu"  # chosen at run time, and nothing else
     MAYBE = "maybe"  # chosen at run time: cuda, cpu or mps
     ACCELERATOR = "accelerator"  # xpu, hpu, npu, xla: not the host, not CUDA
+
+    @property
+    def may_be_cuda(self) -> bool:
+        """Whether it is CUDA, or CUDA where there is one."""
+        return self in (Device.CUDA, Device.CUDA_OR_CPU)
 
     @property
     def place(self) -> Place:
@@ -293,7 +299,8 @@ def join_places(left: Place, right: Place) -> Place:
 
 def _join_devices(left: Kind, right: Kind) -> Device | None:
     if left.tag in (Tag.DEVICE, Tag.STRING) and left.device is not None and right.device is not None:
-        return Device.MAYBE
+        either = {left.device, right.device} <= {Device.CUDA, Device.CPU, Device.CUDA_OR_CPU}
+        return Device.CUDA_OR_CPU if either else Device.MAYBE
     return None
 
 

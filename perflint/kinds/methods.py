@@ -290,6 +290,8 @@ def _array(call: _MethodCall) -> Kind:
 
 
 def _string(call: _MethodCall) -> Kind:
+    if call.name == "format" and call.receiver.device is not None:
+        return STRING.but(device=call.receiver.device)  # `"cuda:{}".format(rank)`
     if call.name in arrays.STRING_METHODS:
         return STRING
     if call.name in arrays.STRING_LIST_METHODS:

@@ -146,7 +146,7 @@ def binary(left: Kind, op: ast.operator, right: Kind) -> Kind:
     if Tag.NEVER in (left.tag, right.tag):
         return NEVER
     if left.tag is Tag.STRING and isinstance(op, (ast.Mod, ast.Add, ast.Mult)):
-        return STRING
+        return STRING if left.device is None else STRING.but(device=left.device)  # `"cuda:" + str(rank)`
     if left.holds_tensors or right.holds_tensors:
         return _tensor_result(left, right)
     if Tag.ARRAY in (left.tag, right.tag):

@@ -57,7 +57,7 @@ def _device_at(kind: Kind) -> Device | None:
         return Device.CPU
     if kind.place is Place.DEVICE:
         return kind.device or Device.CUDA
-    return Device.MAYBE if kind.on_accelerator else None
+    return (kind.device or Device.MAYBE) if kind.on_accelerator else None
 
 
 def looks_like_device(written: str) -> bool:
@@ -142,6 +142,7 @@ def device_attribute(kind: Kind) -> Kind:
     found = {
         Place.HOST: Device.CPU,
         Place.DEVICE: kind.device or Device.CUDA,
+        Place.TARGET: kind.device or Device.MAYBE,
     }.get(kind.place, Device.MAYBE)
     return Kind(Tag.DEVICE, device=found, certainty=kind.certainty)
 

@@ -121,7 +121,7 @@ class Values:
             kinds = []
             for value, where in facts.attributes[name]:
                 kind = self.value(value, Scope(owner.path, where))
-                if where == MODULE and kind.device is Device.CUDA:
+                if where == MODULE and kind.device is not None and kind.device.may_be_cuda:
                     kind = kind.but(device=Device.MAYBE)  # a default in the body of a class
                 if kind.tag is Tag.TENSOR and _is_parameter(value):
                     kind = kind.but(place=Place.MODULE)

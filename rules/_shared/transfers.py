@@ -162,10 +162,14 @@ def moves_in_its_own_way(call: ast.Call, ctx: Context) -> bool:
 
 
 def has_unblocking_move(call: ast.Call, ctx: Context) -> bool:
-    """Whether a class of the project that is no module moves itself by this name, and cannot be told not to block."""
+    """Whether a class of the project that is no module moves itself by this name, and cannot be told not to block.
+
+    One whose move gives nothing back, as trainers have it, is not what is moved where the result is used.
+    """
+    is_used = not isinstance(ctx.tree.parent(call), ast.Expr)
     for scope in ctx.program.named(callee_name(call)):
         method = ctx.program.function(scope)
-        if method.in_class and not _can_be_told(method):
+        if method.in_class and not _can_be_told(method) and (method.returns or not is_used):
             cls = Ref(CLASS, scope.path, scope.function.rpartition(".")[0])
             if not ctx.program.is_module(cls):
                 return True

@@ -127,6 +127,11 @@ class Kept:
 CASES = {
     "a buffer of the loop is joined": ("TPL309", _STEP, {"part": "buffer", "between": "buffer.copy_(batch)"}),
     "a view of a buffer is joined": ("TPL309", _STEP, {"part": "buffer[:1]", "between": "buffer[0] = batch"}),
+    "a view of a buffer on the device is joined": (
+        "TPL309",
+        _STEP.replace("zeros(1, 3)", "zeros(1, 3).cuda()"),
+        {"part": "buffer[:1]", "between": "buffer[0] = batch"},
+    ),
     "what is joined is changed later": ("TPL309", _STEP, {"part": "batch", "between": "batch.add_(1)"}),
     "what is read is written to": ("TPL209", _STEP, {"between": "batch.zero_()"}),
     "what is read is a weight, which the step moves": ("TPL209", _STEP, {"read": "weight.norm()"}),
