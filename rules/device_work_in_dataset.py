@@ -31,6 +31,7 @@ _TENSORS = (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.UNKNOWN, Tag.MAPPING, Tag.SEQ
 _SETTINGS = frozenset("self cls torch args cfg config conf opt opts options params hparams settings".split())
 #: Ways to start workers that take nothing over of the process they are started from.
 _ANEW = ("spawn", "forkserver")
+_DRAWING = ("sample", "sample_batch")
 _BUFFERS = ("buffer", "replay", "rollout", "memory")
 
 
@@ -169,6 +170,11 @@ def _makes_batches(node: ast.Call, ctx: Context) -> bool:
 
 
 def _is_buffer(node: ast.Call, ctx: Context) -> bool:
-    """Whether the samples come from a replay buffer, which lives beside the training loop."""
+    """Whether the samples come from a replay buffer, which lives beside the training loop: by its name, or since it
+    draws the batches itself.
+    """
     owner = ctx.tree.class_of(node)
-    return owner is not None and any(word in owner.name.lower() for word in _BUFFERS)
+    if owner is None:
+        return False
+    draws = any(isinstance(item, ast.FunctionDef) and item.name in _DRAWING for item in owner.body)
+    return draws or any(word in owner.name.lower() for word in _BUFFERS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Place, Rule, attention, is_test, last_name
+from perflint.api import Calls, Context, Finding, Heat, Impact, Place, Rule, attention, is_test, last_name, walk
 
 from ._shared.attention import Attention, written_out
 from ._shared.loops import names_in
@@ -32,11 +32,12 @@ class ManualAttention(Rule):
     1/sqrt(d) unless `scale=` says otherwise (since torch 2.1).
 
     When to leave it
-    Weights that are returned, stored, changed or seen by a hook; biases of positions, ALiBi, capped or sigmoid scores;
-    a softmax that is widened to float32 on purpose, or over another dimension; a learnt temperature or no scale; a few
-    learnt queries; dropout under a test of `self.training`; a fallback beside a fused way, or a switch between the two;
-    very short sequences; torch before 2.0; models that are exported, or differentiated twice. perflint is silent about
-    all of these that the source shows.
+    Weights that are returned, stored, changed or seen by a hook; biases of positions, ALiBi, capped or sigmoid
+    scores; a softmax that is widened to float32 on purpose, or over another dimension; a learnt temperature or no
+    scale; a few learnt queries, or tokens beside an image, as in Segment Anything's decoder; dropout under a test
+    of `self.training`; a fallback beside a fused way, or a switch between the two; very short sequences; torch
+    before 2.0; models that are exported, or differentiated twice. perflint is silent about all of these that the
+    source shows.
 
     Fix safety
     There is no automatic fix: results are equal to rounding at best (5e-7), and masks have to be turned around.
@@ -54,7 +55,7 @@ class ManualAttention(Rule):
         if has_fused_way(node, ctx):  # most have, which costs least to see
             return
         found = written_out(node, ctx)
-        if found is None or _is_learned(found.query, ctx):
+        if found is None or _is_learned(found.query, ctx) or _goes_two_ways(node, ctx):
             return
         yield self.finding(
             node,
@@ -81,6 +82,19 @@ def _is_learned(query: ast.expr, ctx: Context) -> bool:
     if isinstance(query, ast.Call) and isinstance(query.func, ast.Attribute) and query.func.attr in _SPREAD:
         return _is_learned(query.func.value, ctx)
     return isinstance(query, ast.Subscript) and _is_learned(query.value, ctx)
+
+
+def _goes_two_ways(node: ast.AST, ctx: Context) -> bool:
+    """Whether the class is one that Segment Anything's decoder is made of, which is copied into many projects: its few
+    tokens ask an image and an image asks them.
+    """
+    owner = _outermost(node, ctx)
+    if not isinstance(owner, ast.ClassDef):
+        return False
+    two_ways = [
+        item for item in ctx.tree.module.body if isinstance(item, ast.ClassDef) and item.name.startswith("TwoWay")
+    ]
+    return any(isinstance(part, ast.Name) and part.id == owner.name for item in two_ways for part in walk(item))
 
 
 def has_fused_way(node: ast.AST, ctx: Context) -> bool:

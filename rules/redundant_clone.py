@@ -23,6 +23,8 @@ from perflint.api import (
     tensors,
 )
 
+from ._shared.plain_forms import is_plain_form
+
 #: Give a new tensor always, and do not save it for their backward.
 _NEW = frozenset(
     "add sub subtract mul multiply div divide true_divide matmul mm bmm addmm baddbmm neg negative cat concat "
@@ -64,7 +66,8 @@ class RedundantClone(Rule):
     `.contiguous` hand back the very tensor where there is nothing to do: there a clone has a point, as it has where a
     kept memory format is asked for, and where the tensor is changed in place while autograd has saved it (the results
     of `exp`, `sigmoid`, `softmax`). A slice that is cloned lets go of the large tensor behind it. perflint is silent in
-    all of these, and for `.cpu().clone()` unless the tensor surely is on a GPU.
+    all of these, in what is called naive or a reference and is there to be read, and for `.cpu().clone()` unless the
+    tensor surely is on a GPU.
 
     Fix safety
     Unsafe: it changes no value, but what autograd has saved must not be changed in place, and not every later change
@@ -81,7 +84,7 @@ class RedundantClone(Rule):
             return
         value = node.func.value
         made = _just_made(value, ctx)
-        if made is None:
+        if made is None or is_plain_form(node, ctx):
             return
         moved = _crosses(made, ctx)
         if not moved and not _is_new(made, ctx, changes=_may_change(node, ctx)):

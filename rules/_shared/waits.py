@@ -127,6 +127,8 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) ->
         return Read(value, certainty, copies=True) if certainty is not None else None
     kind = ctx.kind(value)
     # What a model gives may be of many forms, but only a tensor has these methods.
+    if certainty is None and kind.tag is Tag.UNKNOWN and kind.place.is_accelerator:
+        certainty = Confidence.MEDIUM  # whatever it is, it was moved
     if certainty is None and kind.tag in (Tag.OUTPUT, Tag.BATCH) and kind.place.is_accelerator:
         certainty = None if kind.certainty is Confidence.LOW else Confidence.MEDIUM
     if certainty is None and name == "item" and _may_be_on_device(kind) and is_loss(value, ctx):
