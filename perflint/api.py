@@ -12,7 +12,6 @@ from perflint.own_training import beside_own_training
 from perflint.patterns import pattern
 from perflint.program.edges import Edge
 from perflint.program.epochs import LoopHeat
-from perflint.program.heat import is_test
 from perflint.program.program import Program
 from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
 from perflint.pytorch import (
@@ -93,7 +92,6 @@ __all__ = [
     "guards",
     "has_unpacking",
     "is_constant",
-    "is_test",
     "is_text",
     "keyword",
     "last",

@@ -16,6 +16,7 @@ from perflint.program.refs import Scope
 from perflint.rule import Listen, Rule
 from perflint.source.file import SourceFile
 from perflint.source.parse import parse
+from perflint.source.roles import is_test
 from perflint.source.tree import FUNCTIONS, FunctionNode, Tree, start_of
 from perflint.suspects import Suspects, Wanted
 from perflint.unreached import is_unreached
@@ -56,7 +57,7 @@ class Inspector:
         The rules put their questions to `asked`, if given, instead of the program.
         """
         self.at_work = None
-        if source.path not in self.program.summaries:
+        if source.path not in self.program.summaries or is_test(source.path):
             return [], []
         suspects = self.suspects.statements(source.path)
         if not suspects or not self.suspects.anywhere(suspects):

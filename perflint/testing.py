@@ -56,6 +56,7 @@ from perflint.run import Options, check
 from perflint.settings import load_settings
 from perflint.source.file import SourceFile
 from perflint.source.parse import parse
+from perflint.source.roles import is_test
 from perflint.source.tree import Tree
 
 __all__ = ["Case", "FixtureError", "Marker", "Verb", "check_case", "find_cases", "numerics_of", "read_markers"]
@@ -322,7 +323,9 @@ def _compare_heat(marked: Mapping[str, Marked]) -> Iterator[str]:
         return
     sources = {name: SourceFile(name, item.text) for name, item in marked.items() if name.endswith(".py")}
     trees = {name: Tree(source, parse(source)) for name, source in sources.items()}
-    program = Program({name: survey(tree.module, tree.source.lines) for name, tree in trees.items()})
+    program = Program(
+        {name: survey(tree.module, tree.source.lines, outlined=is_test(name)) for name, tree in trees.items()}
+    )
     known = {heat.label for heat in Heat}
     for name, tree in trees.items():
         context = Context(tree, program)

@@ -25,7 +25,6 @@ from perflint.api import (
     callee_name,
     has_unpacking,
     is_constant,
-    is_test,
     keyword,
     pattern,
     tensors,
@@ -93,7 +92,7 @@ class AllocThenTransfer(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or is_test(ctx.path):
+        if not isinstance(node.func, ast.Attribute) or has_unpacking(node):
             return
         if _PICTURES.search(ctx.path) or is_export(ctx):
             return

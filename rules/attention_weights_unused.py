@@ -20,7 +20,6 @@ from perflint.api import (
     canonical,
     has_unpacking,
     is_constant,
-    is_test,
 )
 
 _ATTENTION = "torch.nn.MultiheadAttention"
@@ -57,8 +56,6 @@ class AttentionWeightsUnused(Rule):
     at_least = Heat.STEP
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if is_test(ctx.path):
-            return
         call = _first_taken(node) if isinstance(node, ast.Subscript) else _only_first_used(node, ctx)
         if call is None or not _is_attention(call.func, ctx) or not _asks_for_weights(call):
             return

@@ -15,7 +15,6 @@ from perflint.api import (
     Rule,
     Tier,
     is_constant,
-    is_test,
     keyword,
     pattern,
     walk,
@@ -68,7 +67,7 @@ class BatchSizeOne(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path) or not ctx.program.whole.has_training:
+        if not ctx.program.whole.has_training:
             return
         if _EVALUATES.search(ctx.path) or ctx.mentions(*_GRAPHS) or ctx.mentions(*_SHARDED):
             return

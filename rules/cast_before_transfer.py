@@ -20,7 +20,6 @@ from perflint.api import (
     Span,
     Tag,
     has_unpacking,
-    is_test,
     last_name,
     pattern,
     tensors,
@@ -69,7 +68,7 @@ class CastBeforeTransfer(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or is_test(ctx.path):
+        if not isinstance(node.func, ast.Attribute) or has_unpacking(node):
             return
         cast = node.func.value
         if not (isinstance(cast, ast.Call) and isinstance(cast.func, ast.Attribute)) or cast.args or cast.keywords:

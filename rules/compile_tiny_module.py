@@ -23,7 +23,6 @@ from perflint.api import (
     Tier,
     canonical,
     compiling,
-    is_test,
     last,
     modules,
     tensors,
@@ -69,8 +68,6 @@ class CompileTinyModule(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path):
-            return
         compiled = _compiled(node, ctx)
         what = None if compiled is None else _single(compiled, ctx)
         if compiled is None or what is None:

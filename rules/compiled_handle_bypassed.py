@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tag, distributed, is_test, walk
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tag, distributed, walk
 
 from ._shared.compiling import is_compile_call
 
@@ -49,7 +49,7 @@ class CompiledHandleBypassed(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path) or not is_compile_call(node, ctx):
+        if not is_compile_call(node, ctx):
             return
         parent = ctx.tree.parent(node)
         if isinstance(parent, ast.Expr):

@@ -18,7 +18,6 @@ from perflint.api import (
     callee_name,
     has_unpacking,
     is_constant,
-    is_test,
     keyword,
     pattern,
     tensors,
@@ -74,7 +73,7 @@ class ConstantTensorInHotPath(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if has_unpacking(node) or is_test(ctx.path) or ctx.role(node) == "data" or is_traced(node, ctx):
+        if has_unpacking(node) or ctx.role(node) == "data" or is_traced(node, ctx):
             return
         if callee_name(node) in ("tril", "triu"):
             yield from self._mask(node, ctx)

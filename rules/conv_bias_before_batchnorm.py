@@ -20,7 +20,6 @@ from perflint.api import (
     callee_name,
     has_unpacking,
     is_constant,
-    is_test,
     keyword,
     modules,
     pattern,
@@ -71,7 +70,7 @@ class ConvBiasBeforeBatchnorm(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path) or ctx.target(node.func) not in modules.CONVOLUTIONS or not _has_bias(node):
+        if ctx.target(node.func) not in modules.CONVOLUTIONS or not _has_bias(node):
             return
         if ctx.mentions(*_PRETRAINED) or _FROZEN.search(ctx.source.text):
             return

@@ -17,7 +17,6 @@ from perflint.api import (
     argument,
     callee_name,
     distributed,
-    is_test,
     pattern,
 )
 
@@ -55,7 +54,7 @@ class DataParallel(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not ctx.is_call_of(node, *distributed.DATA_PARALLEL) or is_test(ctx.path) or not node.args + node.keywords:
+        if not ctx.is_call_of(node, *distributed.DATA_PARALLEL) or not node.args + node.keywords:
             return
         if (
             _is_without_device(node, ctx)

@@ -20,7 +20,6 @@ from perflint.api import (
     canonical,
     distributed,
     guards,
-    is_test,
     pattern,
     walk,
 )
@@ -75,7 +74,7 @@ class DdpSyncEveryMicrobatch(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path) or not _is_backward(node):
+        if not _is_backward(node):
             return
         useless = _no_sync_around_backward_only(node, ctx)
         if useless is not None:

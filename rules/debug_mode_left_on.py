@@ -19,7 +19,6 @@ from perflint.api import (
     callee_name,
     debugging,
     is_constant,
-    is_test,
     keyword,
     last,
     pattern,
@@ -70,7 +69,7 @@ class DebugModeLeftOn(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         found = _setting(node, ctx) if isinstance(node, ast.Assign) else _switch(node, ctx)
-        if found is None or is_test(ctx.path) or is_conversion(ctx):
+        if found is None or is_conversion(ctx):
             return
         file = ctx.path.rpartition("/")[2]
         if _HELPERS.search(file) or _COMPARES.search(file) or not _is_unconditional(node, ctx):

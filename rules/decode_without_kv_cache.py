@@ -16,7 +16,6 @@ from perflint.api import (
     argument,
     callee_name,
     is_constant,
-    is_test,
     keyword,
     last_name,
     pattern,
@@ -67,7 +66,7 @@ class DecodeWithoutKvCache(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path) or _NO_CACHE.search(str(ctx.path)):
+        if _NO_CACHE.search(str(ctx.path)):
             return
         if isinstance(node.func, ast.Attribute) and node.func.attr == "generate":
             if is_constant(keyword(node, "use_cache"), value=False) and not _is_short(node):

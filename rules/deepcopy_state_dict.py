@@ -19,7 +19,6 @@ from perflint.api import (
     argument,
     callee_name,
     has_unpacking,
-    is_test,
     pattern,
     walk,
 )
@@ -72,7 +71,7 @@ class DeepcopyStateDict(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         copied = argument(node, 0, "x")
-        if copied is None or len(node.args) + len(node.keywords) != 1 or is_test(ctx.path):
+        if copied is None or len(node.args) + len(node.keywords) != 1:
             return
         if not ctx.is_call_of(node, "copy.deepcopy"):
             return

@@ -18,7 +18,6 @@ from perflint.api import (
     Tier,
     callee_name,
     is_constant,
-    is_test,
     last,
     pattern,
     randomness,
@@ -62,7 +61,7 @@ class DeterministicLeftOn(Rule):
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if is_test(ctx.path) or is_conversion(ctx) or not _switches_on(node, ctx) or _is_put_back(node, ctx):
+        if is_conversion(ctx) or not _switches_on(node, ctx) or _is_put_back(node, ctx):
             return
         if isinstance(node, ast.Assign) and _is_about_text(ctx):
             return

@@ -17,7 +17,6 @@ from perflint.api import (
     Tag,
     callee_name,
     has_unpacking,
-    is_test,
     keyword,
     loaders,
     walk,
@@ -65,7 +64,7 @@ class DeviceWorkInDataset(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or is_test(ctx.path):
+        if not isinstance(node.func, ast.Attribute) or has_unpacking(node):
             return
         if ctx.role(node) != "data" or _is_buffer(node, ctx) or _makes_batches(node, ctx):
             return

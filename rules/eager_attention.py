@@ -17,7 +17,6 @@ from perflint.api import (
     Rule,
     attention,
     is_constant,
-    is_test,
     keyword,
     modules,
     pattern,
@@ -71,7 +70,7 @@ class EagerAttention(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         switch = next((name for name in _SWITCHES if is_constant(keyword(node, name), "eager")), None)
-        if switch is None or is_test(ctx.path) or not _is_model(node, ctx):
+        if switch is None or not _is_model(node, ctx):
             return
         if _is_on_purpose(node, ctx) or _is_needed(node, ctx):
             return

@@ -16,7 +16,6 @@ from perflint.api import (
     Tier,
     callee_name,
     is_constant,
-    is_test,
     pattern,
     walk,
 )
@@ -74,7 +73,7 @@ class FindUnusedParameters(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path) or not _switches_on(node) or is_constant(keyword_of(node, "static_graph"), value=True):
+        if not _switches_on(node) or is_constant(keyword_of(node, "static_graph"), value=True):
             return
         if _is_conditional(ctx) or _is_taken_by_others(node, ctx):
             return

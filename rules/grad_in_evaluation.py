@@ -20,7 +20,6 @@ from perflint.api import (
     Scope,
     Tag,
     callee_name,
-    is_test,
     pattern,
     walk,
 )
@@ -124,7 +123,7 @@ class GradInEvaluation(Rule):
     )
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if is_test(ctx.path) or (ctx.mentions("Variable") and is_volatile(ctx)):
+        if ctx.mentions("Variable") and is_volatile(ctx):
             return
         if isinstance(node, ast.Call):
             if callee_name(node) == "eval":

@@ -22,7 +22,6 @@ from perflint.api import (
     callee_name,
     has_unpacking,
     is_constant,
-    is_test,
     last_name,
     pattern,
     walk,
@@ -150,8 +149,6 @@ class GrowingCat(Rule):
 
     def _states(self, node: ast.ClassDef, ctx: Context) -> Iterator[Finding]:
         """What a metric or a buffer holds, joined to all that came before on each call."""
-        if is_test(ctx.path):
-            return
         for grown in grown_attributes(node, ctx, (*_TORCH, *_NUMPY)):
             yield self.finding(
                 grown.call,
@@ -374,7 +371,7 @@ def _is_rank(asked: ast.expr, name: str) -> bool:
 
 def _is_trifling(node: ast.AST, ctx: Context) -> bool:
     """Whether nobody waits for the copies: in tests, where a model is converted, and in scripts without torch."""
-    if is_test(ctx.path) or runs_rarely(node, ctx) or _is_now_and_then(node, ctx):
+    if runs_rarely(node, ctx) or _is_now_and_then(node, ctx):
         return True
     return ctx.heat(node) < Heat.STEP and not ctx.mentions("torch")
 

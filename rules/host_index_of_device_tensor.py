@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Context, Finding, Heat, Impact, Nodes, Place, Rule, Tag, Tier, callee_name, is_test, pattern
+from perflint.api import Context, Finding, Heat, Impact, Nodes, Place, Rule, Tag, Tier, callee_name, pattern
 
 _BOOLEAN = pattern(r"\.bool\(|torch\.bool\b")
 
@@ -39,7 +39,7 @@ class HostIndexOfDeviceTensor(Rule):
         assert isinstance(node, ast.Subscript)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         candidates = [part for part in parts if isinstance(part, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))]
-        if not candidates or is_test(ctx.path) or ctx.role(node) == "data":
+        if not candidates or ctx.role(node) == "data":
             return
         data = ctx.kind(node.value)
         if data.tag is not Tag.TENSOR or not data.on_accelerator:

@@ -19,7 +19,6 @@ from perflint.api import (
     Tag,
     callee_name,
     is_constant,
-    is_test,
     last,
     last_name,
     pattern,
@@ -82,7 +81,7 @@ class InvariantRecompute(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, (ast.For, ast.AsyncFor, ast.While))
-        if is_test(ctx.path) or is_forever(node) or starts_afresh(node):
+        if is_forever(node) or starts_afresh(node):
             return
         if _only_repeats(node):
             return

@@ -15,7 +15,6 @@ from perflint.api import (
     Rule,
     Tag,
     is_constant,
-    is_test,
     keyword,
     walk,
 )
@@ -58,8 +57,6 @@ class LoaderRebuiltInLoop(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path):
-            return
         if isinstance(node.func, ast.Name) and node.func.id == "next":
             yield from self._begun_again(node, ctx)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Place, Rule, attention, is_test, last_name, walk
+from perflint.api import Calls, Context, Finding, Heat, Impact, Place, Rule, attention, last_name, walk
 
 from ._shared.attention import Attention, written_out
 from ._shared.loops import names_in
@@ -50,7 +50,7 @@ class ManualAttention(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path) or (ctx.torch_version or _SINCE) < _SINCE or ctx.mentions(*attention.DISPATCHERS):
+        if (ctx.torch_version or _SINCE) < _SINCE or ctx.mentions(*attention.DISPATCHERS):
             return
         if has_fused_way(node, ctx):  # most have, which costs least to see
             return

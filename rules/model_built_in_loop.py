@@ -18,7 +18,6 @@ from perflint.api import (
     Scope,
     Tag,
     callee_name,
-    is_test,
     last,
     modules,
     walk,
@@ -100,7 +99,7 @@ class ModelBuiltInLoop(Rule):
         assert isinstance(node, ast.Call)
         loops = ctx.loops(node)
         hot = ctx.heat(node) >= Heat.STEP
-        if is_test(ctx.path) or (not loops and not hot) or (callee_name(node) in _LAYERS and not hot):
+        if (not loops and not hot) or (callee_name(node) in _LAYERS and not hot):
             return
         if ctx.guards(node) or _is_kept(node, ctx) or not _builds(node, ctx):
             return

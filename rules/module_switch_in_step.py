@@ -19,7 +19,6 @@ from perflint.api import (
     argument,
     callee_name,
     is_constant,
-    is_test,
     last_name,
     walk,
 )
@@ -60,7 +59,7 @@ class ModuleSwitchInStep(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not isinstance(node.func, ast.Attribute) or is_test(ctx.path) or ctx.guards(node) or _is_on_a_mac(node, ctx):
+        if not isinstance(node.func, ast.Attribute) or ctx.guards(node) or _is_on_a_mac(node, ctx):
             return
         module = node.func.value
         statement = ctx.tree.statement_of(node)

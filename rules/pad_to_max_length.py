@@ -17,7 +17,6 @@ from perflint.api import (
     Tier,
     callee_name,
     is_constant,
-    is_test,
     last_name,
     pattern,
     walk,
@@ -70,7 +69,7 @@ class PadToMaxLength(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path) or not is_constant(given(node, "padding"), "max_length") or not _pads_text(node, ctx):
+        if not is_constant(given(node, "padding"), "max_length") or not _pads_text(node, ctx):
             return
         if not _trains(ctx) or ctx.role(node) in ("eval", "decode", "forward") or ctx.grad_off(node):
             return

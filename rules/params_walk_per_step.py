@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Context, Finding, Heat, Impact, Nodes, Rule, callee_name, is_test, walk
+from perflint.api import Context, Finding, Heat, Impact, Nodes, Rule, callee_name, walk
 
 from ._shared.trifles import is_behind_a_switch
 
@@ -54,7 +54,7 @@ class ParamsWalkPerStep(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         found = _walk(node)
-        if found is None or is_test(ctx.path) or _is_for_others(ctx):
+        if found is None or _is_for_others(ctx):
             return
         target, parts = found
         inner = parts[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, Tier, is_test, keyword, loaders
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, Tier, keyword, loaders
 
 
 class PerItemIoInStep(Rule):
@@ -36,7 +36,7 @@ class PerItemIoInStep(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path) or ctx.target(node.func) not in loaders.FILE_READERS:
+        if ctx.target(node.func) not in loaders.FILE_READERS:
             return
         if ctx.role(node) != "train" or ctx.grad_off(node) or keyword(node, "mmap_mode") is not None:
             return

@@ -19,7 +19,6 @@ from perflint.api import (
     Rule,
     Tag,
     callee_name,
-    is_test,
     keyword,
     last_name,
     pattern,
@@ -105,11 +104,7 @@ class PerParameterUpdate(Rule):
     at_least = Heat.STEP
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if (
-            not isinstance(node, ast.For)
-            or is_test(ctx.path)
-            or not (_is_walk(node.iter) or _hands_out(node.iter, ctx))
-        ):
+        if not isinstance(node, ast.For) or not (_is_walk(node.iter) or _hands_out(node.iter, ctx)):
             return
         if ctx.heat(node.body[0]) < Heat.STEP or _has_another_way(node, ctx) or _is_small(node.iter, ctx):
             return

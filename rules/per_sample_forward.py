@@ -22,7 +22,6 @@ from perflint.api import (
     Rule,
     Tag,
     is_constant,
-    is_test,
     keyword,
     pattern,
     walk,
@@ -101,7 +100,7 @@ class PerSampleForward(Rule):
     listens = (Calls("unsqueeze", *_TOKENIZERS), Loops("range", *_OUTPUTS))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if is_test(ctx.path) or _builds_module(node, ctx):
+        if _builds_module(node, ctx):
             return
         for made, call in _candidates(node, ctx):
             turning = _loop_of(made, call, ctx)
@@ -403,7 +402,7 @@ def _calling_loop(made: ast.expr, call: ast.Call, ctx: Context) -> Edge | None:
     given = [name for name in params if name in names and not _BATCHES.search(name) and not _PLURAL.search(name)]
     held = [name for name in params if name in set(names_in(call.func))]
     for edge in ctx.program.callers(scope):
-        if edge.callback or edge.confidence < Confidence.HIGH or is_test(edge.caller.path):
+        if edge.callback or edge.confidence < Confidence.HIGH:
             continue
         own = _targets_around(edge, ctx)
         if own and not any(own & _names_of(ctx.program.argument(edge, name)) for name in held):

@@ -15,7 +15,6 @@ from perflint.api import (
     Rule,
     Tag,
     callee_name,
-    is_test,
     keyword,
     pattern,
     walk,
@@ -68,7 +67,7 @@ class PerSampleGenerate(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path) or not isinstance(node.func, ast.Attribute) or not _is_model(node.func.value, ctx):
+        if not isinstance(node.func, ast.Attribute) or not _is_model(node.func.value, ctx):
             return
         loop = next((item for item in ctx.loops(node) if isinstance(item, ast.For)), None)
         function = ctx.tree.function_of(node)

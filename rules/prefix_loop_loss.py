@@ -15,7 +15,6 @@ from perflint.api import (
     Rule,
     callee_name,
     is_constant,
-    is_test,
     pattern,
     walk,
 )
@@ -62,7 +61,7 @@ class PrefixLoopLoss(Rule):
     listens = (Loops("range", "trange"),)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if not isinstance(node, ast.For) or is_test(ctx.path) or not isinstance(node.target, ast.Name):
+        if not isinstance(node, ast.For) or not isinstance(node.target, ast.Name):
             return
         if not _counts(node.iter):
             return

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Loops, Rule, Tag, is_test, pattern, walk
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Loops, Rule, Tag, pattern, walk
 
 from ._shared.loops import names_in
 from ._shared.spans import fills_spans
@@ -63,8 +63,6 @@ class PythonLoopOverTensor(Rule):
     listens = (Loops("range", "item", "tolist", "nonzero", "unique", "int", "float"), Calls("stack"))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if is_test(ctx.path):
-            return
         if isinstance(node, ast.Call):
             yield from self._stacked(node, ctx)
             return

@@ -18,7 +18,6 @@ from perflint.api import (
     Span,
     callee_name,
     is_constant,
-    is_test,
     keyword,
     tensors,
 )
@@ -80,7 +79,7 @@ class RedundantClone(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not isinstance(node.func, ast.Attribute) or node.args or node.keywords or is_test(ctx.path):
+        if not isinstance(node.func, ast.Attribute) or node.args or node.keywords:
             return
         value = node.func.value
         made = _just_made(value, ctx)

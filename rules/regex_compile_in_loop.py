@@ -18,7 +18,6 @@ from perflint.api import (
     Rule,
     argument,
     is_constant,
-    is_test,
     is_text,
     last_name,
     pattern,
@@ -90,7 +89,7 @@ class RegexCompileInLoop(Rule):
             if hot and ctx.role(node) != "texts":
                 yield self._literal(node, function, ctx)
             return
-        if not hot and (is_test(ctx.path) or not ctx.mentions("torch")):
+        if not hot and (not ctx.mentions("torch")):
             return  # a loop of a script that has nothing to do with training
         loops = _turns(node, ctx)
         built = _built(pattern, node, ctx)

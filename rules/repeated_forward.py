@@ -7,7 +7,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, Scope, callee_name, is_test, walk
+from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, Scope, callee_name, walk
 
 from ._shared.few_turns import is_for_one_turn
 from ._shared.forwards import FORWARD_METHODS, arguments, is_forward, is_given_counts, is_method_of_values, is_pure
@@ -54,7 +54,7 @@ class RepeatedForward(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        if is_test(ctx.path) or not _may_evaluate(node, ctx):
+        if not _may_evaluate(node, ctx):
             return
         body = ctx.body(node)
         calls = [part for part in body if part.__class__ is ast.Call and _may_run(part)]

@@ -19,7 +19,6 @@ from perflint.api import (
     Rule,
     has_unpacking,
     is_constant,
-    is_test,
     keyword,
     pattern,
     walk,
@@ -131,7 +130,7 @@ class RespawnedWorkers(Rule):
         """`kwargs = {"num_workers": 4, ...}` of a loader that is built with `**kwargs`."""
         given = {key.value: item for key, item in zip(node.keys, node.values) if isinstance(key, ast.Constant)}
         count = given.get("num_workers")
-        if count is None or is_test(ctx.path) or "persistent_workers" in ctx.source.text:
+        if count is None or "persistent_workers" in ctx.source.text:
             return
         if not (isinstance(count, ast.Constant) and isinstance(count.value, int) and count.value > 0):
             return

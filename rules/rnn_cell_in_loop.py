@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Tier, argument, is_test, walk
+from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Tier, argument, walk
 
 from ._shared.samples import feeds_itself, needed
 
@@ -44,7 +44,7 @@ class RnnCellInLoop(Rule):
     listens = (Loops(*_CELLS),)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if not isinstance(node, ast.For) or is_test(ctx.path) or _turns_rarely(node.iter) or _stops_early(node):
+        if not isinstance(node, ast.For) or _turns_rarely(node.iter) or _stops_early(node):
             return
         for statement in node.body:
             call = statement.value if isinstance(statement, ast.Assign) else None

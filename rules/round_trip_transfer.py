@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, has_unpacking, is_test
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, has_unpacking
 
 from ._shared.memory import is_load_shedding
 from ._shared.transfers import brought_down
@@ -40,7 +40,7 @@ class RoundTripTransfer(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if has_unpacking(node) or is_test(ctx.path) or ctx.role(node) == "data":
+        if has_unpacking(node) or ctx.role(node) == "data":
             return
         down = brought_down(node, ctx)
         if down is None or is_load_shedding(node, ctx):

@@ -18,7 +18,6 @@ from perflint.api import (
     Tag,
     Tier,
     has_unpacking,
-    is_test,
     last_name,
     pattern,
     walk,
@@ -69,7 +68,7 @@ class RowByRowDecode(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path) or has_unpacking(node) or len(node.args) != 1 or not _is_tokenizer(node, ctx):
+        if has_unpacking(node) or len(node.args) != 1 or not _is_tokenizer(node, ctx):
             return
         row = _row(node.args[0])
         if not isinstance(row, ast.Name) or _TOKEN.search(row.id):

@@ -19,7 +19,6 @@ from perflint.api import (
     callee_name,
     has_unpacking,
     is_constant,
-    is_test,
     keyword,
     last_name,
     pattern,
@@ -64,7 +63,7 @@ class ScalerWithBfloat16(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         enabled = keyword(node, "enabled")
-        if is_test(ctx.path) or not (enabled is None or is_constant(enabled, True)):  # noqa: FBT003 - the literal
+        if not (enabled is None or is_constant(enabled, True)):  # noqa: FBT003 - the literal
             return
         if is_constant(argument(node, 0, "device"), "cpu") or is_trial_run(node, ctx):
             return

@@ -21,7 +21,6 @@ from perflint.api import (
     Rule,
     Scope,
     Tag,
-    is_test,
     last,
     pattern,
     tensors,
@@ -76,7 +75,7 @@ class TeacherForwardWithGrad(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not isinstance(node.func, ast.Attribute) or is_test(ctx.path) or ctx.grad_off(node) or _draws(node, ctx):
+        if not isinstance(node.func, ast.Attribute) or ctx.grad_off(node) or _draws(node, ctx):
             return
         for forward in set(forwards_behind(node.func.value, ctx, _DEPTH, computed=True)):
             often = ctx.heat(forward) >= Heat.EPOCH or bool(ctx.loops(forward))
@@ -164,7 +163,7 @@ def _may_run_without_grad(scope: Scope, ctx: Context, depth: int = _CALLERS) -> 
     """Whether something that leads to a function is called, as a method of what cannot be told, with gradients off:
     `self.algorithm.act(seen)`.
     """
-    callers = [edge for edge in ctx.program.callers(scope) if not is_test(edge.caller.path)]
+    callers = ctx.program.callers(scope)
     if callers:
         return depth > 0 and all(
             ctx.program.grad_off(edge.caller, ctx.program.function(edge.caller).calls[edge.index].context)

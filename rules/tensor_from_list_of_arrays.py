@@ -21,7 +21,6 @@ from perflint.api import (
     callee_name,
     has_unpacking,
     is_constant,
-    is_test,
     keyword,
     pattern,
     walk,
@@ -83,7 +82,7 @@ class TensorFromListOfArrays(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if len(node.args) != 1 or has_unpacking(node) or is_test(ctx.path) or not ctx.is_call_of(node, *_CONSTRUCTORS):
+        if len(node.args) != 1 or has_unpacking(node) or not ctx.is_call_of(node, *_CONSTRUCTORS):
             return
         data = node.args[0]
         sure = _holds_arrays(data, ctx)

@@ -17,7 +17,6 @@ from perflint.api import (
     Tier,
     callee_name,
     is_constant,
-    is_test,
     keyword,
     pattern,
     precision,
@@ -72,12 +71,7 @@ class Tf32Off(Rule):
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if (
-            is_test(ctx.path)
-            or not ctx.mentions("torch")
-            or not _runs_a_model(node, ctx)
-            or ctx.program.mentions(precision.TENSOR_CORES)
-        ):
+        if not ctx.mentions("torch") or not _runs_a_model(node, ctx) or ctx.program.mentions(precision.TENSOR_CORES):
             return
         names = set(identifiers_near(node, ctx))
         if not names & precision.ACCELERATORS or names & _SILENT:

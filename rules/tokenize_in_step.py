@@ -17,7 +17,6 @@ from perflint.api import (
     Scope,
     Tag,
     callee_name,
-    is_test,
     modules,
     pattern,
     walk,
@@ -62,7 +61,7 @@ class TokenizeInStep(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path) or not node.args or ctx.role(node) != "train":
+        if not node.args or ctx.role(node) != "train":
             return
         # A frozen encoder of texts runs without gradients, and is the more worth running beforehand.
         encodes = ctx.target(node.func) in modules.TEXT_ENCODERS

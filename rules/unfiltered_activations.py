@@ -17,7 +17,6 @@ from perflint.api import (
     callee_name,
     has_unpacking,
     is_constant,
-    is_test,
     keyword,
     walk,
 )
@@ -68,7 +67,7 @@ class UnfilteredActivations(Rule):
                 yield from self._hidden_states(call, ctx)
 
     def _cache(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
-        if has_unpacking(node) or any(keyword(node, name) is not None for name in _FILTERS) or is_test(ctx.path):
+        if has_unpacking(node) or any(keyword(node, name) is not None for name in _FILTERS):
             return
         keys = _Reads(node, ctx).of_cache()
         if not keys or len(keys) > _FEW:
@@ -84,7 +83,7 @@ class UnfilteredActivations(Rule):
         )
 
     def _hidden_states(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
-        if callee_name(node) in _OTHERS or is_test(ctx.path):
+        if callee_name(node) in _OTHERS:
             return
         if not ctx.grad_off(node) or not _is_repeated(node, ctx):
             return

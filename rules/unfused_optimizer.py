@@ -17,7 +17,6 @@ from perflint.api import (
     Tier,
     argument,
     has_unpacking,
-    is_test,
     keyword,
     last,
     modules,
@@ -62,7 +61,7 @@ class UnfusedOptimizer(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if is_test(ctx.path) or has_unpacking(node) or not node.args + node.keywords:
+        if has_unpacking(node) or not node.args + node.keywords:
             return
         target = ctx.target(node.func)
         if target not in modules.FUSABLE_OPTIMIZERS or not _is_there(f"fused {last(target)}", ctx):

@@ -18,7 +18,6 @@ from perflint.api import (
     Tag,
     callee_name,
     guards,
-    is_test,
     pattern,
 )
 
@@ -85,7 +84,7 @@ class UnsynchronizedTiming(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.BinOp)
-        if not isinstance(node.op, ast.Sub) or is_test(ctx.path) or not uses_accelerator(ctx):
+        if not isinstance(node.op, ast.Sub) or not uses_accelerator(ctx):
             return
         region = _timed(node, ctx)
         if region is None or is_exceptional(node, ctx) or guards.RARE in ctx.guards(node):

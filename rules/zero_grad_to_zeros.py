@@ -22,7 +22,6 @@ from perflint.api import (
     callee_name,
     has_unpacking,
     is_constant,
-    is_test,
     keyword,
     walk,
 )
@@ -62,7 +61,7 @@ class ZeroGradToZeros(Rule):
     listens = (Calls("zero_grad", at_least=Heat.STEP), Functions("zero_grad", "zero_", "set_to_none"))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if is_test(ctx.path) or ctx.mentions(*_KEEPERS):
+        if ctx.mentions(*_KEEPERS):
             return
         if isinstance(node, ast.Call):
             yield from self._call(node, ctx)

@@ -316,10 +316,10 @@ def test_what_hangs_on_a_file_that_changes_under_the_hands_of_a_crew_is_not_kept
     alone = run(1, Importing)
     assert len(alone.findings) == 80
 
-    def changing(module: ast.Module, lines: list[str], _sharing: object) -> object:
+    def changing(module: ast.Module, lines: list[str], _sharing: object, *, outlined: bool) -> object:
         if once(project):  # the smallest file is read last
             shared.write_text("import gc\n")
-        return survey(module, lines, None)
+        return survey(module, lines, None, outlined=outlined)
 
     done = crews(monkeypatch)
     with monkeypatch.context() as patch:

@@ -172,10 +172,10 @@ def test_what_hears_no_signal_is_ended_with_its_process(project: Path, monkeypat
 def test_a_slow_survey_costs_one_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from perflint.facts.survey import survey
 
-    def slow(module: ast.Module, lines: list[str], sharing: Sharing | None) -> Summary:
+    def slow(module: ast.Module, lines: list[str], sharing: Sharing | None, *, outlined: bool) -> Summary:
         if getattr(module.body[0], "name", "") == "endless":
             for_ever()
-        return survey(module, lines, sharing)
+        return survey(module, lines, sharing, outlined=outlined)
 
     monkeypatch.setattr("perflint.run.worker.survey", slow)
     report = checked()

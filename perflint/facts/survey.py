@@ -35,16 +35,20 @@ _PLAIN_TESTS = frozenset({ast.Compare, ast.Call, ast.Name, ast.Attribute, ast.Su
 _GRAD_CONTEXTS = {False: "no_grad", True: "grad"}
 
 
-def survey(module: ast.Module, lines: list[str], sharing: Sharing | None = None) -> Summary:
-    """The facts of one file. `lines` are its source lines, for the text of loop headers."""
-    return _Surveyor(lines, sharing or NoSharing()).survey(module)
+def survey(module: ast.Module, lines: list[str], sharing: Sharing | None = None, *, outlined: bool = False) -> Summary:
+    """The facts of one file. `lines` are its source lines, for the text of loop headers.
+
+    Where it is `outlined` they say what the file defines and imports, and nothing of what it does or mentions.
+    """
+    return _Surveyor(lines, sharing or NoSharing(), outlined=outlined).survey(module)
 
 
 class _Surveyor(Flags):
     """Walks statements. A handler returns the guard that what follows it in its block stands under, or None."""
 
-    def __init__(self, lines: list[str], sharing: Sharing) -> None:
+    def __init__(self, lines: list[str], sharing: Sharing, *, outlined: bool) -> None:
         super().__init__(sharing)
+        self.outlined = outlined
         self.lines = lines
         self.renamed: dict[str, str] = {}
         #: Functions of the top-level statement at hand that stand in no other, with their identifiers.
@@ -68,12 +72,23 @@ class _Surveyor(Flags):
             statements.append(StatementFacts(first, statement.end_lineno or first, self.told(self.identifiers)))
         self.summary.functions[MODULE] = top.finish(self.once)
         self.summary.statements = tuple(statements)
+        if self.outlined:
+            self.forget_doings()
         self.summary.classes = self.classes
         for cls in self.classes.values():
             cls.annotations = cls.annotations or NOTHING
             cls.attributes = cls.attributes or NOTHING
         self.drop_plain_reads()
         return self.summary
+
+    def forget_doings(self) -> None:
+        """Leave out what the file itself does, and what it mentions."""
+        top = self.summary.functions[MODULE]
+        top.calls, top.reads = (), ()
+        for statement in self.summary.statements:
+            statement.identifiers = ""
+        for facts in self.summary.functions.values():
+            facts.identifiers = ""
 
     def told(self, words: set[str]) -> str:
         """Identifiers as text, with what the renamed ones are called where they come from."""
@@ -191,7 +206,8 @@ class _Surveyor(Flags):
             # A name that is declared global out here is a local one of this function all the same.
             known = {name: kinds for name, kinds in before.tests.items() if not guards.is_declared(name)}
             self.scope.tests = {name: kinds for name, kinds in known.items() if name not in given}
-        self.block(node.body, -1)
+        if not self.outlined:
+            self.block(node.body, -1)
         self.scope.finish(self.once)
         self.scope, self.owner = before, owner
         if is_outermost:

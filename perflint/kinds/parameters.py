@@ -21,7 +21,6 @@ from perflint.kinds.kind import NAMED_LOADER, UNKNOWN, Device, Kind, Place, Tag,
 from perflint.kinds.operations import iterate, part_of
 from perflint.kinds.values import Values
 from perflint.program.conventions import looks_like_loader
-from perflint.program.heat import is_test
 from perflint.program.refs import CLASS, Ref, Scope
 from perflint.pytorch import frameworks, tensors
 from perflint.source.bindings import Definition
@@ -298,9 +297,6 @@ class Parameters:
         if scope.function not in inference.program.summaries[inference.path].functions:
             return UNKNOWN
         edges = [edge for edge in inference.program.callers(scope) if not edge.stands_in]
-        if not is_test(inference.path):
-            # Tests run on the host, whatever the code they test runs on.
-            edges = [edge for edge in edges if not is_test(edge.caller.path)]
         if not edges or len(edges) > 4 * _MOST_CALLERS:
             return UNKNOWN
         edges = [edge for edge in edges if self._calls_itself(edge, function)]

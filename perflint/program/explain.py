@@ -8,10 +8,10 @@ from perflint.facts import guards
 from perflint.facts.summary import MODULE, CallFacts, FunctionFacts
 from perflint.finding import Confidence, Heat
 from perflint.program.edges import Edge
-from perflint.program.heat import is_test
 from perflint.program.program import Program
 from perflint.program.refs import Scope
 from perflint.program.routes import display_name
+from perflint.source.roles import is_test
 
 _MOST_CALLERS = 8
 _ROLES = {
@@ -43,6 +43,8 @@ _GUARD_WORDS = {
 
 def explain_heat(program: Program, path: str, line: int) -> list[str]:
     """Lines of text: where `line` of `path` stands, how hot it is, and by which way or why not."""
+    if is_test(path):
+        return [f"{path}:{line} is in a test: what tests do says nothing of training, so they are not inspected."]
     scope, context = place_of(program, path, line)
     facts = program.function(scope)
     heat, hops, confidence = program.route(scope, context)
@@ -146,8 +148,6 @@ def _inner_loops(program: Program, scope: Scope, facts: FunctionFacts, line: int
 
 
 def _why_not_hotter(program: Program, scope: Scope, facts: FunctionFacts) -> Iterator[str]:
-    if is_test(scope.path):
-        yield "The file is a test: what tests do often says nothing about training."
     if scope.function == MODULE:
         return
     edges = program.graph.incoming.get(scope, [])
@@ -157,7 +157,7 @@ def _why_not_hotter(program: Program, scope: Scope, facts: FunctionFacts) -> Ite
         for edge in sorted(edges, key=lambda item: -program.heat_at(item.caller, item.context))[:_MOST_CALLERS]:
             yield f"  {_caller(program, edge)}"
     elif root is None:
-        yield "No call of it was found, and no framework is known to call it."
+        yield "No call of it was found outside tests, and no framework is known to call it."
     if scope in program.heatmap.cached:
         yield "A decorator keeps its result: only the first call runs it."
     unresolved = list(_calls_by_name(program, facts.name))
@@ -172,9 +172,8 @@ def _caller(program: Program, edge: Edge) -> str:
     caller = edge.caller
     heat = program.heat_at(caller, edge.context).phrase
     guess = "" if edge.confidence is Confidence.HIGH else ", a guess"
-    test = ", a test" if is_test(caller.path) else ""
     place = f"{caller.path}:{edge.line}  in `{display_name(caller.function)}`"
-    return f"{place}, {heat}{guess}{test}{_cooling(program, edge)}"
+    return f"{place}, {heat}{guess}{_cooling(program, edge)}"
 
 
 def _cooling(program: Program, edge: Edge) -> str:

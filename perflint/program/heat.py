@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from functools import lru_cache
 from typing import NamedTuple
 
 from perflint.facts import guards
@@ -16,6 +15,7 @@ from perflint.program.edges import Edge
 from perflint.program.refs import CLASS, Ref, Scope
 from perflint.program.resolver import Resolver
 from perflint.program.roots import RootFinder
+from perflint.source.roles import is_test
 
 
 class Reason(NamedTuple):
@@ -109,8 +109,7 @@ class HeatMap:
 
     def _hot_edges(self, scope: Scope, facts: FunctionFacts, reason: Reason) -> list[tuple[Edge, Heat, Confidence]]:
         edges = self.graph.outgoing.get(scope)
-        # A test is no way by which training calls what it calls.
-        if not edges or is_test(scope.path):
+        if not edges:
             return []
         heats = self.contexts(scope, facts, reason.heat)
         found = []
@@ -137,9 +136,6 @@ class HeatMap:
     def contexts(self, scope: Scope, facts: FunctionFacts, base: Heat) -> list[Heat]:
         """The heat of each context of a function that runs at `base`."""
         heats: list[Heat] = []
-        # What a test does often says nothing about what training does often: tests are cold.
-        if is_test(scope.path):
-            return [Heat.ONCE] * len(facts.contexts)
         for context in facts.contexts:
             outer = heats[context.parent] if context.parent >= 0 else base
             if context.kind == "loop":
@@ -189,18 +185,6 @@ class HeatMap:
                     state[callee] = False
                     waiting.append(callee)
         self._no_grad = state
-
-
-@lru_cache(maxsize=65536)
-def is_test(path: str) -> bool:
-    """Whether a file holds tests, by the conventions of pytest and unittest."""
-    *folders, name = path.split("/")
-    return (
-        name.startswith("test_")
-        or name.endswith("_test.py")
-        or name == "conftest.py"
-        or bool({"tests", "test"} & set(folders))
-    )
 
 
 def cooled(heat: Heat, guard: str) -> Heat:

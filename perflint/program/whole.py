@@ -15,8 +15,8 @@ from perflint.finding import Heat
 from perflint.patterns import pattern
 from perflint.program.compiled import COMPILING_NAMES, compiles_anything
 from perflint.program.conventions import last_name
-from perflint.program.heat import is_test
 from perflint.program.refs import CLASS, Ref, Scope
+from perflint.source.roles import is_test
 
 if TYPE_CHECKING:
     from perflint.program.program import Program
@@ -176,11 +176,11 @@ class Whole:
         )
 
     def is_method_called_without_grad(self, name: str) -> bool:
-        """Whether anything but tests calls a method of that name on something, with gradients off."""
+        """Whether anything calls a method of that name on something, with gradients off."""
         return any(
             last_name(call.func) == name and call.func != name and self._program.grad_off(scope, call.context)
             for path, summary in self._program.summaries.items()
-            if not is_test(path) and self._program.mentions((name,), (path,))
+            if self._program.mentions((name,), (path,))
             for scope, call in _calls(path, summary)
         )
 

@@ -15,6 +15,7 @@ from perflint.reuse import Reuse, key_of_file, stamp_of_rules
 from perflint.run.known import Known
 from perflint.run.shown import ShownTexts
 from perflint.run.worker import Inspected
+from perflint.source.roles import is_test
 from perflint.stored import report_from_json, report_to_json
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ class Kept(Known):
         self._cache = Cache(folder)
 
     def _summary_key(self, display: str) -> bytes:
-        kind = "notebook" if display.endswith(SUFFIX) else "summary"
+        kind = "notebook" if display.endswith(SUFFIX) else "outline" if is_test(display) else "summary"
         return key_of(kind, self._fingerprint, self.texts.digests[display])
 
     def _cached_summaries(self, sharing: Sharing | None) -> dict[str, Summary]:

@@ -109,7 +109,7 @@ class KeptTrees:
     def __init__(self, files: Sequence[FoundFile], *, whole: bool) -> None:
         self._process = os.getpid()
         self._wanted = {file.display for file in files}
-        self._trees: dict[str, tuple[SourceFile, ast.Module]] = {}
+        self._trees: dict[str, tuple[SourceFile, ast.Module | None]] = {}
         #: Whether those of all files are kept.
         self.keeps_all = whole and bool(files)
 
@@ -117,12 +117,13 @@ class KeptTrees:
         """Keep them in this process, which will inspect what it surveys."""
         self._process = os.getpid()
 
-    def put(self, source: SourceFile, module: ast.Module) -> None:
+    def put(self, source: SourceFile, module: ast.Module | None) -> None:
+        """Keep a file's text, and its tree where that will be looked at."""
         if source.path in self._wanted and os.getpid() == self._process:
             self._trees[source.path] = (source, module)
 
-    def take(self, path: str) -> tuple[SourceFile, ast.Module] | None:
-        """The tree of a file, which is not kept any longer."""
+    def take(self, path: str) -> tuple[SourceFile, ast.Module | None] | None:
+        """The text and tree of a file, which are not kept any longer."""
         return self._trees.pop(path, None)
 
 

@@ -22,6 +22,7 @@ from perflint.run.silencing import silence
 from perflint.run.texts import Texts
 from perflint.source.file import SourceFile
 from perflint.source.parse import parse
+from perflint.source.roles import is_test
 from perflint.timelimit import OverTimeError, within
 
 if TYPE_CHECKING:
@@ -112,8 +113,9 @@ class Worker:
     def _surveyed(self, file: FoundFile) -> tuple[Summary | None, tuple[Problem, ...]]:
         source = self.texts.source(file)
         module = parse(source)
-        self.texts.trees.put(source, module)
-        return survey(module, source.lines, self.sharing), source.faults
+        outlined = is_test(file.display)
+        self.texts.trees.put(source, None if outlined else module)
+        return survey(module, source.lines, self.sharing, outlined=outlined), source.faults
 
     def inspect_all(self, files: Sequence[FoundFile]) -> list[Inspected]:
         return [self.inspect(file) for file in files]
@@ -138,12 +140,12 @@ class Worker:
 
     def _inspected(self, file: FoundFile) -> Inspected:
         texts = self.texts
-        source, module = texts.trees.take(file.display) or (texts.source(file), None)
-        if module is not None:
-            if texts.trees.keeps_all:
-                self.leave(module)
-        elif texts.has_changed(file):
+        known = texts.trees.take(file.display)
+        source, module = known or (texts.source(file), None)
+        if known is None and texts.has_changed(file):
             raise SourceError("has changed while it was checked; check again")
+        if module is not None and texts.trees.keeps_all:
+            self.leave(module)
         asked = self.reuse.asking(file.display) if self.reuse is not None else None
         found, problems = self._found(source, module, asked)
         kept, quiet = silence(source, file, found, self.options)

@@ -18,7 +18,6 @@ from perflint.api import (
     canonical,
     has_unpacking,
     is_constant,
-    is_test,
     keyword,
     loaders,
     pattern,
@@ -48,7 +47,7 @@ def option(call: ast.Call, name: str) -> ast.expr | None:
 
 def is_plain_loader(call: ast.Call, ctx: Context) -> bool:
     """Whether a call builds torch's own `DataLoader` with every argument in sight, outside tests."""
-    return not has_unpacking(call) and not is_test(ctx.path) and ctx.is_call_of(call, *DATA_LOADERS)
+    return not has_unpacking(call) and ctx.is_call_of(call, *DATA_LOADERS)
 
 
 def is_derived_loader(call: ast.Call, ctx: Context) -> bool:
@@ -56,7 +55,7 @@ def is_derived_loader(call: ast.Call, ctx: Context) -> bool:
     and its workers from the call as torch's does: none unless told. One that goes through the batches in its own way
     may make them in a thread.
     """
-    if has_unpacking(call) or is_test(ctx.path):
+    if has_unpacking(call):
         return False
     ref = ctx.project_target(call.func)
     if ref is None or ref.kind != CLASS or ref.name in SAMPLERS:
@@ -93,7 +92,7 @@ def _is_init(func: object) -> bool:
 
 def is_sampling_loader(call: ast.Call, ctx: Context) -> bool:
     """Whether a call builds a loader that samples graphs: the library's, or a class of that name in the project."""
-    if has_unpacking(call) or is_test(ctx.path):
+    if has_unpacking(call):
         return False
     if ctx.is_call_of(call, *loaders.SAMPLING_LOADERS):
         return True
@@ -107,8 +106,6 @@ def builds_data_loader(call: ast.Call, ctx: Context) -> bool:
     """As `is_plain_loader`, but also by a name that may stand for another class, and by a class of that same name that
     derives from torch's in the project.
     """
-    if is_test(ctx.path):
-        return False
     for ref in ctx.refs(call.func):
         if ref.kind == EXTERNAL and canonical(ref.name) in DATA_LOADERS:
             return True

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import CallFacts, Context, Heat, Program, Scope, Tag, is_test, pattern, precision, walk
+from perflint.api import CallFacts, Context, Heat, Program, Scope, Tag, pattern, precision, walk
 
 from .loops import names_in
 
@@ -24,7 +24,7 @@ _LAYERS = ("torch.nn.Linear", "torch.nn.Bilinear")
 
 def is_training_loop(node: ast.AST, ctx: Context) -> bool:
     """Whether `node` is the outermost loop over training steps of its function."""
-    if not isinstance(node, (ast.For, ast.AsyncFor, ast.While)) or is_test(ctx.path) or not ctx.is_root_loop(node):
+    if not isinstance(node, (ast.For, ast.AsyncFor, ast.While)) or not ctx.is_root_loop(node):
         return False
     if ctx.role(node.body[0]) != "train" or ctx.body_heat(node) < Heat.STEP or _is_inside_one(node, ctx):
         return False

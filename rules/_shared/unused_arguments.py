@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, is_test
+from perflint.api import Context
 
 
 def is_unused_way(node: ast.AST, ctx: Context) -> bool:
@@ -69,8 +69,6 @@ def _given(name: ast.Name, ctx: Context) -> list[bool | None]:
     place = arguments.index(name.id) if name.id in arguments else len(arguments)
     found: list[bool | None] = []
     for edge in ctx.program.callers(ctx.own_scope(function)):
-        if is_test(edge.caller.path):
-            continue
         if edge.callback or edge.index < 0:
             return []
         caller = ctx.program.function(edge.caller)

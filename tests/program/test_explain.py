@@ -8,13 +8,16 @@ from pathlib import Path
 from perflint.facts.survey import survey
 from perflint.program.explain import explain_heat
 from perflint.program.program import Program
+from perflint.source.roles import is_test
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "_engine" / "heat"
 
 
 def program_of(*paths: Path, base: Path = FOLDER) -> Program:
     texts = {path.relative_to(base).as_posix(): path.read_text(encoding="utf-8") for path in paths}
-    return Program({path: survey(ast.parse(text), text.split("\n")) for path, text in texts.items()})
+    return Program(
+        {path: survey(ast.parse(text), text.split("\n"), outlined=is_test(path)) for path, text in texts.items()}
+    )
 
 
 def line_of(name: str, text: str) -> int:
@@ -94,10 +97,11 @@ def test_evaluation_is_told_from_training() -> None:
     assert "Gradients are off here." in explained("gradients.py", "def score(batch)")
 
 
-def test_tests_are_told_to_be_cold() -> None:
+def test_tests_are_not_inspected_and_their_calls_not_counted() -> None:
     folder = FOLDER / "test_loops"
     program = program_of(*folder.rglob("*.py"), base=folder)
-    assert any("The file is a test" in line for line in explain_heat(program, "tests/test_library.py", 8))
+    assert "is in a test" in explain_heat(program, "tests/test_library.py", 8)[0]
+    assert any("No call of it was found outside tests" in line for line in explain_heat(program, "library.py", 2))
 
 
 def test_module_level_and_empty_lines_can_be_asked() -> None:

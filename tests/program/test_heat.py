@@ -22,6 +22,7 @@ from perflint.finding import Heat
 from perflint.program.explain import place_of
 from perflint.program.program import Program
 from perflint.program.refs import Scope
+from perflint.source.roles import is_test
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "_engine" / "heat"
 _MARK = re.compile(r"(?:#([^#]*))?#\s*(heat|inner heat|wrongly cold|wrongly hot): (\w+)$")
@@ -69,7 +70,9 @@ def cases() -> Iterator[Case]:
 @lru_cache
 def linked(program: Path) -> Program:
     texts = files_of(program)
-    return Program({path: survey(ast.parse(text), text.split("\n")) for path, text in texts.items()})
+    return Program(
+        {path: survey(ast.parse(text), text.split("\n"), outlined=is_test(path)) for path, text in texts.items()}
+    )
 
 
 def place(case: Case) -> tuple[Scope, int]:

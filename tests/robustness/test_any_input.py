@@ -190,11 +190,11 @@ def test_a_mistake_of_ours_costs_one_file(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     works = getattr(worker, part)
 
-    def fails(*arguments: Any) -> Any:
+    def fails(*arguments: Any, **options: Any) -> Any:
         lines = arguments[0].lines if part == "silence" else arguments[1]
         if "# b.py" in lines:
             raise KeyError("mistake")
-        return works(*arguments)
+        return works(*arguments, **options)
 
     monkeypatch.setattr(worker, part, fails)
     report = checked(tmp_path)
