@@ -36,7 +36,9 @@ class Flow(Reaching):
 
     def uses_of(self, definition: Definition) -> list[ast.Name]:
         """The loads that may see this definition. `definition` binds a name, not a path."""
-        scope = self._scope_node(definition.node)
+        node = definition.node
+        # A parameter is written where its function's defaults are, and seen in the function alone.
+        scope = self.tree.scope_of(node) if isinstance(node, ast.arg) else self._scope_node(node)
         names = self.uses(scope, definition.name)
         return [name for name in names if any(item is definition for item in self.definitions(name))]
 
