@@ -147,6 +147,7 @@ def test_no_file_at_all_is_clean(project: Path) -> None:
         (["xyz"], "no command 'xyz'; there are baseline, check, clean"),
         (["cold.py"], "perflint check cold.py"),
         (["explain", "TPL33"], "no rule 'TPL33'; did you mean"),
+        (["explain", "a.py:3"], "is a place, no rule; how often it runs: perflint check --explain-heat a.py:3"),
     ],
 )
 def test_what_the_user_can_mend_is_said_in_a_line(

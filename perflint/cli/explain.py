@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from perflint.rule import Rule
 
 _LABELS = {"fixed": "After `perflint fix`", "unsafe": "After `perflint fix --unsafe` (needs a person's look)"}
+
+#: As `--explain-heat` takes it.
+_PLACE = re.compile(r".+(:\d+)+")
 
 
 @click.command("explain")
@@ -38,6 +42,8 @@ def find_rule(word: str) -> type[Rule]:
     for rule in rules:
         if word.upper() == rule.code or word.lower() == rule.name:
             return rule
+    if _PLACE.fullmatch(word):
+        raise PerflintError(f"{word!r} is a place, no rule; how often it runs: perflint check --explain-heat {word}")
     hint = nearest(word, [identity for rule in rules for identity in (rule.code, rule.name)])
     raise PerflintError(f"no rule {word!r}{hint}")
 
