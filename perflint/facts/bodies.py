@@ -158,9 +158,11 @@ def makes(body: list[ast.stmt], owner: ast.expr, attribute: ast.expr) -> bool:
 
 def fills(body: list[ast.stmt], mapping: ast.expr) -> bool:
     """Whether `body` stores an item in the mapping that was found to lack it: one that outlives the loop's turn."""
-    if not isinstance(mapping, (ast.Attribute, ast.Name)):
-        return False
-    wanted = ast.dump(mapping)
+    return isinstance(mapping, (ast.Attribute, ast.Name)) and stores(body, ast.dump(mapping))
+
+
+def stores(body: list[ast.stmt], wanted: str) -> bool:
+    """Whether `body` stores an item in the mapping that `ast.dump` gives as `wanted`."""
     for statement in body:
         for node in walk(statement):
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and ast.dump(node.value) == wanted:

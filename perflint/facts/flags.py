@@ -6,6 +6,7 @@ import ast
 
 from perflint.facts import guards
 from perflint.facts.expressions import Expressions
+from perflint.facts.summary import MODULE
 
 #: The tests of a name that only a handler sets to None.
 _TAKEN_AWAY: tuple[str | None, str | None] = (None, guards.RARE)
@@ -19,6 +20,8 @@ class Flags(Expressions):
         kind = guards.classify(node.test, node.body, known)
         if kind == guards.FIRST and self.scope.counts_turns(node.test, context):
             return guards.TURN
+        if kind is None and self.scope.facts.qualname != MODULE and guards.is_self_test(node.test):
+            return guards.RARE
         flag = guards.flag_of(node.test, known) if kind == guards.PERIODIC else None
         begun = self.scope.begun_in(flag, context) if flag is not None else None
         return kind if begun is None else begun
@@ -29,6 +32,11 @@ class Flags(Expressions):
         """
         tests = self.scope.tests
         self.scope.begun.setdefault(name, self.context)
+        mapping = guards.looked_up_in(value)
+        if mapping is not None:
+            tests[guards.lacking(name)] = mapping, None
+        elif tests:
+            tests.pop(guards.lacking(name), None)
         if tests:
             for known in [known for known in tests if known.startswith(f"{name} == ")]:
                 del tests[known]

@@ -15,6 +15,7 @@ from perflint.facts.bodies import (
     assigns,
     makes,
     sets,
+    stores,
     switches,
     trains,
     undoes,
@@ -55,6 +56,9 @@ __all__ = [
     "is_looked_up",
     "is_mode",
     "is_plain",
+    "is_self_test",
+    "lacking",
+    "looked_up_in",
 ]
 
 #: Local names that hold a test, with the guard where it is true and where it is false.
@@ -81,8 +85,9 @@ def _compared(test: ast.Compare, body: list[ast.stmt] | None, known: Tests) -> s
     if len(test.ops) != 1:
         return None
     kept = _kept_comparison(test, known) if known else None
-    if known and body is not None and _is_unfilled(test, known) and sets(body, test.left):
-        return LAZY
+    if known and body is not None and isinstance(test.ops[0], ast.Is) and _is_none(test):
+        if (_outlives(test.left, known) and sets(body, test.left)) or _is_filled(test.left, body, known):
+            return LAZY
     return kept[0] if kept else comparison(test.left, test.ops[0], test.comparators[0], body)
 
 
@@ -370,9 +375,27 @@ def _kept_comparison(test: ast.Compare, known: Tests) -> tuple[str | None, str |
     return (truth, falsehood) if isinstance(op, ast.IsNot) else None
 
 
-def _is_unfilled(test: ast.Compare, known: Tests) -> bool:
-    """`if _plugin is None`, of a name that belongs to the module."""
-    return isinstance(test.ops[0], ast.Is) and _is_none(test) and _outlives(test.left, known)
+def looked_up_in(value: ast.expr) -> str | None:
+    """The mapping, as `ast.dump` has it, that `tables.get(key)` asks; None for anything else."""
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute) or value.func.attr != "get":
+        return None
+    return ast.dump(value.func.value) if len(value.args) == 1 else None
+
+
+def lacking(name: str) -> str:
+    """How the mapping is known in which the value of a name was looked up."""
+    return f"{name} in"
+
+
+def _is_filled(value: ast.expr, body: list[ast.stmt], known: Tests) -> bool:
+    """`if table is None: ...; tables[key] = table`, of what was looked up there: made once for each key."""
+    looked_up = known.get(lacking(value.id)) if isinstance(value, ast.Name) else None
+    return looked_up is not None and looked_up[0] is not None and stores(body, looked_up[0])
+
+
+def is_self_test(test: ast.expr) -> bool:
+    """`__name__ == "__main__"`: within a function, it asks whether the file is run by itself."""
+    return isinstance(test, ast.Compare) and written_name(test.left) == "__name__" and isinstance(test.ops[0], ast.Eq)
 
 
 def _is_none(test: ast.Compare) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.facts.bodies import takes_out, written_name
+from perflint.facts.bodies import assigns, takes_out, written_name
 from perflint.facts.comparisons import is_step_of_training
 from perflint.facts.guards import NO_TESTS, Tests, classify, classify_negated
 from perflint.facts.rarity import LAZY, PERIODIC, coldest, hottest
@@ -66,7 +66,7 @@ def left_early(node: ast.If, known: Tests = NO_TESTS, depth: int = 4) -> str | N
 def made_plain(after: str | None, node: ast.If, block: list[ast.stmt], following: int) -> str | None:
     """The guard `after` of what follows an `if` in its block, from `following` on, by what that does."""
     if after is None:
-        return _works_off(node, block, following)
+        return _works_off(node, block, following) or _makes_again(node, block, following)
     return None if after == PERIODIC and is_step_of_training(node.test, block[following:]) else after
 
 
@@ -84,6 +84,34 @@ def _works_off(node: ast.If, block: list[ast.stmt], after: int) -> str | None:
         for test in tests
     )
     return LAZY if takes else None
+
+
+def _makes_again(node: ast.If, block: list[ast.stmt], after: int) -> str | None:
+    """What follows a return from where something kept still fits, and makes it anew: `if self.table is not None: (if
+    len(self.table) >= n: return)`, or both tests in one, and then `self.table = build(n)`.
+    """
+    if node.orelse:
+        return None
+    test = node.test
+    if isinstance(test, ast.BoolOp):
+        leaves = isinstance(test.op, ast.And) and _returns(node.body)
+    else:
+        leaves = any(isinstance(item, ast.If) and not item.orelse and _returns(item.body) for item in node.body)
+        leaves = leaves or _returns(node.body)
+    tests = test.values if isinstance(test, ast.BoolOp) else [test]
+    kept = [
+        part.left
+        for part in tests
+        if isinstance(part, ast.Compare)
+        and isinstance(part.ops[0], ast.IsNot)
+        and isinstance(part.comparators[0], ast.Constant)
+        and part.comparators[0].value is None
+    ]
+    return LAZY if leaves and any(assigns(block[after:], value) for value in kept) else None
+
+
+def _returns(body: list[ast.stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], ast.Return)
 
 
 def _within(body: list[ast.stmt], known: Tests, depth: int) -> str | None:
