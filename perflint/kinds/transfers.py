@@ -7,6 +7,9 @@ from perflint.kinds.arguments import Arguments
 from perflint.kinds.kind import NUMBER, STRING, UNKNOWN, Device, Kind, Place, Tag
 from perflint.pytorch import devices, tensors
 
+#: What torch takes for a dtype as well.
+_TYPES_OF_PYTHON = frozenset({"float", "int", "bool", "complex"})
+
 
 def device_named(text: str) -> Device | None:
     """The device a string such as `cuda:0` names, None when it names none."""
@@ -66,7 +69,7 @@ def looks_like_device(written: str) -> bool:
 
 
 def looks_like_dtype(written: str) -> bool:
-    return "dtype" in written.rpartition(".")[2].lower()
+    return "dtype" in written.rpartition(".")[2].lower() or written in _TYPES_OF_PYTHON
 
 
 def moved(kind: Kind, target: Device, how: str) -> Kind:
