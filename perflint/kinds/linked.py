@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from perflint.facts.summary import Summary, Value
@@ -37,6 +37,8 @@ class Linked(Protocol):
     def argument(self, edge: Edge, name: str) -> Value: ...
 
     def is_step_of_engine(self, scope: Scope) -> bool: ...
+
+    def mentions(self, names: Iterable[str]) -> bool: ...
 
 
 def program_of(path: str, module: ast.Module, lines: list[str]) -> Linked:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 #: Kinds that say little of what other callers pass.
 _WEAK = frozenset({Tag.NUMBER, Tag.STRING, Tag.NONE, Tag.SEQUENCE, Tag.MAPPING, Tag.FUNCTION, Tag.CLASS, Tag.INSTANCE})
+#: How kinds say that a loader gave a value.
+_OF_LOADER = ("a batch of ", "from a batch of ")
+_MOVING_WRAPPERS = frozenset({"DataParallel", "DistributedDataParallel", "DDP"})
 _MOST_CALLERS = 8
 _CALLER_DEPTH = 3
 
@@ -169,8 +172,9 @@ class Parameters:
         is_forward = self._is_of_forward(function, cls)
         if is_forward and not found.known and self._used_as_tensor(definition, in_forward=True):
             found = tensor(certainty=Confidence.MEDIUM, how="used as a tensor")
-        if is_forward and found.holds_tensors and found.place is Place.UNKNOWN:
-            found = found.but(place=Place.MODULE)
+        if is_forward and found.holds_tensors:
+            if found.place is Place.UNKNOWN or self._is_moved_by_wrapper(found, cls):
+                found = found.but(place=Place.MODULE, device=None)
         if not found.known and found.place is Place.UNKNOWN and self._used_as_tensor(definition, in_forward=False):
             found = tensor(certainty=Confidence.MEDIUM, how="used as a tensor")
         if looks_like_loader(argument.arg) and (not found.known or _is_open(found)):
@@ -178,6 +182,15 @@ class Parameters:
         if not found.known:
             return self._default(function, argument.arg)
         return found
+
+    def _is_moved_by_wrapper(self, given: Kind, cls: ast.ClassDef | None) -> bool:
+        """Whether a batch of the host reaches a forward on the device: `DistributedDataParallel` with `device_ids` and
+        `DataParallel` move what a module is called with. A module that moves its input itself may be called bare too.
+        """
+        if given.place is not Place.HOST or not given.how.startswith(_OF_LOADER) or cls is None:
+            return False
+        program = self.inference.program
+        return program.mentions(_MOVING_WRAPPERS) and not any(map(_speaks_of_device, self.inference.tree.walk(cls)))
 
     def _is_of_forward(self, function: FunctionNode, cls: ast.ClassDef | None) -> bool:
         """Whether a function runs in a module's forward, or is defined in one that does."""
@@ -469,6 +482,15 @@ def _merged(annotated: Kind, passed: Kind) -> Kind:
     if annotated.tag is Tag.SEQUENCE and passed.tag in (Tag.LOADER, Tag.DATASET, Tag.TENSOR):
         return passed
     return annotated
+
+
+def _speaks_of_device(node: ast.AST) -> bool:
+    """`x.to(self.device)`, `x.cuda()`, `to_device(batch)`; not `.to(x.device)`, which goes where something else is."""
+    if isinstance(node, ast.Attribute):
+        if node.attr == "device":
+            return isinstance(node.value, ast.Name) and node.value.id == "self"
+        return "device" in node.attr or "cuda" in node.attr
+    return isinstance(node, ast.Name) and ("device" in node.id or "cuda" in node.id)
 
 
 def _names_a_dimension(call: ast.Call) -> bool:
