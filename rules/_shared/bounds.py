@@ -9,8 +9,8 @@ from perflint.api import Confidence, Context, Definition, pattern
 
 from .waits import Read, certainty_on_device
 
-#: What no tensor of the device stands in for, or nothing that can be told of: settings, and what functions give.
-_NO_TENSORS = (ast.Constant, ast.Attribute, ast.Call)
+#: What no tensor of the device stands in for, or nothing that can be told of: settings.
+_NO_TENSORS = (ast.Constant, ast.Attribute)
 #: Methods that give numbers of the host, and what functions that do are called on.
 _OF_HOST = frozenset("size dim numel ndimension item tolist index find count get bit_length".split())
 _LIBRARIES = frozenset("self math np numpy random os re time".split())
