@@ -151,7 +151,7 @@ def is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context, also: tuple[Ta
         role = ctx.role(value)
         if role not in _STEP_ROLES or not ((is_called_loss and role == "train") or _means_accelerator(value, ctx)):
             return False
-    if any(_is_of_dataset(part, ctx) for part in walk(value) if isinstance(part, ast.Name)):
+    if any(_is_of_dataset(part, ctx) or _was_brought_down(part, ctx) for part in walk(value) if type(part) is ast.Name):
         return False
     of_host = isinstance(value, ast.Call) and any(_is_host_tensor(item, ctx) for item in value.args)
     if of_host or (kind.is_tensor and _DEBUGS.search(ctx.path)):
@@ -175,6 +175,14 @@ def _is_of_dataset(name: ast.Name, ctx: Context) -> bool:
         and "dataset" in (getattr(part, "attr", "") or getattr(part, "id", ""))
         for origin in ctx.inference.origins(name)
         for part in walk(origin)
+    )
+
+
+def _was_brought_down(name: ast.Name, ctx: Context) -> bool:
+    """`codes = frames[0].cpu()` in one branch, and something unknown in another: nothing says that it is different."""
+    return any(
+        isinstance(origin, ast.Call) and isinstance(origin.func, ast.Attribute) and origin.func.attr in ("cpu", "numpy")
+        for origin in ctx.inference.origins(name)
     )
 
 
