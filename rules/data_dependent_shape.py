@@ -87,7 +87,7 @@ class DataDependentShape(Rule):
             return
         value, why, advice = found
         certainty = certainty_on_device(value, ctx) or Confidence.LOW
-        if isinstance(node, ast.Subscript) and not _is_boolean(_index(node), ctx):
+        if isinstance(node, ast.Subscript) and (certainty is Confidence.LOW or not _is_boolean(_index(node), ctx)):
             certainty = Confidence.MEDIUM
         yield self.finding(
             node,
@@ -262,7 +262,7 @@ def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | No
     mask = _index(node)
     if not _is_boolean(mask, ctx) and not (_is_called_mask(mask) and in_forward(node, ctx)):
         return None
-    if not is_on_device(node.value, ctx) or not (is_on_device(mask, ctx) or _is_test_in_forward(mask, ctx)):
+    if not (_is_selected_by(mask, node.value, ctx) or _is_known_here(mask, node.value, ctx)):
         return None
     if isinstance(node.ctx, ast.Load):
         if isinstance(mask, ast.Name) and _selections(mask, ctx) > 1:
@@ -278,6 +278,20 @@ def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | No
     if not isinstance(parent, ast.Assign) or not is_on_device(parent.value, ctx):
         return None
     return node.value, "the host waits until the device has counted the places to write to", "Use `torch.where`."
+
+
+def _is_known_here(mask: ast.expr, value: ast.expr, ctx: Context) -> bool:
+    return is_on_device(value, ctx) and (is_on_device(mask, ctx) or _is_test_in_forward(mask, ctx))
+
+
+def _is_selected_by(mask: ast.expr, value: ast.expr, ctx: Context) -> bool:
+    """Whether a mask of the device selects from what only may be a tensor: then it is one, and on the device, since
+    nothing else takes such a mask.
+    """
+    kind = ctx.kind(value)
+    if kind.place is Place.HOST or (kind.known and kind.tag not in (Tag.OUTPUT, Tag.TENSOR)):
+        return False
+    return _is_boolean(mask, ctx) and is_on_device(mask, ctx)
 
 
 def _is_test_in_forward(mask: ast.expr, ctx: Context) -> bool:
