@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import (
+    EXTERNAL_INSTANCE,
     Calls,
     Confidence,
     Context,
@@ -115,6 +116,8 @@ def _is_worth_it(node: ast.AST, ctx: Context) -> bool:
 def _called(node: ast.Call, ctx: Context) -> tuple[ast.expr, str, str] | None:
     name = callee_name(node)
     target = ctx.target(node.func)
+    if target is not None and any(ref.kind == EXTERNAL_INSTANCE for ref in ctx.refs(node.func)):
+        target = None if target.startswith("torch.") else target  # a method of what torch made, or is said to be of it
     if target is not None and target.startswith("torch."):
         value = node.args[0] if node.args else keyword(node, "input")
     elif isinstance(node.func, ast.Attribute) and target is None and name in _SHAPES | _METHOD_CHECKS:
@@ -152,9 +155,9 @@ _BY_INDEX = frozenset("index_select gather take index_add index_add_ index_copy 
 
 def _selects_often(node: ast.Call, ctx: Context) -> bool:
     """Whether the positions of a mask are counted once to be used again and again, instead of the mask each time."""
-    statement = ctx.tree.parent(node)
-    if isinstance(statement, ast.Subscript):
-        statement = ctx.tree.parent(statement)
+    if in_forward(node, ctx) and ctx.loops(node):
+        return False  # `for i, expert in enumerate(self.experts): rows = (chosen == i).nonzero()`: once for each
+    statement = _outside_of_views(node, ctx)
     if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
         return False
     name = statement.targets[0].id
@@ -169,6 +172,17 @@ def _selects_often(node: ast.Call, ctx: Context) -> bool:
         )
     ]
     return len(uses) > 1
+
+
+def _outside_of_views(node: ast.Call, ctx: Context) -> ast.AST | None:
+    """What stands around `mask.nonzero()`, `mask.nonzero()[:, 0]` or `mask.nonzero().flatten()`."""
+    outer = ctx.tree.parent(node)
+    if isinstance(outer, ast.Subscript):
+        return ctx.tree.parent(outer)
+    while isinstance(outer, ast.Attribute) and outer.attr in tensors.VIEW_METHODS:
+        call = ctx.tree.parent(outer)
+        outer = ctx.tree.parent(call) if isinstance(call, ast.Call) else None
+    return outer
 
 
 def _is_named(node: ast.expr, name: str) -> bool:
