@@ -249,6 +249,8 @@ class Expressions(Targets):
 
     def is_dull(self, func: ast.Attribute, node: ast.Call) -> bool:
         receiver = func.value
+        if func.attr == "update" and node.keywords and not node.args:
+            return False  # meters are told values by their names, dicts seldom
         if type(receiver) is ast.Name:
             if func.attr in DULL_FUNCTIONS and self.imports.get(receiver.id) in DULL_MODULES:
                 return True

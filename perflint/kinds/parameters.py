@@ -79,7 +79,7 @@ class Parameters:
         if argument is args.vararg:
             return sequence(self._annotated(argument))
         if argument is args.kwarg:
-            return mapping()
+            return mapping(self._given_by_name(function))
         cls = self._class_of(function)
         if cls is None and argument in args.args[1:2] and self._is_step_of_engine(function):
             how = "a batch that an engine of ignite hands to its step"
@@ -341,6 +341,24 @@ class Parameters:
             how = "used as a tensor" if found.is_tensor and found.on_accelerator else found.how
             found = found.but(place=Place.UNKNOWN, device=None, items=(), how=how)
         return found.but(fresh=False).at_most(Confidence.MEDIUM)
+
+    def _given_by_name(self, function: FunctionNode) -> Kind | None:
+        """What `**kwargs` holds of tensors off the host, by the calls that say so: `meters.update(norm=norm)`."""
+        inference = self.inference
+        scope = Scope(inference.path, inference.tree.qualname(function))
+        summary = inference.program.summaries.get(inference.path)
+        if len(self._asking) > _CALLER_DEPTH or summary is None or scope.function not in summary.functions:
+            return None
+        named = {item.arg for item in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+        found = []
+        for edge in inference.program.callers(scope)[: 2 * _MOST_CALLERS]:
+            if edge.stands_in or edge.callback or edge.index < 0 or not self._calls_itself(edge, function):
+                continue
+            facts = inference.program.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
+            names = [key for key, _ in facts.keywords if key and key not in named]
+            found += [self._argument(edge, function, name) for name in names]
+        tensors = [kind for kind in found if kind is not None and kind.is_tensor and kind.place is not Place.HOST]
+        return join(tensors).but(fresh=False).at_most(Confidence.MEDIUM) if tensors else None
 
     def _is_last_resort(self, edge: Edge) -> bool:
         """Whether a call stands where something went wrong."""

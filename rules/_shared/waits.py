@@ -151,7 +151,7 @@ def is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context, also: tuple[Ta
         role = ctx.role(value)
         if role not in _STEP_ROLES or not ((is_called_loss and role == "train") or _means_accelerator(value, ctx)):
             return False
-    if any(_is_of_dataset(part, ctx) or _was_brought_down(part, ctx) for part in walk(value) if type(part) is ast.Name):
+    if any(_speaks_for_host(part, ctx) for part in walk(value) if type(part) is ast.Name):
         return False
     of_host = isinstance(value, ast.Call) and any(_is_host_tensor(item, ctx) for item in value.args)
     if of_host or (kind.is_tensor and _DEBUGS.search(ctx.path)):
@@ -166,6 +166,23 @@ def is_unknown_in_step(value: ast.expr, kind: Kind, ctx: Context, also: tuple[Ta
 
 def _is_host_tensor(value: ast.expr, ctx: Context) -> bool:
     return ctx.kind(value).is_tensor and ctx.kind(value).place is Place.HOST
+
+
+def _speaks_for_host(name: ast.Name, ctx: Context) -> bool:
+    return _is_of_dataset(name, ctx) or _was_brought_down(name, ctx) or _was_given_by_name(name, ctx)
+
+
+def _was_given_by_name(name: ast.Name, ctx: Context) -> bool:
+    """`for key, value in kwargs.items()`, where no call is known to give a tensor: meters take numbers as well, and
+    most of what they are told is numbers.
+    """
+    around = ctx.tree.function_of(name)
+    given = getattr(getattr(around, "args", None), "kwarg", None)
+    if given is None:
+        return False
+    sources = [item.value for item in ctx.inference.flow.definitions(name) if isinstance(item.node, ast.For)]
+    parts = [part for item in sources if item is not None for part in walk(item) if isinstance(part, ast.Name)]
+    return any(part.id == given.arg and ctx.kind(part).element is None for part in parts)
 
 
 def _is_of_dataset(name: ast.Name, ctx: Context) -> bool:
