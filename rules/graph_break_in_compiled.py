@@ -18,6 +18,7 @@ from perflint.api import (
     callee_name,
     compiling,
     last,
+    last_name,
     pattern,
 )
 
@@ -99,6 +100,8 @@ class GraphBreakInCompiled(Rule):
         condition = _condition(node, ctx)
         if condition is not None and (why is compiling.Break.WARN or _ONE_TIME.search(ctx.text(condition.test))):
             return
+        if why in (compiling.Break.PRINT, compiling.Break.LOG) and condition is not None and _is_flag(condition.test):
+            return
         yield self.finding(
             node,
             ctx,
@@ -177,6 +180,11 @@ def _condition(node: ast.AST, ctx: Context) -> ast.If | None:
         if isinstance(outer, ast.If):
             return outer
     return None
+
+
+def _is_flag(test: ast.expr) -> bool:
+    """`if self.verbose:`: who has it on wants to see what is printed, and the tracer leaves the branch out else."""
+    return isinstance(test, (ast.Name, ast.Attribute)) and last_name(test) != "training"
 
 
 def _formats_tensor(node: ast.FormattedValue, ctx: Context) -> bool:

@@ -56,7 +56,10 @@ _BATCHES = pattern(
     re.IGNORECASE,
 )
 #: Code that measures the time of single samples.
-_TIMING = frozenset("perf_counter elapsed_time timeit do_bench warmup process_time monotonic perf_counter_ns".split())
+_TIMING = pattern(
+    r"^(?:perf_counter(?:_ns)?|elapsed_time|timeit|do_bench|process_time|monotonic)$|(?:^|_)warm_?up(?:_|$)|"
+    r"^(?:start|stop|begin|end)_(?:profil|rang|tim)\w*$"
+)
 #: Code whose turns change the model or what comes next, or that asks for the gradients of each sample.
 _CHANGES = pattern(
     r"^(?:backward|manual_backward|autograd|jacobian|jacrev|vjp|jvp|functional_call|zero_grad|step|requires_grad_?|"
@@ -280,7 +283,7 @@ _CHEAP = pattern(
 def _loop_of(made: ast.expr, call: ast.Call, ctx: Context) -> Turning | None:
     """The loop that hands out one sample a turn, where its turns do not need each other."""
     function = ctx.tree.function_of(call)
-    if function is not None and _TIMING & set(names_in(function)):
+    if function is not None and any(_TIMING.search(name) for name in names_in(function)):
         return None
     if any(isinstance(outer, ast.While) for outer in ctx.loops(call)):
         return None
@@ -420,7 +423,7 @@ def _is_rough(function: ast.AST, call: ast.Call) -> bool:
     if re.search(r"generat|(?:^|_)decode|stream|^_*sample_", getattr(function, "name", ""), re.IGNORECASE):
         return True
     names = set(names_in(function))
-    return bool(_TIMING & names) or any(_CHANGES.search(name) for name in names) or _changes_model(function, call)
+    return any(_TIMING.search(name) or _CHANGES.search(name) for name in names) or _changes_model(function, call)
 
 
 def _targets_around(edge: Edge, ctx: Context) -> set[str]:
@@ -457,7 +460,7 @@ def _loop_index(edge: Edge, ctx: Context) -> int | None:
 def _is_busy(facts: FunctionFacts) -> bool:
     """Whether the caller trains, plays or measures."""
     called = {str(call.func).rpartition(".")[2] for call in facts.calls}
-    return bool(_TIMING & called) or any(_CHANGES.search(name) for name in called)
+    return any(_TIMING.search(name) or _CHANGES.search(name) for name in called)
 
 
 def _loop_header(edge: Edge, ctx: Context) -> str:

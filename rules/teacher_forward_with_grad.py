@@ -178,10 +178,11 @@ def _may_run_without_grad(scope: Scope, ctx: Context, depth: int = _CALLERS) -> 
 
 def _draws(node: ast.Call, ctx: Context) -> bool:
     """Whether a forward is for a picture: drawing takes far longer, and is not done on every step."""
-    function = ctx.tree.function_of(node)
-    return function is not None and any(
-        isinstance(part, ast.Call) and (ctx.target(part.func) or "").startswith("matplotlib.")
-        for part in walk(function)
+    around: ast.AST | None = ctx.tree.function_of(node)
+    if around is None:  # a script may train in one loop and draw in another
+        around = next(iter(ctx.loops(node)), None)
+    return around is not None and any(
+        isinstance(part, ast.Call) and (ctx.target(part.func) or "").startswith("matplotlib.") for part in walk(around)
     )
 
 

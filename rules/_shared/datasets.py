@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias
 
 from perflint.api import (
@@ -116,19 +116,35 @@ def _work_of_refs(dataset: ast.expr, ctx: Context) -> Work:
 
 
 def _left_out(dataset: ast.expr, ref: Ref, ctx: Context) -> frozenset[str]:
-    """What the data set could be given to run on each sample, and is not: None unless told."""
+    """The parameters that are None in the constructor of a dataset: by its call, or by all calls of the program where
+    it was made elsewhere.
+    """
     made = _method(ref, "__init__", ctx) if ref.kind == INSTANCE else None
-    if made is None or not isinstance(dataset, ast.Call) or has_unpacking(dataset):
+    if made is None:
         return frozenset()
-    given = {item.arg for item in dataset.keywords}
+    if isinstance(dataset, ast.Call):
+        if has_unpacking(dataset):
+            return frozenset()
+        calls = [(len(dataset.args), frozenset(item.arg for item in dataset.keywords))]
+    else:
+        # What is unpacked may hold anything: then no call says that it is given.
+        calls = [(len(call.args), frozenset(key for key, _ in call.keywords)) for call in _calls_of(made, ctx)]
+    if not calls:
+        return frozenset()
     return frozenset(
         param.name.lstrip("=")
         for place, param in enumerate(ctx.program.function(made).params)
         if param.default is not None
         and param.default[:2] == ("const", "NoneType")
-        and (param.name.startswith("=") or place > len(dataset.args))
-        and param.name.lstrip("=") not in given
+        and all(param.name.startswith("=") or place > count for count, _ in calls)
+        and not any(param.name.lstrip("=") in names for _, names in calls)
     )
+
+
+def _calls_of(made: Scope, ctx: Context) -> Iterator[CallFacts]:
+    for edge in ctx.program.callers(made):
+        if not edge.callback and edge.index >= 0:
+            yield ctx.program.function(edge.caller).calls[edge.index]
 
 
 def _work_of_ref(ref: Ref, left_out: frozenset[str], ctx: Context) -> Work:
@@ -150,7 +166,7 @@ def _project_work(ref: Ref, left_out: frozenset[str], ctx: Context) -> Work:
         return "iterable" if _method(ref, "__iter__", ctx) is not None else "unknown"
     if _goes_on(scope, ctx):
         return "iterable"
-    if any(_IN_MEMORY.search(base.rpartition(".")[2]) for base in _bases(ref, ctx)[1:]):
+    if any(_IN_MEMORY.search(base.rpartition(".")[2]) for base in _bases(ref, ctx)):
         return "memory"  # what is left for each sample is small beside handing it over
     absent = {f"self.{name}" for name in left_out}
 
