@@ -36,6 +36,7 @@ _HANDLED = pattern(
 #: Where a file can shard the model as well, nobody sees which of the two is trained.
 _SHARDED = ("FullyShardedDataParallel", "FSDP", "fully_shard")
 _WITHOUT_SYNC = pattern(r"no_sync|no_backward_sync")
+_WITHOUT = ("no_sync", "no_backward_sync")
 
 
 class DdpSyncEveryMicrobatch(Rule):
@@ -89,7 +90,7 @@ class DdpSyncEveryMicrobatch(Rule):
             return
         step = _accumulates(node, ctx)
         certainty = _wrapped(ctx) if step else None
-        if step is None or certainty is None or _is_handled(node, ctx):
+        if step is None or certainty is None or _is_handled(node, ctx) or _needs_gradients(node, ctx):
             return
         yield self.finding(
             node,
@@ -192,7 +193,30 @@ def _is_handled(node: ast.Call, ctx: Context) -> bool:
     if any(_HANDLED.search(name) for words in ctx.summary.words_by_statement().values() for name in words):
         return True
     _, route, _ = ctx.heat_and_route(node)
-    return any(_WITHOUT_SYNC.search(hop.text) for hop in route)
+    return any(_WITHOUT_SYNC.search(hop.text) for hop in route) or _is_in_own_block(node, ctx)
+
+
+def _is_in_own_block(node: ast.Call, ctx: Context) -> bool:
+    """`with ddp_sync(model, last):`, of a file of the project that says `no_sync`."""
+    for outer in ctx.tree.ancestors(node):
+        for item in outer.items if isinstance(outer, ast.With) else ():
+            call = item.context_expr
+            target = ctx.project_target(call.func) if isinstance(call, ast.Call) else None
+            if target is not None and ctx.program.mentions(_WITHOUT, {target.path}):
+                return True
+    return False
+
+
+def _needs_gradients(node: ast.Call, ctx: Context) -> bool:
+    """Whether each micro-batch clips the gradients of all, not only those of the last: they have to be reduced then."""
+    loops = ctx.loops(node)
+    return any(
+        isinstance(part, ast.Call)
+        and "clip_grad" in callee_name(part)
+        and ctx.loops(part) == loops
+        and guards.ACCUMULATION not in ctx.guards(part)
+        for part in ctx.walk(loops[0])
+    )
 
 
 def _wrapped(ctx: Context) -> Confidence | None:

@@ -146,6 +146,8 @@ def _advice(found: Attention, ctx: Context) -> str:
     if found.drops:
         words += ", dropout_p=... if self.training else 0.0"
     words += ")`, with `scale=` where their product is not multiplied by 1/sqrt(d): 1.0 where the queries were before."
+    if found.turned:
+        words += " It takes (..., tokens, width): transpose what it is given, and what it gives, to and from that."
     if "attn_mask" in words:
         words += " In a boolean mask, True means kept."
     return words

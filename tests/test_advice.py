@@ -181,6 +181,31 @@ def test_queries_that_are_scaled_are_not_scaled_again(capsys: pytest.CaptureFixt
     (found,) = findings(SCALED_BEFORE, "TPL606", capsys)
 
     assert "1.0 where the queries were" in found["advice"]
+    assert "transpose" not in found["advice"]
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        'torch.einsum("bhcq,bhck->bhqk", q * self.scale, k)',
+        'torch.einsum("bqhc,bkhc->bhqk", q * self.scale, k)',
+        "(q * self.scale).transpose(-2, -1) @ k",
+    ],
+)
+def test_other_layouts_are_transposed_for_the_fused_attention(product: str, capsys: pytest.CaptureFixture[str]) -> None:
+    turned = SCALED_BEFORE.replace("((q * self.scale) @ k.transpose(-2, -1))", f"({product})")
+    value = "weights @ v"
+    if "bhcq" in product:
+        value = 'torch.einsum("bhqk,bhck->bhcq", weights, v)'
+    elif "bqhc" in product:
+        value = 'torch.einsum("bhqk,bkhc->bqhc", weights, v)'
+    else:
+        value = "v @ weights.transpose(-2, -1)"
+    turned = turned.replace("weights @ v", value)
+
+    (found,) = findings(turned, "TPL606", capsys)
+
+    assert "It takes (..., tokens, width): transpose what it is given" in found["advice"]
 
 
 DECODED = """import torch

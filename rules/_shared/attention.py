@@ -34,14 +34,16 @@ _DESCRIPTIONS = frozenset("shape dtype device size dim ndim masked_fill_ mul_ di
 
 
 class Attention(NamedTuple):
-    """softmax(scale * query @ key^T + mask) @ value, as written. With `columns`, tokens are the last dimension."""
+    """softmax(scale * query @ key^T + mask) @ value, as written. With `turned`, the last two dimensions of the factors
+    are others than tokens and width.
+    """
 
     query: ast.expr
     key: ast.expr
     value: ast.expr
     masks: tuple[ast.expr, ...]
     drops: bool
-    columns: bool
+    turned: bool
 
 
 @dataclass(slots=True)
@@ -81,7 +83,8 @@ def written_out(softmax: ast.Call, ctx: Context) -> Attention | None:
     weights = _Weights(columns)
     if not _spend(softmax, weights, ctx, _DEPTH) or len(weights.values) != 1 or not _is_plain(weights.values[0]):
         return None
-    return Attention(query, key, weights.values[0], tuple(found.masks), weights.drops, columns)
+    turned = columns or _is_turned(found.products[0], ctx)
+    return Attention(query, key, weights.values[0], tuple(found.masks), weights.drops, turned)
 
 
 # The softmax.
@@ -376,6 +379,20 @@ def _einsum(call: ast.Call) -> tuple[tuple[str, str, str] | None, tuple[ast.expr
     if not arrow or len(parts) != 2:
         return None, (call, call)
     return (_letters(parts[0]), _letters(parts[1]), _letters(result)), (factors[0], factors[1])
+
+
+def _is_turned(product: ast.expr, ctx: Context) -> bool:
+    """Whether a product takes factors of another layout than (..., tokens, width): `bqhd,bkhd->bhqk`, or keys that were
+    transposed before.
+    """
+    if not isinstance(product, ast.Call) or callee_name(product) != "einsum":
+        pair = _factors(product, ctx)
+        return pair is not None and _transposed(pair[0]) is None and _transposed(pair[1]) is None
+    spec, _ = _einsum(product)
+    if spec is None:
+        return False
+    query, key, scores = spec
+    return query[-1:] != key[-1:] or query[-2:-1] != scores[-2:-1] or key[-2:-1] != scores[-1:]
 
 
 def _letters(text: str) -> str:
