@@ -49,7 +49,7 @@ class TensorInCondition(Rule):
             leaf
             for test in (*tests(node), *_tested_later(node, ctx))
             for leaf in leaves(test)
-            if is_asked(leaf, ctx) and not _was_read(leaf, ctx)
+            if is_asked(leaf, ctx) and not _was_read(leaf, ctx) and not ctx.is_unreached(leaf)
         ]
         if not asked or works_on_host(asked[0], ctx):
             return
