@@ -140,7 +140,7 @@ class BlockingTransfer(Rule):
         reason = ""
         if value.tag is Tag.BATCH and value.how == "made by a tokenizer":
             reason = "what a tokenizer gives knows the option from transformers 4.48 on"
-        elif has_unblocking_move(node, ctx):
+        elif not (value.is_tensor and value.certainty is Confidence.HIGH) and has_unblocking_move(node, ctx):
             reason = f"a class of the project has a `{callee_name(node)}` that does not know the option"
         elif not destination.may_be_cuda:
             reason = "the device may be MPS, where an asynchronous copy can corrupt data"
@@ -204,9 +204,20 @@ def _other_wait(node: ast.Call, ctx: Context) -> ast.Call | None:
     loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
     for part in ctx.walk(loops[0]) if loops else ():
         if isinstance(part, ast.Call) and callee_name(part) in READ_NAMES and ctx.heat(part) >= Heat.STEP:
-            if device_read(part, ctx) is not None:
+            if device_read(part, ctx) is not None and _runs_as_often(part, node, ctx):
                 return part
     return None
+
+
+def _runs_as_often(read: ast.Call, node: ast.Call, ctx: Context) -> bool:
+    """Whether no test decides on a read that does not decide on the copy as well."""
+    around = set(map(id, ctx.tree.ancestors(node)))
+    for outer in ctx.tree.ancestors(read):
+        if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)) and id(outer) in around:
+            return True
+        if isinstance(outer, (ast.If, ast.IfExp)) and id(outer) not in around:
+            return False
+    return True
 
 
 def _is_reported_elsewhere(node: ast.Call, ctx: Context) -> bool:

@@ -240,3 +240,32 @@ def test_what_leaves_a_loop_cannot_be_chosen_on_the_device(
     (found,) = findings(DECODED.format(leaves=leaves), "TPL202", capsys)
 
     assert advice in found["advice"]
+
+
+EVALUATED = """import torch
+
+
+@torch.no_grad()
+def evaluate(model, loader, criterion, total):
+    model.cuda()
+    for images, labels in loader:
+        out = model(images.cuda())
+        {reads}
+    return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("reads", "told"),
+    [
+        ("total += criterion(out, labels.cuda(non_blocking=True)).item()", True),
+        ("total += criterion(out, labels.cuda(non_blocking=True)).item() if criterion is not None else 0.0", False),
+    ],
+)
+def test_a_read_on_some_turns_does_not_make_a_copy_trifling(
+    reads: str, told: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (found,) = findings(EVALUATED.format(reads=reads), "TPL101", capsys)
+
+    assert ("Little is gained" in found["message"]) is told
+    assert (found["impact"] == "low") is told

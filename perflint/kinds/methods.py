@@ -125,6 +125,8 @@ def _tensor(call: _MethodCall) -> Kind:
         return _viewed(call.receiver, call.name)
     if call.name.endswith("_") and not call.name.startswith("_"):
         return call.receiver.but(fresh=False)
+    if call.name == "split" and isinstance(call.arguments.constant(0), str):
+        return sequence(STRING)  # what is split at a text is a text
     if call.name in tensors.TUPLE_METHODS:
         return sequence(_fresh(call.receiver, call.name, call.arguments).but(scalar=False))
     if call.name in tensors.FRESH_METHODS:

@@ -32,6 +32,7 @@ _TEXTS = frozenset(
     "name names path paths file files filename filenames file_name file_names fname fnames img_path img_paths "
     "image_path image_paths caption captions transcript transcripts sentence sentences url urls meta metadata".split()
 )
+_ENDS_OF_TEXTS = ("_name", "_names", "_path", "_paths", "_filename", "_filenames")
 
 
 def part_of(kind: Kind, how: str) -> Kind:
@@ -48,7 +49,8 @@ def part_of(kind: Kind, how: str) -> Kind:
 
 def named_part(kind: Kind, name: object) -> Kind:
     """What a batch holds under a name: a tensor, but for what is named as a text is."""
-    return UNKNOWN if name in _TEXTS else part_of(kind, "one part of a batch")
+    is_text = name in _TEXTS or (isinstance(name, str) and name.endswith(_ENDS_OF_TEXTS))
+    return UNKNOWN if is_text else part_of(kind, "one part of a batch")
 
 
 def iterate(kind: Kind) -> Kind:
