@@ -39,7 +39,8 @@ _UPDATES = frozenset(
 #: What an update may call besides: it neither computes statistics nor communicates.
 _HARMLESS = frozenset(
     "detach to float data is_floating_point items values keys zip parameters named_parameters state_dict isinstance "
-    "hasattr getattr no_grad type_as cpu cuda startswith min max float int dtype clone view_as is_complex".split()
+    "hasattr getattr no_grad type_as cpu cuda startswith replace removeprefix min max float int dtype clone view_as "
+    "is_complex".split()
 )
 #: Layers of one or two parameters.
 _LAYERS = frozenset(f"torch.nn.{name}" for name in "Linear Conv1d Conv2d Conv3d Embedding LayerNorm Bilinear".split())
@@ -104,7 +105,9 @@ class PerParameterUpdate(Rule):
     at_least = Heat.STEP
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if not isinstance(node, ast.For) or not (_is_walk(node.iter) or _hands_out(node.iter, ctx)):
+        if not isinstance(node, ast.For):
+            return
+        if not (_is_walk(node.iter) or _hands_out(node.iter, ctx) or _is_of_mapping(node.iter, ctx)):
             return
         if ctx.heat(node.body[0]) < Heat.STEP or _has_another_way(node, ctx) or _is_small(node.iter, ctx):
             return
@@ -156,6 +159,20 @@ def _hands_out(node: ast.expr, ctx: Context) -> bool:
     defined = [part for part in walk(ctx.tree.module) if isinstance(part, ast.FunctionDef)]
     named = [function for function in defined if function.name == callee_name(node)]
     return len(named) == 1 and _returns_walks(named[0])
+
+
+def _is_of_mapping(node: ast.expr, ctx: Context) -> bool:
+    """`params.items()` of what was bound to `dict(model.named_parameters())`."""
+    if not isinstance(node, ast.Call) or callee_name(node) not in ("items", "values", "keys"):
+        return False
+    mapping = node.func.value if isinstance(node.func, ast.Attribute) else None
+    made = ctx.inference.flow.definitions(mapping) if isinstance(mapping, ast.Name) else ()
+    return bool(made) and all(
+        isinstance(item.value, ast.Call)
+        and callee_name(item.value) in ("dict", "OrderedDict")
+        and any(_is_walk(given) for given in item.value.args)
+        for item in made
+    )
 
 
 def _returns_walks(function: ast.FunctionDef) -> bool:
