@@ -264,9 +264,11 @@ def _hands_on(node: ast.Call, others: list[ast.Call], ctx: Context) -> bool:
 
 
 def _is_single_number(node: ast.Call, ctx: Context) -> bool:
-    """`value.cpu().item()`: read as a number, by way of a copy."""
-    method = ctx.tree.parent(node)
-    return isinstance(method, ast.Attribute) and method.attr == "item"
+    """`value.cpu().item()`, `int(value.cpu())`: read as a number, by way of a copy."""
+    outer = ctx.tree.parent(node)
+    if isinstance(outer, ast.Call):
+        return isinstance(outer.func, ast.Name) and outer.func.id in ("int", "float", "bool") and node in outer.args
+    return isinstance(outer, ast.Attribute) and outer.attr == "item"
 
 
 def _is_of_number(node: ast.Call, ctx: Context) -> bool:

@@ -93,7 +93,9 @@ def is_only_read(node: ast.expr, ctx: Context, *, kept: bool = False, depth: int
         case ast.Attribute():
             return _is_read_by_method(parent, ctx, kept=kept, depth=depth)
         case ast.Subscript():
-            return node is parent.slice or is_only_read(parent, ctx, kept=kept, depth=depth)
+            if node is parent.slice or _is_looked_up(parent, ctx):
+                return True
+            return is_only_read(parent, ctx, kept=kept, depth=depth)
         case ast.IfExp() | ast.List() | ast.Tuple() | ast.keyword() | ast.Starred():
             outer = parent if isinstance(parent, ast.expr) else ctx.tree.parent(parent)
             if isinstance(outer, ast.Call):
@@ -107,6 +109,11 @@ def is_only_read(node: ast.expr, ctx: Context, *, kept: bool = False, depth: int
             return kept
         case _:
             return False
+
+
+def _is_looked_up(node: ast.Subscript, ctx: Context) -> bool:
+    """`table[steps]`: what a tensor selects is a new one."""
+    return isinstance(node.ctx, ast.Load) and ctx.kind(node.slice).is_tensor
 
 
 def _is_read_by_method(node: ast.Attribute, ctx: Context, *, kept: bool, depth: int) -> bool:
