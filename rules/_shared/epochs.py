@@ -39,12 +39,26 @@ def is_repeated(call: ast.Call, ctx: Context) -> bool:
     elif any(isinstance(outer, (ast.For, ast.comprehension)) for outer in ctx.tree.ancestors(call)):
         return False  # `for batch in DataLoader(...)`
     role = purpose(call, ctx)
+    near = _paths_around(ctx) if not role else frozenset()
     for place in places:
         if role and (ctx.program.roots.loops[place].role == "train") != (role == "train"):
             continue
+        if near and place[0].path not in near:
+            continue  # another program's loop says nothing of a loader without a purpose
         if _comes_again(place, ctx):
             return True
     return any(root.role == "train" for root in ctx.program.roots.functions.values())
+
+
+def _paths_around(ctx: Context) -> frozenset[str]:
+    """The file itself, those that it calls and those that call it."""
+    edges = [
+        edge
+        for name in ctx.summary.functions
+        for scope in (Scope(ctx.path, name),)
+        for edge in (*ctx.program.graph.outgoing.get(scope, ()), *ctx.program.callers(scope))
+    ]
+    return frozenset((ctx.path, *(path for edge in edges for path in (edge.callee.path, edge.caller.path))))
 
 
 def runs(call: ast.Call, ctx: Context) -> list[Run]:
