@@ -36,6 +36,7 @@ from perflint.source.bindings import Definition
 from perflint.source.file import SourceFile
 from perflint.source.suppressions import Malformed, Suppression
 from perflint.source.walk import statements, walk
+from perflint.unreached import is_unreached
 
 __all__ = [
     "CLASS",
@@ -93,6 +94,7 @@ __all__ = [
     "has_unpacking",
     "is_constant",
     "is_text",
+    "is_unreached",
     "keyword",
     "last",
     "last_name",

@@ -121,14 +121,6 @@ class Context:
             context = item.parent
         return tuple(found)
 
-    def is_unreached(self, node: ast.AST) -> bool:
-        """Whether no known call of its function, or of its class, lets `node` run: `exact and total.item()` where
-        nobody passes `exact`. The node that a rule listens to is asked for each finding; this is for parts of it.
-        """
-        from perflint.unreached import is_unreached
-
-        return is_unreached(node, self)
-
     def grad_off(self, node: ast.AST) -> bool:
         """Whether gradients are certainly off where `node` runs."""
         return self.program.grad_off(self.scope(node), self.context(node))

@@ -250,8 +250,10 @@ def _knows_size(node: ast.Call, name: str, ctx: Context, *, is_method: bool) -> 
     if name != "repeat_interleave":
         return False
     repeats = argument(node, 0 if is_method else 1, "repeats")
-    if repeats is None or keyword(node, "output_size") is not None:
+    if keyword(node, "output_size") is not None:
         return True
+    if repeats is None:
+        return is_method  # `torch.repeat_interleave(repeats)` counts as well
     # The values are on the device, and so are the repeats, wherever they come from: torch wants both in one place.
     kind = ctx.kind(repeats)
     return not is_on_device(repeats, ctx) and not (kind.tag is Tag.TENSOR and kind.place is Place.UNKNOWN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name
+from perflint.api import Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name, is_unreached
 
 from ._shared.asking import COMPREHENSIONS, certainty_asked, is_asked, is_tested, leaves, read_by_helper, tests
 from ._shared.read_twice import read_before
@@ -49,7 +49,7 @@ class TensorInCondition(Rule):
             leaf
             for test in (*tests(node), *_tested_later(node, ctx))
             for leaf in leaves(test)
-            if is_asked(leaf, ctx) and not _was_read(leaf, ctx) and not ctx.is_unreached(leaf)
+            if is_asked(leaf, ctx) and not _was_read(leaf, ctx) and not is_unreached(leaf, ctx)
         ]
         if not asked or works_on_host(asked[0], ctx):
             return

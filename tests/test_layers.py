@@ -37,7 +37,7 @@ MAY_IMPORT = {
     # The two halves of one contract. `fixes` builds the edits a rule asks its context for.
     "rule": _ANALYSIS | {"kinds", "context"},
     "context": _ANALYSIS | {"kinds", "rule", "fixes"},
-    "api": _CONTRACT | {"fixes", "own_training"},
+    "api": _CONTRACT | {"fixes", "own_training", "unreached"},
     "suspects": _CONTRACT,
     "unreached": _CONTRACT,
     "own_training": _CONTRACT,

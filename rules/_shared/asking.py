@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from perflint.api import FUNCTION, Confidence, Context, Scope, Tag, walk
+from perflint.api import FUNCTION, Confidence, Context, Scope, Tag, pattern, walk
 
 from .host_values import ARRAYS, asks_the_host
+from .loops import names_in
 from .waits import certainty_on_device, in_forward, is_exceptional, is_unknown_in_step, uses_accelerator
 
 #: Comparisons that ask no tensor for its value.
@@ -217,11 +218,21 @@ def _is_tensor_of_step(leaf: ast.expr, ctx: Context) -> bool:
     return is_unknown_in_step(leaf, kind, ctx, also=(Tag.TENSOR,))
 
 
+_COUNTS = pattern(r"len(?:gth)?s?(?:_|$)|counts?$|cpu|host")
+
+
 def _reduces_unknown(leaf: ast.expr, ctx: Context) -> bool:
-    """`x.any()` or `x.all() <= 1` in a forward or a training step: without arrays about, only a tensor has these."""
+    """`x.any()` or `x.all() <= 1` in a forward or a training step, `shapes.prod(1).sum() == n` in a forward: without
+    arrays about, only a tensor has these.
+    """
     call = leaf.left if isinstance(leaf, ast.Compare) else leaf
-    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("any", "all")):
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
         return False
+    is_compared = isinstance(leaf, ast.Compare) and call.func.attr in ("sum", "max", "min", "mean")
+    if not (call.func.attr in ("any", "all") or (is_compared and in_forward(call, ctx))):
+        return False
+    if is_compared and any(_COUNTS.search(name) for name in names_in(call.func.value)):
+        return False  # what sequences are packed by is on the host
     if call.args or call.keywords or ctx.kind(call.func.value).known or ctx.mentions(*ARRAYS, "pl"):
         return False
     return (ctx.role(call) == "train" or in_forward(call, ctx)) and uses_accelerator(ctx)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from perflint.api import Context, Tag, callee_name, pattern, walk
+from perflint.api import Context, Tag, callee_name, is_constant, pattern, walk
 
 from .asking import is_asked, leaves, tests
 from .bounds import bounds, certainty_of_bound, may_be_tensor
@@ -106,11 +106,14 @@ def _gone_through(loop: ast.For, ctx: Context) -> str | None:
 
 
 def _sized(stop: ast.expr, ctx: Context) -> str | None:
-    """The tensor whose size is the number of turns: `len(t)`, `t.shape[0]`, `t.size(0)`, `t.size()[0]`."""
+    """The tensor whose size is the number of turns, or one more: `len(t)`, `t.shape[0]`, `t.size(0) - 1`."""
     if isinstance(stop, ast.Name):
         found = ctx.inference.flow.definitions(stop)
         value = found[0].value if len(found) == 1 else None
-        return _sized(value, ctx) if isinstance(value, (ast.Call, ast.Subscript)) else None
+        return _sized(value, ctx) if isinstance(value, (ast.Call, ast.Subscript, ast.BinOp)) else None
+    if isinstance(stop, ast.BinOp):
+        is_off_by_one = isinstance(stop.op, (ast.Sub, ast.Add)) and is_constant(stop.right, 1)
+        return _sized(stop.left, ctx) if is_off_by_one else None
     if isinstance(stop, ast.Call) and isinstance(stop.func, ast.Name) and stop.func.id == "len" and stop.args:
         return ctx.text(stop.args[0]) if ctx.kind(stop.args[0]).tag is Tag.TENSOR else None
     while isinstance(stop, (ast.Subscript, ast.Call)):
