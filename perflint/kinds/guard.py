@@ -37,6 +37,15 @@ class Guard:
         self._trail.clear()
         self._lowest = _NOWHERE
 
+    @property
+    def position(self) -> int:
+        """Of the evaluation at work."""
+        return max(len(self._active) - 1, 0)
+
+    def lean(self, position: int) -> None:
+        """What is being answered was cut short because of an evaluation further out, and holds only until that ends."""
+        self._lowest = min(self._lowest, position)
+
     def once(
         self,
         key: Hashable,

@@ -46,20 +46,24 @@ class Parameters:
         self.classes = classes
         self.values = values
         self._known: dict[int, Kind] = {}
-        self._asking: list[int] = []
+        #: What is being asked, and at which evaluation it began.
+        self._asking: dict[int, int] = {}
 
     def kind(self, definition: Definition) -> Kind:
         """What the function may be given. One that is asked for on the way to its own answer is unknown."""
         known = self._known.get(id(definition.node))
         if known is not None:
             return known
-        if id(definition.node) in self._asking:
+        guard = self.inference.guard
+        since = self._asking.get(id(definition.node))
+        if since is not None:
+            guard.lean(since)
             return UNKNOWN
-        self._asking.append(id(definition.node))
+        self._asking[id(definition.node)] = guard.position
         try:
             found = self._kind(definition)
         finally:
-            self._asking.pop()
+            del self._asking[id(definition.node)]
         # Asked for from within another parameter's callers, the answer may be cut short.
         if not self._asking:
             self._known[id(definition.node)] = found
@@ -301,10 +305,17 @@ class Parameters:
 
     # Callers.
 
+    def _is_too_deep(self) -> bool:
+        """Whether callers of callers are asked already: those of this one are left out, as long as that goes on."""
+        if len(self._asking) <= _CALLER_DEPTH:
+            return False
+        self.inference.guard.lean(min(self._asking.values()))
+        return True
+
     def _passed(self, function: FunctionNode, name: str) -> Kind:
         """What the project's own callers pass. Callers that cannot be followed leave the place unknown."""
         inference = self.inference
-        if len(self._asking) > _CALLER_DEPTH or inference.path not in inference.program.summaries:
+        if self._is_too_deep() or inference.path not in inference.program.summaries:
             return UNKNOWN
         scope = Scope(inference.path, inference.tree.qualname(function))
         if scope.function not in inference.program.summaries[inference.path].functions:
@@ -347,7 +358,7 @@ class Parameters:
         inference = self.inference
         scope = Scope(inference.path, inference.tree.qualname(function))
         summary = inference.program.summaries.get(inference.path)
-        if len(self._asking) > _CALLER_DEPTH or summary is None or scope.function not in summary.functions:
+        if summary is None or scope.function not in summary.functions or self._is_too_deep():
             return None
         named = {item.arg for item in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
         found = []
