@@ -227,7 +227,36 @@ def _other_reads(node: ast.Call, ctx: Context) -> list[ast.Call]:
         and ctx.heat(part) >= Heat.STEP
         and (read := device_read(part, ctx)) is not None
         and not read_before(part, read.value, ctx, tests=True)
+        and not _is_of_other_arm(part, node, ctx)
     ]
+
+
+def _is_of_other_arm(part: ast.AST, node: ast.AST, ctx: Context) -> bool:
+    """Whether one `if` lets only one of two nodes run."""
+    below = {id(outer): child for outer, child in _ways_up(node, ctx)}
+    for outer, child in _ways_up(part, ctx):
+        other = below.get(id(outer))
+        if other is not None:
+            return isinstance(outer, (ast.If, ast.IfExp)) and _arm(outer, child) + _arm(outer, other) == _BOTH_ARMS
+    return False
+
+
+_BOTH_ARMS = 3
+
+
+def _arm(outer: ast.If | ast.IfExp, child: ast.AST) -> int:
+    """1 for what stands in the body of an `if`, 2 for its `else`; 0 for its test, which both follow."""
+    if isinstance(outer, ast.IfExp):
+        return 1 if child is outer.body else 2 if child is outer.orelse else 0
+    return 1 if child in outer.body else 2 if child in outer.orelse else 0
+
+
+def _ways_up(node: ast.AST, ctx: Context) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """What is around a node, innermost first, each with the child that leads to the node."""
+    child = node
+    for outer in ctx.tree.ancestors(node):
+        yield outer, child
+        child = outer
 
 
 def _impact(node: ast.Call, others: list[ast.Call], ctx: Context, *, forward: bool) -> Impact:
