@@ -214,6 +214,8 @@ class Values:
             if name in env and env[name].known and not (kinds and all(kind.known for kind in kinds)):
                 kinds.append(env[name])
             found = self._moved(join(kinds), name, facts, scope, env) if kinds else UNKNOWN
+            if found.tag is Tag.NUMBER and name in facts.unclear:
+                return UNKNOWN  # `total = 0.0` and then `total += loss`
             if found.known or found.tag is Tag.NEVER:
                 return found
         elif name in env:
