@@ -109,7 +109,11 @@ def _prefixes(loop: ast.For, index: str, ctx: Context) -> Iterator[ast.Subscript
         if not isinstance(part, ast.Subscript) or not isinstance(part.ctx, ast.Load):
             continue
         items = part.slice.elts if isinstance(part.slice, ast.Tuple) else [part.slice]
-        if len(items) > 2 or not _is_up_to(items[-1], index) or not all(_is_whole(item) for item in items[:-1]):
+        if (
+            len(items) not in (1, 2)
+            or not _is_up_to(items[-1], index)
+            or not all(_is_whole(item) for item in items[:-1])
+        ):
             continue
         base = part.value
         if isinstance(base, (ast.Name, ast.Attribute)) and flow.is_invariant(base, loop):

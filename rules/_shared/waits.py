@@ -71,7 +71,7 @@ _HOST_NAME = pattern(
 )
 #: Folders of what is done to samples before they are batched.
 _TRANSFORMS = pattern(r"(?:^|/)data(?:sets?|_\w+)?/(?:\w+/)*transforms?(?:/|\.py$)")
-_OTHER_LIBRARIES = frozenset({"paddle", "tensorflow", "jax", "mindspore", "mxnet", "oneflow", "tinygrad"})
+_OTHER_LIBRARIES = frozenset({"paddle", "tensorflow", "jax", "mindspore", "mxnet", "oneflow", "tinygrad", "warp"})
 #: How far a loss is followed from what is back-propagated.
 _LINKS = 3
 _LOSS_MAKERS = ("loss", "criterion", "objective", "model", "net", "compute_loss", "loss_fn", "module", "engine")
