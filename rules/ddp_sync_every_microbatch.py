@@ -59,10 +59,11 @@ class DdpSyncEveryMicrobatch(Rule):
     synchronise too.
 
     When to leave it
-    Where a framework accumulates (accelerate, Fabric, Lightning, DeepSpeed), where
-    `require_backward_grad_sync` is set by hand before the forward, with FSDP, whose `no_sync` keeps whole gradients in
-    memory, and without DDP: perflint is silent there. So it is where the forward runs `model.module`, past the wrapper:
-    nothing is reduced then, which is a bug of its own. Synchronised batch norm still communicates in every forward.
+    Where a framework accumulates (accelerate, Fabric, Lightning, DeepSpeed), where `require_backward_grad_sync` is set
+    by hand before the forward, with FSDP, whose `no_sync` keeps whole gradients in memory, and without DDP: perflint is
+    silent there, and where each micro-batch clips the gradients of all. So it is where the forward runs `model.module`,
+    past the wrapper: nothing is reduced then, which is a bug of its own. Synchronised batch norm still communicates in
+    every forward.
 
     Fix safety
     There is no automatic fix: which micro-batch is the last has to be known before its forward.

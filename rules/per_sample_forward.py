@@ -57,8 +57,8 @@ _BATCHES = pattern(
 )
 #: Code that measures the time of single samples.
 _TIMING = pattern(
-    r"^(?:perf_counter(?:_ns)?|elapsed_time|timeit|do_bench|process_time|monotonic)$|(?:^|_)warm_?up(?:_|$)|"
-    r"^(?:start|stop|begin|end)_(?:profil|rang|tim)\w*$"
+    r"^(?:perf_counter(?:_ns)?|elapsed_time|timeit|do_bench|process_time|monotonic)$|(?:^|_)warm_?up$|"
+    r"^(?:start|stop|begin|end)_(?:profil\w*|range)$"
 )
 #: Code whose turns change the model or what comes next, or that asks for the gradients of each sample.
 _CHANGES = pattern(

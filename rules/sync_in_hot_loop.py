@@ -235,20 +235,18 @@ def _is_of_other_arm(part: ast.AST, node: ast.AST, ctx: Context) -> bool:
     """Whether one `if` lets only one of two nodes run."""
     below = {id(outer): child for outer, child in _ways_up(node, ctx)}
     for outer, child in _ways_up(part, ctx):
-        other = below.get(id(outer))
-        if other is not None:
-            return isinstance(outer, (ast.If, ast.IfExp)) and _arm(outer, child) + _arm(outer, other) == _BOTH_ARMS
+        if id(outer) in below:
+            return {_arm(outer, child), _arm(outer, below[id(outer)])} == {"body", "orelse"}
     return False
 
 
-_BOTH_ARMS = 3
-
-
-def _arm(outer: ast.If | ast.IfExp, child: ast.AST) -> int:
-    """1 for what stands in the body of an `if`, 2 for its `else`; 0 for its test, which both follow."""
-    if isinstance(outer, ast.IfExp):
-        return 1 if child is outer.body else 2 if child is outer.orelse else 0
-    return 1 if child in outer.body else 2 if child in outer.orelse else 0
+def _arm(outer: ast.AST, child: ast.AST) -> str:
+    """Which arm of an `if` a node is; "" for its test, which both follow, and for anything else."""
+    for name in ("body", "orelse") if isinstance(outer, (ast.If, ast.IfExp)) else ():
+        arm = getattr(outer, name)
+        if child is arm or (isinstance(arm, list) and child in arm):
+            return name
+    return ""
 
 
 def _ways_up(node: ast.AST, ctx: Context) -> Iterator[tuple[ast.AST, ast.AST]]:

@@ -88,26 +88,28 @@ def _works_off(node: ast.If, block: list[ast.stmt], after: int) -> str | None:
 
 def _makes_again(node: ast.If, block: list[ast.stmt], after: int) -> str | None:
     """What follows a return from where something kept still fits, and makes it anew: `if self.table is not None: (if
-    len(self.table) >= n: return)`, or both tests in one, and then `self.table = build(n)`.
+    len(self.table) >= n: return)`, or both tests in one, and then `self.table = build(n)`. Whether it fits has to be
+    asked of what is made anew: `if self.table is not None and flag: return` says nothing of that.
     """
     if node.orelse:
         return None
-    test = node.test
-    if isinstance(test, ast.BoolOp):
-        leaves = isinstance(test.op, ast.And) and _returns(node.body)
-    else:
-        leaves = any(isinstance(item, ast.If) and not item.orelse and _returns(item.body) for item in node.body)
-        leaves = leaves or _returns(node.body)
-    tests = test.values if isinstance(test, ast.BoolOp) else [test]
-    kept = [
-        part.left
-        for part in tests
-        if isinstance(part, ast.Compare)
-        and isinstance(part.ops[0], ast.IsNot)
-        and isinstance(part.comparators[0], ast.Constant)
-        and part.comparators[0].value is None
-    ]
-    return LAZY if leaves and any(assigns(block[after:], value) for value in kept) else None
+    joined = isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And) and _returns(node.body)
+    tests = node.test.values if joined and isinstance(node.test, ast.BoolOp) else [node.test]
+    kept = [part.left for part in tests if isinstance(part, ast.Compare) and _is_there(part)]
+    fits = [part for part in tests if not (isinstance(part, ast.Compare) and _is_there(part))]
+    if not joined:
+        fits = [item.test for item in node.body if isinstance(item, ast.If) and not item.orelse and _returns(item.body)]
+    following = block[after:]
+    if not any(assigns(following, value) for value in kept):
+        return None
+    asked = (part for test in fits for part in walk(test) if isinstance(part, ast.Attribute))
+    return LAZY if any(assigns(following, part) for part in asked) else None
+
+
+def _is_there(test: ast.Compare) -> bool:
+    """`self.table is not None`"""
+    other = test.comparators[0]
+    return isinstance(test.ops[0], ast.IsNot) and isinstance(other, ast.Constant) and other.value is None
 
 
 def _returns(body: list[ast.stmt]) -> bool:

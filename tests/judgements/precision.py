@@ -275,7 +275,8 @@ def _drawn(record: Record) -> Iterator[str]:
     )
     yield ""
     yield from _draws([draw for draw in draws if not draw.get("rare")], record)
-    yield "The last two of these draws are each of six of the rules that fire most."
+    few = [f"{draw['perflint']} ({', '.join(draw['rules'])})" for draw in draws if draw.get("rules")]
+    yield f"Of a few rules that fire much alone: {'; '.join(few)}."
     yield ""
     yield "Of rules that fire rarely alone, extra ones among them in the first draw: at most twelve findings of a rule."
     yield ""
