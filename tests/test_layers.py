@@ -69,6 +69,8 @@ MAY_IMPORT = {
     "schemas": _WORDS | {"report", "timelimit"},
     "changes": _WORDS | {"source"},
     "verify": _FLOW | {"fixes", "cache", "atomic"},
+    # What a program did, beside what is found in it.
+    "observe": _FLOW | {"fixes", "cache", "atomic", "report", "verify"},
     "testing": _FLOW | {"fixes"},
 }
 #: Rooms at the top: they may use everything below, and nothing below uses them.

@@ -1,0 +1,63 @@
+"""Which function a line stands in, by its text: evidence about a function holds as long as the text stays the same."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import textwrap
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+
+from perflint.observe.trace import Region
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def regions(text: str) -> tuple[Region, ...]:
+    """All functions of a file, and its statements outside them, by first line. Empty if it does not parse."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    lines = text.splitlines()
+    return tuple(sorted(_regions(tree.body, lines), key=lambda one: (one.line, -one.end_line)))
+
+
+def _regions(body: list[ast.stmt], lines: list[str]) -> Iterator[Region]:
+    for statement in body:
+        if isinstance(statement, ast.ClassDef):
+            yield from _regions(statement.body, lines)
+            continue
+        is_function = isinstance(statement, _FUNCTIONS)
+        yield _region(statement, lines)
+        for inner in ast.walk(statement):
+            if isinstance(inner, _FUNCTIONS) and not (is_function and inner is statement):
+                yield _region(inner, lines)
+
+
+def _region(statement: ast.stmt, lines: list[str]) -> Region:
+    first, name = statement.lineno, ""
+    if isinstance(statement, _FUNCTIONS):
+        name = statement.name
+        first = min([first, *(one.lineno for one in statement.decorator_list)])
+    last = statement.end_lineno or first
+    text = textwrap.dedent("\n".join(line.rstrip() for line in lines[first - 1 : last]))
+    return Region(first, last, name, hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16])
+
+
+def regions_of(texts: Mapping[str, str], lines: Mapping[str, Collection[int]]) -> dict[str, tuple[Region, ...]]:
+    """The regions that any of `lines` stands in, for each file (key: path) of `texts`."""
+    found: dict[str, tuple[Region, ...]] = {}
+    for path, wanted in lines.items():
+        if path in texts:
+            all_of_file = regions(texts[path])
+            found[path] = tuple(one for one in all_of_file if any(one.line <= at <= one.end_line for at in wanted))
+    return found
+
+
+def innermost(found: Collection[Region], line: int) -> Region | None:
+    """The smallest region that `line` stands in."""
+    around = [one for one in found if one.line <= line <= one.end_line]
+    return max(around, key=lambda one: (one.line, -one.end_line), default=None)
