@@ -60,7 +60,7 @@ def test_what_is_worked_out_says_from_what(project: Path, capsys: pytest.Capture
     (project / "requirements.txt").write_text("torch>=2.1\n")
     found = shown(capsys)
     assert found["file"] is None
-    assert found["settings"]["target-torch"] == {"value": "2.1", "source": "the project's requirements"}
+    assert found["settings"]["target-torch"] == {"value": "2.1", "source": "requirements.txt:1"}
 
 
 def test_people_read_a_table(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -76,7 +76,7 @@ MAY_IMPORT = {
 #: Rooms at the top: they may use everything below, and nothing below uses them.
 TOP = {"cli", "__main__", "lsp"}
 
-HEAVY = {"click", "libcst", "numpy", "pathspec", "rich", "scipy", "torch"}
+HEAVY = {"click", "libcst", "numpy", "packaging", "pathspec", "rich", "scipy", "torch"}
 
 
 def imports(file: Path, *, top_level_only: bool = False) -> Iterator[tuple[int, str]]:

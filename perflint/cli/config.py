@@ -82,11 +82,11 @@ def _values(settings: Settings, root: Path | None) -> Iterator[_Value]:
 def _worked_out(key: str, value: Any, root: Path | None) -> _Value:
     """What holds where nothing is written."""
     if key == "target-torch":
-        from perflint.requirements import project_torch
+        from perflint.requirements import torch_at
 
-        found = project_torch(root) if root is not None else None
+        found = torch_at(root).lowest if root is not None else None
         if found is not None:
-            return _Value(key, "{}.{}".format(*found), "the project's requirements")
+            return _Value(key, "{}.{}".format(*found.version), f"{display_path(found.file)}:{found.line}")
         return _Value(key, "newest", "default")
     if key == "jobs":
         return _Value(key, project.default_jobs(), "the processors there are")
