@@ -27,6 +27,7 @@ from perflint.api import (
 
 from ._shared.callees import last_of
 from ._shared.generating import beside_generation
+from ._shared.handed_over import hand_over_after, reads_events_after
 from ._shared.loops import CLOCKS
 from ._shared.rarely import is_between_phases
 from ._shared.waits import is_exceptional
@@ -49,8 +50,10 @@ _FILES = frozenset({"save", "load", "save_checkpoint", "makedirs", "rmtree"})
 #: What such a wait is there for: streams of its own, copies that are read later, files that others read, and messages
 #: between two processes, whose buffers are not ordered by streams in all releases.
 _REASONS = _FILES | frozenset(
-    "Stream stream wait_stream record_stream non_blocking CUDAGraph graph Event pynvml batch_isend_irecv".split()
+    "Stream stream wait_stream record_stream non_blocking CUDAGraph graph pynvml batch_isend_irecv".split()
 )
+
+_DEVICE = "all work on the device"
 
 
 class ExplicitSynchronize(Rule):
@@ -66,9 +69,9 @@ class ExplicitSynchronize(Rule):
     must agree (who writes a file, when to stop) meet in a guard: every N steps, once per epoch.
 
     When to leave it
-    Benchmarks and profiling code, code that works with streams of its own, copies to the host with
-    `non_blocking=True` that are read next (there the synchronisation protects the data), barriers around files that
-    another process writes, messages between two processes, processes that have generated text for different lengths
+    Benchmarks and profiling code, code that works with streams of its own, events whose time is read next, copies to
+    the host with `non_blocking=True` that are read next (there the synchronisation protects the data), a hand-over to
+    another process (a queue, a pipe, shared memory, a remote call, collectives of objects), barriers around files that another process writes, messages between two processes, processes that have generated text for different lengths
     of time, the change from one phase to the next (weights are offloaded or swapped, a checkpoint is written),
     error handling and every-N guards: perflint is silent there.
 
@@ -89,6 +92,12 @@ class ExplicitSynchronize(Rule):
             return
         if beside_generation(node, ctx) or is_between_phases(node, ctx):
             return
+        for_device = waits_for == _DEVICE
+        if for_device and reads_events_after(node, ctx):
+            return
+        handed = hand_over_after(node, ctx) if for_device else None
+        if handed is not None and ctx.heat(handed) >= ctx.heat(node) and _waits_for(handed, ctx) is None:
+            return
         timed = _is_timed(node, ctx)
         if timed and not _is_in_training_loop(node, ctx):
             return
@@ -97,13 +106,19 @@ class ExplicitSynchronize(Rule):
             node,
             ctx,
             f"`{text}` {ctx.heat(node).phrase}, and the host waits there for {waits_for}.",
-            advice=(
-                "Time with CUDA events or the profiler, or synchronise once around many steps."
-                if timed
-                else "Delete it: kernels and collectives are ordered without it."
-            ),
+            advice=_advice(handed, ctx, timed=timed),
             confidence=Confidence.MEDIUM if timed or ctx.target(node.func) is None else None,
         )
+
+
+def _advice(handed: ast.Call | None, ctx: Context, *, timed: bool) -> str:
+    if handed is not None and _waits_for(handed, ctx) is not None:
+        return f"Wait every n steps, together with `{ctx.text(handed)}`: others may rely on what is finished by then."
+    if handed is not None:
+        return f"Wait only where `{ctx.text(handed)}` hands over what the device has to have finished."
+    if timed:
+        return "Time with CUDA events read every n steps or the profiler, or synchronise once around many steps."
+    return "Delete it: kernels and collectives are ordered without it."
 
 
 def _is_of_a_stream(node: ast.Call) -> bool:
@@ -116,7 +131,7 @@ def _is_of_a_stream(node: ast.Call) -> bool:
 def _waits_for(node: ast.Call, ctx: Context) -> str | None:
     target = ctx.target(node.func)
     if target in distributed.SYNCHRONIZE - {"torch.cuda.Stream.synchronize"}:
-        return "all work on the device"
+        return _DEVICE
     if target in distributed.BARRIERS:
         return "all other processes"
     if target is None and (behind := _behind_helper(node, ctx)) is not None:
@@ -148,7 +163,7 @@ def _behind_helper(node: ast.Call, ctx: Context) -> str | None:
         name = last_of(call.func)
         waits = name == "synchronize" or name in distributed.BARRIER_METHODS
         if waits and _is_sure_to_wait(call.func, scope, ctx):
-            found = "all work on the device" if name == "synchronize" else "all other processes"
+            found = _DEVICE if name == "synchronize" else "all other processes"
         elif waits or _HARDWARE.search(name) is None:
             return None
     return found if not facts.loops and not facts.is_generator else None
