@@ -69,11 +69,12 @@ class ExplicitSynchronize(Rule):
     must agree (who writes a file, when to stop) meet in a guard: every N steps, once per epoch.
 
     When to leave it
-    Benchmarks and profiling code, code that works with streams of its own, events whose time is read next, copies to
-    the host with `non_blocking=True` that are read next (there the synchronisation protects the data), a hand-over to
-    another process (a queue, a pipe, shared memory, a remote call, collectives of objects), barriers around files that another process writes, messages between two processes, processes that have generated text for different lengths
-    of time, the change from one phase to the next (weights are offloaded or swapped, a checkpoint is written),
-    error handling and every-N guards: perflint is silent there.
+    Benchmarks and profiling code, code that works with streams of its own, events whose time is read next, copies
+    to the host with `non_blocking=True` that are read next (there the synchronisation protects the data), a
+    hand-over to another process (a queue, a pipe, shared memory, a remote call, collectives of objects), barriers
+    around files that another process writes, messages between two processes, processes that have generated text
+    for different lengths of time, the change from one phase to the next (weights are offloaded or swapped, a
+    checkpoint is written), error handling and every-N guards: perflint is silent there.
 
     Fix safety
     There is no automatic fix: where the wait protects an asynchronous copy to the host, deleting it makes a race.

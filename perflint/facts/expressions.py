@@ -19,11 +19,11 @@ from perflint.facts.dull import (
     MODELS,
     PLAIN_METHODS,
 )
-from perflint.facts.growing import HEADER_LENGTH, MOST_BINDS, Growing
+from perflint.facts.growing import HEADER_LENGTH, Growing
 from perflint.facts.notation import (
     DEPTH,
     LONGEST_TEXT,
-    MOST_ITEMS,
+    MOST_LITERALS,
     annotation_text,
     constant,
     cut,
@@ -31,6 +31,7 @@ from perflint.facts.notation import (
     index_of,
     is_moved_arm,
     lambda_name,
+    may_name_code,
     path_of,
     value_of,
 )
@@ -212,7 +213,7 @@ class Expressions(Targets):
     def appended(self, name: str, node: ast.expr) -> Value:
         """`rows.append(row)`: what `rows = []` holds is told beside it, so that nobody takes it for an empty list."""
         known = self.scope.binds.get(name)
-        if known is None or known[0] != _EMPTY or len(known) == MOST_BINDS:
+        if known is None or next(iter(known)) != _EMPTY:
             self.visit(node)
             return None
         value = self.value(node)
@@ -281,19 +282,20 @@ class Expressions(Targets):
         if depth <= 0:
             self.many(items)
             return None
-        if len(items) > MOST_ITEMS:
-            self.many(items[MOST_ITEMS:])
-            items = items[:MOST_ITEMS]
+        if len(items) > MOST_LITERALS and not may_name_code(items):
+            self.many(items[MOST_LITERALS:])
+            items = items[:MOST_LITERALS]
         return ("seq", self.values(items, depth - 1))
 
     def mapping(self, node: ast.Dict, depth: int) -> Value:
         items: list[tuple[str, Value]] = []
+        most = len(node.values) if may_name_code(node.values) else 2 * MOST_LITERALS
         for key, item in zip(node.keys, node.values):
             text = key.value if type(key) is ast.Constant and type(key.value) is str else None
             if key is not None and text is None:
                 self.visit(key)
             value = self.value(item, depth - 1 if text is not None else 0)
-            if text is not None and len(items) < 2 * MOST_ITEMS:
+            if text is not None and len(items) < most:
                 items.append((text, value))
         return ("map", tuple(items)) if depth > 0 else None
 
@@ -307,7 +309,7 @@ class Expressions(Targets):
         ):
             if kind is not None and type(part) is not ast.Constant:
                 self.context = self.scope.push(here, "guard", kind, part, part)
-            values.append(self.value(part, depth - 1))
+            values.append(self.value(part, depth))  # an arm stands where the whole does: a chain of them is no deeper
             self.context = here
         if is_moved_arm(values[0], values[1]):
             del values[1]
@@ -353,8 +355,7 @@ class Expressions(Targets):
         scope.is_generator = True
         if node.value is not None:
             value = self.value(node.value, DEPTH)
-            if len(scope.yields) < MOST_BINDS:
-                scope.yields.append((value if type(node) is ast.Yield else ("each", None, value), self.context))
+            scope.yields.append((value if type(node) is ast.Yield else ("each", None, value), self.context))
         return None
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, depth: int) -> Value:
@@ -402,7 +403,7 @@ class Expressions(Targets):
         self.summary.functions[qualname] = facts
         before = self.scope, self.context, self.owner
         self.scope, self.context, self.owner = inner, -1, qualname
-        inner.returns.append(self.value(node.body, DEPTH))
+        inner.returns[self.value(node.body, DEPTH)] = None
         self.scope, self.context, self.owner = before
         inner.finish(self.once)
         return ("lambda", qualname) if depth > 0 else None

@@ -8,8 +8,6 @@ from perflint.facts import guards
 from perflint.facts.sharing import Once
 from perflint.facts.summary import CallFacts, Context, FunctionFacts, LoopFacts, ReadFacts, Value, record
 
-#: Of all values that a name is given, the first ones are kept.
-MOST_BINDS = 4
 #: Characters of a loop's header that are kept to be shown.
 HEADER_LENGTH = 90
 
@@ -33,10 +31,10 @@ class Growing:
         self.calls: list[CallFacts] = []
         self.asked: list[CallFacts] = []
         self.reads: dict[tuple[str, int], int] = {}
-        self.binds: dict[str, list[Value]] = {}
+        self.binds: dict[str, dict[Value, None]] = {}
         self.unclear: set[str] = set()
         self.annotations: dict[str, str] = {}
-        self.returns: list[Value] = []
+        self.returns: dict[Value, None] = {}
         self.yields: list[tuple[Value, int]] = []
         self.is_generator = False
         self.tests: guards.Tests = {}
@@ -55,12 +53,9 @@ class Growing:
             return
         known = self.binds.get(name)
         if known is None:
-            self.binds[name] = [value]
-        elif value not in known:
-            if len(known) < MOST_BINDS:
-                known.append(value)
-            else:
-                self.unclear.add(name)
+            self.binds[name] = {value: None}
+        else:
+            known[value] = None
 
     def in_loop(self, context: int) -> bool:
         while context >= 0:

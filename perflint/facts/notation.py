@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from sys import intern
 from typing import Any
 
@@ -48,12 +48,14 @@ def value_of(node: ast.expr | None, depth: int = DEPTH) -> Value:
         case ast.Await() | ast.Starred() | ast.NamedExpr():
             return value_of(node.value, depth)
         case ast.Tuple() | ast.List():
-            return ("seq", tuple(value_of(item, depth - 1) for item in node.elts[:MOST_ITEMS]))
+            items = node.elts if may_name_code(node.elts) else node.elts[:MOST_LITERALS]
+            return ("seq", tuple(value_of(item, depth - 1) for item in items))
         case ast.Dict():
-            pairs = zip(node.keys[: 2 * MOST_ITEMS], node.values)
+            keys = node.keys if may_name_code(node.values) else node.keys[: 2 * MOST_LITERALS]
+            pairs = zip(keys, node.values)
             return ("map", tuple((key.value, value_of(item, depth - 1)) for key, item in pairs if is_text(key)))  # type: ignore[union-attr]
         case ast.IfExp():
-            arms = [value_of(item, depth - 1) for item in (node.body, node.orelse)]
+            arms = [value_of(item, depth) for item in (node.body, node.orelse)]
             return arms[0] if is_moved_arm(*arms) else either(arms)
         case ast.BoolOp():
             return either(value_of(item, depth - 1) for item in node.values)
@@ -67,8 +69,15 @@ def value_of(node: ast.expr | None, depth: int = DEPTH) -> Value:
             return None
 
 
-#: Of longer tuples and lists only the beginning is kept; of dicts twice as much.
-MOST_ITEMS = 32
+#: Of longer tuples and lists of literals only the beginning is kept; of dicts twice as much.
+MOST_LITERALS = 32
+
+
+def may_name_code(items: Sequence[ast.expr]) -> bool:
+    """Whether a display may hold classes, functions or objects: any of them may be what is run, however many there
+    are. Tables of numbers and texts only tell what sort of thing they hold.
+    """
+    return any(type(item) is ast.Name or type(item) is ast.Attribute or type(item) is ast.Call for item in items)
 
 
 def is_text(node: ast.expr | None) -> bool:
@@ -107,7 +116,10 @@ def index_of(node: ast.expr) -> int | str | None:
 
 def either(values: Iterable[Value]) -> Value:
     """One of several values; those that are not plain to see are left out."""
-    found = tuple(value for value in values if value is not None)
+    found: tuple[Value, ...] = ()
+    for value in values:
+        if value is not None:
+            found += value[1] if type(value) is tuple and value[0] == "either" else (value,)
     return found[0] if len(found) == 1 else ("either", found) if found else None
 
 

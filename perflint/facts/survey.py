@@ -13,7 +13,7 @@ from sys import intern
 from perflint.facts import guards, leaving
 from perflint.facts.expressions import ANYTHING, HANDLERS
 from perflint.facts.flags import Flags
-from perflint.facts.growing import HEADER_LENGTH, MOST_BINDS, Growing
+from perflint.facts.growing import HEADER_LENGTH, Growing
 from perflint.facts.notation import DEPTH, annotation_text, switches_grad, value_of
 from perflint.facts.sharing import NOTHING, NoSharing, Sharing
 from perflint.facts.summary import (
@@ -75,9 +75,10 @@ class _Surveyor(Flags):
         if self.outlined:
             self.forget_doings()
         self.summary.classes = self.classes
-        for cls in self.classes.values():
+        for qualname, cls in self.classes.items():
+            held = self.held.get(qualname)
             cls.annotations = cls.annotations or NOTHING
-            cls.attributes = cls.attributes or NOTHING
+            cls.attributes = {name: tuple(values) for name, values in held.items()} if held else NOTHING
         self.drop_plain_reads()
         return self.summary
 
@@ -421,10 +422,7 @@ class _Surveyor(Flags):
 
     def return_(self, node: ast.Return) -> str | None:
         if node.value is not None:
-            value = self.value(node.value)
-            returns = self.scope.returns
-            if len(returns) < MOST_BINDS and value not in returns:
-                returns.append(value)
+            self.scope.returns[self.value(node.value)] = None
         return None
 
     # Imports. Those inside functions are taken for the whole file: a name rarely means two modules in one file.

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from sys import intern
 
-from perflint.facts.growing import MOST_BINDS, Growing
+from perflint.facts.growing import Growing
 from perflint.facts.notation import path_of
 from perflint.facts.sharing import Sharing
 from perflint.facts.summary import ClassFacts, FunctionFacts, Summary, Value
+
+_NEW_DICT: Value = ("call", "dict", (), ())
 
 
 class Targets:
@@ -23,6 +25,8 @@ class Targets:
         self.summary = Summary()
         self.imports = self.summary.imports
         self.classes: dict[str, ClassFacts] = {}
+        #: By class and attribute, what it is given.
+        self.held: dict[str, dict[str, dict[tuple[Value, str], None]]] = {}
         self.identifiers: set[str] = set()
         self.scope = Growing(FunctionFacts("", 0, 0, "", ""))
         self.owner = ""
@@ -64,6 +68,15 @@ class Targets:
                 self.bind_items(target, value)  # type: ignore[arg-type]
         elif kind is ast.Subscript and type(target.value) is ast.Name:  # type: ignore[attr-defined]
             self.scope.unclear.add(target.value.id)  # type: ignore[attr-defined]
+            key = target.slice  # type: ignore[attr-defined]
+            if type(value) is str and type(key) is ast.Constant and type(key.value) is str and self.is_table(target):
+                # `NETWORKS["small"] = Small`: one more of those that a dispatch chooses from.
+                self.scope.bind(target.value.id, ("map", ((key.value, value),)))  # type: ignore[attr-defined]
+
+    def is_table(self, target: ast.expr) -> bool:
+        """Whether an item is stored in what this very scope has made as a dict."""
+        known = self.scope.binds.get(target.value.id, ())  # type: ignore[attr-defined]
+        return any(type(held) is tuple and (held[0] == "map" or held == _NEW_DICT) for held in known)
 
     def bind_attribute(self, target: ast.Attribute, value: Value) -> None:
         base = target.value
@@ -102,13 +115,7 @@ class Targets:
     def attribute_holds(self, cls: str, name: str, value: Value, where: str) -> None:
         if value is None or cls not in self.classes:
             return
-        known = self.classes[cls].attributes
-        held = self.once(value, value), where
-        entries = known.get(name)
-        if entries is None:
-            known[name] = (held,)
-        elif len(entries) < MOST_BINDS and held not in entries:
-            known[name] = (*entries, held)
+        self.held.setdefault(cls, {}).setdefault(name, {})[self.once(value, value), where] = None
 
 
 def names_in(target: ast.expr) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from perflint.finding import Confidence
 from perflint.program.declared import is_abstract, is_marked, is_property
 from perflint.program.edges import Edge
 from perflint.program.guessing import Guesses
-from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, MOST, Ref, Refs, Scope
+from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope, few
 from perflint.program.resolver import Resolver
 from perflint.program.together import Connected, Packing, Together
 from perflint.pytorch import wrappers
@@ -19,10 +19,6 @@ from perflint.pytorch import wrappers
 _NO_FACTS = FunctionFacts("", 0, 0, "", "")
 #: How deep parameters are followed to what callers pass, which may be parameters again.
 _DEEPEST = 12
-#: Callers that are asked what they pass.
-_MOST_CALLERS = 16
-#: Past this many children a base class says nothing about which of them runs.
-_MOST_CHILDREN = 40
 #: Library functions that keep a function for a single later moment, or run it somewhere else.
 _KEEPERS = frozenset(
     {"Thread", "Process", "Timer", "register", "signal", "spawn", "Popen", "set_defaults", "add_argument"}
@@ -171,15 +167,13 @@ class CallGraph:
             self.resolver.cut()
             return ()
         self._resolving.add(key)
-        found: dict[Ref, None] = {}
-        edges = [edge for edge in self.incoming.get(scope, ()) if not edge.stands_in]
-        for edge in edges[:_MOST_CALLERS]:
-            value = self.argument(edge, name)
+        found: list[Ref] = []
+        for edge in self.incoming.get(scope, ()):
+            value = None if edge.stands_in else self.argument(edge, name)
             if value is not None:
-                for ref in self.resolver.refs(value, edge.caller):
-                    found[ref] = None
+                found += self.resolver.refs(value, edge.caller)
         self._resolving.discard(key)
-        refs = tuple(found)[:MOST]
+        refs = few(found)
         if not self._resolving:
             self._params[key] = refs
         return refs
@@ -318,17 +312,35 @@ class CallGraph:
 
     def _overriding(self, func: str, scope: Scope) -> list[Scope]:
         cls = self.resolver.nesting.enclosing_class(scope)
-        children = self.resolver.hierarchy.below(cls) if cls.name else ()
-        if not children or len(children) > _MOST_CHILDREN:
+        wanted = func.removeprefix("self.") if func != "self" else "forward"
+        children = self._children_with(cls, wanted) if cls.name else ()
+        if not children:
             return []
         method = scope.function.removeprefix(f"{cls.name}.").partition(".<locals>")[0]
-        wanted = func.removeprefix("self.") if func != "self" else "forward"
         return [
             target
             for child in children
             if self._inherits(child, cls, method)
             for target in self._methods_of(Ref(INSTANCE, child.path, child.name), (wanted,))
         ]
+
+    def _children_with(self, cls: Ref, method: str) -> Sequence[Ref]:
+        """The classes that derive from one and do not have a method from it: those that define it, or have it from
+        what does and is none of its own bases. Where nothing else defines it, nobody has to be asked.
+        """
+        hierarchy = self.resolver.hierarchy
+        children = hierarchy.below(cls)
+        if not children:
+            return ()
+        definers = {
+            (scope.path, facts.in_class)
+            for scope, facts in self.resolver.nesting.by_name.get(method, ())
+            if facts.in_class
+        }
+        definers.difference_update([(base.path, base.name) for base in hierarchy.mro(cls)])
+        if not definers:
+            return ()
+        return [child for child in children if any((base.path, base.name) in definers for base in hierarchy.mro(child))]
 
     def _inherits(self, child: Ref, cls: Ref, method: str) -> bool:
         """Whether a method of `cls` runs for instances of `child`: unchanged, or because the child's asks `super()`."""
@@ -352,7 +364,7 @@ class CallGraph:
         facts = self.resolver.summaries[target.path].functions[target.function]
         if not facts.in_class or not is_abstract(facts):
             return []
-        children = self.resolver.hierarchy.below(Ref(CLASS, target.path, facts.in_class))[:_MOST_CHILDREN]
+        children = self.resolver.hierarchy.below(Ref(CLASS, target.path, facts.in_class))
         return [
             Scope(child.path, f"{child.name}.{facts.name}")
             for child in children

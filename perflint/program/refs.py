@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from perflint.facts.summary import MODULE, Summary, Value, record
@@ -26,7 +26,8 @@ IDENTITY = {
 #: The same by the ends of their names, with the methods that hand back what they are given, or what they are of.
 _WRAPPING = frozenset(name.rpartition(".")[2] for name in IDENTITY) | wrappers.PREPARE_METHODS | wrappers.UNWRAP_METHODS
 _CHAINED = wrappers.MODULE_CHAIN | {"compile"}
-#: A value that may be more things than these is nothing to build on.
+#: Of the things of libraries that a value may be, as many are kept: past these it is nothing to build on. What may be
+#: code of the project is kept as a whole, however many classes a dispatch has.
 MOST = 6
 
 
@@ -103,16 +104,18 @@ def instance_of(ref: Ref) -> Ref:
     return ref
 
 
-def few(refs: Iterator[Ref] | Refs) -> Refs:
-    """At most a handful of distinct refs: a value that may be anything is nothing to build on."""
+def few(refs: Iterable[Ref]) -> Refs:
+    """Distinct refs: all that are the project's, and a handful of others."""
     if type(refs) is tuple and len(refs) < 2:
         return refs
-    found: dict[Ref, None] = {}
-    for ref in refs:
-        found[ref] = None
-        if len(found) > MOST:
-            break
-    return tuple(found)
+    found = tuple(dict.fromkeys(refs))
+    if len(found) <= MOST:
+        return found
+    foreign = [ref for ref in found if not ref.path]
+    if len(foreign) <= MOST + 1:
+        return found
+    left_out = set(foreign[MOST + 1 :])
+    return tuple([ref for ref in found if ref not in left_out])
 
 
 def defined(summary: Summary, path: str, qualname: str) -> Refs:

@@ -25,7 +25,6 @@ from perflint.program.refs import (
     IDENTITY,
     INSTANCE,
     MODULE_REF,
-    MOST,
     ParamRefs,
     Ref,
     Refs,
@@ -147,13 +146,7 @@ class Resolver:
         """What any of the values written in `scope` may be."""
         if len(values) == 1:
             return self.refs(values[0], scope)
-        found: dict[Ref, None] = {}
-        for value in values:
-            for ref in self.refs(value, scope):
-                found[ref] = None
-            if len(found) > MOST:
-                break
-        return tuple(found)[: MOST + 1]  # as `few` has it
+        return few([ref for value in values for ref in self.refs(value, scope)])
 
     def cut(self) -> None:
         """Note that an answer was refused because it is being worked out: what is concluded now is not final."""
@@ -434,11 +427,8 @@ class Resolver:
                 return self._as_property(found)
         if name in _WRAPPED_ATTRIBUTES:
             return (ref,)
-        for child in self.hierarchy.below(cls)[:MOST]:
-            found = self._own_attribute(child, name)
-            if found:
-                return self._as_property(found)
-        return ()
+        inherited = [self._own_attribute(child, name) for child in self.hierarchy.below(cls)]
+        return few([ref for refs in inherited if refs for ref in self._as_property(refs)])
 
     def _as_property(self, refs: Refs) -> Refs:
         first = refs[0]

@@ -10,9 +10,12 @@ from perflint.api import FUNCTION, Context, Kind, Scope, Tag, callee_name, distr
 from .callees import last_of
 
 #: What hands its arguments, or the memory they are in, to another process or thread.
-_HANDING = frozenset("put put_nowait send send_bytes share_memory_ remote rpc_sync rpc_async submit apply_async".split())
+_HANDING = frozenset(
+    "put put_nowait send send_bytes share_memory_ remote rpc_sync rpc_async submit apply_async".split()
+)
 _OBJECTS = frozenset(
-    "send_object_list recv_object_list broadcast_object_list all_gather_object gather_object scatter_object_list".split()
+    "send_object_list recv_object_list broadcast_object_list all_gather_object gather_object "
+    "scatter_object_list".split()
 )
 _OTHER_PROCESSES = ("torch.distributed.rpc.", "torch.multiprocessing.", "multiprocessing.", "ray.")
 _STORES = ("torch.distributed.TCPStore", "torch.distributed.FileStore", "torch.distributed.HashStore")
