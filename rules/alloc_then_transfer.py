@@ -211,7 +211,7 @@ def _device_text(node: ast.Call, ctx: Context) -> str:
     """What to write behind `device=`; empty where that cannot be said."""
     assert isinstance(node.func, ast.Attribute)
     if node.func.attr == "type_as":
-        return f"{ctx.text(node.args[0])}.device" if node.args else ""
+        return f"{ctx.edit.receiver(node.args[0])}.device" if node.args else ""
     given = [item for item in node.keywords if item.arg != "non_blocking"]
     if node.func.attr == "cuda":
         return "" if node.args or given else '"cuda"'

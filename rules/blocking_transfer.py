@@ -30,6 +30,7 @@ from perflint.api import (
 )
 
 from ._shared.callers import ways_in
+from ._shared.device_branches import goes_to_xla, is_without_cuda
 from ._shared.forwards import is_method_of_values
 from ._shared.generating import beside_generation
 from ._shared.loops import names_in
@@ -46,7 +47,7 @@ from ._shared.waits import READ_NAMES, device_read, in_forward, uses_accelerator
 from ._shared.wording import short_text
 
 _MADE_THERE = tensors.CONSTRUCTORS | tensors.LIKE_CONSTRUCTORS
-_CONSTRUCTORS = _MADE_THERE | {"torch.Tensor", "torch.FloatTensor", "torch.LongTensor"}
+_CONSTRUCTORS = _MADE_THERE | frozenset(tensors.LEGACY_DTYPES)
 
 
 class BlockingTransfer(Rule):
@@ -75,11 +76,11 @@ class BlockingTransfer(Rule):
 
     Fix safety
     Safe where the destination is certainly CUDA (`.cuda()`, a literal "cuda") or, by a test, one of CUDA and the CPU
-    (`"cuda" if torch.cuda.is_available() else "cpu"`), the value certainly is a tensor of a loader's batch, and
-    nothing writes into it afterwards: same bits. A device that an option names may be MPS, so the fix is unsafe; so
-    it is where the call converts to an integer type, which a copy that
-    waits does on the host and any other on the device, where the project has streams of its own around, and where a
-    class of it has a `to` that knows no such option.
+    (`"cuda" if torch.cuda.is_available() else "cpu"`), the value certainly is a tensor of a loader's batch, and nothing
+    writes into it afterwards: same bits. A device that an option names may be MPS, so the fix is unsafe; so it is where
+    the call converts to an integer type, which a copy that waits does on the host and any other on the device, where
+    the project has streams of its own around. Where a class of it has a `to` or `cuda` that knows no such option, and
+    may be what is moved, nothing is reported.
     """
 
     code, name = "TPL101", "blocking-transfer"
@@ -102,7 +103,7 @@ class BlockingTransfer(Rule):
             return
         # Asked last: most of what is moved is on the device already, and where it is moved to takes long to find out.
         destination = Device.MAYBE if put_off else _destination(node, ctx)
-        if destination is None or destination is Device.MPS:
+        if destination is None or destination is Device.MPS or is_without_cuda(node, ctx) or _goes_to_xla(node, ctx):
             return
         if ctx.role(node) == "data" or _is_reported_elsewhere(node, ctx):
             return  # device-work-in-dataset and alloc-then-transfer say what is wrong there
@@ -112,6 +113,8 @@ class BlockingTransfer(Rule):
             return
         if value.tag is Tag.BATCH and moves_in_its_own_way(node, ctx):
             return
+        if not _is_sure_tensor(value) and has_unblocking_move(node, ctx):
+            return  # a class of the project may be what is moved, whose method raises for the option
         if beside_generation(node, ctx) or _are_texts_as_a_convenience(node, ctx):
             return
         if _was_moved_in_place(node, ctx):
@@ -140,8 +143,6 @@ class BlockingTransfer(Rule):
         reason = ""
         if value.tag is Tag.BATCH and value.how == "made by a tokenizer":
             reason = "what a tokenizer gives knows the option from transformers 4.48 on"
-        elif not (value.is_tensor and value.certainty is Confidence.HIGH) and has_unblocking_move(node, ctx):
-            reason = f"a class of the project has a `{callee_name(node)}` that does not know the option"
         elif not destination.may_be_cuda:
             reason = "the device may be MPS, where an asynchronous copy can corrupt data"
         elif value.tag is not Tag.TENSOR or value.certainty is Confidence.LOW:
@@ -158,6 +159,14 @@ class BlockingTransfer(Rule):
             (ctx.edit.set_keyword(node, "non_blocking", "True"),),
             reason=reason,
         )
+
+
+def _is_sure_tensor(value: Kind) -> bool:
+    return value.is_tensor and value.certainty is Confidence.HIGH
+
+
+def _goes_to_xla(call: ast.Call, ctx: Context) -> bool:
+    return callee_name(call) == "to" and goes_to_xla(keyword(call, "device") or next(iter(call.args), None), ctx)
 
 
 #: Types to which the host and the device convert alike; integers cut what is out of their range each in its own way.
@@ -377,10 +386,8 @@ def _advice(node: ast.Call, value: Kind, ctx: Context) -> tuple[str, bool]:
     maker = value.how.removeprefix("made by `").removesuffix("`")
     if maker in _CONSTRUCTORS - tensors.COPYING_CONSTRUCTORS:
         where = _maker_in_view(maker, moved, ctx)
-        if where is not None and maker.endswith("Tensor"):
-            dtype = "dtype=torch.long, " if "Long" in maker else ""
-            empty = f"`torch.empty(sizes, {dtype}device=...)` where it takes sizes"
-            return f"Make it on the device: `torch.tensor(values, device=...)`, or {empty}.", False
+        if where is not None and maker in tensors.LEGACY_DTYPES:
+            return f"Make it on the device: {_legacy(maker)}.", False
         if where is not None:
             return f"Make it on the device: pass `device=` to `{maker}`{where}.", False
     if value.how.startswith("a batch of"):
@@ -388,6 +395,12 @@ def _advice(node: ast.Call, value: Kind, ctx: Context) -> tuple[str, bool]:
     if value.tag is Tag.BATCH:
         return f"Write `{_suggestion(node, ctx)}`.", True
     return f"Write `{_suggestion(node, ctx)}`, and pin it before (`.pin_memory()`) where it is large.", True
+
+
+def _legacy(maker: str) -> str:
+    """What to write for a constructor of a type: it converts what it is given, where `torch.tensor` takes its type."""
+    dtype = f"dtype={tensors.LEGACY_DTYPES[maker]}, device=..."
+    return f"`torch.tensor(values, {dtype})`, or `torch.empty(sizes, {dtype})` where it takes sizes"
 
 
 def _maker_in_view(maker: str, moved: ast.expr, ctx: Context) -> str | None:

@@ -86,7 +86,7 @@ class CastBeforeTransfer(Rule):
         sure = _widens(cast.func.attr, value, node, ctx)
         if sure is None:
             return
-        text = ctx.text(value)
+        text = " ".join(ctx.edit.receiver(value).split())
         yield self.finding(
             cast,
             ctx,
@@ -107,7 +107,7 @@ class CastBeforeTransfer(Rule):
         return Fix(
             "Cast on the device",
             Applicability.UNSAFE,
-            (ctx.edit.replace(node, f"{ctx.tree.text(value)}{suffix}.{cast.func.attr}()"),),
+            (ctx.edit.replace(node, f"{ctx.edit.receiver(value)}{suffix}.{cast.func.attr}()"),),
             reason="if the value has a wider type than it seems, more bytes travel than before",
         )
 

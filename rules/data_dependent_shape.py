@@ -54,11 +54,12 @@ class DataDependentShape(Rule):
     whether they failed. Under `torch.compile` the first of these cut the graph.
 
     What to write instead
-    Keep the shape: `torch.where(mask, x, other)`, `masked_fill`, a product with the mask and a division by its sum.
-    `x[mask] = 0` of a Python number does not wait. Pass `num_classes` and `output_size` where they are known;
-    `torch.nonzero_static(size=...)` bounds the result; `torch.linalg.inv_ex` and its kin leave the check to you. A
-    mask that selects several times waits each time: `index = mask.nonzero(as_tuple=True)` waits once, `x[index]` does
-    not.
+    Where the selected entries are reduced: a product with the mask and a division by its sum. Where they are written
+    back to their places: `torch.where(mask, x, other)`, `masked_fill`. (Neither drops rows: what needs fewer of them
+    carries the mask along, or pads to a bound.) `x[mask] = 0` of a Python number does not wait. Pass `num_classes`
+    and `output_size` where they are known; `torch.nonzero_static(size=...)` bounds the result; `torch.linalg.inv_ex`
+    and its kin leave the check to you. A mask that selects several times waits each time: `index =
+    mask.nonzero(as_tuple=True)` waits once, `x[index]` does not.
 
     When to leave it
     Where the algorithm needs the packed result (detection, routing to experts, packing of sequences). perflint is
@@ -103,7 +104,13 @@ _POSITIONS = ("nonzero", "where")
 #: What changes where a tensor is or how it is laid out, not its type; the indices of a sparse one are other numbers.
 _MOVES = (tensors.VIEW_METHODS | {"cuda"}) - {"indices"}
 _TESTS = (ast.Compare, ast.BinOp, ast.Call)
-_KEEP = "Keep the shape and work with the mask (`torch.where`, `masked_fill`), if the algorithm allows."
+#: What to do where the size of a result depends on values, by what gives it. A mask cannot take the place of any.
+_KEEP = {
+    "nonzero": "With a known bound use `torch.nonzero_static(mask, size=...)`; else work with the mask itself.",
+    "argwhere": "With a known bound use `torch.nonzero_static(mask, size=...)`; else work with the mask itself.",
+    "bincount": "With a known number of bins, `torch.zeros(bins, device=...).scatter_add_(0, x, ones)` does not wait.",
+}
+_COUNT_EARLIER = "Do it where the data is prepared, on the host, or keep the duplicates."
 _COUNTS = "the size of the result depends on the values, so the host waits until the device has counted"
 
 
@@ -137,7 +144,9 @@ def _called(node: ast.Call, ctx: Context) -> tuple[ast.expr, str, str] | None:
         return value, _COUNTS, "Pass `num_classes`."
     if name == "repeat_interleave":
         return value, _COUNTS, "Pass `output_size` where the sum of the repeats is known."
-    return (value, _COUNTS, _KEEP) if name in _SHAPES else None
+    if name == "masked_select":
+        return value, _COUNTS, _without_rows(node, ctx)
+    return (value, _COUNTS, _KEEP.get(name, _COUNT_EARLIER)) if name in _SHAPES else None
 
 
 _METHOD_CHECKS = frozenset({"inverse", "cholesky", "pinverse", "logdet"})
@@ -284,16 +293,72 @@ def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | No
         if isinstance(mask, ast.Name) and _selections(mask, ctx) > 1:
             advice = (
                 f"Count once for all that `{mask.id}` selects: `{mask.id}.nonzero(as_tuple=True)`, and index by that. "
-                "Or keep the shape, with `torch.where` or `masked_fill`."
+                f"Or: {_without_rows(node, ctx)}"
             )
             return node.value, _COUNTS, advice
-        return node.value, _COUNTS, "Keep the shape: `torch.where`, `masked_fill`, or a product with the mask."
+        return node.value, _COUNTS, _without_rows(node, ctx)
     parent = ctx.tree.parent(node)
     if isinstance(parent, ast.AugAssign):  # reads what the mask selects first, whatever the other operand is
-        return node.value, _COUNTS, "Use `torch.where`, or a product with the mask."
+        return node.value, _COUNTS, _WRITTEN
     if not isinstance(parent, ast.Assign) or not is_on_device(parent.value, ctx):
         return None
-    return node.value, "the host waits until the device has counted the places to write to", "Use `torch.where`."
+    return node.value, "the host waits until the device has counted the places to write to", _WRITTEN
+
+
+_WRITTEN = "Use `torch.where` with values of the full shape, or `masked_scatter` where there is one value per True."
+_REDUCED = "Keep all rows and weight them by the mask: `(values * mask).sum() / mask.sum()`."
+_DROPPED = (
+    "`torch.where` cannot drop rows. Carry the mask along to what reduces them, or with a known bound take "
+    "`torch.nonzero_static(mask, size=...)`."
+)
+_ELEMENTWISE = (
+    "Compute for all rows and choose with `torch.where`, where no row that is left out can raise or give NaN."
+)
+
+
+def _without_rows(node: ast.expr, ctx: Context) -> str:
+    """What takes the place of a selection: a weight where it is reduced, a choice where it goes back to its place."""
+    uses = _all_uses(node, ctx)
+    if uses and all(_is_reduced(use, ctx) for use in uses):
+        return _REDUCED
+    if uses and all(_goes_back_to(use, node, ctx) for use in uses):
+        return _ELEMENTWISE
+    return _DROPPED
+
+
+def _all_uses(node: ast.expr, ctx: Context) -> list[ast.expr]:
+    """A selection, or every use of the name it is bound to."""
+    statement = ctx.tree.parent(node)
+    if not (isinstance(statement, ast.Assign) and len(statement.targets) == 1):
+        return [node]
+    flow, target = ctx.inference.flow, statement.targets[0]
+    made = flow.definition_at(target) if isinstance(target, ast.Name) else None
+    return list(flow.uses_of(made)) if made is not None else [node]
+
+
+def _is_reduced(value: ast.expr, ctx: Context) -> bool:
+    """`x[mask].mean()`, `torch.sum(x[mask] * w)`: a single number is made of the rows."""
+    child: ast.AST = value
+    for outer in ctx.tree.ancestors(value):
+        if isinstance(outer, ast.Attribute):
+            call = ctx.tree.parent(outer)
+            plain = isinstance(call, ast.Call) and not call.args and not call.keywords
+            return plain and outer.attr in ("sum", "mean")
+        if isinstance(outer, ast.Call):
+            return child in outer.args and ctx.is_call_of(outer, "torch.sum", "torch.mean") and len(outer.args) == 1
+        if not isinstance(outer, (ast.BinOp, ast.UnaryOp)):
+            return False
+        child = outer
+    return False
+
+
+def _goes_back_to(value: ast.expr, selection: ast.expr, ctx: Context) -> bool:
+    """`y[mask] = x[mask] * 2`: what is computed of the rows is written to the places they came from."""
+    statement = ctx.tree.statement_of(value)
+    if not isinstance(statement, ast.Assign) or not isinstance(selection, ast.Subscript):
+        return False
+    target = statement.targets[0]
+    return isinstance(target, ast.Subscript) and ctx.text(target.slice) == ctx.text(selection.slice)
 
 
 def _is_known_here(mask: ast.expr, value: ast.expr, ctx: Context) -> bool:

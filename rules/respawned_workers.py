@@ -90,7 +90,7 @@ class RespawnedWorkers(Rule):
 
     def _respawned(self, node: ast.Call, count: ast.expr, ctx: Context) -> Finding:
         literal = isinstance(count, ast.Constant)
-        value = "True" if literal else f"{ctx.text(count)} > 0"
+        value = "True" if literal else ctx.edit.expression("{count} > 0", count=count)
         fix = None
         if literal or isinstance(count, (ast.Name, ast.Attribute)):
             fix = Fix(
@@ -106,7 +106,7 @@ class RespawnedWorkers(Rule):
             node,
             ctx,
             "The workers of this loader end with each epoch, and the next one waits until they are started again.",
-            advice=f"Pass `persistent_workers={value}`.",
+            advice=f"Pass `persistent_workers={' '.join(value.split())}`.",
             fix=fix,
             impact=Impact.HIGH if loud else Impact.LOW if purpose(node, ctx) == "eval" else Impact.MEDIUM,
             confidence=Confidence.HIGH if literal else Confidence.MEDIUM,

@@ -29,6 +29,7 @@ from ._shared.memory import is_load_shedding
 from ._shared.printing import formatter_around
 from ._shared.read_twice import read_after, read_before
 from ._shared.transfers import goes_back
+from ._shared.value_uses import Use, check_around, use_of
 from ._shared.waits import (
     READ_NAMES,
     Read,
@@ -199,8 +200,11 @@ def _message(node: ast.Call, read: Read, others: int, ctx: Context) -> str:
 
 
 def _advice(node: ast.Call, read: Read, ctx: Context, *, forward: bool) -> str:
-    value = ctx.text(read.value).removesuffix(".detach()")
+    value = " ".join(ctx.edit.receiver(read.value).split()).removesuffix(".detach()")
     statement = ctx.tree.statement_of(node)
+    use = use_of(node, ctx)
+    if use is not Use.OTHER:
+        return _advice_for(use, node, read, ctx)
     if read.copies:
         return (
             f"Keep `{value}` on the device and copy once after the loop, or copy with `non_blocking=True` into pinned "
@@ -214,6 +218,38 @@ def _advice(node: ast.Call, read: Read, ctx: Context, *, forward: bool) -> str:
     if forward:
         return f"Keep `{value}` a tensor, and compute with it on the device."
     return f"Keep `{value}` on the device, and read it only on the steps that need the number."
+
+
+def _advice_for(use: Use, node: ast.Call, read: Read, ctx: Context) -> str:
+    """What to do about a value that the host needs: as a tensor it would wait where it is used."""
+    if use is Use.CHECK:
+        return f"Check on the device with {_check_on_device(node, read, ctx)}, or only behind a debugging switch."
+    if use is Use.SIZE:
+        return (
+            "A size has to be known on the host: compute it there from what the host has (lengths of the inputs), use "
+            "a fixed size with padding, or read all sizes of the step with one `.tolist()`."
+        )
+    if use is Use.LOOKUP:
+        return (
+            "The host needs the number for its look-up: read all numbers of the step with one `.tolist()`, or keep "
+            "what is looked up in a tensor and index that with the tensor."
+        )
+    return (
+        "The host needs the value to decide: test it every few iterations, decide by what the host knows, or compute "
+        "both results and choose with `torch.where`."
+    )
+
+
+def _check_on_device(node: ast.Call, read: Read, ctx: Context) -> str:
+    """`torch._assert_async(loss < 10)` for `assert loss.item() < 10`."""
+    check = check_around(node, ctx)
+    test = check.test if isinstance(check, ast.Assert) else None
+    if test is node:
+        return f"`torch._assert_async({ctx.text(read.value)})`"
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and node in (test.left, *test.comparators):
+        tensor = " ".join(ctx.edit.receiver(read.value).split())
+        return f"`torch._assert_async({ctx.text(test).replace(ctx.text(node), tensor)})`"
+    return "`torch._assert_async` of what has to hold"
 
 
 def _other_reads(node: ast.Call, ctx: Context) -> list[ast.Call]:
@@ -444,12 +480,13 @@ def _fix(node: ast.Call, ctx: Context) -> Fix | None:
     if _may_be_read_meanwhile(target.id, loop, ctx):
         return None
     value = ctx.tree.text(node.func.value)
-    kept = value if value.endswith(".detach()") or ctx.grad_off(node) else f"{value}.detach()"
+    if not value.endswith(".detach()") and not ctx.grad_off(node):
+        value = f"{ctx.edit.receiver(node.func.value)}.detach()"
     number = "int" if _is_count(node.func.value, ctx) else "float"
     return Fix(
         "Sum on the device and read after the loop",
         Applicability.UNSAFE,
-        (ctx.edit.replace(node, kept), ctx.edit.insert_after(loop, f"{target.id} = {number}({target.id})")),
+        (ctx.edit.replace(node, value), ctx.edit.insert_after(loop, f"{target.id} = {number}({target.id})")),
         reason=f"`{target.id}` is summed in the tensor's precision instead of Python's float64",
         numerics="same to rounding",
     )

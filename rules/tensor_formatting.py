@@ -131,7 +131,7 @@ def _listed(names: list[str]) -> str:
 def _advice(printed: list[Printed], ctx: Context) -> str:
     costly = next((item for item in printed if item.waits > 1), None)
     if costly is not None and ctx.kind(costly.value).scalar:
-        return f"Show it every N steps, and as a number: `{ctx.text(costly.value)}.item()` waits once."
+        return f"Show it every N steps, and as a number: `{ctx.edit.receiver(costly.value)}.item()` waits once."
     return "Show it every N steps only."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name, is_unreached
+from perflint.api import Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name, is_unreached, tensors
 
 from ._shared.asking import COMPREHENSIONS, certainty_asked, is_asked, is_tested, leaves, read_by_helper, tests
 from ._shared.read_twice import read_before
@@ -21,9 +21,10 @@ class TensorInCondition(Rule):
     forward it happens once per layer, and the device idles until the host has queued more. `assert` does so as well.
 
     What to write instead
-    Compute both and choose on the device: `torch.where(mask, a, b)`, `masked_fill`, or multiply by the mask; an empty
-    mask changes nothing then, so `if mask.any():` can go. Ask about shapes, lengths or configuration, which the host
-    knows. Checks: `torch._assert_async(condition)`, or every N steps, or behind a debugging switch.
+    Where the test chooses between values, compute both and choose on the device: `torch.where(mask, a, b)`. An `if
+    mask.any():` around nothing but writes to the masked entries (`x[mask] = 0`) can go: with an empty mask they
+    change nothing. Ask about shapes, lengths or configuration, which the host knows. Checks:
+    `torch._assert_async(condition)`, or every N steps, or behind a debugging switch.
 
     When to leave it
     Tests of shapes, sizes, dtypes, `is None`, lengths, Python numbers and flags, tensors on the CPU, checks under an
@@ -118,6 +119,74 @@ def _advice(node: ast.AST, leaf: ast.expr, ctx: Context) -> str:
         return "Check every N steps or behind a debugging switch, or use `torch._assert_async` with what has to hold."
     if isinstance(node, ast.While) or isinstance(last, ast.Break):
         return "Ask every few turns, or bound the number of turns by what the host knows."
-    if isinstance(leaf, ast.Call) and isinstance(leaf.func, ast.Attribute) and leaf.func.attr in ("any", "all"):
-        return "Do the masked work always (`torch.where`, `masked_fill`): with an empty mask it changes nothing."
-    return "Choose on the device with `torch.where`, or ask about something the host knows."
+    if isinstance(node, ast.If) and _is_masked(node, leaf, ctx):
+        return "Do the masked work without the test: with an empty mask it changes nothing."
+    if _chooses_values(node):
+        return "Choose on the device with `torch.where`, or ask about something the host knows."
+    return "Decide by something the host knows, or ask every few iterations: what runs here is no choice of values."
+
+
+def _is_masked(node: ast.If, leaf: ast.expr, ctx: Context) -> bool:
+    """Whether a block that runs where any entry of a mask is set does nothing but write to these entries."""
+    if node.test is not leaf or node.orelse or not (isinstance(leaf, ast.Call) and callee_name(leaf) == "any"):
+        return False
+    mask = leaf.args[0] if leaf.args else leaf.func.value if isinstance(leaf.func, ast.Attribute) else None
+    return mask is not None and all(_writes_masked(item, ctx.text(mask), ctx) for item in node.body)
+
+
+def _writes_masked(statement: ast.stmt, mask: str, ctx: Context) -> bool:
+    """`x[mask] = y`, `x = torch.where(mask, y, x)`, `x = x.masked_fill(mask, y)`"""
+    value = getattr(statement, "value", None)
+    if isinstance(statement, (ast.Assign, ast.AugAssign)):
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+        if isinstance(target, ast.Subscript) and not (isinstance(statement, ast.Assign) and len(statement.targets) > 1):
+            return ctx.text(target.slice) == mask and _is_of_entries(value, ctx)
+        if not (isinstance(statement, ast.Assign) and isinstance(target, (ast.Name, ast.Attribute))):
+            return False
+        if not isinstance(value, ast.Call) or not value.args or ctx.text(value.args[0]) != mask:
+            return False
+        kept = (
+            value.args[2]
+            if callee_name(value) == "where" and len(value.args) == 3
+            else getattr(value.func, "value", None)
+        )
+        return (
+            callee_name(value) in ("where", "masked_fill") and kept is not None and ctx.text(kept) == ctx.text(target)
+        )
+    if isinstance(statement, ast.Expr) and isinstance(value, ast.Call) and value.args:
+        return callee_name(value) in ("masked_fill_", "masked_scatter_") and ctx.text(value.args[0]) == mask
+    return False
+
+
+#: What fails for an empty tensor, or is read by the host.
+_SUMMARIZES = frozenset("max min amax amin argmax argmin median item tolist".split())
+
+
+def _is_of_entries(value: ast.expr | None, ctx: Context) -> bool:
+    """Whether a value can be computed of no entries at all: by operators and functions of torch, by no module."""
+    calls = [part for part in ast.walk(value) if isinstance(part, ast.Call)] if value is not None else []
+    return value is not None and all(callee_name(call) not in _SUMMARIZES and _is_of_torch(call, ctx) for call in calls)
+
+
+def _is_of_torch(call: ast.Call, ctx: Context) -> bool:
+    target = ctx.target(call.func) or ""
+    if isinstance(call.func, ast.Attribute) and ctx.kind(call.func.value).is_tensor:
+        return True
+    return (
+        target.startswith("torch.") and not target.startswith("torch.nn.") and target not in tensors.RANDOM_CONSTRUCTORS
+    )
+
+
+def _chooses_values(node: ast.AST) -> bool:
+    """Whether all that a test decides is which value a name gets, or is returned."""
+    if isinstance(node, (ast.IfExp, ast.BoolOp)):
+        return True
+    if not isinstance(node, ast.If):
+        return False
+    chosen = (ast.Assign, ast.AugAssign, ast.AnnAssign)
+    if all(isinstance(item, chosen) for item in (*node.body, *node.orelse)):
+        return True
+    return all(
+        isinstance(item, chosen) or (isinstance(item, ast.Return) and item.value is not None)
+        for item in (*node.body, *node.orelse)
+    )

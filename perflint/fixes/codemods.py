@@ -129,6 +129,25 @@ class Codemods:
         except UnreachableError:
             return NOWHERE
 
+    def expression(self, template: str, **parts: ast.expr) -> str:
+        """The text of an expression built of others: `expression("{count} > 0", count=node)`. Each part stands in
+        parentheses where its place in the template asks for them, and where it goes over several lines.
+        """
+        shape = ast.parse(template.format(**{name: name for name in parts}), mode="eval")
+        places = [(node, parent) for parent in ast.walk(shape) for node in ast.iter_child_nodes(parent)]
+        texts = {}
+        for name, part in parts.items():
+            text = self.tree.text(part)
+            needed = [needed_at(node, parent) for node, parent in places if getattr(node, "id", "") == name]
+            binding = binding_of_text(text)
+            loose = any(binding < place for place in needed) or binding <= Binding.NAMED
+            texts[name] = f"({text})" if loose or spans_lines(text) else text
+        return template.format(**texts)
+
+    def receiver(self, node: ast.expr) -> str:
+        """The text of an expression as it has to be written before a dot: `(a + b)`."""
+        return self.expression("{node}.x", node=node).removesuffix(".x")
+
     def append_method(self, node: ast.expr, call: str) -> Edit:
         """`x` becomes `x.detach()` for `call="detach()"`, in parentheses where precedence asks for them."""
         layout = self._layout

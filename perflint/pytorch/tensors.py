@@ -23,6 +23,20 @@ HOST_CONSTRUCTORS = within(
     "torchvision.transforms.functional.to_tensor torchvision.transforms.functional.pil_to_tensor "
     "torchvision.io.read_image torchvision.io.decode_image torchvision.io.decode_jpeg torchaudio.functional.load"
 )
+#: Constructors of one type each, and what that is: they convert what they are given, as `torch.tensor` does not.
+LEGACY_DTYPES: Mapping[str, str] = {
+    "torch.Tensor": "torch.get_default_dtype()",
+    "torch.FloatTensor": "torch.float32",
+    "torch.DoubleTensor": "torch.float64",
+    "torch.HalfTensor": "torch.float16",
+    "torch.BFloat16Tensor": "torch.bfloat16",
+    "torch.LongTensor": "torch.long",
+    "torch.IntTensor": "torch.int32",
+    "torch.ShortTensor": "torch.int16",
+    "torch.CharTensor": "torch.int8",
+    "torch.ByteTensor": "torch.uint8",
+    "torch.BoolTensor": "torch.bool",
+}
 #: Legacy classes of tensors on the accelerator.
 DEVICE_CONSTRUCTORS = within(
     "torch.cuda",

@@ -82,7 +82,7 @@ def train(model, loader: DataLoader, optimizer):
                 "a class of batches knows no such option",
                 "def train(",
                 "class Nested:\n    def cuda(self):\n        return self\n\ndef train(",
-                "does not know the option",
+                SILENT,
             ),
             Condition("the batch is no tensor", "images, labels in loader", "images in loader", "no plain tensor"),
         ),

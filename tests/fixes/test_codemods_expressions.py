@@ -120,3 +120,31 @@ def test_comments_inside_an_expression_are_known(source: str, lost: bool, lost_w
     call = file.call()
     assert file.codemods.would_lose_comment(call) is lost
     assert file.codemods.would_lose_comment(call, kept=call.args[0]) is lost_when_unwrapped
+
+
+@pytest.mark.parametrize(
+    ("part", "template", "built"),
+    [
+        ("n or 0", "{n} > 0", "(n or 0) > 0"),
+        ("a + b", "{n} > 0", "a + b > 0"),
+        ("a if b else c", "{n} > 0", "(a if b else c) > 0"),
+        ("a > b", "{n} > 0", "(a > b) > 0"),
+        ("a + b", "{n}.detach()", "(a + b).detach()"),
+        ("a.b", "{n}.detach()", "a.b.detach()"),
+        ("-a", "{n}[0]", "(-a)[0]"),
+        ("lambda: a", "f({n})", "f(lambda: a)"),
+        ("a and b", "not {n}", "not (a and b)"),
+        ("a + b", "{n} * {n}", "(a + b) * (a + b)"),
+        ("a + b", "[{n}, {n} * 2]", "[(a + b), (a + b) * 2]"),
+    ],
+)
+def test_an_expression_is_built_with_its_parts_in_parentheses(part: str, template: str, built: str) -> None:
+    edit = Editing(f"x = ({part})")
+    assert edit.codemods.expression(template, n=edit.expr(part)) == built
+
+
+def test_what_stands_before_a_dot_is_in_parentheses() -> None:
+    edit = Editing("x = (a + b).item()")
+    assert edit.codemods.receiver(edit.expr("a + b")) == "(a + b)"
+    edit = Editing("x = (a\n  .b).item()")
+    assert edit.codemods.receiver(edit.expr("a.b")) == "(a\n  .b)"

@@ -1,0 +1,229 @@
+"""Advice is true for the place it is given for: what it says to write runs there, and takes the wait away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perflint.discovery import discover
+from perflint.finding import Finding
+from perflint.registry import load_rules
+from perflint.run import Options, check
+from perflint.settings import load_settings
+
+STEP = """import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader
+
+{above}
+def train(model: torch.nn.Module, loader: DataLoader, optimizer, device, scores: torch.Tensor, debug=False):
+    for images, labels in loader:
+        x = model(images.cuda(non_blocking=True))
+        loss = F.cross_entropy(x, labels.cuda(non_blocking=True))
+        {body}
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def found(text: str, code: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
+    (folder / "train.py").write_text(text, encoding="utf-8")
+    (folder / "pyproject.toml").write_text("[tool.perflint]\n", encoding="utf-8")
+    monkeypatch.chdir(folder)
+    settings = load_settings(Path())
+    report = check(discover(["."], settings), Options(settings, [rule() for rule in load_rules()], cache=False))
+    assert not report.errors
+    return [finding for finding in report.findings if finding.code == code]
+
+
+def in_step(*body: str, above: str = "") -> str:
+    return STEP.format(body="\n        ".join(body), above=above)
+
+
+USES = {
+    "an assertion": (("assert loss.item() < 100",), "torch._assert_async(loss < 100)", "steps that need the number"),
+    "an assertion of a sum": (("assert (x + x).mean().item() < 9",), "torch._assert_async((x + x).mean() < 9)", "log"),
+    "an assertion by another name": (("value = loss.item()", "assert value < 100"), "torch._assert_async", "steps"),
+    "a test that raises": (
+        ("if loss.item() > 100:", "    raise ValueError('diverged')"),
+        "torch._assert_async",
+        "steps that need",
+    ),
+    "a slice": (("n = labels.cuda().max().item()", "x = x[:, :n]"), "A size has to be known", "Keep"),
+    "a shape": (("n = int(x.argmax())", "loss = loss + torch.zeros(n).sum()"), "A size has to be known", "Keep"),
+    "a range": (("for i in range(x.argmax().item()):", "    loss = loss + i"), "A size has to be known", "Keep"),
+    "a look-up": (("k = x.argmax().item()", "name = NAMES[k]"), "look-up", "Keep `x"),
+    "a branch": (("n = loss.item()", "if n > 3:", "    loss = loss / n"), "decide", "Keep `loss`"),
+    "a number that is kept": (("model.last = loss.item()",), "steps that need the number", "size"),
+}
+
+
+@pytest.mark.parametrize(("body", "said", "unsaid"), USES.values(), ids=USES)
+def test_a_value_is_kept_on_the_device_where_its_use_allows_it(
+    body: tuple[str, ...], said: str, unsaid: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (finding,) = found(in_step(*body, above="NAMES = ['a', 'b']\n"), "TPL201", tmp_path, monkeypatch)
+    assert said in finding.advice
+    assert unsaid not in finding.advice
+
+
+ROWS = {
+    "rows that are dropped": (("x = x[scores > 0.5]",), "cannot drop rows"),
+    "rows that are selected": (("loss = loss + model(scores.cuda().masked_select(scores > 0.5))",), "cannot drop rows"),
+    "rows that are reduced": (("loss = loss + x[scores > 0.5].mean()",), "(values * mask).sum() / mask.sum()"),
+    "rows that are reduced by a function": (("loss = loss + torch.sum(x[scores > 0.5])",), "weight them"),
+    "rows under a name": (("kept = x[scores > 0.5]", "loss = loss + kept.sum()"), "weight them"),
+    "rows that go on": (("kept = x[scores > 0.5]", "loss = loss + model(kept)"), "cannot drop rows"),
+    "rows that go back": (("x[scores > 0.5] = x[scores > 0.5] * 2",), "choose with `torch.where`"),
+}
+
+
+@pytest.mark.parametrize(("body", "said"), ROWS.values(), ids=ROWS)
+def test_where_is_not_said_to_drop_rows(
+    body: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = in_step("scores = x.sigmoid()", *body)
+    findings = found(text, "TPL205", tmp_path, monkeypatch)
+    assert findings
+    assert said in findings[-1].advice
+
+
+BRANCHES = {
+    "entries are written": (("if mask.any():", "    x[mask] = 0"), "it changes nothing"),
+    "entries are filled": (("if mask.any():", "    x = x.masked_fill(mask, 0)"), "it changes nothing"),
+    "something else is done": (("if mask.any():", "    x = x * 2"), "torch.where"),
+    "something is counted": (("if mask.any():", "    x[mask] = 0", "    count += 1"), "torch.where"),
+    "a module runs on the rows": (("if mask.any():", "    x[mask] = model(x[mask])"), "torch.where"),
+    "the largest is taken": (("if mask.any():", "    x[mask] = x[mask].max()"), "torch.where"),
+    "there is an else": (("if mask.any():", "    x[mask] = 0", "else:", "    x = x + 1"), "torch.where"),
+    "another mask is written": (("if mask.any():", "    x[~mask] = 0"), "torch.where"),
+    "a step is left out": (("if mask.any():", "    continue"), "no choice of values"),
+    "a function is called": (("if mask.any():", "    optimizer.zero_grad()"), "no choice of values"),
+}
+
+
+@pytest.mark.parametrize(("body", "said"), BRANCHES.values(), ids=BRANCHES)
+def test_an_empty_mask_changes_nothing_only_where_that_is_so(
+    body: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = in_step("count, mask = 0, x > 3", *body)
+    finding = found(text, "TPL202", tmp_path, monkeypatch)[-1]
+    assert said in finding.advice
+    assert ("changes nothing" in finding.advice) is (said == "it changes nothing")
+
+
+MOVES = """import torch
+from torch.utils.data import DataLoader
+
+
+def train(model, loader: DataLoader, optimizer, device, args):
+    {before}
+    for images, labels in loader:
+        {test}
+            images = images.{move}
+        model(images).sum().backward()
+        optimizer.step()
+"""
+ONLY_MPS = {
+    "the type is asked": 'if device.type == "mps":',
+    "the name is asked": 'if args.device == "mps":',
+    "it is part of a name": 'if "mps" in str(device):',
+    "it begins a name": 'if str(device).startswith("mps"):',
+    "the build is asked": "if torch.backends.mps.is_available():",
+    "a tensor is asked": "if labels.is_mps:",
+    "one of two": 'if device.type in ("mps", "cpu"):',
+    "CUDA is not there": "if not torch.cuda.is_available():",
+    "a flag says it": "if on_mac:",
+    "both are asked": 'if args.move and device.type == "mps":',
+    "XLA": 'if device.type == "xla":',
+    "no CUDA device": 'if device.type != "cuda":',
+}
+
+
+@pytest.mark.parametrize("test", ONLY_MPS.values(), ids=ONLY_MPS)
+def test_copies_that_only_other_devices_make_are_left_alone(
+    test: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = MOVES.format(before="on_mac = torch.backends.mps.is_available()", test=test, move="to(device)")
+    assert not found(text, "TPL101", tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "test", ['if device.type == "cuda":', 'if device.type != "mps":', "if torch.cuda.is_available():", "if args.move:"]
+)
+def test_copies_that_cuda_makes_are_reported(test: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = MOVES.format(before="pass", test=test, move="to(device)")
+    assert len(found(text, "TPL101", tmp_path, monkeypatch)) == 1
+
+
+def test_copies_behind_a_return_for_cuda_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = MOVES.format(before='if device.type == "cuda": return', test="if args.move:", move="to(device)")
+    assert not found(text, "TPL101", tmp_path, monkeypatch)
+
+
+def test_copies_to_xla_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = "import torch_xla.core.xla_model as xm; device = xm.xla_device()"
+    text = MOVES.format(before=before, test="if args.move:", move="to(device)")
+    assert not found(text, "TPL101", tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("method", ["to(self, device)", "cuda(self)"])
+def test_a_move_of_a_class_of_the_project_is_left_alone(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = method.partition("(")[0]
+    above = f"class Graph:\n    def {method}:\n        return self\n\n\n"
+    move = f"{name}(device)" if name == "to" else "cuda()"
+    text = MOVES.format(before="pass", test="if args.move:", move=move).replace("def train", f"{above}def train", 1)
+    assert not found(text, "TPL101", tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("maker", "dtype"),
+    [
+        ("FloatTensor", "torch.float32"),
+        ("DoubleTensor", "torch.float64"),
+        ("IntTensor", "torch.int32"),
+        ("ByteTensor", "torch.uint8"),
+        ("Tensor", "torch.get_default_dtype()"),
+    ],
+)
+def test_a_legacy_constructor_keeps_its_type(
+    maker: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = in_step(f"w = torch.{maker}(model.weights).cuda()", "loss = loss + w.sum()")
+    (finding,) = found(text, "TPL101", tmp_path, monkeypatch)
+    assert f"torch.tensor(values, dtype={dtype}, device=...)" in finding.advice
+
+
+LOADERS = """import argparse
+from torch.utils.data import DataLoader
+from torchvision.datasets import MNIST
+
+
+def main(args, model, optimizer):
+    {before}
+    loader = DataLoader(MNIST(args.root), num_workers={workers})
+    for epoch in range(10):
+        for x, y in loader:
+            model(x).backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("workers", "said"),
+    [
+        ("args.workers or 4", "(args.workers or 4) > 0"),
+        ("4 if args.fast else args.workers", "(4 if args.fast else args.workers) > 0"),
+        ("args.workers + 1", "args.workers + 1 > 0"),
+        ("(n := args.workers)", "(n := args.workers) > 0"),
+        ("args.workers", "args.workers > 0"),
+    ],
+)
+def test_a_number_of_workers_is_put_in_parentheses(
+    workers: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (finding,) = found(LOADERS.format(before="pass", workers=workers), "TPL104", tmp_path, monkeypatch)
+    assert f"`persistent_workers={said}`" in finding.advice
