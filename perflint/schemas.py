@@ -6,6 +6,7 @@ from typing import Any
 
 from perflint.finding import Applicability, Confidence, Heat, Impact
 from perflint.report import FORMATS
+from perflint.report.order import GROUPS, SORTS
 from perflint.timelimit import LONGEST
 
 Json = dict[str, Any]
@@ -48,8 +49,12 @@ _KEYS: dict[str, tuple[str, Json]] = {
     "extend-select": ("Rules to run besides; switches extra rules on.", _STRINGS),
     "extra": ("Whether all extra rules run.", {"type": "boolean"}),
     "confidence": ("Report nothing less sure than this.", {"enum": _LEVELS}),
+    "impact": (
+        "Print nothing of less impact. Default: medium in formats for people, low in the others.",
+        {"enum": _LEVELS},
+    ),
     "fail-on": (
-        "What makes exit code 1, as in `impact=medium,confidence=high`.",
+        "What makes exit code 1, as in `impact=medium,confidence=high`. Default: `impact`, or medium without it.",
         {"type": "string", "pattern": _FAIL_ON},
     ),
     "exclude": ("Files and folders that are not read, as patterns of .gitignore.", _STRINGS),
@@ -62,6 +67,9 @@ _KEYS: dict[str, tuple[str, Json]] = {
         {"type": "string", "pattern": r"^\d+\.\d+(\.\d+)?$"},
     ),
     "output-format": ("How `perflint check` prints.", {"enum": list(FORMATS)}),
+    "sort": ("Order of findings. Default: impact in formats for people, path in the others.", {"enum": list(SORTS)}),
+    "group-by": ("How findings are grouped in text. Default: none.", {"enum": list(GROUPS)}),
+    "max-findings": ("Print the worst of them only, this many.", {"type": "integer", "minimum": 1}),
     "cache-dir": ("Where the cache lies, from the folder of this file.", {"type": "string", "minLength": 1}),
     "jobs": ("Number of processes. Default: the processors there are.", {"type": "integer", "minimum": 1}),
     "baseline": (

@@ -54,9 +54,6 @@ class FailOn(NamedTuple):
         return cls(impact, confidence)
 
 
-_ANYTHING = FailOn()
-
-
 @dataclass(frozen=True)
 class Settings:
     """The configuration of one run. `file` is where it was read, None for the defaults.
@@ -70,11 +67,17 @@ class Settings:
     extend_select: tuple[str, ...] = ()
     extra: bool = False
     confidence: Confidence = Confidence.LOW
-    fail_on: FailOn = _ANYTHING
+    #: The least impact to print; None is what the output format prints by itself.
+    impact: Impact | None = None
+    #: None: what formats for people print by default, or `impact` where it is given.
+    fail_on: FailOn | None = None
     exclude: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     target_torch: str | None = None
     output_format: str = "text"
+    sort: str | None = None
+    group_by: str = "none"
+    max_findings: int | None = None
     cache_dir: Path | None = None
     jobs: int | None = None
     baseline: Path | None = None
@@ -82,6 +85,13 @@ class Settings:
     time_limit: float = 30.0
     #: The table `[tool.perflint.verify]`, checked by `perflint verify`, which alone knows its keys.
     verify: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def failing(self) -> FailOn:
+        """What makes exit code 1: by default what text prints, so that no check fails for what it does not show."""
+        if self.fail_on is not None:
+            return self.fail_on
+        return FailOn(impact=Impact.MEDIUM if self.impact is None else self.impact)
 
     @property
     def root(self) -> Path | None:
@@ -269,7 +279,7 @@ def _boolean(value: object, key: str, _file: Path) -> bool:
     return value
 
 
-def _jobs(value: object, key: str, _file: Path) -> int:
+def _whole(value: object, key: str, _file: Path) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise SettingsError(f"{key} must be a whole number from 1, not {_shown(value)}")
     return value
@@ -290,6 +300,10 @@ def limit_of(seconds: float, key: str) -> float:
 
 def _confidence(value: object, key: str, _file: Path) -> Confidence:
     return level_of(Confidence, _string(value, key), key)
+
+
+def _impact(value: object, key: str, _file: Path) -> Impact:
+    return level_of(Impact, _string(value, key), key)
 
 
 def _fail_on(value: object, key: str, _file: Path) -> FailOn:
@@ -321,9 +335,25 @@ def _target_torch(value: object, key: str, _file: Path) -> str:
 def _output_format(value: object, key: str, _file: Path) -> str:
     from perflint.report import FORMATS
 
+    return _one_of(FORMATS, value, key)
+
+
+def _sort(value: object, key: str, _file: Path) -> str:
+    from perflint.report.order import SORTS
+
+    return _one_of(SORTS, value, key)
+
+
+def _group_by(value: object, key: str, _file: Path) -> str:
+    from perflint.report.order import GROUPS
+
+    return _one_of(GROUPS, value, key)
+
+
+def _one_of(known: Sequence[str], value: object, key: str) -> str:
     text = _string(value, key)
-    if text not in FORMATS:
-        raise SettingsError(f"{key}: {text!r} is not one of {', '.join(FORMATS)}{nearest(text, FORMATS)}")
+    if text not in known:
+        raise SettingsError(f"{key}: {text!r} is not one of {', '.join(known)}{nearest(text, known)}")
     return text
 
 
@@ -351,13 +381,17 @@ _READERS: dict[str, Callable[[object, str, Path], object]] = {
     "extend-select": _strings,
     "extra": _boolean,
     "confidence": _confidence,
+    "impact": _impact,
     "fail-on": _fail_on,
     "exclude": _exclude,
     "per-file-ignores": _per_file_ignores,
     "target-torch": _target_torch,
     "output-format": _output_format,
     "cache-dir": _path,
-    "jobs": _jobs,
+    "sort": _sort,
+    "group-by": _group_by,
+    "max-findings": _whole,
+    "jobs": _whole,
     "baseline": _path,
     "time-limit": _time_limit,
     "verify": _table,

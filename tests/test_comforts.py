@@ -63,7 +63,7 @@ def test_bash_completes_commands_options_and_rules(path_with_perflint: str) -> N
     assert completed_by_bash("perflint ba", path_with_perflint) == ["baseline"]
     assert completed_by_bash("perflint baseline pr", path_with_perflint) == ["prune"]
     assert "--changed-since" in completed_by_bash("perflint check --ch", path_with_perflint)
-    assert completed_by_bash("perflint check --output-format gi", path_with_perflint) == ["github"]
+    assert completed_by_bash("perflint check --output-format git", path_with_perflint) == ["github", "gitlab"]
     assert completed_by_bash("perflint explain deepcopy", path_with_perflint) == ["deepcopy-state-dict"]
     codes = [rule.code for rule in load_rules() if rule.code.startswith("TPL30")]
     assert completed_by_bash("perflint check --select TPL1,tpl30", path_with_perflint) == [f"TPL1,{it}" for it in codes]

@@ -98,7 +98,7 @@ def test_everything_that_can_be_said() -> None:
         ({"jobs": True}, ["jobs must be a whole number from 1"]),
         ({"target-torch": "newest"}, ["target-torch must be a version"]),
         ({"target-torch": 2.4}, ["target-torch must be a string"]),
-        ({"output-format": "xml"}, ["output-format: 'xml' is not one of text, json"]),
+        ({"output-format": "xml"}, ["output-format: 'xml' is not one of text, full"]),
         ({"exclude": ["[z-a]"]}, ["bad pattern '[z-a]'"]),
         ({"per-file-ignores": ["a"]}, ["per-file-ignores must be a table"]),
         ({"per-file-ignores": {"a": "TPL1"}}, ["per-file-ignores.a must be a list of strings"]),

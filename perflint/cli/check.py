@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,9 +15,11 @@ from perflint.cli import console, narrowing, project
 from perflint.cli.app import CLEAN, FAULT, FOUND
 from perflint.discovery import display_path
 from perflint.errors import PerflintError
+from perflint.finding import Impact
 from perflint.report import FORMATS, render
 from perflint.report.counts import many
-from perflint.settings import FailOn, Settings
+from perflint.report.order import GROUPS, SORTS, Layout
+from perflint.settings import FailOn, Settings, level_of
 
 if TYPE_CHECKING:
     from perflint.cli.fixing import Made
@@ -36,9 +39,13 @@ class _Asked(NamedTuple):
     select: tuple[str, ...]
     ignore: tuple[str, ...]
     confidence: str | None
+    impact: str | None
     config: Path | None
     fail_on: str | None
     output_format: str | None
+    sort: str | None
+    group_by: str | None
+    max_findings: int | None
     output: Path | None
     stdin_filename: str | None
     explain_heat: str | None
@@ -77,7 +84,17 @@ class _Asked(NamedTuple):
 
     def settings(self) -> Settings:
         named = project.named(self.paths, self.stdin_filename)
-        return project.settings_for(named, self.config, self.confidence, self.time_limit)
+        settings = project.settings_for(named, self.config, self.confidence, self.time_limit)
+        given = {
+            "impact": None if self.impact is None else level_of(Impact, self.impact, "--impact"),
+            "fail_on": None if self.fail_on is None else FailOn.parse(self.fail_on),
+            "output_format": self.output_format,
+            "sort": self.sort,
+            "group_by": self.group_by,
+            "max_findings": self.max_findings,
+        }
+        changes: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+        return dataclasses.replace(settings, **changes)
 
 
 @click.command("check")
@@ -85,12 +102,20 @@ class _Asked(NamedTuple):
 @project.selection_options
 @click.option("--fix", is_flag=True, help="Make the safe fixes first, as 'perflint fix --apply' does.")
 @click.option("--unsafe", is_flag=True, help="With --fix, make the unsafe ones too.")
+@click.option(
+    "--impact",
+    type=click.Choice([level.label for level in Impact], case_sensitive=False),
+    help="Print findings of at least this impact; by default medium in formats for people, low in the others.",
+)
 @click.option("--fail-on", metavar="LEVEL", help="What makes exit code 1: impact=LEVEL, confidence=LEVEL, or both.")
 @narrowing.narrowing_options
 @click.option("--add-ignores", is_flag=True, help="Silence what is found with comments in the files.")
 @click.option("--reason", default="", metavar="TEXT", help="With --add-ignores, why.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 although there are findings.")
 @click.option("--output-format", type=click.Choice(FORMATS), help="How to print.")
+@click.option("--sort", type=click.Choice(SORTS), help="Order; by default impact in formats for people, else path.")
+@click.option("--group-by", type=click.Choice(GROUPS), help="Put findings under headings, in text.")
+@click.option("--max-findings", type=click.IntRange(1), metavar="N", help="Print the worst N findings only.")
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file.")
 @click.option("--silenced", is_flag=True, help="In SARIF, list silenced findings too, marked as suppressed.")
 @click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
@@ -138,8 +163,9 @@ def _executor(asked: _Asked) -> RayExecutor | None:
 
 def _once(asked: _Asked, memory: Memory | None = None) -> int:
     settings = asked.settings()
-    counting = settings.fail_on if asked.fail_on is None else FailOn.parse(asked.fail_on)
-    shown_as = asked.output_format or settings.output_format
+    started = time.monotonic()
+    counting = settings.failing
+    shown_as = settings.output_format
     discovery, stdin = project.find(asked.paths, asked.stdin_filename, settings)
     chosen = project.choose(settings, asked.select, asked.ignore, extra=asked.extra)
     git_root = narrowing.git_root(discovery, settings)
@@ -171,6 +197,10 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
         version=__version__,
         silenced=asked.silenced,
         measured=_measured(report, discovery) if shown_as == "html" else None,
+        layout=Layout(settings.sort, settings.group_by, settings.max_findings, settings.impact),
+        seconds=time.monotonic() - started if asked.output is None and console.is_terminal(sys.stdout) else None,
+        links=asked.output is None and console.wants_links(),
+        fails=counting.counts,
     )
     _deliver(text, asked.output, report)
     if asked.debug:

@@ -70,7 +70,7 @@ def _values(settings: Settings, root: Path | None) -> Iterator[_Value]:
         key = field.name.replace("_", "-")
         if key == "file":
             continue
-        value = _plain(getattr(settings, field.name), settings)
+        value = _plain(settings.failing if key == "fail-on" else getattr(settings, field.name), settings)
         if key in given:
             assert settings.file is not None
             line = "" if given[key] is None else f":{given[key]}"
@@ -94,6 +94,8 @@ def _worked_out(key: str, value: Any, root: Path | None) -> _Value:
         from perflint.cache import FOLDER
 
         return _Value(key, None if root is None else display_path(root / FOLDER), "default")
+    if key in {"impact", "sort"}:
+        return _Value(key, "the output format's", "default")
     if key == "select":
         return _Value(key, "all core rules", "default")
     return _Value(key, value, "default")
@@ -101,10 +103,10 @@ def _worked_out(key: str, value: Any, root: Path | None) -> _Value:
 
 def _plain(value: Any, settings: Settings) -> Any:
     """As it would be written."""
-    from perflint.finding import Confidence
+    from perflint.finding import Confidence, Impact
     from perflint.settings import FailOn
 
-    if isinstance(value, Confidence):
+    if isinstance(value, (Confidence, Impact)):
         return value.label
     if isinstance(value, FailOn):
         return f"impact={value.impact.label},confidence={value.confidence.label}"

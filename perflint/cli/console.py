@@ -94,6 +94,13 @@ def wants_color(asked: bool | None) -> bool:  # noqa: FBT001 - three-valued, str
     return is_terminal(sys.stdout) and os.environ.get("TERM") != "dumb"
 
 
+def wants_links() -> bool:
+    """Whether standard output shows OSC 8 links: a terminal that is not known to print them as they are."""
+    if os.environ.get("FORCE_HYPERLINK"):
+        return os.environ["FORCE_HYPERLINK"] != "0"
+    return is_terminal(sys.stdout) and os.environ.get("TERM") not in {"dumb", "linux"} and not os.environ.get("CI")
+
+
 def width() -> int:
     """Columns of the terminal, 100 where there is none."""
     if not is_terminal(sys.stdout):

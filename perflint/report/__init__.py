@@ -7,20 +7,35 @@ Knows findings and what rules say about themselves; knows neither the engine nor
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from perflint.errors import PerflintError
-from perflint.finding import Report
+from perflint.finding import Finding, Report
+from perflint.report.order import EVERYTHING, Layout, laid_out
 
 if TYPE_CHECKING:
     from perflint.report.measured import Bar
     from perflint.rule import Rule
 
-#: Names of the output formats, the default first. Each has its module, `as_<name>`.
-FORMATS: tuple[str, ...] = ("text", "json", "sarif", "github", "markdown", "html")
+#: Names of the output formats, the default first. Each has its module, `as_<name>` with `_` for `-`.
+FORMATS: tuple[str, ...] = (
+    "text",
+    "full",
+    "concise",
+    "grouped",
+    "json",
+    "json-lines",
+    "sarif",
+    "github",
+    "gitlab",
+    "junit",
+    "rdjson",
+    "markdown",
+    "html",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +44,9 @@ class Options:
 
     `silenced` adds findings that a comment silenced, marked as such, to the formats that can say so (sarif).
     `measured` is what is known about rules, by code, for the formats that can show it (html).
+    `layout` is the order of findings, their groups and how many are printed. `seconds` is how long the run took, None
+    where the output is to be the same each time. `links` makes places links that terminals open (OSC 8). `fails` says
+    whether a finding makes exit code 1; None where every finding that is printed does, or nobody asked.
     """
 
     version: str
@@ -39,6 +57,10 @@ class Options:
     root: Path | None = None
     silenced: bool = False
     measured: Mapping[str, Sequence[Bar]] = field(default_factory=dict)
+    layout: Layout = EVERYTHING
+    seconds: float | None = None
+    links: bool = False
+    fails: Callable[[Finding], bool] | None = None
 
 
 class _Format(Protocol):
@@ -57,6 +79,10 @@ def render(
     version: str,
     silenced: bool = False,
     measured: Mapping[str, Sequence[Bar]] | None = None,
+    layout: Layout = EVERYTHING,
+    seconds: float | None = None,
+    links: bool = False,
+    fails: Callable[[Finding], bool] | None = None,
 ) -> str:
     """The whole output, ending in one newline; empty where the format has nothing to say (`github`, no findings).
 
@@ -64,5 +90,10 @@ def render(
     """
     if output_format not in FORMATS:
         raise PerflintError(f"unknown output format {output_format!r}; known: {', '.join(FORMATS)}")
-    module = cast(_Format, importlib.import_module(f"perflint.report.as_{output_format}"))
-    return module.render(report, Options(version, rules, color, width, statistics, root, silenced, measured or {}))
+    module = cast(_Format, importlib.import_module(f"perflint.report.as_{output_format.replace('-', '_')}"))
+    shown = laid_out(report, layout, output_format)
+    mixed = fails if fails is not None and not all(map(fails, shown.findings)) else None
+    options = Options(
+        version, rules, color, width, statistics, root, silenced, measured or {}, layout, seconds, links, mixed
+    )
+    return module.render(shown, options)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from perflint.finding import Finding, Fix, Hop, Problem, Report, Span
 from perflint.patterns import pattern
-from perflint.report import places
 
 if TYPE_CHECKING:
     from perflint.report import Options
@@ -16,9 +15,9 @@ _SURROGATE = pattern("[\ud800-\udfff]")
 
 
 def render(report: Report, options: Options) -> str:
-    findings = _array([_finding(one) for one in places.in_reading_order(report)])
-    errors = _array([_problem(one) for one in report.errors])
-    version = _dump(options.version)
+    findings = _array([finding_object(one) for one in report.findings])
+    errors = _array([problem_object(one) for one in report.errors])
+    version = dump(options.version)
     return f'{{"version": {version}, "findings": {findings}, "errors": {errors}, "files": {report.files}}}\n'
 
 
@@ -26,12 +25,14 @@ def _array(items: list[dict[str, Any]]) -> str:
     """One item a line, so that a diff or `grep` shows single findings."""
     if not items:
         return "[]"
-    return "[\n" + ",\n".join(_dump(item) for item in items) + "\n]"
+    return "[\n" + ",\n".join(dump(item) for item in items) + "\n]"
 
 
-def _dump(value: object) -> str:
-    """In ASCII only, so that it is the same in any encoding. A lone surrogate, which a path of undecodable bytes is
-    made of, is no Unicode and refused by many readers even as an escape: it becomes the six letters of that escape.
+def dump(value: object) -> str:
+    """One line of JSON, in ASCII only, so that it is the same in any encoding.
+
+    A lone surrogate, which a path of undecodable bytes is made of, is no Unicode and refused by many readers even as
+    an escape: it becomes the six letters of that escape.
     """
     dumped = json.dumps(value, ensure_ascii=True)
     return json.dumps(_unicode(value), ensure_ascii=True) if "\\ud" in dumped else dumped
@@ -45,7 +46,8 @@ def _unicode(value: object) -> object:
     return [_unicode(item) for item in value] if isinstance(value, list) else value
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def finding_object(finding: Finding) -> dict[str, Any]:
+    """A finding as tools read it; the published schema describes it."""
     return {
         "code": finding.code,
         "name": finding.name,
@@ -80,5 +82,6 @@ def _fix(fix: Fix) -> dict[str, Any]:
     return {"title": fix.title, "applicability": fix.applicability.label, "reason": fix.reason, "edits": edits}
 
 
-def _problem(problem: Problem) -> dict[str, Any]:
+def problem_object(problem: Problem) -> dict[str, Any]:
+    """An error as tools read it."""
     return {"path": problem.path, "line": problem.line, "column": problem.column, "message": problem.message}

@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from perflint.finding import Applicability, Finding, Fix, Problem, Report
-from perflint.report import excerpt, places
+from perflint.finding import Applicability, Finding, Fix, Impact, Problem, Report
+from perflint.report import excerpt, order, places
 from perflint.report.counts import Counts, by_rule, many
-from perflint.report.style import OF_IMPACT, Palette, Tint
+from perflint.report.style import OF_IMPACT, Palette, Tint, linked
 from perflint.report.visible import display_width, visible, visible_prose
 
 if TYPE_CHECKING:
@@ -23,20 +23,23 @@ def render(report: Report, options: Options) -> str:
     width = max(options.width, 40)
     blocks: list[str] = []
     if options.statistics:
-        blocks += _table(report, paint)
+        blocks += counted(report, paint)
     else:
         texts = places.Texts(report.texts)
-        blocks += ["\n".join(_finding(one, texts, paint, width)) for one in places.in_reading_order(report)]
+        for group in order.grouped(report.findings, options.layout.group_by):
+            if group.title:
+                blocks.append(paint(Tint.PLACE, visible(group.title)))
+            blocks += ["\n".join(_finding(one, texts, options, paint, width)) for one in group.findings]
     if report.errors:
-        blocks.append("\n".join(_problem(one, paint) for one in report.errors))
-    blocks.append(_summary(report, paint))
+        blocks.append("\n".join(problem_line(one, paint) for one in report.errors))
+    blocks.append(summary(report, options, paint))
     return "\n\n".join(blocks) + "\n"
 
 
-def _finding(finding: Finding, texts: places.Texts, paint: Palette, width: int) -> Iterator[str]:
-    rating = f"[{finding.impact.label} impact, {finding.confidence.label} confidence]"
+def _finding(finding: Finding, texts: places.Texts, options: Options, paint: Palette, width: int) -> Iterator[str]:
+    rating = f"[{finding.impact.label} impact, {finding.confidence.label} confidence{_failing(finding, options)}]"
     code = paint(OF_IMPACT[finding.impact], visible(finding.code))
-    where = paint(Tint.PLACE, visible(places.place(finding)))
+    where = linked(paint(Tint.PLACE, visible(places.place(finding))), finding.path, finding.span.line, options)
     yield f"{where}  {code} {visible(finding.name)} {paint(Tint.QUIET, rating)}"
     yield from _wrapped(visible_prose(finding.message), width, "  ", "  ")
     yield from _source(finding, texts, paint, width)
@@ -48,6 +51,11 @@ def _finding(finding: Finding, texts: places.Texts, paint: Palette, width: int) 
         yield from _labelled("fix:", _fix(finding.fix), paint, width)
     for hop in finding.related:
         yield from _labelled("see also:", visible_prose(f"{places.hop_place(hop)} {hop.text}"), paint, width)
+
+
+def _failing(finding: Finding, options: Options) -> str:
+    """Marks what makes exit code 1, where not everything that is printed does."""
+    return ", fails the check" if options.fails is not None and options.fails(finding) else ""
 
 
 def _source(finding: Finding, texts: places.Texts, paint: Palette, width: int) -> Iterator[str]:
@@ -104,28 +112,48 @@ def _wrapped_wide(words: list[str], width: int, first: str, then: str) -> list[s
     return [*lines, line]
 
 
-def _problem(problem: Problem, paint: Palette) -> str:
+def problem_line(problem: Problem, paint: Palette) -> str:
+    """An error, on as many lines as its message has."""
     where = visible(places.problem_place(problem))
     message = visible(problem.message) if "\n" not in problem.message else visible_prose(problem.message)
     return f"{paint(Tint.RED, 'error:')} {paint(Tint.PLACE, where) + ': ' if where else ''}{message}"
 
 
-def _summary(report: Report, paint: Palette) -> str:
+def summary(report: Report, options: Options, paint: Palette) -> str:
+    """One line: how many findings of which impact, what was left out, how long it took, and what to do next."""
     counts = Counts.of(report)
     parts: list[str] = []
     if counts.findings:
         where = f"{counts.files_hit} of {many(report.files, 'file')}"
-        parts.append(f"{many(counts.findings, 'finding')} in {where}")
+        parts.append(f"{many(counts.findings, 'finding')} in {where} ({_impacts(report)})")
         parts.append(_fixable(counts))
     elif report.files:
-        parts.append(f"{many(report.files, 'file')} checked, nothing found")
+        found = "nothing to print" if report.notes else "nothing found"
+        parts.append(f"{many(report.files, 'file')} checked, {found}")
     else:
         parts.append("no Python files to check")
     parts += [f"left out: {note}" for note in report.notes]
     if report.errors:
         parts.append(many(len(report.errors), "error"))
+    if options.seconds is not None:
+        parts.append(f"{options.seconds:.1f} s")
+    if following := _next(report, counts):
+        parts.append(following)
     tint = Tint.RED if report.errors else Tint.PLACE if counts.findings else Tint.GREEN
     return paint(tint, "; ".join(part for part in parts if part) + ".")
+
+
+def _impacts(report: Report) -> str:
+    """`2 high, 3 medium`."""
+    counted = ((level, sum(one.impact is level for one in report.findings)) for level in sorted(Impact, reverse=True))
+    return ", ".join(f"{count} {level.label}" for level, count in counted if count)
+
+
+def _next(report: Report, counts: Counts) -> str:
+    """The command that helps most after this report."""
+    if not counts.findings or counts.safe or counts.unsafe:
+        return ""  # the part about fixes names the command
+    return f"`perflint explain {visible(report.findings[0].code)}` says more"
 
 
 def _fixable(counts: Counts) -> str:
@@ -136,7 +164,7 @@ def _fixable(counts: Counts) -> str:
     return f"{counts.unsafe} fixable with `perflint fix --unsafe`" if counts.unsafe else ""
 
 
-def _table(report: Report, paint: Palette) -> list[str]:
+def counted(report: Report, paint: Palette) -> list[str]:
     """Counts per rule, most frequent first."""
     rows = by_rule(report)
     if not rows:

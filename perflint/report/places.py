@@ -109,8 +109,8 @@ def in_reading_order(report: Report) -> list[Finding]:
 
 
 def worst_first(findings: list[Finding]) -> list[Finding]:
-    """By impact, heat and confidence, worst first; ties stay in the order given."""
-    return sorted(findings, key=lambda one: (-one.impact, -one.heat, -one.confidence))
+    """By impact, confidence and heat, worst first; ties stay in the order given."""
+    return sorted(findings, key=lambda one: (-one.impact, -one.confidence, -one.heat))
 
 
 def why_hot(finding: Finding) -> str:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
 
 from perflint.finding import Impact
+
+if TYPE_CHECKING:
+    from perflint.report import Options
 
 
 class Tint(enum.Enum):
@@ -28,3 +33,11 @@ class Palette(NamedTuple):
 
     def __call__(self, tint: Tint, text: str) -> str:
         return f"\x1b[{tint.value}m{text}\x1b[0m" if self.enabled and text else text
+
+
+def linked(text: str, path: str, line: int, options: Options) -> str:
+    """`text` as a link to a line of a file (OSC 8), where links are wanted; terminals without them show `text`."""
+    if not options.links:
+        return text
+    target = f"file://{quote(str(Path(path).absolute()), errors='surrogateescape')}#L{line}"
+    return f"\x1b]8;;{target}\x1b\\{text}\x1b]8;;\x1b\\"

@@ -18,6 +18,7 @@ from perflint.finding import (
     Span,
 )
 from perflint.report import render
+from perflint.report.order import EVERYTHING, Layout
 from perflint.rule import Calls, Rule
 
 TRAIN = """\
@@ -124,9 +125,24 @@ HOSTILE = Report(
 
 
 def shown(
-    report: Report, output_format: str, *, width: int = 100, color: bool = False, statistics: bool = False
+    report: Report,
+    output_format: str,
+    *,
+    width: int = 100,
+    color: bool = False,
+    statistics: bool = False,
+    layout: Layout = EVERYTHING,
 ) -> str:
-    return render(report, output_format, RULES, width=width, color=color, statistics=statistics, version="1.2.3")
+    return render(
+        report,
+        output_format,
+        RULES,
+        width=width,
+        color=color,
+        statistics=statistics,
+        version="1.2.3",
+        layout=layout,
+    )
 
 
 def one(text: str, span: Span, path: str = "m.py") -> Report:

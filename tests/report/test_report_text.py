@@ -12,14 +12,6 @@ from perflint.report import FORMATS, render
 
 def test_whole_output() -> None:
     assert shown(REPORT, "text") == (
-        'train.py:4:24  TPL101 blocking-transfer [medium impact, high confidence]\n'
-        '  `batch["image"].to(device)` makes the host wait for the copy.\n'
-        '     4 |     images = "🔥🔥"; x = batch["image"].to(device)\n'
-        '       |                          ^^^^^^^^^^^^^^^^^^^^^^^^^\n'
-        '  why hot:    runs every step: train.py:3 `for step, batch in enumerate(loader)`\n'
-        '  what to do: Copy asynchronously: `batch["image"].to(device, non_blocking=True)`.\n'
-        '  fix:        pass `non_blocking=True` (safe, same bits; `perflint fix` makes it)\n'
-        '\n'
         'train.py:5:11  TPL201 sync-in-hot-loop [high impact, medium confidence]\n'
         '  `loss.item()` makes the host wait for the device\n'
         '     5 |     print(loss.item())\n'
@@ -29,9 +21,18 @@ def test_whole_output() -> None:
         '              --unsafe` makes it)\n'
         '  see also:   train.py:5 print(loss.item())\n'
         '\n'
+        'train.py:4:24  TPL101 blocking-transfer [medium impact, high confidence]\n'
+        '  `batch["image"].to(device)` makes the host wait for the copy.\n'
+        '     4 |     images = "🔥🔥"; x = batch["image"].to(device)\n'
+        '       |                          ^^^^^^^^^^^^^^^^^^^^^^^^^\n'
+        '  why hot:    runs every step: train.py:3 `for step, batch in enumerate(loader)`\n'
+        '  what to do: Copy asynchronously: `batch["image"].to(device, non_blocking=True)`.\n'
+        '  fix:        pass `non_blocking=True` (safe, same bits; `perflint fix` makes it)\n'
+        '\n'
         'error: pkg/broken.py:7:3: invalid syntax\n'
         '\n'
-        '2 findings in 1 of 17 files; 1 fixable with `perflint fix`, 1 more with `--unsafe`; 1 error.\n'
+        '2 findings in 1 of 17 files (1 high, 1 medium); 1 fixable with `perflint fix`, 1 more with `--unsafe`; '
+        '1 error.\n'
     )  # fmt: skip
 
 
@@ -54,7 +55,7 @@ def test_statistics_counts_rules() -> None:
         "2  TPL101  blocking-transfer  medium impact, fixes: 2 safe\n"
         "1  TPL201  sync-in-hot-loop   high impact, fixes: 1 unsafe\n"
         "\n"
-        "3 findings in 1 of 17 files; 2 fixable with `perflint fix`, 1 more with `--unsafe`.\n"
+        "3 findings in 1 of 17 files (1 high, 2 medium); 2 fixable with `perflint fix`, 1 more with `--unsafe`.\n"
     )
     assert shown(EMPTY, "text", statistics=True) == "4 files checked, nothing found.\n"
 
@@ -144,7 +145,7 @@ def test_heat_without_a_route_is_still_said() -> None:
 
 
 def test_unknown_format() -> None:
-    with pytest.raises(PerflintError, match="'yaml'; known: text, json"):
+    with pytest.raises(PerflintError, match="'yaml'; known: text, full"):
         render(EMPTY, "yaml", (), version="1")
 
 

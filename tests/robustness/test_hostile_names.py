@@ -9,8 +9,11 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
+
+from perflint.report import FORMATS
 
 ROOT = Path(__file__).parent.parent.parent
 NAMES = (
@@ -46,7 +49,6 @@ def train(model, other, loader, optimizer):
         gc.collect()  # {line}
 """
 _HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-FORMATS = ("text", "json", "sarif", "github", "markdown", "html")
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +94,13 @@ def test_reports_are_harmless(project: Path, output_format: str) -> None:
         assert len(commands) == text.count("\n")
     else:
         assert not commands
-    if output_format in ("json", "sarif"):
+    if output_format in ("json", "sarif", "gitlab", "rdjson"):
         _every_string_is_unicode(json.loads(text))
+    if output_format == "json-lines":
+        for line in text.splitlines():
+            _every_string_is_unicode(json.loads(line))
+    if output_format == "junit":
+        ET.fromstring(text)
     if output_format == "html":
         _Page().feed(text)
 

@@ -1,0 +1,39 @@
+"""The `concise` format: one line a finding, `path:line:column: CODE [*] message (impact)`, for terminals and `grep`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perflint.finding import Finding, Report
+from perflint.report import places
+from perflint.report.as_text import counted, problem_line, summary
+from perflint.report.style import OF_IMPACT, Palette, Tint, linked
+from perflint.report.visible import visible, visible_prose
+
+if TYPE_CHECKING:
+    from perflint.report import Options
+
+
+def render(report: Report, options: Options) -> str:
+    paint = Palette(options.color)
+    if options.statistics:
+        return "\n\n".join([*counted(report, paint), summary(report, options, paint)]) + "\n"
+    lines = [f"{_place(one, options, paint)} {finding_line(one, paint)}" for one in report.findings]
+    lines += [problem_line(one, paint) for one in report.errors]
+    lines.append(summary(report, options, paint))
+    return "\n".join(lines) + "\n"
+
+
+def _place(finding: Finding, options: Options, paint: Palette) -> str:
+    return linked(f"{paint(Tint.PLACE, visible(places.place(finding)))}:", finding.path, finding.span.line, options)
+
+
+def finding_line(finding: Finding, paint: Palette) -> str:
+    """What a line says after its place. `[*]` marks a safe fix, `[-]` an unsafe one."""
+    code = paint(OF_IMPACT[finding.impact], visible(finding.code))
+    mark = "" if finding.fix is None else _MARKS.get(finding.fix.applicability.label, "")
+    rating = paint(Tint.QUIET, f"({finding.impact.label} impact)")
+    return f"{code} {mark}{visible_prose(finding.message)} {rating}"
+
+
+_MARKS = {"safe": "[*] ", "unsafe": "[-] "}

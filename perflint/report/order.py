@@ -1,0 +1,91 @@
+"""The order of findings, their groups and how many are printed: a `Report` in, what a format prints out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from perflint.finding import Applicability, Finding, Impact, Report
+from perflint.report import places
+from perflint.report.counts import many
+
+#: The default is `impact` for people and `path` for formats that other tools read.
+SORTS: tuple[str, ...] = ("impact", "path")
+GROUPS: tuple[str, ...] = ("none", "file", "rule")
+#: Formats that people read from the top: the worst finding comes first, and findings of low impact are counted only.
+FOR_PEOPLE = frozenset({"text", "full", "concise", "grouped", "markdown"})
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What is printed and in which order.
+
+    `sort` is one of `SORTS`, None for the format's own order. `group_by` is one of `GROUPS`. `most` is the largest
+    number of findings to print, None for all of them. `impact` is the least impact to print, None for the format's
+    own (medium for formats in `FOR_PEOPLE`, low for the others).
+    """
+
+    sort: str | None = None
+    group_by: str = "none"
+    most: int | None = None
+    impact: Impact | None = None
+
+    def least_impact(self, output_format: str) -> Impact:
+        """The least impact that `output_format` prints."""
+        if self.impact is not None:
+            return self.impact
+        return Impact.MEDIUM if output_format in FOR_PEOPLE else Impact.LOW
+
+
+#: Every finding, in the format's own order.
+EVERYTHING = Layout(impact=Impact.LOW)
+
+
+class Group(NamedTuple):
+    """Findings under one heading; `title` is empty where they are not grouped."""
+
+    title: str
+    findings: Sequence[Finding]
+
+
+def laid_out(report: Report, layout: Layout, output_format: str) -> Report:
+    """`report` with the findings to print, in their order; notes count the findings that are not printed."""
+    least = layout.least_impact(output_format)
+    shown = [one for one in places.in_reading_order(report) if one.impact >= least]
+    notes = list(report.notes)
+    if hidden := [one for one in report.findings if one.impact < least]:
+        levels = "low" if least is Impact.MEDIUM else "low or medium"
+        fixable = sum(one.fix is not None and one.fix.applicability is Applicability.SAFE for one in hidden)
+        also = f", {fixable} fixable" if fixable else ""
+        notes.append(f"{len(hidden)} of {levels} impact{also} (`--impact low` prints all)")
+    if _sort(layout, output_format) == "impact":
+        shown = places.worst_first(shown)
+    if layout.most is not None and len(shown) > layout.most:
+        notes.append(f"{many(len(shown) - layout.most, 'more finding')} (`--max-findings`)")
+        shown = _first(shown, layout.most)
+    return dataclasses.replace(report, findings=tuple(shown), notes=tuple(notes))
+
+
+def _first(shown: list[Finding], most: int) -> list[Finding]:
+    """The worst `most` findings, in the order that they have."""
+    kept = {id(one) for one in places.worst_first(shown)[:most]}
+    return [one for one in shown if id(one) in kept]
+
+
+def _sort(layout: Layout, output_format: str) -> str:
+    return layout.sort or ("impact" if output_format in FOR_PEOPLE else "path")
+
+
+def grouped(findings: Iterable[Finding], group_by: str) -> list[Group]:
+    """`findings` under headings, each group where its first finding stands; within a file they are in its order."""
+    if group_by == "none":
+        return [Group("", list(findings))]
+    groups: dict[str, list[Finding]] = {}
+    for one in findings:
+        groups.setdefault(one.path if group_by == "file" else f"{one.code} {one.name}", []).append(one)
+    if group_by == "file":
+        for same in groups.values():
+            same.sort(key=lambda one: (one.cell or 0, one.span, one.code))
+    return [Group(f"{title}: {many(len(same), 'finding')}", same) for title, same in groups.items()]
