@@ -54,14 +54,35 @@ class Imports:
         if self._modules.is_library(target):
             return (record(Ref, (EXTERNAL, "", target)),)
         dotted = self._modules.absolute(target, importer)
-        path = self._modules.find(dotted, importer)
-        if path:
-            return (Ref(MODULE_REF, path, ""),)
+        found = self._imported(dotted, importer, _DEPTH)
+        return (record(Ref, (EXTERNAL, "", dotted)),) if found is None else found
+
+    def _imported(self, dotted: str, importer: str, depth: int) -> Refs | None:
+        """What an absolute name is, None where it is of no file of the project.
+
+        What a package binds goes before its submodule of the same name, as `from .area import area` in its
+        `__init__.py` has it; and of several modules that may be meant, one that gives the name.
+        """
         module, _, name = dotted.rpartition(".")
-        path = self._modules.find(module, importer) if module else None
-        if path:
-            return self.exported(path, name)
-        return (record(Ref, (EXTERNAL, "", dotted)),)
+        owners = self._modules.candidates(module, importer) if module else ()
+        if importer not in owners[:1]:  # `from . import tools` in a package's own file is of its modules
+            for owner in owners:
+                if owner != importer and self._binds(owner, name):
+                    return self.exported(owner, name, depth)
+        direct = self._modules.find(dotted, importer)
+        if direct is not None:
+            return (record(Ref, (MODULE_REF, direct, "")),)
+        if not owners:
+            return None
+        return () if owners[0] == importer else self.exported(owners[0], name, depth)
+
+    def _binds(self, path: str, name: str, depth: int = _DEPTH) -> bool:
+        """Whether a module itself gives a name, whatever it stands for."""
+        summary = self._summaries[path]
+        if name in summary.imports or name in summary.functions[MODULE].binds or defined(summary, path, name):
+            return True
+        stars = (self._modules.find(self._modules.absolute(star, path), path) for star in summary.stars)
+        return depth > 0 and any(star and star != path and self._binds(star, name, depth - 1) for star in stars)
 
     def exported(self, path: str, name: str, depth: int = _DEPTH) -> Refs:
         """A module's attribute, through re-exports and star imports."""
@@ -88,14 +109,8 @@ class Imports:
             target = self._modules.absolute(summary.imports[name], path)
             if self._modules.find(target, path) == path:
                 return ()
-            module, _, last = target.rpartition(".")
-            direct = self._modules.find(target, path)
-            if direct:
-                return (Ref(MODULE_REF, direct, ""),)
-            through = self._modules.find(module, path) if module else None
-            if through and through != path:
-                return self.exported(through, last, depth - 1)
-            return (Ref(EXTERNAL, "", target),)
+            found = self._imported(target, path, depth - 1)
+            return (Ref(EXTERNAL, "", target),) if found is None else found
         for star in summary.stars:
             inner = self._modules.find(self._modules.absolute(star, path), path)
             if inner and inner != path:

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import PurePosixPath
 
 _SOURCE_FOLDERS = ("src", "lib", "python")
 
 
 class ModuleTable:
-    """Maps dotted module names to the paths of a project's files and back."""
+    """Maps dotted module names to the paths of a project's files and back.
 
-    def __init__(self, paths: Iterable[str]) -> None:
-        self._paths = set(paths)
-        self._by_name: dict[str, str] = {}
+    `base` is the absolute folder that the paths are relative to: in a package, its name is a part of theirs.
+    """
+
+    def __init__(self, paths: Iterable[str], base: str = "") -> None:
+        #: Where each file lies, without `..`, and back.
+        self._place = {path: posixpath.normpath(posixpath.join(base, path)) for path in paths}
+        self._paths = {place: path for path, place in self._place.items()}
+        self._top = _common_folder(self._paths)
+        self._by_name: dict[str, list[str]] = {}
         self._name_of: dict[str, str] = {}
         #: By the importer's folder and the module's name.
-        self._found: dict[str, dict[str, str | None]] = {}
-        #: What the first part of a module's name can be, wherever it is imported.
-        self._firsts = {part.partition(".")[0] for path in self._paths for part in path.split("/")}
-        for path in sorted(self._paths):
-            names = self._names(path)
+        self._found: dict[str, dict[str, tuple[str, ...]]] = {}
+        for path in sorted(self._place):
+            names = self._names(self._place[path])
             self._name_of[path] = names[0]
             for name in names:
-                self._by_name.setdefault(name, path)
+                self._by_name.setdefault(name, []).append(path)
+        #: What the first part of a module's name can be, wherever it is imported.
+        below = len(self._top.rstrip("/")) + 1 if self._top else 0
+        self._firsts = {part.partition(".")[0] for place in self._paths for part in place[below:].split("/")}
+        self._firsts.update(name.partition(".")[0] for name in self._name_of.values())
 
     def name_of(self, path: str) -> str:
         """The dotted name of the module at `path`, as its own package spells it."""
@@ -36,24 +44,48 @@ class ModuleTable:
         return target.partition(".")[0] not in self._firsts and target[:1] != "."
 
     def find(self, dotted: str, importer: str) -> str | None:
-        """The file an absolute module name means in `importer`: a sibling script first, then the project."""
-        folder = importer.rpartition("/")[0]
+        """The file that an absolute module name most likely means in `importer`."""
+        found = self.candidates(dotted, importer)
+        return found[0] if found else None
+
+    def candidates(self, dotted: str, importer: str) -> tuple[str, ...]:
+        """The files that an absolute module name may mean in `importer`, the likeliest first.
+
+        A script's own folder is an import root, and so may be every folder above it. In a package the folder that
+        holds it goes first: its modules are imported through the package, except by scripts that are run in its folder.
+        Then what goes by that name anywhere, the nearest first.
+        """
+        folder = posixpath.dirname(self._place[importer])
         found = self._found.get(folder)
         if found is None:
             found = self._found[folder] = {}
         if dotted not in found:
-            found[dotted] = self._find(dotted, folder)
+            found[dotted] = self._candidates(dotted, folder)
         return found[dotted]
 
-    def _find(self, dotted: str, folder: str) -> str | None:
+    def _candidates(self, dotted: str, folder: str) -> tuple[str, ...]:
         tail = dotted.replace(".", "/")
-        prefix = f"{folder}/" if folder else ""
-        named = self._by_name.get(dotted)
-        for candidate in (f"{prefix}{tail}.py", f"{prefix}{tail}/__init__.py"):
-            # A package's own modules are imported through the package, except by scripts run in its folder.
-            if candidate in self._paths and (named is None or not self._is_package(folder)):
-                return candidate
-        return named
+        found: dict[str, None] = {}
+        for root in self._roots(folder):
+            prefix = f"{root}/" if root not in ("", "/") else root
+            for place in (f"{prefix}{tail}.py", f"{prefix}{tail}/__init__.py"):
+                if place in self._paths:
+                    found[self._paths[place]] = None
+        named = self._by_name.get(dotted, ())
+        if len(named) > 1:
+            named = sorted(named, key=lambda path: (-_shared(posixpath.dirname(self._place[path]), folder), path))
+        found.update(dict.fromkeys(named))
+        return tuple(found)
+
+    def _roots(self, folder: str) -> list[str]:
+        """The folders of the project that what is imported in `folder` may lie below, the likeliest first."""
+        above = [folder]
+        while above[-1] not in (self._top, "", "/"):
+            above.append(posixpath.dirname(above[-1]))
+        outside = next((one for one in above if not self._is_package(one)), None)
+        if outside is None or outside == folder:
+            return above
+        return [outside, *(one for one in above if one != outside)]
 
     def absolute(self, target: str, importer: str) -> str:
         """`..models.Net` as written in `importer`, without its leading dots."""
@@ -68,22 +100,42 @@ class ModuleTable:
         return ".".join([*package, rest] if rest else package)
 
     def _is_package(self, folder: str) -> bool:
-        return f"{folder}/__init__.py".removeprefix("./") in self._paths
+        return posixpath.join(folder, "__init__.py") in self._paths
 
-    def _names(self, path: str) -> list[str]:
-        parts = list(PurePosixPath(path).parts)
+    def _names(self, place: str) -> list[str]:
+        """What a module is called: by its package, from the top of the project, and from a folder of sources."""
+        parts = [part for part in place.split("/") if part not in ("", "..")]
         parts[-1] = re.sub(r"\.(py|pyi|ipynb)$", "", parts[-1])
         folders, stem = parts[:-1], parts[-1]
-        start = len(folders)
-        while start > 0 and self._is_package("/".join(folders[:start])):
-            start -= 1
-        packaged = folders[start:] + ([] if stem == "__init__" else [stem])
-        rooted = folders + ([] if stem == "__init__" else [stem])
-        names = [".".join(packaged) or stem, ".".join(part for part in rooted if part != "..")]
-        for index, folder in enumerate(folders):
-            if folder in _SOURCE_FOLDERS:
-                names.append(".".join(rooted[index + 1 :]))
+        top = len([part for part in self._top.split("/") if part not in ("", "..")])
+        own = [] if stem == "__init__" else [stem]
+        start, folder = len(folders), posixpath.dirname(place)
+        while start > 0 and self._is_package(folder):
+            start, folder = start - 1, posixpath.dirname(folder)
+        names = [".".join(folders[start:] + own) or stem, ".".join(folders[top:] + own)]
+        names += [
+            ".".join(folders[index + 1 :] + own)
+            for index, name in enumerate(folders)
+            if name in _SOURCE_FOLDERS and index >= top
+        ]
         return [name for name in dict.fromkeys(names) if name]
+
+
+def _common_folder(places: Iterable[str]) -> str:
+    """The folder that all of `places` lie in, "" where they share none."""
+    folders = {posixpath.dirname(place) for place in places}
+    try:
+        return posixpath.commonpath(folders) if folders else ""
+    except ValueError:  # some are absolute, as on another drive, and some are not
+        return ""
+
+
+def _shared(one: str, other: str) -> int:
+    """How many folders two paths have in common, from the top."""
+    return next(
+        (index for index, (left, right) in enumerate(zip(one.split("/"), other.split("/"))) if left != right),
+        min(one.count("/"), other.count("/")) + 1,
+    )
 
 
 _WRAPPERS = {"Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "Type", "InitVar"}

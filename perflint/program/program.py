@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from pathlib import Path
 
 from perflint.facts.summary import MODULE, FunctionFacts, Summary, Value
 from perflint.finding import Confidence, Heat, Hop
@@ -23,7 +24,10 @@ from perflint.program.whole import Whole
 
 
 class Program:
-    """All summaries of a project, linked. Paths are those of the summaries."""
+    """All summaries of a project, linked.
+
+    Paths are those of the summaries, relative to the folder `base`: the working directory, where nothing is said.
+    """
 
     def __init__(
         self,
@@ -31,6 +35,8 @@ class Program:
         torch_version: tuple[int, int] | None = None,
         pinned_torch: tuple[int, int] | None = None,
         together: Together | None = None,
+        *,
+        base: str | None = None,
     ) -> None:
         self.summaries = dict(sorted(summaries.items()))
         self.torch_version = torch_version
@@ -38,7 +44,8 @@ class Program:
         #: The identifiers of the files that were asked about last; whether any file has one of some.
         self._identifiers: dict[str, set[str]] = {}
         self._mentioned: dict[frozenset[str], bool] = {}
-        self.modules = ModuleTable(self.summaries)
+        self.base = Path.cwd().as_posix() if base is None else base
+        self.modules = ModuleTable(self.summaries, self.base)
         self.resolver = Resolver(self.summaries, self.modules, is_loader)
         self.graph = CallGraph(self.resolver)
         self.graph.build(together)

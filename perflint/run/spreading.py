@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 from perflint.discovery import FoundFile
 from perflint.errors import SourceError
@@ -76,8 +76,19 @@ def _afar(worker: Worker, work: str, program: Program | None) -> Afar[Any]:
     options = dataclasses.replace(
         worker.options, settings=dataclasses.replace(worker.options.settings), stdin=None, progress=None, executor=None
     )
-    known = None if program is None else (program.summaries, program.torch_version, program.pinned_torch)
+    known = None
+    if program is not None:
+        known = Known(program.summaries, program.torch_version, program.pinned_torch, program.base)
     return Afar(work, options, known, worker.texts.digests if worker.reuse is not None else None)
+
+
+class Known(NamedTuple):
+    """What makes a program, on a machine with another working directory as well."""
+
+    summaries: Mapping[str, Summary]
+    torch_version: tuple[int, int] | None
+    pinned_torch: tuple[int, int] | None
+    base: str
 
 
 @dataclass(frozen=True)
@@ -88,7 +99,7 @@ class Afar(Generic[Result]):
 
     work: str
     options: Options
-    known: tuple[Mapping[str, Summary], tuple[int, int] | None, tuple[int, int] | None] | None
+    known: Known | None
     digests: dict[str, bytes] | None
 
     def ready(self) -> Callable[[Sequence[_Carried]], Result]:
@@ -96,7 +107,7 @@ class Afar(Generic[Result]):
         worker = Worker(self.options, texts)
         if self.known is not None:
             with gc_paused():
-                program = Program(*self.known)
+                program = Program(*self.known[:3], base=self.known.base)
             worker.inspector = Inspector(program, self.options.rules)
             if self.digests is not None:
                 from perflint.reuse import Reuse  # late, as the cache is
