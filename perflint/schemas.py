@@ -1,10 +1,14 @@
-"""JSON schemas: of the configuration, for editors, and of the `json` report, for the tools that read it."""
+"""JSON schemas: of the configuration, for editors, and of the `json` report and of an observation, for the tools that
+read them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from perflint.finding import Applicability, Confidence, Heat, Impact
+from perflint.observe.document import VERSION as OBSERVATION
+from perflint.observe.model.hardware import HARDWARE
+from perflint.observe.trace import KINDS, PHASES
 from perflint.report import FORMATS
 from perflint.report.order import GROUPS, SORTS
 from perflint.timelimit import LONGEST
@@ -154,6 +158,120 @@ def report() -> Json:
                 "findings": {"type": "array", "items": finding},
                 "errors": {"type": "array", "items": error},
                 "files": {"type": "integer", "minimum": 0},
+            }
+        ),
+    }
+
+
+def observation() -> Json:
+    """Of what `perflint observe --output FILE` writes. Later versions may add properties."""
+    line: Json = {"type": "integer", "minimum": 1}
+    count: Json = {"type": "integer", "minimum": 0}
+    maybe_ms: Json = {"anyOf": [_FROM_ZERO, {"type": "null"}]}
+    frame = _object(
+        {
+            "path": _TEXT,
+            "line": count,
+            "function": _TEXT,
+            "library": {"description": "Not of the project: for reading only.", "const": True},
+        },
+        "library",
+    )
+    stack: Json = {"description": "Outermost first.", "type": "array", "items": frame}
+    place: Json = {"path": _TEXT, "line": line, "column": line, "end_line": line, "end_column": line}
+    sums: Json = {"waits": count, "launches": count, "bytes_to_device": count, "bytes_to_host": count}
+    seen = _object(
+        {
+            **place,
+            "kind": {"enum": list(KINDS)},
+            "waits": {"description": "Whether the host could not go on before the device was done.", "type": "boolean"},
+            "per_step": {"description": "Mean over the steady steps.", **_FROM_ZERO},
+            "bytes": {"description": "Per step, mean over the steady steps.", **_FROM_ZERO},
+            "modelled_ms": {
+                "description": "What the step would be shorter without these waits; null where nothing waits.",
+                **maybe_ms,
+            },
+            "phase": {"enum": list(PHASES)},
+            "in_backward": {"description": "Happened in the backward pass of this forward line.", "type": "boolean"},
+            "operation": _TEXT,
+            "counts": {
+                "description": "By number of the step.",
+                "type": "object",
+                "propertyNames": {"pattern": r"^\d+$"},
+                "additionalProperties": count,
+            },
+            "bytes_in_all": count,
+            "function": {"description": "The innermost function; empty outside all.", "type": "string"},
+            "function_hash": {"description": "Of that function's text, without its indentation.", "type": "string"},
+            "stack": stack,
+            "finding": {"description": "The rule that found this line.", "type": ["string", "null"]},
+            "site": {"description": "Index into `sites`.", **count},
+        }
+    )
+    step = _object(
+        {
+            **{name: {"description": "Mean over the steady steps.", **_FROM_ZERO} for name in sums},
+            "modelled_ms": {"description": "Length of the kept step, modelled for `hardware`.", **maybe_ms},
+            "without_waits_ms": {"description": "The same without any wait.", **maybe_ms},
+            "host_ms": {"description": "Of it, what the host is busy.", **maybe_ms},
+            "device_ms": {"description": "Of it, what the device is busy.", **maybe_ms},
+            "bound_by": {"enum": ["host", "device", "copies", None]},
+            "measured_ms": {"description": "Mean length on a real device.", **maybe_ms},
+        }
+    )
+    total = _object({"index": count, **sums, "measured_ms": maybe_ms})
+    region = _object({"line": line, "end_line": line, "name": _TEXT, "hash": _TEXT})
+    row: Json = {
+        "description": "operation, kind, waits, site, phase, flops, bytes, launches, pinned, dtype, microseconds of "
+        "the host where measured; names by index.",
+        "type": "array",
+        "minItems": 11,
+        "maxItems": 11,
+    }
+    trace = _object(
+        {
+            "index": count,
+            "operations": _STRINGS,
+            "kinds": _STRINGS,
+            "phases": _STRINGS,
+            "rows": {"type": "array", "items": row},
+        }
+    )
+    run: Json = {"type": "array", "items": line, "minItems": 2, "maxItems": 2}
+    return {
+        "$schema": _DIALECT,
+        "title": "perflint observe --output FILE",
+        "description": "Lines and columns count from 1, columns in characters, ends are exclusive. What is called "
+        "modelled was computed, not measured.",
+        **_object(
+            {
+                "version": {"description": "Of this format.", "const": OBSERVATION},
+                "perflint": _TEXT,
+                "device": {"enum": ["simulated", "cuda"]},
+                "hardware": {"enum": list(HARDWARE)},
+                "torch": _TEXT,
+                "python": _TEXT,
+                "program": _STRINGS,
+                "directory": {"description": "Where paths start, from this file's folder.", "type": "string"},
+                "steps": {"description": "Steady steps: those after the warm-up.", **count},
+                "warmup": count,
+                "step": {"anyOf": [step, {"type": "null"}]},
+                "totals": {"type": "array", "items": total},
+                "errors": _STRINGS,
+                "ended": {"description": "How the program ended before its time; empty if not.", "type": "string"},
+                "lines": {"type": "array", "items": seen},
+                "sites": {"type": "array", "items": _object({**place, "stack": stack})},
+                "ran": {
+                    "description": "Lines that ran in steady steps, as runs of first and last, by file.",
+                    "type": "object",
+                    "additionalProperties": {"type": "array", "items": run},
+                },
+                "functions": {
+                    "description": "The functions those lines stand in, by file.",
+                    "type": "object",
+                    "additionalProperties": {"type": "array", "items": region},
+                },
+                "trace": {"anyOf": [trace, {"type": "null"}]},
             }
         ),
     }

@@ -66,7 +66,7 @@ MAY_IMPORT = {
     | {"fixes", "cache", "cluster", "crew", "notebook", "parallel", "placing", "reuse", "stored", "timelimit"},
     # What of a report is new: against a file, and against git.
     "baseline": _WORDS | {"report", "atomic"},
-    "schemas": _WORDS | {"report", "timelimit"},
+    "schemas": _WORDS | {"report", "timelimit", "observe"},
     "changes": _WORDS | {"source"},
     "verify": _FLOW | {"fixes", "cache", "atomic"},
     # What a program did, beside what is found in it.

@@ -52,13 +52,13 @@ def show(path: str, config: Path | None, output_format: str) -> int:
 
 
 @command.command("schema")
-@click.argument("of", type=click.Choice(("config", "report")), default="config")
+@click.argument("of", type=click.Choice(("config", "report", "observation")), default="config")
 def schema(of: str) -> int:
-    """Print the JSON schema of the configuration (`config`, the default) or of the JSON `report`."""
+    """Print the JSON schema of the configuration (`config`, the default), the JSON `report` or an `observation`."""
     from perflint import schemas
 
-    made = schemas.configuration() if of == "config" else schemas.report()
-    console.write(json.dumps(made, indent=2) + "\n")
+    made = {"config": schemas.configuration, "report": schemas.report, "observation": schemas.observation}[of]
+    console.write(json.dumps(made(), indent=2) + "\n")
     return CLEAN
 
 

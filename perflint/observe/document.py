@@ -1,0 +1,498 @@
+"""The JSON of an observation: written by `perflint observe`, read by `check --observed`. `schemas.observation` says
+what is in it.
+
+Beside what a reader wants to see (each line with its place, counts and modelled cost) it holds the kept step whole, so
+that it can be replayed for other hardware, and the lines that ran with the hashes of their functions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from perflint import __version__
+from perflint.atomic import write_whole
+from perflint.errors import PerflintError
+from perflint.observe.functions import innermost
+from perflint.observe.model.cost import gains, step_time
+from perflint.observe.model.hardware import hardware
+from perflint.observe.trace import (
+    KINDS,
+    PHASES,
+    Event,
+    Frame,
+    LineCount,
+    Observation,
+    Region,
+    Site,
+    Step,
+    StepTotal,
+)
+
+#: Of the format. A file of another one is refused.
+VERSION = 1
+#: The name of the file where no other is given.
+FILE = "perflint-observed.json"
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+_AGAIN = "; 'perflint observe --output FILE -- python TRAIN.py' makes it"
+
+
+# Writing
+
+
+def as_json(observation: Observation, findings: Mapping[int, str] | None = None, directory: str = "") -> str:
+    """The whole document, one line of the program a line. `findings` has the code of the rule that found the line,
+    by index into `observation.lines`. `directory` leads from the document's folder to the one that paths start at.
+    """
+    head = {
+        "version": VERSION,
+        "perflint": __version__,
+        "device": observation.device,
+        "hardware": observation.hardware,
+        "torch": observation.torch,
+        "python": observation.python,
+        "program": list(observation.program),
+        "directory": directory,
+        "steps": observation.steps,
+        "warmup": observation.warmup,
+        "step": _step(observation),
+        "totals": [_total(one) for one in observation.totals],
+        "errors": list(observation.errors),
+        "ended": observation.ended,
+    }
+    rest = {
+        "ran": {path: _ranges(lines) for path, lines in sorted(observation.ran.items())},
+        "functions": {path: [_region(one) for one in found] for path, found in sorted(observation.regions.items())},
+        "trace": _trace(observation.step),
+    }
+    lines = _listed(_lines(observation, findings or {}))
+    sites = _listed([_site(site) for site in observation.sites])
+    return f'{_dump(head)[:-1]},\n"lines": {lines},\n"sites": {sites},\n{_dump(rest)[1:]}\n'
+
+
+def write(observation: Observation, file: Path, findings: Mapping[int, str] | None = None) -> None:
+    """Raises PerflintError."""
+    try:
+        directory = Path(os.path.relpath(Path.cwd(), file.absolute().parent)).as_posix()
+    except ValueError:  # another drive
+        directory = ""
+    try:
+        write_whole(file, as_json(observation, findings, directory).encode("ascii"))
+    except OSError as error:
+        raise PerflintError(f"{file}: cannot be written: {error.strerror or error}") from error
+
+
+def _listed(items: Iterable[Json]) -> str:
+    dumped = [_dump(item) for item in items]
+    return "[\n" + ",\n".join(dumped) + "\n]" if dumped else "[]"
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, ensure_ascii=True, allow_nan=False)
+
+
+def _step(observation: Observation) -> Json | None:
+    """Means over the steady steps, and the model's time of the kept one."""
+    totals = observation.totals
+    if not totals:
+        return None
+    counted = {
+        name: _number(sum(getattr(one, name) for one in totals) / len(totals))
+        for name in ("waits", "launches", "bytes_to_device", "bytes_to_host")
+    }
+    measured = [one.measured_us for one in totals if one.measured_us is not None]
+    modelled: Json = dict.fromkeys(("modelled_ms", "without_waits_ms", "host_ms", "device_ms", "bound_by"))
+    if observation.step is not None:
+        time = step_time(observation.step.events, hardware(observation.hardware))
+        modelled = {
+            "modelled_ms": _ms(time.step_ms),
+            "without_waits_ms": _ms(time.without_waits_ms),
+            "host_ms": _ms(time.host_ms),
+            "device_ms": _ms(time.device_ms),
+            "bound_by": time.bound_by,
+        }
+    return {**counted, **modelled, "measured_ms": _ms(sum(measured) / len(measured) / 1000) if measured else None}
+
+
+def _lines(observation: Observation, findings: Mapping[int, str]) -> list[Json]:
+    costs: dict[tuple[object, ...], float] = {}
+    if observation.step is not None:
+        on = hardware(observation.hardware)
+        found = gains(observation.step.events, on, lambda event: (event.site, event.kind, event.phase))
+        costs = {gain.key: gain.alone_ms for gain in found}
+    return [_line(observation, index, costs, findings.get(index)) for index in range(len(observation.lines))]
+
+
+def _line(observation: Observation, index: int, costs: Mapping[tuple[object, ...], float], finding: str | None) -> Json:
+    one = observation.lines[index]
+    site = observation.sites[one.site]
+    around = innermost(observation.regions.get(site.path, ()), site.line)
+    cost = costs.get((one.site, one.kind, one.phase), 0.0) if one.waits and observation.step is not None else None
+    return {
+        **_place(site),
+        "kind": one.kind,
+        "waits": one.waits,
+        "per_step": _number(one.total / observation.steps) if observation.steps else 0,
+        "bytes": _number(one.bytes / observation.steps) if observation.steps else 0,
+        "modelled_ms": None if cost is None else _ms(cost),
+        "phase": one.phase,
+        "in_backward": one.in_backward,
+        "operation": one.operation,
+        "counts": {str(step): count for step, count in sorted(one.counts.items())},
+        "bytes_in_all": one.bytes,
+        "function": "" if around is None else around.name,
+        "function_hash": "" if around is None else around.hash,
+        "stack": [_frame(frame) for frame in site.stack],
+        "finding": finding,
+        "site": one.site,
+    }
+
+
+def _place(site: Site) -> Json:
+    return {
+        "path": site.path,
+        "line": site.line,
+        "column": site.column,
+        "end_line": site.end_line,
+        "end_column": site.end_column,
+    }
+
+
+def _site(site: Site) -> Json:
+    return {**_place(site), "stack": [_frame(frame) for frame in site.stack]}
+
+
+def _frame(frame: Frame) -> Json:
+    shown: Json = {"path": frame.path, "line": frame.line, "function": frame.function}
+    return {**shown, "library": True} if frame.library else shown
+
+
+def _total(total: StepTotal) -> Json:
+    measured = None if total.measured_us is None else _ms(total.measured_us / 1000)
+    return {
+        "index": total.index,
+        "waits": total.waits,
+        "launches": total.launches,
+        "bytes_to_device": total.bytes_to_device,
+        "bytes_to_host": total.bytes_to_host,
+        "measured_ms": measured,
+    }
+
+
+def _region(region: Region) -> Json:
+    return {"line": region.line, "end_line": region.end_line, "name": region.name, "hash": region.hash}
+
+
+def _trace(step: Step | None) -> Json | None:
+    """Rows of numbers, with names by index: a step has thousands of operations."""
+    if step is None:
+        return None
+    names: dict[str, int] = {}
+    rows = [
+        [
+            names.setdefault(event.operation, len(names)),
+            KINDS.index(event.kind),
+            int(event.waits),
+            event.site,
+            PHASES.index(event.phase),
+            _number(event.flops),
+            event.bytes,
+            event.launches,
+            int(event.pinned),
+            event.dtype,
+            event.host_us,
+        ]
+        for event in step.events
+    ]
+    return {"index": step.index, "operations": list(names), "kinds": list(KINDS), "phases": list(PHASES), "rows": rows}
+
+
+def _ranges(lines: Iterable[int]) -> list[list[int]]:
+    """First and last of each run of lines."""
+    found: list[list[int]] = []
+    for line in sorted(lines):
+        if found and found[-1][1] == line - 1:
+            found[-1][1] = line
+        else:
+            found.append([line, line])
+    return found
+
+
+def _number(value: float) -> float:
+    return int(value) if value == int(value) else round(value, 6)
+
+
+def _ms(value: float) -> float:
+    return round(value, 6)
+
+
+# Reading
+
+
+class _Wrong(Exception):  # noqa: N818 - never leaves this module
+    """What does not fit, and where: `lines[3].kind`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """Something read, and where it stands in the document."""
+
+    value: object
+    at: str = ""
+
+    def __getitem__(self, key: str) -> _Value:
+        if not isinstance(self.value, dict):
+            raise self.wrong("an object")
+        if key not in self.value:
+            raise _Wrong(f"{self.at + '.' if self.at else ''}{key} is missing")
+        return _Value(self.value[key], f"{self.at}.{key}" if self.at else key)
+
+    def get(self, key: str, default: object) -> _Value:
+        return self[key] if isinstance(self.value, dict) and key in self.value else _Value(default, key)
+
+    def items(self) -> list[_Value]:
+        if not isinstance(self.value, list):
+            raise self.wrong("a list")
+        return [_Value(one, f"{self.at}[{index}]") for index, one in enumerate(self.value)]
+
+    def pairs(self) -> list[tuple[str, _Value]]:
+        if not isinstance(self.value, dict):
+            raise self.wrong("an object")
+        return [(key, _Value(value, f"{self.at}[{key!r}]")) for key, value in self.value.items()]
+
+    def text(self) -> str:
+        if not isinstance(self.value, str):
+            raise self.wrong("a text")
+        return self.value
+
+    def whole(self, least: int = 0) -> int:
+        if isinstance(self.value, bool) or not isinstance(self.value, int) or self.value < least:
+            raise self.wrong(f"a whole number from {least}")
+        return self.value
+
+    def number(self) -> float:
+        if isinstance(self.value, bool) or not isinstance(self.value, (int, float)):
+            raise self.wrong("a number")
+        if not 0 <= self.value < 1e300:
+            raise self.wrong("a number from 0")
+        return float(self.value)
+
+    def maybe(self, read: Callable[[_Value], T]) -> T | None:
+        return None if self.value is None else read(self)
+
+    def flag(self) -> bool:
+        if not isinstance(self.value, bool):
+            raise self.wrong("true or false")
+        return self.value
+
+    def one_of(self, names: Sequence[T]) -> T:
+        if self.value not in names:
+            raise self.wrong(f"one of {', '.join(map(str, names))}")
+        return names[names.index(self.value)]
+
+    def wrong(self, wanted: str) -> _Wrong:
+        shown = repr(self.value)
+        return _Wrong(
+            f"{self.at or 'the document'} is {shown if len(shown) <= 40 else shown[:37] + '...'}, not {wanted}"
+        )
+
+
+def read(file: Path) -> Observation:
+    """An observation, its paths from the working directory. Raises PerflintError."""
+    try:
+        if file.exists() and not file.is_file():  # a device may have no end
+            raise PerflintError(f"{file}: not a regular file")
+        text = file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        hint = _AGAIN if isinstance(error, FileNotFoundError) else ""
+        raise PerflintError(f"{file}: cannot be read: {error.strerror or error}{hint}") from error
+    except UnicodeDecodeError as error:
+        raise PerflintError(f"{file}: not an observation: not UTF-8{_AGAIN}") from error
+    observation, directory = _parsed(text, str(file))
+    return _rebased(observation, file.absolute().parent / directory) if directory is not None else observation
+
+
+def parse(text: str, name: str = FILE) -> Observation:
+    """An observation, its paths as they are. Raises PerflintError, which calls the document `name`."""
+    return _parsed(text, name)[0]
+
+
+def _parsed(text: str, name: str) -> tuple[Observation, str | None]:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        cut = " (is it truncated?)" if text.lstrip().startswith("{") and not text.rstrip().endswith("}") else ""
+        raise PerflintError(f"{name}: not an observation: not valid JSON{cut}: {error}{_AGAIN}") from error
+    document = _Value(data)
+    try:
+        version = document["version"].value
+        if version != VERSION:
+            raise PerflintError(
+                f"{name}: an observation of another version ({version!r}; this perflint reads {VERSION}){_AGAIN}"
+            )
+        directory = document.get("directory", "").text()
+        return _observation(document), directory or None
+    except _Wrong as error:
+        raise PerflintError(f"{name}: not an observation: {error}{_AGAIN}") from error
+
+
+def _observation(document: _Value) -> Observation:
+    sites = [_read_site(one) for one in document["sites"].items()]
+    return Observation(
+        device=document["device"].text(),
+        torch=document["torch"].text(),
+        hardware=_known(document["hardware"]),
+        steps=document["steps"].whole(),
+        warmup=document["warmup"].whole(),
+        sites=sites,
+        lines=[_read_line(one, len(sites)) for one in document["lines"].items()],
+        step=document["trace"].maybe(lambda trace: _read_trace(trace, len(sites))),
+        totals=[_read_total(one) for one in document["totals"].items()],
+        ran={path: frozenset(_read_ranges(value)) for path, value in document["ran"].pairs()},
+        regions={
+            path: tuple(_read_region(one) for one in value.items()) for path, value in document["functions"].pairs()
+        },
+        errors=[one.text() for one in document["errors"].items()],
+        ended=document["ended"].text(),
+        program=tuple(one.text() for one in document["program"].items()),
+        python=document["python"].text(),
+    )
+
+
+def _known(value: _Value) -> str:
+    try:
+        return hardware(value.text()).key
+    except PerflintError as error:
+        raise _Wrong(f"{value.at}: {error}") from error
+
+
+def _read_site(value: _Value) -> Site:
+    line = value["line"].whole(1)
+    return Site(
+        value["path"].text(),
+        line,
+        value["column"].whole(1),
+        value["end_line"].whole(line),
+        value["end_column"].whole(1),
+        tuple(_read_frame(one) for one in value["stack"].items()),
+    )
+
+
+def _read_frame(value: _Value) -> Frame:
+    library = value.get("library", default=False).flag()
+    return Frame(value["path"].text(), value["line"].whole(), value["function"].text(), library)
+
+
+def _read_line(value: _Value, sites: int) -> LineCount:
+    return LineCount(
+        site=_index(value["site"], sites),
+        kind=value["kind"].one_of(KINDS),
+        waits=value["waits"].flag(),
+        phase=value["phase"].one_of(PHASES),
+        counts={_step_number(step, value): count.whole() for step, count in value["counts"].pairs()},
+        bytes=value["bytes_in_all"].whole(),
+        in_backward=value["in_backward"].flag(),
+        operation=value["operation"].text(),
+    )
+
+
+def _step_number(step: str, line: _Value) -> int:
+    if not step.isdecimal():
+        raise _Wrong(f"{line.at}.counts has {step!r}, which is no number of a step")
+    return int(step)
+
+
+def _index(value: _Value, length: int) -> int:
+    index = value.whole()
+    if index >= length:
+        raise value.wrong(f"below {length}")
+    return index
+
+
+def _read_total(value: _Value) -> StepTotal:
+    measured = value["measured_ms"].maybe(_Value.number)
+    return StepTotal(
+        value["index"].whole(),
+        value["waits"].whole(),
+        value["launches"].whole(),
+        value["bytes_to_device"].whole(),
+        value["bytes_to_host"].whole(),
+        None if measured is None else measured * 1000,
+    )
+
+
+def _read_region(value: _Value) -> Region:
+    line = value["line"].whole(1)
+    return Region(line, value["end_line"].whole(line), value["name"].text(), value["hash"].text())
+
+
+def _read_ranges(value: _Value) -> list[int]:
+    found: list[int] = []
+    for pair in value.items():
+        ends = [one.whole(1) for one in pair.items()]
+        if len(ends) != 2 or ends[1] - ends[0] > 1_000_000:
+            raise pair.wrong("the first and the last line of a run")
+        found.extend(range(ends[0], ends[1] + 1))
+    return found
+
+
+def _read_trace(value: _Value, sites: int) -> Step:
+    operations = [one.text() for one in value["operations"].items()]
+    kinds = [one.one_of(KINDS) for one in value["kinds"].items()]
+    phases = [one.one_of(PHASES) for one in value["phases"].items()]
+    step = Step(value["index"].whole())
+    for row in value["rows"].items():
+        cells = row.items()
+        if len(cells) != 11:
+            raise row.wrong("a row of 11 values")
+        step.events.append(
+            Event(
+                operation=operations[_index(cells[0], len(operations))],
+                kind=kinds[_index(cells[1], len(kinds))],
+                waits=bool(cells[2].whole()),
+                site=_index(cells[3], sites),
+                phase=phases[_index(cells[4], len(phases))],
+                flops=cells[5].number(),
+                bytes=cells[6].whole(),
+                launches=cells[7].whole(),
+                pinned=bool(cells[8].whole()),
+                dtype=cells[9].text(),
+                host_us=cells[10].maybe(_Value.number),
+            )
+        )
+    return step
+
+
+# Paths
+
+
+def _rebased(observation: Observation, directory: Path) -> Observation:
+    """With paths from the working directory, where the observation was made in `directory`.
+
+    A document that was carried elsewhere leads nowhere; its paths are then taken as they are.
+    """
+    from perflint.discovery import display_path
+
+    paths = {*observation.ran, *observation.regions, *(site.path for site in observation.sites)}
+    paths |= {frame.path for site in observation.sites for frame in site.stack if not frame.library}
+    moved = {path: display_path(Path(os.path.normpath(directory / path))) for path in paths}
+    if sum(Path(path).is_file() for path in moved.values()) < sum(Path(path).is_file() for path in paths):
+        return observation
+    return replace(
+        observation,
+        sites=[_site_moved(site, moved) for site in observation.sites],
+        ran={moved[path]: lines for path, lines in observation.ran.items()},
+        regions={moved[path]: found for path, found in observation.regions.items()},
+    )
+
+
+def _site_moved(site: Site, moved: Mapping[str, str]) -> Site:
+    stack = tuple(replace(frame, path=moved.get(frame.path, frame.path)) for frame in site.stack)
+    return replace(site, path=moved[site.path], stack=stack)
