@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from observed_samples import TEXTS, observation
 
@@ -22,6 +21,7 @@ def written(**findings: str) -> Any:
 
 
 def test_what_is_written_fits_the_published_schema() -> None:
+    jsonschema = pytest.importorskip("jsonschema")
     schema = schemas.observation()
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(written(), schema)
