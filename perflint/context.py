@@ -19,7 +19,10 @@ from perflint.source.tree import LoopNode, Tree
 from perflint.source.walk import walk_own
 
 if TYPE_CHECKING:
+    import libcst
+
     from perflint.fixes.codemods import Codemods
+    from perflint.fixes.concrete import Concrete
     from perflint.kinds import Inference, Kind
 
 _HEADER = pattern(r"(?:async\s+)?(?:def|class)\s+\w+")
@@ -210,6 +213,20 @@ class Context:
         from perflint.fixes.codemods import Codemods
 
         return Codemods(self.tree)
+
+    @cached_property
+    def concrete(self) -> Concrete:
+        """The lossless tree of libcst, parsed when it is first asked: nodes, metadata, and edits made of nodes."""
+        from perflint.fixes.concrete import Concrete
+
+        return Concrete(self.tree)
+
+    def cst(self, node: ast.AST) -> libcst.CSTNode:
+        """The libcst node of an `ast` node, for matchers; `ctx.concrete` has its metadata and makes edits of it.
+
+        Raises RuleError for what has no place of its own in libcst's tree.
+        """
+        return self.concrete.node_of(node)
 
     @property
     def torch_version(self) -> tuple[int, int] | None:

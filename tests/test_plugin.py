@@ -52,7 +52,7 @@ def test_its_rule_stands_among_the_others(installed: Path, tmp_path: Path) -> No
 
 
 def test_it_finds_what_its_example_shows(installed: Path, tmp_path: Path) -> None:
-    (example,) = PLUGIN.rglob("example.py")
+    (example,) = PLUGIN.rglob("ACME001*/example.py")
     (tmp_path / "pyproject.toml").touch()
     shutil.copy(example, tmp_path / "train.py")
     done = run(installed, "perflint", "check", "--output-format", "json", cwd=tmp_path)
@@ -61,7 +61,19 @@ def test_it_finds_what_its_example_shows(installed: Path, tmp_path: Path) -> Non
     assert silent.returncode == 0
     sarif = json.loads(run(installed, "perflint", "check", "--output-format", "sarif", cwd=tmp_path).stdout)
     (extension,) = sarif["runs"][0]["tool"]["extensions"]
-    assert [rule["id"] for rule in extension["rules"]] == ["ACME001"]
+    assert [rule["id"] for rule in extension["rules"]] == ["ACME001", "ACME002"]
+
+
+def test_a_rule_of_it_matches_and_fixes_with_libcst(installed: Path, tmp_path: Path) -> None:
+    folder = next(PLUGIN.rglob("ACME002-*"))
+    (tmp_path / "pyproject.toml").touch()
+    shutil.copy(folder / "example.py", tmp_path / "train.py")
+    run(installed, "perflint", "fix", "--unsafe", "--apply", "--select", "ACME002", cwd=tmp_path)
+    assert "model(batch, replay.popleft()).backward()" in (tmp_path / "train.py").read_text()
+    listed = run(
+        installed, "libcst.tool", "codemod", "--help", "-x", "perflint.codemods.pop_from_the_front.Fix", cwd=tmp_path
+    )
+    assert "ACME002 pop-from-the-front" in listed.stdout
 
 
 def test_its_page_has_its_example(installed: Path, tmp_path: Path) -> None:
@@ -75,4 +87,4 @@ def test_its_own_tests_pass(installed: Path, tmp_path: Path) -> None:
     shutil.copytree(PLUGIN / "tests", tmp_path / "tests")
     done = run(installed, "pytest", "-q", "-p", "no:cacheprovider", "tests", cwd=tmp_path)
     assert done.returncode == 0, done.stdout
-    assert "2 passed" in done.stdout
+    assert "4 passed" in done.stdout
