@@ -44,6 +44,7 @@ class _Asked:
     time_limit: float | None
     apply: bool
     diff: bool
+    interactive: bool
     unsafe: bool
     verify: bool
     no_baseline: bool
@@ -59,6 +60,9 @@ class _Asked:
         workload = {name: value for name, value in given.items() if name not in own}
         if own["apply"] and own["diff"]:
             raise click.UsageError("--apply and --diff exclude each other")
+        if own["interactive"] and (own["diff"] or own["verify"] or "-" in paths):
+            raise click.UsageError("--interactive goes with files, and neither with --diff nor --verify")
+        own["apply"] = own["apply"] or own["interactive"]
         if not own["verify"] and any(value is not None for value in workload.values()):
             raise click.UsageError("workloads are for --verify")
         if own["verify"] and "-" in paths:
@@ -70,6 +74,7 @@ class _Asked:
 @click.argument("paths", nargs=-1, shell_complete=project.complete_files)
 @click.option("--apply", is_flag=True, help="Write the changes.")
 @click.option("--diff", is_flag=True, help="Show the changes and write nothing; the default.")
+@click.option("--interactive", "-i", is_flag=True, help="Ask for each fix whether to make it, as 'git add -p' does.")
 @click.option("--unsafe", is_flag=True, help="Include fixes that need a person's look.")
 @project.selection_options
 @narrowing.narrowing_options
@@ -126,6 +131,11 @@ def _fixed(
 ) -> tuple[Fixing, tuple[LeftOut, ...]]:
     """What fixes make of the files of `report`, which is narrowed already; and those that were measured not to pay."""
     weakest = Applicability.UNSAFE if asked.unsafe else Applicability.SAFE
+    if asked.interactive:
+        from perflint.cli import picking
+
+        picked = picking.pick(discovery, options, report, weakest)
+        return fixing.fix_report(discovery, options, picked, weakest, proving.only_those_of(picked)), ()
     if not asked.verify:
         return fixing.fix_report(discovery, options, report, weakest, narrow), ()
     proven = proving.prove(discovery, options.settings, report, weakest, asked.workload)

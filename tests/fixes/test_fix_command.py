@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import stat
 from pathlib import Path
@@ -202,3 +203,51 @@ def test_check_fix_says_by_its_exit_code_that_something_changed(project: Path) -
     (project / "save.py").write_text(safe())
     assert perflint("check", "--fix") == 1
     assert perflint("check", "--fix") == 0
+
+
+def answered(monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{one}\n" for one in answers)))
+
+
+TWO = (
+    SAFE.replace("{}", COPIED) + "\n\ndef again(model: torch.nn.Module, path):\n    torch.save(" + COPIED + ", path)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("answers", "made"),
+    [
+        (("y", "n"), (True, False)),
+        (("n", "y"), (False, True)),
+        (("?", "x", "y", "y"), (True, True)),
+        (("a",), (True, True)),
+        (("d",), (False, False)),
+        (("q",), (False, False)),
+        (("y",), (True, False)),  # the input ends there
+    ],
+)
+def test_interactive_makes_the_fixes_that_were_said_yes_to(
+    project: Path, monkeypatch: pytest.MonkeyPatch, answers: tuple[str, ...], made: tuple[bool, bool]
+) -> None:
+    (project / "save.py").write_text(TWO)
+    answered(monkeypatch, *answers)
+    perflint("fix", "--interactive", "--select", "TPL301")
+    first, second = (project / "save.py").read_text().split("def again")
+    assert (COPIED not in first, COPIED not in second) == made
+
+
+def test_interactive_shows_the_hunk_of_each_fix_alone(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "save.py").write_text(TWO)
+    answered(monkeypatch, "n", "n")
+    perflint("fix", "-i", "--select", "TPL301")
+    said = capsys.readouterr().err
+    assert said.count(f"-    torch.save({COPIED}, path)") == 2
+    assert "(1/2) Make this fix [y,n,a,d,q,?]?" in said
+    assert (project / "save.py").read_text() == TWO
+
+
+def test_interactive_is_for_files(capsys: pytest.CaptureFixture[str]) -> None:
+    assert perflint("fix", "-i", "-") == 2
+    assert "--interactive goes with files" in capsys.readouterr().err
