@@ -31,7 +31,7 @@ from perflint.pytorch import (
 )
 from perflint.pytorch.hooks import Does
 from perflint.pytorch.names import canonical, last
-from perflint.rule import Calls, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
+from perflint.rule import Calls, Claim, Claims, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
 from perflint.source.bindings import Definition
 from perflint.source.file import SourceFile
 from perflint.source.suppressions import Malformed, Suppression
@@ -48,6 +48,8 @@ __all__ = [
     "Applicability",
     "CallFacts",
     "Calls",
+    "Claim",
+    "Claims",
     "Classes",
     "Confidence",
     "Context",

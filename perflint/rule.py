@@ -34,6 +34,23 @@ class Tier(enum.Enum):
     EXTRA = "extra"
 
 
+class Claim(NamedTuple):
+    """What a rule says happens at its findings, in words that an observed run can answer: any of `kinds`.
+
+    The kinds are `read`, `shape`, `to-host`, `to-device`, `synchronize`, `host-allocation` and `launch`, as
+    `perflint.observe.trace` defines them. `waits`: only what made the host wait counts. Waits of a kind in `adopts`
+    that no rule found are reported as this rule's.
+    """
+
+    kinds: frozenset[str]
+    waits: bool = True
+    adopts: frozenset[str] = frozenset()
+
+
+def Claims(*kinds: str, waits: bool = True, adopts: tuple[str, ...] = ()) -> Claim:  # noqa: N802 - as `Calls`
+    return Claim(frozenset(kinds), waits, frozenset(adopts))
+
+
 class Listen(NamedTuple):
     """What a rule wants to see, as data, so that the engine dispatches once for all rules and skips cold code.
 
@@ -102,6 +119,8 @@ class Rule:
     needs: ClassVar[frozenset[str]] = frozenset()
     #: Whether the effect can only be measured on an accelerator.
     needs_accelerator: ClassVar[bool] = False
+    #: What an observed run shows where a finding is right; None for a rule that no observation can confirm.
+    claims: ClassVar[Claim | None] = None
 
     def heat_of(self, listen: Listen) -> Heat:
         """The heat that a node needs for the rule to see it by one of its `listens`."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from perflint.api import (
     Applicability,
     Calls,
+    Claims,
     Confidence,
     Context,
     Device,
@@ -89,6 +90,7 @@ class AllocThenTransfer(Rule):
     listens = (Calls("to", "cuda", "type_as"),)
     at_least = Heat.EPOCH
     needs_accelerator = True
+    claims = Claims("to-device", "host-allocation", waits=False)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.api import (
     Applicability,
     Calls,
+    Claims,
     Confidence,
     Context,
     Device,
@@ -88,6 +89,7 @@ class BlockingTransfer(Rule):
     listens = (Calls("to", "cuda", "type"),)
     at_least = Heat.STEP
     needs_accelerator = True
+    claims = Claims("to-device", adopts=("to-device",))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from perflint.api import (
     Applicability,
     Calls,
+    Claims,
     Confidence,
     Context,
     Finding,
@@ -65,6 +66,7 @@ class CastBeforeTransfer(Rule):
     listens = (Calls("to", "cuda"),)
     at_least = Heat.STEP
     needs_accelerator = True
+    claims = Claims("to-device", waits=False)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)

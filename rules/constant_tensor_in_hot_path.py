@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.api import (
     Applicability,
     Calls,
+    Claims,
     Context,
     Finding,
     Fix,
@@ -69,6 +70,7 @@ class ConstantTensorInHotPath(Rule):
     code, name = "TPL310", "constant-tensor-in-hot-path"
     impact = Impact.MEDIUM
     listens = (Calls("tensor", "as_tensor", "asarray", "new_tensor", "tril", "triu"),)
+    claims = Claims("to-device", "host-allocation", "launch", waits=False)
     at_least = Heat.STEP
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:

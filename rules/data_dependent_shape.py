@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.api import (
     EXTERNAL_INSTANCE,
     Calls,
+    Claims,
     Confidence,
     Context,
     Finding,
@@ -77,6 +78,7 @@ class DataDependentShape(Rule):
     listens = (Calls(*_NAMES), Nodes(ast.Subscript))
     at_least = Heat.STEP
     needs_accelerator = True
+    claims = Claims("shape", "read", "synchronize", adopts=("shape",))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, (ast.Call, ast.Subscript))

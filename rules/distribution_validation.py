@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.api import (
     Applicability,
     Calls,
+    Claims,
     Confidence,
     Context,
     Finding,
@@ -58,6 +59,7 @@ class DistributionValidation(Rule):
     listens = (Calls(*_CLASSES),)
     at_least = Heat.STEP
     needs_accelerator = True
+    claims = Claims("read")
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from perflint.api import (
     FUNCTION,
     Calls,
+    Claims,
     Confidence,
     Context,
     Finding,
@@ -85,6 +86,7 @@ class ExplicitSynchronize(Rule):
     listens = (Calls("synchronize", *sorted(distributed.BARRIER_METHODS), "monitored_barrier"),)
     at_least = Heat.STEP
     needs_accelerator = True
+    claims = Claims("synchronize", adopts=("synchronize",))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)

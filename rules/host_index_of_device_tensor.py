@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Context, Finding, Heat, Impact, Nodes, Place, Rule, Tag, Tier, callee_name, pattern
+from perflint.api import Claims, Context, Finding, Heat, Impact, Nodes, Place, Rule, Tag, Tier, callee_name, pattern
 
 _BOOLEAN = pattern(r"\.bool\(|torch\.bool\b")
 
@@ -34,6 +34,7 @@ class HostIndexOfDeviceTensor(Rule):
     listens = (Nodes(ast.Subscript),)
     at_least = Heat.STEP
     needs_accelerator = True
+    claims = Claims("to-device")
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Subscript)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, has_unpacking
+from perflint.api import Calls, Claims, Confidence, Context, Finding, Heat, Impact, Rule, has_unpacking
 
 from ._shared.memory import is_load_shedding
 from ._shared.transfers import brought_down
@@ -37,6 +37,7 @@ class RoundTripTransfer(Rule):
     listens = (Calls("to", "cuda", "tensor", "as_tensor"),)
     at_least = Heat.STEP
     needs_accelerator = True
+    claims = Claims("to-device", waits=False)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)

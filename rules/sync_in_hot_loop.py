@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.api import (
     Applicability,
     Calls,
+    Claims,
     Context,
     Finding,
     Fix,
@@ -84,6 +85,7 @@ class SyncInHotLoop(Rule):
     listens = (Calls(*READ_NAMES), Nodes(ast.Slice))
     at_least = Heat.STEP
     needs_accelerator = True
+    claims = Claims("read", "to-host", adopts=("read", "to-host"))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if isinstance(node, ast.Slice):

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name, pattern
+from perflint.api import Calls, Claims, Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name, pattern
 
 from ._shared.printing import PRINTING_NAMES, Printed, formatter_around, is_formatter, is_tracker, printed_in
 from ._shared.rarely import is_empty_case, is_tried_out, runs_rarely
@@ -50,6 +50,7 @@ class TensorFormatting(Rule):
     listens = (Calls(*PRINTING_NAMES), Nodes(ast.JoinedStr, ast.BinOp))
     at_least = Heat.STEP
     needs_accelerator = True
+    claims = Claims("read", "to-host")
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Mod):

@@ -5,7 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name, is_unreached, tensors
+from perflint.api import (
+    Claims,
+    Confidence,
+    Context,
+    Finding,
+    Heat,
+    Impact,
+    Nodes,
+    Rule,
+    callee_name,
+    is_unreached,
+    tensors,
+)
 
 from ._shared.asking import COMPREHENSIONS, certainty_asked, is_asked, is_tested, leaves, read_by_helper, tests
 from ._shared.read_twice import read_before
@@ -42,6 +54,7 @@ class TensorInCondition(Rule):
     listens = (Nodes(ast.If, ast.While, ast.Assert, ast.IfExp, ast.BoolOp, *COMPREHENSIONS),)
     at_least = Heat.STEP
     needs_accelerator = True
+    claims = Claims("read")
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if isinstance(node, ast.BoolOp) and is_tested(node, ctx):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, walk
+from perflint.api import Applicability, Calls, Claims, Context, Finding, Fix, Heat, Impact, Rule, walk
 
 from ._shared.guarded import GuardedUse, used_under_guard
 from ._shared.sources import is_written_in
@@ -36,6 +36,7 @@ class UnusedMetricWork(Rule):
     listens = (Calls(*READ_NAMES),)
     at_least = Heat.STEP
     needs_accelerator = True
+    claims = Claims("read", "to-host")
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)

@@ -15,14 +15,20 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 def regions(text: str) -> tuple[Region, ...]:
     """All functions of a file, and its statements outside them, by first line. Empty if it does not parse."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = _parsed(text)
+    if tree is None:
         return ()
     lines = text.splitlines()
     return tuple(sorted(_regions(tree.body, lines), key=lambda one: (one.line, -one.end_line)))
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _regions(body: list[ast.stmt], lines: list[str]) -> Iterator[Region]:
@@ -45,6 +51,22 @@ def _region(statement: ast.stmt, lines: list[str]) -> Region:
     last = statement.end_lineno or first
     text = textwrap.dedent("\n".join(line.rstrip() for line in lines[first - 1 : last]))
     return Region(first, last, name, hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16])
+
+
+def statement_lines(text: str, line: int) -> tuple[int, int]:
+    """First and last line of the innermost statement around `line`; of a compound one, those of its header."""
+    tree = _parsed(text)
+    around = [one for one in ast.walk(tree) if isinstance(one, ast.stmt) and _holds(one, line)] if tree else []
+    if not around:
+        return line, line
+    found = max(around, key=lambda one: (one.lineno, -(one.end_lineno or one.lineno)))
+    body = getattr(found, "body", None)
+    last = body[0].lineno - 1 if isinstance(body, list) and body else found.end_lineno or found.lineno
+    return found.lineno, max(last, found.lineno)
+
+
+def _holds(statement: ast.stmt, line: int) -> bool:
+    return statement.lineno <= line <= (statement.end_lineno or statement.lineno)
 
 
 def regions_of(texts: Mapping[str, str], lines: Mapping[str, Collection[int]]) -> dict[str, tuple[Region, ...]]:

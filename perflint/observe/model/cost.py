@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from perflint.observe.model.hardware import Hardware
-from perflint.observe.model.replay import Bound, Replay
+from perflint.observe.model.replay import Bound, Matrix, Replay
 from perflint.observe.model.times import timed
 from perflint.observe.trace import Event
 
@@ -54,49 +54,71 @@ class StepTime:
 
 
 def step_time(events: Sequence[Event], on: Hardware) -> StepTime:
-    return _step_time(Replay(timed(events, on)), on)
+    return Costs(events, on, _one).time
 
 
-def _step_time(replay: Replay, on: Hardware) -> StepTime:
-    host, device, copies = replay.busy
-    return StepTime(
-        on.key,
-        replay.period() / 1000,
-        replay.freely() / 1000,
-        host / 1000,
-        device / 1000,
-        copies / 1000,
-        replay.bound_by(),
-    )
+def _one(_event: Event) -> None:
+    return None
+
+
+class Costs(Generic[K]):
+    """What the waits of any lines cost in one step. `key` says which line an event is of.
+
+    Made in O(operations); a question takes O(waits asked about, times the logarithm of all).
+    """
+
+    def __init__(self, events: Sequence[Event], on: Hardware, key: Callable[[Event], K]) -> None:
+        operations = timed(events, on)
+        self.waits: dict[K, list[int]] = {}
+        for index, (event, operation) in enumerate(zip(events, operations)):
+            if operation.waits:
+                self.waits.setdefault(key(event), []).append(index)
+        self._replay, self._bare = Replay(operations), Replay(operations)
+        self._free = self._bare.remove(index for waits in self.waits.values() for index in waits)
+        self._whole = self._replay.period()
+        host, device, copies = self._replay.busy
+        self.time = StepTime(
+            on.key,
+            self._whole / 1000,
+            self._replay.freely() / 1000,
+            host / 1000,
+            device / 1000,
+            copies / 1000,
+            self._replay.bound_by(),
+        )
+
+    def alone_ms(self, lines: Iterable[K]) -> float:
+        """What the step gains without the waits of `lines`, all others in place."""
+        return _ms(self._whole - self._replay.without(self._of(lines)))
+
+    def last_ms(self, lines: Iterable[K]) -> float:
+        """What the waits of `lines` add to a step that has no others."""
+        return _ms(self._bare.only(self._of(lines)) - self._free)
+
+    def _of(self, lines: Iterable[K]) -> list[int]:
+        return [index for line in dict.fromkeys(lines) for index in self.waits.get(line, ())]
+
+    def gains(self) -> list[Gain[K]]:
+        """Every line that waits, the dearest first."""
+        kept = sorted(self.waits, key=lambda line: -len(self.waits[line]))[:MOST_LINES]
+        alone = {line: self.alone_ms([line]) for line in kept}
+        last = {line: self.last_ms([line]) for line in kept}
+        ordered = sorted(kept, key=lambda line: (-alone[line], -last[line]))
+        together: dict[K, float] = {}
+        removed: list[tuple[int, Matrix]] = []
+        for line in ordered:
+            removed += self._replay.taken(self.waits[line])
+            together[line] = _ms(self._whole - self._replay.period())
+        self._replay.put_back(removed)
+        return [Gain(line, len(self.waits[line]), alone[line], last[line], together[line]) for line in ordered]
 
 
 def gains(events: Sequence[Event], on: Hardware, key: Callable[[Event], K]) -> list[Gain[K]]:
     """What each line's waits cost, the dearest first. `key` says which line an event is of.
 
-    In O(operations + waits log waits). Of more than `MOST_LINES` lines, the rest are left out.
+    In O(operations + waits log waits). Of more than `MOST_LINES` lines that wait, the rest are left out.
     """
-    operations = timed(events, on)
-    lines: dict[K, list[int]] = {}
-    for index, (event, operation) in enumerate(zip(events, operations)):
-        if operation.waits:
-            lines.setdefault(key(event), []).append(index)
-    kept = dict(sorted(lines.items(), key=lambda item: -len(item[1]))[:MOST_LINES])
-    replay, bare = Replay(operations), Replay(operations)
-    whole = replay.period()
-    alone = {line: whole - replay.without(waits) for line, waits in kept.items()}
-    last = _last(bare, kept, lines)
-    together: dict[K, float] = {}
-    for line in sorted(kept, key=lambda line: (-round(alone[line], 6), -round(last[line], 6))):
-        together[line] = whole - replay.remove(kept[line])
-    return [
-        Gain(line, len(kept[line]), _ms(alone[line]), _ms(last[line]), _ms(gained)) for line, gained in together.items()
-    ]
-
-
-def _last(replay: Replay, kept: Mapping[K, list[int]], lines: Mapping[K, list[int]]) -> dict[K, float]:
-    """What each line's waits add to a step that has no others."""
-    free = replay.remove(index for waits in lines.values() for index in waits)
-    return {line: replay.only(waits) - free for line, waits in kept.items()}
+    return Costs(events, on, key).gains()
 
 
 def _ms(microseconds: float) -> float:

@@ -89,32 +89,41 @@ class Replay:
 
     def period(self) -> float:
         """Microseconds of the step as it is."""
-        return self._period()
+        return self._tree.product().then(self._tail).period()
 
     def without(self, events: Iterable[int]) -> float:
         """Microseconds of the step without the waits at these operations (indices); what they queue stays."""
-        removed = [(self._numbers[event], self._blocks[self._numbers[event]]) for event in events]
-        before = [(number, self._tree.leaf(number)) for number, _ in removed]
-        self._set(removed)
+        before = self.taken(events)
         try:
-            return self._period()
+            return self.period()
         finally:
-            self._set(before)
+            self.put_back(before)
 
     def only(self, events: Iterable[int]) -> float:
         """Microseconds of the step as it is now and with these waits, if they were removed, in place again."""
         numbers = [self._numbers[event] for event in events]
         before = [(number, self._tree.leaf(number)) for number in numbers]
-        self._set((number, self._blocks[number].then(self._joins[number])) for number in numbers)
+        self.put_back((number, self._blocks[number].then(self._joins[number])) for number in numbers)
         try:
-            return self._period()
+            return self.period()
         finally:
-            self._set(before)
+            self.put_back(before)
 
     def remove(self, events: Iterable[int]) -> float:
         """As `without`, and from then on they are gone."""
-        self._set([(self._numbers[event], self._blocks[self._numbers[event]]) for event in events])
-        return self._period()
+        self.taken(events)
+        return self.period()
+
+    def taken(self, events: Iterable[int]) -> list[tuple[int, Matrix]]:
+        """Remove these waits. Returns what `put_back` needs to undo it."""
+        numbers = [self._numbers[event] for event in events]
+        before = [(number, self._tree.leaf(number)) for number in numbers]
+        self.put_back((number, self._blocks[number]) for number in numbers)
+        return before
+
+    def put_back(self, leaves: Iterable[tuple[int, Matrix]]) -> None:
+        for number, matrix in leaves:
+            self._tree.set(number, matrix)
 
     def freely(self) -> float:
         """Microseconds of the step without any wait."""
@@ -125,13 +134,6 @@ class Replay:
         if self.busy.host >= self.busy.device:
             return "host"
         return "copies" if self.busy.copies > self.busy.device / 2 else "device"
-
-    def _period(self) -> float:
-        return self._tree.product().then(self._tail).period()
-
-    def _set(self, leaves: Iterable[tuple[int, Matrix]]) -> None:
-        for number, matrix in leaves:
-            self._tree.set(number, matrix)
 
 
 def _after(block: Matrix, one: Timed) -> Matrix:
