@@ -231,12 +231,12 @@ class Context:
     @property
     def torch_version(self) -> tuple[int, int] | None:
         """The project's torch (major, minor), None where nothing says: then advice is for the newest."""
-        return self.program.torch_version
+        return self.program.torch_of(self.path)[0]
 
     @property
     def pinned_torch(self) -> tuple[int, int] | None:
         """The torch (major, minor) that the project is held to, None where a newer one may be installed as well."""
-        return self.program.pinned_torch
+        return self.program.torch_of(self.path)[1]
 
     def loops(self, node: ast.AST) -> list[LoopNode]:
         """Loops of the same function around `node`, innermost first."""

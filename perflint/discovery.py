@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from perflint.errors import PerflintError
 from perflint.finding import Problem
-from perflint.settings import Settings
+from perflint.settings import CONFIGURATIONS, Settings, settings_above, settings_in
 from perflint.source.ignored import IgnoreFile, ignore_files_above, is_ignored, read_ignore_file
 
-PROJECT_MARKERS = ("pyproject.toml", "perflint.toml", ".git")
+PROJECT_MARKERS = (*CONFIGURATIONS, ".git")
 
 #: Folders never walked into, whatever `.gitignore` says, unless they are given by name.
 DEFAULT_EXCLUDES = frozenset(
@@ -60,13 +60,41 @@ class Discovery:
 
 
 def project_root(paths: Sequence[Path]) -> Path | None:
-    """The nearest folder at or above all of `paths` (absolute) that holds a project marker."""
+    """The folder of the project that all of `paths` (absolute) are of, None where nothing marks one.
+
+    That is the git root, so that the packages of a repository know their callers in one another. Without git, or where
+    git ignores the paths, it is the outermost folder with a configuration file; a home folder counts for its own files.
+    """
     folder = common_folder(paths)
+    marked: list[Path] = []
     for parent in (folder, *folder.parents):
         # `os.path`: in a folder that may not be looked into, pathlib raises where there is simply nothing to see.
-        if any(os.path.exists(parent / marker) for marker in PROJECT_MARKERS):  # noqa: PTH110
+        if os.path.exists(parent / ".git") and not _is_foreign(paths, parent):  # noqa: PTH110
             return parent
-    return None
+        if any(os.path.exists(parent / name) for name in CONFIGURATIONS):  # noqa: PTH110
+            marked.append(parent)
+    home = _home()
+    inner = [parent for parent in marked if home is None or parent not in (home, *home.parents)]
+    return inner[-1] if inner else marked[0] if marked else None
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home()
+    except RuntimeError:  # a user without one
+        return None
+
+
+def _is_foreign(paths: Sequence[Path], git_root: Path) -> bool:
+    """Whether a repository ignores all of `paths`, as one that keeps the settings in somebody's home does."""
+    return bool(paths) and all(
+        any(
+            is_ignored(ignore_files_above(above), os.fspath(above), is_folder=above.is_dir())
+            for above in (path, *path.parents)
+            if above != git_root and git_root in above.parents
+        )
+        for path in paths
+    )
 
 
 def common_folder(paths: Sequence[Path]) -> Path:
@@ -79,10 +107,13 @@ def common_folder(paths: Sequence[Path]) -> Path:
         return folders[0]
 
 
-def discover(paths: Sequence[str | Path], settings: Settings, *, stdin: str | None = None) -> Discovery:
+def discover(
+    paths: Sequence[str | Path], settings: Settings, *, stdin: str | None = None, force_exclude: bool = False
+) -> Discovery:
     """Find the files of `paths` and of the project around them.
 
-    `stdin` is the name of a file whose content comes from elsewhere; it is reported and need not exist.
+    With `force_exclude`, what the configuration or git leaves out is left out although it is given by name. `stdin` is
+    the name of a file whose content comes from elsewhere; it is reported and need not exist.
     Raises PerflintError for a path that does not exist.
     """
     given = [_absolute(path) for path in paths]
@@ -98,6 +129,8 @@ def discover(paths: Sequence[str | Path], settings: Settings, *, stdin: str | No
     walk = _Walk(settings)
     reported: dict[str, Path] = {}
     for path in given:
+        if force_exclude and walk.leaves_out(path):
+            continue
         if path.is_dir():
             reported.update(walk.files(path))
         else:
@@ -139,9 +172,7 @@ class _Walk:
 
     def __init__(self, settings: Settings) -> None:
         self._problems: dict[str, Problem] = {}
-        self._exclude: tuple[IgnoreFile, ...] = ()
-        if settings.exclude and settings.root is not None:
-            self._exclude = (IgnoreFile.of_lines(str(settings.root), settings.exclude),)
+        self._settings = settings
 
     def problems(self) -> Iterator[Problem]:
         for path in sorted(self._problems):
@@ -149,7 +180,7 @@ class _Walk:
 
     def files(self, top: Path) -> Iterable[tuple[str, Path]]:
         """Display and path of every Python file below `top`."""
-        ignores = (*ignore_files_above(top), *self._exclude)
+        ignores = (*ignore_files_above(top), *self._excluded_above(top))
         # A folder given by name is read although something above excludes it: those patterns say nothing here.
         ignores = tuple(one for one in ignores if not is_ignored((one,), f"{top}{os.sep}", is_folder=True))
         pending = [(str(top), ignores)]
@@ -160,6 +191,8 @@ class _Walk:
             if any(entry.name == ".gitignore" for entry in entries):
                 own = read_ignore_file(folder)
                 ignores = (own, *ignores) if own is not None else ignores
+            if folder != str(top) and any(entry.name in CONFIGURATIONS for entry in entries):
+                ignores = (*self._excluded_in(folder), *ignores)
             prefix = _prefix(folder)
             for entry in entries:
                 if self._is_folder(entry):
@@ -167,6 +200,32 @@ class _Walk:
                         pending.append((entry.path, ignores))
                 elif entry.name.endswith(SUFFIXES) and self._reads(entry, real_top, ignores):
                     yield prefix + entry.name, Path(entry.path)
+
+    def leaves_out(self, path: Path) -> bool:
+        """Whether a walk from further up would not come to a path."""
+        for above in (path, *path.parents):
+            folder = above.parent
+            ignores = (*ignore_files_above(folder), *self._excluded_above(folder))
+            own = read_ignore_file(str(folder))
+            ignores = (own, *ignores) if own is not None else ignores
+            if is_ignored(ignores, str(above), is_folder=above.is_dir()):
+                return True
+            if os.path.exists(above / ".git"):  # noqa: PTH110
+                break
+        return False
+
+    def _excluded_above(self, folder: Path) -> Iterator[IgnoreFile]:
+        """What the configurations at and above a folder exclude, the nearest first; or the one that governs all."""
+        ours = self._settings
+        above = [] if ours.sole else [one for one in settings_above(folder) if one.file != ours.file]
+        for one in (ours, *above):
+            if one.exclude and one.root is not None:
+                yield IgnoreFile.of_lines(str(one.root), one.exclude)
+
+    def _excluded_in(self, folder: str) -> Iterator[IgnoreFile]:
+        own = None if self._settings.sole else settings_in(Path(folder))
+        if own is not None and own.exclude and own.file != self._settings.file:
+            yield IgnoreFile.of_lines(folder, own.exclude)
 
     def _entries(self, folder: str) -> list[os.DirEntry[str]]:
         try:

@@ -9,7 +9,7 @@ import dataclasses
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from perflint.rule import Rule
 
 T = TypeVar("T")
+
+#: What a configuration may be called, in the order of precedence.
+CONFIGURATIONS = ("perflint.toml", "pyproject.toml")
 
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
 
@@ -85,6 +88,10 @@ class Settings:
     time_limit: float = 30.0
     #: The table `[tool.perflint.verify]`, checked by `perflint verify`, which alone knows its keys.
     verify: Mapping[str, object] = field(default_factory=dict)
+    #: Named on the command line: it governs every file, wherever that lies.
+    sole: bool = False
+    #: The fields that the command line decides, for every file.
+    decided: tuple[str, ...] = ()
 
     @property
     def failing(self) -> FailOn:
@@ -133,18 +140,35 @@ def load_settings(start: Path, config: Path | None = None) -> Settings:
     """
     if config is not None:
         file = _absolute(config)
-        return _read(file, required=True) or Settings(file)
+        return dataclasses.replace(_read(file, required=True) or Settings(file), sole=True)
+    return next(iter(settings_above(start)), Settings())
+
+
+def settings_above(start: Path) -> Iterator[Settings]:
+    """Every configuration at or above the folder `start`, up to the git root, the nearest first.
+
+    Raises SettingsError.
+    """
     folder = _absolute(start)
     for parent in (folder, *folder.parents):
-        for name in ("perflint.toml", "pyproject.toml"):
-            file = parent / name
-            if os.path.isfile(file):  # noqa: PTH113 - pathlib raises where a folder may not be looked into
-                found = _read(file, required=False)
-                if found is not None:
-                    return found
+        found = settings_in(parent)
+        if found is not None:
+            yield found
         if os.path.exists(parent / ".git"):  # noqa: PTH110
             break
-    return Settings()
+
+
+def settings_in(folder: Path) -> Settings | None:
+    """The configuration that lies in a folder, None where there is none. Raises SettingsError."""
+    for name in CONFIGURATIONS:
+        file = folder / name
+        if name == "perflint.toml" and os.path.isdir(file):  # noqa: PTH112
+            raise SettingsError(f"{file}: is a folder, and a configuration file by its name; rename it")
+        if os.path.isfile(file):  # noqa: PTH113 - pathlib raises where a folder may not be looked into
+            found = _read(file, required=False)
+            if found is not None:
+                return found
+    return None
 
 
 def _absolute(path: Path) -> Path:
@@ -154,6 +178,8 @@ def _absolute(path: Path) -> Path:
 
 def _read(file: Path, *, required: bool) -> Settings | None:
     """None for a `pyproject.toml` without our table, which is an error when the file was asked for by name."""
+    if not required and file.name == "pyproject.toml" and not _mentions_us(file):
+        return None  # whatever is wrong with it, as with a template of one, is no business of ours
     table = _toml(file)
     if file.name == "pyproject.toml":
         tool = table.get("tool", {})
@@ -166,6 +192,13 @@ def _read(file: Path, *, required: bool) -> Settings | None:
             raise SettingsError(f"{file}: tool.perflint must be a table")
         table = ours
     return settings_of(table, file)
+
+
+def _mentions_us(file: Path) -> bool:
+    try:
+        return b"perflint" in file.read_bytes()
+    except OSError:
+        return True  # what cannot be read is told of where it is parsed
 
 
 def lines_of_keys(file: Path) -> dict[str, int | None]:

@@ -226,11 +226,11 @@ def test_a_member_that_is_killed_loses_nothing(
 def test_what_a_file_may_take_does_not_end_a_member_that_links(alone: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     done = crews(monkeypatch)
 
-    def slow(*given: Any) -> Program:
+    def slow(*given: Any, **named: Any) -> Program:
         end = time.process_time() + (4 if given[-1].member.number == 0 else 0)
         while time.process_time() < end:
             pass
-        return Program(*given)
+        return Program(*given, **named)
 
     monkeypatch.setattr("perflint.run.crewed.Program", slow)
     settings = dataclasses.replace(load_settings(Path.cwd()), time_limit=0.3)

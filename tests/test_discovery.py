@@ -80,11 +80,18 @@ def test_git_root_is_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert names(discover(["repo/sub"], Settings()).analysed) == ["repo/a.py", "repo/sub/b.py"]
 
 
-def test_nearest_project_wins(project: Path) -> None:
+def test_a_project_within_one_is_a_part_of_it(project: Path) -> None:
     write(project, "inner/pyproject.toml", "inner/a.py", "b.py")
 
-    assert find("inner/a.py").root == project / "inner"
+    assert find("inner/a.py").root == project
     assert find("inner/a.py", "b.py").root == project
+
+
+def test_a_repository_within_one_is_a_project_of_its_own(project: Path) -> None:
+    write(project, "inner/.git", "inner/deep/pyproject.toml", "inner/deep/a.py", "b.py")
+
+    assert find("inner/deep/a.py").root == project / "inner"
+    assert find("inner/deep/a.py", "b.py").root == project
 
 
 def test_outside_any_project_only_the_paths_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

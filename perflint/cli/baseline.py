@@ -136,7 +136,7 @@ def _checked(
     paths = paths or (".",)
     settings = project.settings_for(paths, config, confidence, time_limit)
     discovery, _ = project.find(paths, None, settings)
-    chosen = project.choose(settings, select, ignore, extra=extra)
+    chosen = project.choose(discovery, settings, select, ignore, extra=extra)
     with console.progress() as progress:
         options = project.options_for(settings, chosen, jobs)
         report = check(discovery, dataclasses.replace(options, progress=progress, cache=not no_cache))

@@ -59,6 +59,7 @@ class _Asked(NamedTuple):
     fix: bool
     unsafe: bool
     extra: bool
+    force_exclude: bool
     exit_zero: bool
     no_baseline: bool
     add_ignores: bool
@@ -108,6 +109,7 @@ class _Asked(NamedTuple):
     help="Print findings of at least this impact; by default medium in formats for people, low in the others.",
 )
 @click.option("--fail-on", metavar="LEVEL", help="What makes exit code 1: impact=LEVEL, confidence=LEVEL, or both.")
+@project.force_exclude_option
 @narrowing.narrowing_options
 @click.option("--add-ignores", is_flag=True, help="Silence what is found with comments in the files.")
 @click.option("--reason", default="", metavar="TEXT", help="With --add-ignores, why.")
@@ -166,8 +168,8 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
     started = time.monotonic()
     counting = settings.failing
     shown_as = settings.output_format
-    discovery, stdin = project.find(asked.paths, asked.stdin_filename, settings)
-    chosen = project.choose(settings, asked.select, asked.ignore, extra=asked.extra)
+    discovery, stdin = project.find(asked.paths, asked.stdin_filename, settings, force_exclude=asked.force_exclude)
+    chosen = project.choose(discovery, settings, asked.select, asked.ignore, extra=asked.extra)
     git_root = narrowing.git_root(discovery, settings)
     narrow = narrowing.Narrowing.of(settings, git_root, asked.baseline, asked.changed_since, off=asked.no_baseline)
     with console.progress() as progress:

@@ -12,7 +12,7 @@ import click
 
 from perflint.cli import console, project
 from perflint.cli.app import CLEAN
-from perflint.discovery import display_path, project_root
+from perflint.discovery import common_folder, display_path, project_root
 
 if TYPE_CHECKING:
     from perflint.settings import Settings
@@ -37,7 +37,7 @@ class _Value:
 def show(path: str, config: Path | None, output_format: str) -> int:
     """Show every setting that holds for PATH, its value, and where it came from."""
     settings = project.settings_for((path,), config, None)
-    values = list(_values(settings, project_root([Path(path).absolute()])))
+    values = list(_values(settings, common_folder([Path(path).absolute()])))
     if output_format == "json":
         file = None if settings.file is None else display_path(settings.file)
         listed = {one.key: {"value": one.value, "source": one.source} for one in values}
@@ -62,13 +62,13 @@ def schema(of: str) -> int:
     return CLEAN
 
 
-def _values(settings: Settings, root: Path | None) -> Iterator[_Value]:
+def _values(settings: Settings, folder: Path) -> Iterator[_Value]:
     from perflint.settings import lines_of_keys
 
     given = lines_of_keys(settings.file) if settings.file is not None else {}
     for field in fields(settings):
         key = field.name.replace("_", "-")
-        if key == "file":
+        if key in ("file", "sole", "decided"):
             continue
         value = _plain(settings.failing if key == "fail-on" else getattr(settings, field.name), settings)
         if key in given:
@@ -76,15 +76,16 @@ def _values(settings: Settings, root: Path | None) -> Iterator[_Value]:
             line = "" if given[key] is None else f":{given[key]}"
             yield _Value(key, value, f"{display_path(settings.file)}{line}")
         else:
-            yield _worked_out(key, value, root)
+            yield _worked_out(key, value, folder)
 
 
-def _worked_out(key: str, value: Any, root: Path | None) -> _Value:
-    """What holds where nothing is written."""
+def _worked_out(key: str, value: Any, folder: Path) -> _Value:
+    """What holds in a folder where nothing is written."""
+    root = project_root([folder])
     if key == "target-torch":
-        from perflint.requirements import torch_at
+        from perflint.run.governing import torch_required
 
-        found = torch_at(root).lowest if root is not None else None
+        found = torch_required(folder, root).lowest
         if found is not None:
             return _Value(key, "{}.{}".format(*found.version), f"{display_path(found.file)}:{found.line}")
         return _Value(key, "newest", "default")

@@ -48,6 +48,7 @@ class _Asked:
     unsafe: bool
     verify: bool
     no_baseline: bool
+    force_exclude: bool
     extra: bool
     color: bool | None
     no_cache: bool
@@ -77,6 +78,7 @@ class _Asked:
 @click.option("--interactive", "-i", is_flag=True, help="Ask for each fix whether to make it, as 'git add -p' does.")
 @click.option("--unsafe", is_flag=True, help="Include fixes that need a person's look.")
 @project.selection_options
+@project.force_exclude_option
 @narrowing.narrowing_options
 @click.option("--stdin-filename", metavar="FILE", help="Name of what the path '-' reads from standard input.")
 @click.option("--verify", is_flag=True, help="Keep only fixes that are measured to pay, and change no result.")
@@ -101,8 +103,8 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     settings = project.settings_for(
         project.named(asked.paths, asked.stdin_filename), asked.config, asked.confidence, asked.time_limit
     )
-    discovery, stdin = project.find(asked.paths, asked.stdin_filename, settings)
-    chosen = project.choose(settings, asked.select, asked.ignore, extra=asked.extra)
+    discovery, stdin = project.find(asked.paths, asked.stdin_filename, settings, force_exclude=asked.force_exclude)
+    chosen = project.choose(discovery, settings, asked.select, asked.ignore, extra=asked.extra)
     root = narrowing.git_root(discovery, settings)
     narrow = narrowing.Narrowing.of(settings, root, asked.baseline, asked.changed_since, off=asked.no_baseline)
     with console.progress() as progress:

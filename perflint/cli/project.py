@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from perflint.rule import Rule
     from perflint.run import Options
+    from perflint.run.governing import Governed
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -29,10 +30,14 @@ _STDIN = "stdin.py"
 
 
 class Chosen(NamedTuple):
-    """Rules by code: all there are, and those that run."""
+    """Rules by code: all there are, those that run anywhere, and what holds for which files."""
 
     known: tuple[type[Rule], ...]
     running: tuple[type[Rule], ...]
+    #: By folder, what holds where another configuration is nearer.
+    nested: Mapping[Path, Governed]
+    #: What holds everywhere else.
+    governed: Governed
 
 
 def complete_rules(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -79,6 +84,12 @@ def selection_options(function: C) -> C:
     return function
 
 
+def force_exclude_option(function: C) -> C:
+    """The option `force_exclude`."""
+    words = "Leave out what is excluded or ignored by git although it is named, as pre-commit names files."
+    return click.option("--force-exclude", is_flag=True, help=words)(function)
+
+
 def run_options(function: C) -> C:
     """The options that say how a run goes: `jobs`, `time_limit`, `no_cache`, `debug`."""
     for option in reversed(
@@ -109,25 +120,32 @@ def settings_for(
     """The settings that hold for `paths`, with the command line's `confidence` and `time_limit` above the file's."""
     settings = load_settings(common_folder([Path(path).absolute() for path in paths]), config)
     if confidence is not None:
-        settings = dataclasses.replace(settings, confidence=level_of(Confidence, confidence, "--confidence"))
+        level = level_of(Confidence, confidence, "--confidence")
+        settings = dataclasses.replace(settings, confidence=level, decided=("confidence",))
     if time_limit is not None:
         settings = dataclasses.replace(settings, time_limit=limit_of(time_limit, "--time-limit"))
     return settings
 
 
-def choose(settings: Settings, select: Sequence[str], ignore: Sequence[str], *, extra: bool) -> Chosen:
-    """Load all rules and choose. Raises RuleError and SettingsError."""
+def choose(
+    discovery: Discovery, settings: Settings, select: Sequence[str], ignore: Sequence[str], *, extra: bool
+) -> Chosen:
+    """Load all rules and choose those that run on some reported file. Raises RuleError and SettingsError."""
     from perflint.registry import load_rules
+    from perflint.run.governing import Governed, governed
 
     known = load_rules()
     selection = Selection(settings, split(select), split(ignore), extra)
     running = selection.resolve(known)
-    if not running:
+    nested = governed(discovery, selection, known)
+    codes = {rule.code for rule in running}.union(*(one.codes for one in nested.values()))
+    if not codes:
         raise SettingsError(
             "no rule is left to run: all that is selected is ignored as well, or is extra; extra rules run with "
             "--extra, or selected by their whole code or name"
         )
-    return Chosen(known, tuple(running))
+    base = Governed(settings, frozenset(rule.code for rule in running), everything=len(running) == len(known))
+    return Chosen(known, tuple(rule for rule in known if rule.code in codes), nested, base)
 
 
 def options_for(settings: Settings, chosen: Chosen, jobs: int | None = None) -> Options:
@@ -138,7 +156,9 @@ def options_for(settings: Settings, chosen: Chosen, jobs: int | None = None) -> 
         settings=settings,
         rules=[rule() for rule in chosen.running],
         jobs=jobs or settings.jobs or default_jobs(),
-        everything=len(chosen.running) == len(chosen.known),
+        codes=chosen.governed.codes,
+        everything=chosen.governed.everything,
+        nested=chosen.nested,
     )
 
 
@@ -148,13 +168,13 @@ def named(paths: Sequence[str], stdin_filename: str | None) -> Sequence[str]:
 
 
 def find(
-    paths: Sequence[str], stdin_filename: str | None, settings: Settings
+    paths: Sequence[str], stdin_filename: str | None, settings: Settings, *, force_exclude: bool = False
 ) -> tuple[Discovery, tuple[str, bytes] | None]:
     """The files, and standard input with the name it goes by where `paths` is `-`."""
     if "-" not in paths:
         if stdin_filename is not None:
             raise click.UsageError("--stdin-filename is for the path '-'")
-        return discover(paths, settings), None
+        return discover(paths, settings, force_exclude=force_exclude), None
     if len(paths) > 1:
         raise click.UsageError("'-' (standard input) cannot be mixed with other paths")
     name = stdin_filename or _STDIN

@@ -287,7 +287,7 @@ def _found(
     from perflint.run import check
 
     discovery, _ = project.find(paths, None, settings)
-    chosen = project.choose(settings, select, ignore, extra=extra)
+    chosen = project.choose(discovery, settings, select, ignore, extra=extra)
     report = check(discovery, project.options_for(settings, chosen))
     for problem in report.errors:
         console.complain(fixing.described(problem))

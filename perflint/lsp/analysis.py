@@ -16,6 +16,7 @@ from perflint.fixes.rounds import fix_files
 from perflint.registry import load_rules
 from perflint.rule import Rule
 from perflint.run import Memory, Options, check_overlay, explain_heat
+from perflint.run.governing import governed
 from perflint.settings import Selection, Settings, load_settings
 from perflint.source.file import SourceFile
 
@@ -97,7 +98,11 @@ class Analyst:
         files = [file for file in texts if project_root([file]) == root]
         settings = load_settings(root or files[0].parent)
         discovery = _discovery(root, files, settings)
-        selected = Selection(settings).resolve(self.rules)
+        selection = Selection(settings)
+        selected = selection.resolve(self.rules)
+        nested = governed(discovery, selection, self.rules)
+        codes = frozenset(rule.code for rule in selected)
+        running = codes.union(*(one.codes for one in nested.values()))
 
         def progress(_done: int, _total: int) -> None:
             if cancelled():
@@ -106,7 +111,9 @@ class Analyst:
         progress(0, 0)
         options = Options(
             settings=settings,
-            rules=[rule() for rule in selected],
+            rules=[rule() for rule in self.rules if rule.code in running],
+            codes=codes,
+            nested=nested,
             progress=progress,
             everything=len(selected) == len(self.rules),
             memory=self._memory,

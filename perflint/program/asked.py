@@ -40,8 +40,7 @@ class Asked:
         self.path = path
         self.digests = digests
         self._answers: dict[Question, object] = {}
-        self.torch_version = program.torch_version
-        self.pinned_torch = program.pinned_torch
+        self.torch_of = program.torch_of
         self.summaries = _Summaries(self)
         self.resolver = _Part(self, program.resolver, RESOLVER)
         self.graph = _Graph(self)

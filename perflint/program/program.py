@@ -22,6 +22,8 @@ from perflint.program.routes import route_to
 from perflint.program.together import Together
 from perflint.program.whole import Whole
 
+Version = tuple[int, int]
+
 
 class Program:
     """All summaries of a project, linked.
@@ -32,15 +34,18 @@ class Program:
     def __init__(
         self,
         summaries: Mapping[str, Summary],
-        torch_version: tuple[int, int] | None = None,
-        pinned_torch: tuple[int, int] | None = None,
+        torch_version: Version | None = None,
+        pinned_torch: Version | None = None,
         together: Together | None = None,
         *,
         base: str | None = None,
+        torch_in: Mapping[str, tuple[Version | None, Version | None]] | None = None,
     ) -> None:
         self.summaries = dict(sorted(summaries.items()))
         self.torch_version = torch_version
         self.pinned_torch = pinned_torch
+        #: By folder, as files are shown, where another torch is required: the lowest and the newest.
+        self.torch_in = dict(torch_in or {})
         #: The identifiers of the files that were asked about last; whether any file has one of some.
         self._identifiers: dict[str, set[str]] = {}
         self._mentioned: dict[frozenset[str], bool] = {}
@@ -59,6 +64,10 @@ class Program:
         """After an error in the middle of an answer: whatever leans on it is worked out anew when it is asked again."""
         self.resolver.abandon()
         self.graph.abandon()
+
+    def torch_of(self, path: str) -> tuple[Version | None, Version | None]:
+        """The lowest and the newest torch (major, minor) that the part of the project around a file requires."""
+        return self.torch_in.get(path.rpartition("/")[0], (self.torch_version, self.pinned_torch))
 
     # Names and values.
 

@@ -129,7 +129,8 @@ class Run:
                 self._progress(1)  # which may end the run: what was read so far is known to the next one
         self.known.keep_summaries()
         self.worker.sharing = None
-        return Program(summaries, self.known.torch_version(), self.known.pinned_torch(), self._helpers(summaries))
+        torches = self.known.torches
+        return Program(summaries, *torches.whole, self._helpers(summaries), torch_in=torches.parts)
 
     def _helpers(self, summaries: Mapping[str, Summary]) -> Linking | None:
         """Processes that help with the link, where a project is large enough for it."""
@@ -183,9 +184,8 @@ class Run:
         from perflint.run.crewed import Crewed
 
         size = min(options.jobs, _MOST_MEMBERS, 2 * unknown // WORTH_IT)
-        torch, pinned = self.known.torch_version(), self.known.pinned_torch()
         asks = self.known.keeps_inspected
-        return Crewed(self.worker, size, files, self._reported, summaries, torch, pinned, asks=asks)
+        return Crewed(self.worker, size, files, self._reported, summaries, self.known.torches, asks=asks)
 
     def _crewed(self, crew: Crewed, summaries: dict[str, Summary]) -> dict[str, Inspected]:
         """What a crew finds, by file. If it did not do everything, `summaries` has more of them afterwards."""

@@ -20,6 +20,7 @@ from perflint.timelimit import lift
 if TYPE_CHECKING:
     from perflint.crew import Member
     from perflint.facts.summary import FunctionFacts, Summary
+    from perflint.run.governing import Torches
 
 
 @dataclass
@@ -32,8 +33,7 @@ class Crewed:
     files: Sequence[FoundFile]
     reported: frozenset[str]
     known: Mapping[str, Summary]
-    torch_version: tuple[int, int] | None
-    pinned_torch: tuple[int, int] | None
+    torches: Torches
     #: Whether what was asked while a file was inspected is wanted.
     asks: bool
     #: What is to be done with the summaries, in steps.
@@ -114,7 +114,7 @@ class Crewed:
         for path in worker.texts.moved:
             worker.texts.digests.pop(path, None)
         lift()
-        return Program(summaries, self.torch_version, self.pinned_torch, _Linking(member))
+        return Program(summaries, *self.torches.whole, _Linking(member), torch_in=self.torches.parts)
 
 
 class _Linking:

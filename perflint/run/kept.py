@@ -145,8 +145,10 @@ class Kept(Known):
             stamp_of_rules(options.rules),
             options.everything,
             options.settings,
-            self.torch_version(),
-            self.pinned_torch(),
+            sorted(options.codes or ()),
+            sorted({one.stamp for one in options.nested.values()}),
+            self.torches.whole,
+            sorted(self.torches.parts.items(), key=str),
         )
 
     def _open_cache(self, files: Sequence[FoundFile]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from perflint.facts.summary import Summary
-from perflint.pytorch import versions
-from perflint.requirements import pinned_torch, project_torch
+from perflint.run.governing import Torches, torches
 
 if TYPE_CHECKING:
     from perflint.discovery import Discovery, FoundFile
@@ -101,15 +101,7 @@ class Known:
 
     # What answers depend on.
 
-    def torch_version(self) -> tuple[int, int] | None:
-        """The torch that advice is for."""
-        target = self.options.settings.target_torch
-        if target is not None:
-            return versions.parse(target)
-        return project_torch(self.discovery.root) if self.discovery.root is not None else None
-
-    def pinned_torch(self) -> tuple[int, int] | None:
-        """The torch that the project certainly runs on."""
-        if self.options.settings.target_torch is not None:
-            return self.torch_version()
-        return pinned_torch(self.discovery.root) if self.discovery.root is not None else None
+    @cached_property
+    def torches(self) -> Torches:
+        """The torch that advice is for, in each part of the project."""
+        return torches(self.discovery, self.options.settings, self.options.nested)

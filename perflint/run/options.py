@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from perflint.cluster import RayExecutor
     from perflint.facts.summary import Summary
     from perflint.rule import Rule
+    from perflint.run.governing import Governed
     from perflint.settings import Settings
 
 
@@ -34,6 +35,8 @@ class Memory:
 class Options:
     """How one run goes. `rules` are the selected rules, one instance each; `stdin` replaces the file of that name.
 
+    `nested` says by folder what holds there instead of `settings`, of whose rules only `codes` run elsewhere.
+
     `everything` says that `rules` are all there are. A `memory` is asked before the cache. An `executor` does what
     otherwise `jobs` processes do. `progress` is told how many steps of how many are done, which may end the run by
     raising: the survey of each file is one, and so is the inspection of each reported one. When the process `ends` with
@@ -50,3 +53,5 @@ class Options:
     memory: Memory | None = None
     executor: RayExecutor | None = None
     ends: bool = False
+    codes: frozenset[str] | None = None
+    nested: Mapping[Path, Governed] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from perflint.discovery import FoundFile
 from perflint.finding import Finding, Silenced
 from perflint.inspection import Located
+from perflint.run.governing import Governed
 from perflint.run.options import Options
 from perflint.settings import rank_of
 from perflint.source.file import SourceFile
@@ -27,19 +28,29 @@ def silence(
     suppressions = Suppressions.read(source)
     if not found and not suppressions.each and not suppressions.malformed:
         return kept, silenced
-    switched_off = options.settings.ignored_in(file.file)
+    here = _holding(file, options)
+    switched_off = here.settings.ignored_in(file.file)
     used: list[Used] = []
     for finding, lines in found:
-        if _is_off(switched_off, finding.code, finding.name):
+        if finding.code not in here.codes or _is_off(switched_off, finding.code, finding.name):
             continue
         by = suppressions.silences(finding.code, finding.name, lines)
         if by is not None:
             used.append((by, finding.code, finding.name))
             silenced.append(Silenced(finding, by.line, by.reason))
-        elif finding.confidence >= options.settings.confidence:
+        elif finding.confidence >= here.settings.confidence:
             kept.append(finding)
-    kept += _comments(source, suppressions, used, switched_off, options)
+    kept += _comments(source, suppressions, used, switched_off, here, options)
     return kept, silenced
+
+
+def _holding(file: FoundFile, options: Options) -> Governed:
+    """The settings of a file, and the rules that run on it."""
+    nested = options.nested.get(file.file.parent)
+    if nested is not None:
+        return nested
+    codes = frozenset(rule.code for rule in options.rules) if options.codes is None else options.codes
+    return Governed(options.settings, codes, options.everything)
 
 
 def _comments(
@@ -47,13 +58,16 @@ def _comments(
     suppressions: Suppressions,
     used: Sequence[Used],
     switched_off: Sequence[str],
+    here: Governed,
     options: Options,
 ) -> Iterator[Finding]:
     """Findings of the rules that judge suppression comments."""
-    running = [rule for rule in options.rules if not _is_off(switched_off, rule.code, rule.name)]
+    running = [
+        rule for rule in options.rules if rule.code in here.codes and not _is_off(switched_off, rule.code, rule.name)
+    ]
     ran = {rule.code for rule in running} | {rule.name for rule in running}
     ran |= _unheard_of(suppressions, ran)
-    unused = suppressions.unused(ran, used, everything_ran=options.everything)
+    unused = suppressions.unused(ran, used, everything_ran=here.everything)
     for rule in running:
         for finding in rule.check_comments(source, unused, suppressions.malformed):
             line = finding.span.line

@@ -78,7 +78,7 @@ def _afar(worker: Worker, work: str, program: Program | None) -> Afar[Any]:
     )
     known = None
     if program is not None:
-        known = Known(program.summaries, program.torch_version, program.pinned_torch, program.base)
+        known = Known(program.summaries, program.torch_version, program.pinned_torch, program.base, program.torch_in)
     return Afar(work, options, known, worker.texts.digests if worker.reuse is not None else None)
 
 
@@ -89,6 +89,7 @@ class Known(NamedTuple):
     torch_version: tuple[int, int] | None
     pinned_torch: tuple[int, int] | None
     base: str
+    torch_in: Mapping[str, tuple[tuple[int, int] | None, tuple[int, int] | None]]
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class Afar(Generic[Result]):
         worker = Worker(self.options, texts)
         if self.known is not None:
             with gc_paused():
-                program = Program(*self.known[:3], base=self.known.base)
+                program = Program(*self.known[:3], base=self.known.base, torch_in=self.known.torch_in)
             worker.inspector = Inspector(program, self.options.rules)
             if self.digests is not None:
                 from perflint.reuse import Reuse  # late, as the cache is
