@@ -151,8 +151,25 @@ _MADE_OF = {"cli": {"click"}, "codemods": {"libcst"}}
 def test_nothing_heavy_is_imported_before_it_is_needed(file: Path) -> None:
     # click is what the command line is made of, and loads fast; codemods are imported by libcst's own tool only.
     allowed = _MADE_OF.get(room_of(file), set()) if file in ENGINE else set()
+    if _records(file):
+        allowed = {"torch"}
     found = {name.split(".")[0] for _, name in imports(file, top_level_only=True)} & HEAVY
     assert not found - allowed
+
+
+#: Made of torch: they stand in for its parts, and run in the process of the observed program only.
+_RECORDING = ("perflint.observe.device", "perflint.observe.recording")
+
+
+def _records(file: Path) -> bool:
+    return file.relative_to(ROOT).as_posix().replace("/", ".").startswith(_RECORDING)
+
+
+@pytest.mark.parametrize(
+    "file", [file for file in ENGINE if not _records(file)], ids=lambda file: file.relative_to(ROOT).as_posix()
+)
+def test_what_is_made_of_torch_is_imported_when_it_is_needed(file: Path) -> None:
+    assert not [name for _, name in imports(file, top_level_only=True) if name.startswith(_RECORDING)]
 
 
 def test_the_check_sees_an_upward_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ COMMANDS = {
     "config": "perflint.cli.config",
     "explain": "perflint.cli.explain",
     "fix": "perflint.cli.fix",
+    "observe": "perflint.cli.observe",
     "rules": "perflint.cli.rules",
     "server": "perflint.cli.server",
     "verify": "perflint.cli.verify",

@@ -1,0 +1,259 @@
+"""`perflint observe`."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from perflint.cli import console
+from perflint.cli.app import CLEAN, FAULT, FOUND, INTERRUPTED
+from perflint.errors import PerflintError
+from perflint.observe.child import ORDER, Order
+
+if TYPE_CHECKING:
+    from perflint.observe.trace import Observation
+
+#: What a call of Python starts with, where the program is not a file, and options of Python that take a value.
+_MODULE, _CODE = "-m", "-c"
+_WITH_VALUE = ("-X", "-W", "--check-hash-based-pycs")
+_BUDGETS = {
+    "waits": "max_waits",
+    "launches": "max_launches",
+    "bytes_to_host": "max_bytes_to_host",
+    "bytes_to_device": "max_bytes_to_device",
+}
+
+
+@click.command("observe", context_settings={"ignore_unknown_options": False})
+@click.argument("program", nargs=-1, type=click.UNPROCESSED)
+@click.option("--call", metavar="MODULE:NAME", help="Call this instead of running a program; each call is a step.")
+@click.option(
+    "--device",
+    type=click.Choice(("simulated", "cuda")),
+    help="Observe a simulated GPU or the one that is there; the latter where there is one.",
+)
+@click.option("--steps", type=click.IntRange(1), default=3, show_default=True, help="Steps to observe.")
+@click.option("--warmup", type=click.IntRange(0), default=2, show_default=True, help="Steps before those.")
+@click.option("--as", "hardware", default="h100", show_default=True, help="The model of GPU to simulate.")
+@click.option("--timeout", type=click.FloatRange(1), default=600.0, show_default=True, help="Seconds for all of it.")
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the observation to this file.")
+@click.option(
+    "--output-format",
+    type=click.Choice(("text", "json", "html")),
+    default="text",
+    show_default=True,
+    help="How to print.",
+)
+@click.option("--max-waits", type=click.FloatRange(0), help="Exit code 1 with more waits a step.")
+@click.option("--max-launches", type=click.FloatRange(0), help="Exit code 1 with more launches a step.")
+@click.option("--max-bytes-to-host", type=click.FloatRange(0), help="Exit code 1 with more copied to the host a step.")
+@click.option("--max-bytes-to-device", type=click.FloatRange(0), help="Exit code 1 with more copied to the device.")
+@click.option("--stub", multiple=True, metavar="NAME=REFERENCE", help="Stand in for what runs on a GPU only.")
+@click.option(
+    "--project",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A folder whose code is yours although it is installed.",
+)
+@click.option("--try-without", is_flag=True, help="Run a program that failed once more without observation.")
+def command(
+    program: tuple[str, ...],
+    call: str | None,
+    device: str | None,
+    steps: int,
+    warmup: int,
+    hardware: str,
+    timeout: float,
+    output: Path | None,
+    output_format: str,
+    stub: tuple[str, ...],
+    project: tuple[Path, ...],
+    *,
+    try_without: bool,
+    **budgets: float | None,
+) -> int:
+    """Run a program for a few steps and report what it does on the GPU: waits, copies, launches, line by line.
+
+    It needs no GPU: a simulated one holds its tensors in host memory. PROGRAM follows two dashes:
+
+        perflint observe -- python train.py --batch-size 2
+
+    Exit code: the program's own; 1 beyond a budget; 2 where the input was at fault.
+    """
+    from perflint.observe.model.hardware import hardware as hardware_of
+    from perflint.observe.stubs import parse
+
+    order = Order(
+        what="",
+        target="",
+        arguments=(),
+        device=device or "",
+        hardware=hardware_of(hardware).key,
+        steps=steps,
+        warmup=warmup,
+        timeout=timeout,
+        result="",
+        stubs=parse(stub),
+        project=tuple(str(one.resolve()) for one in project),
+    )
+    started = _started(program, call, order)
+    to_stderr = output is None and output_format != "text"
+    with tempfile.TemporaryDirectory(prefix="perflint-observe-") as folder:
+        result = Path(folder) / "observation.json"
+        code, found = _observe(started, result, to_stderr=to_stderr)
+        if found is None:
+            return code
+        _deliver(found, output, output_format)
+        if try_without and code not in {CLEAN, INTERRUPTED}:
+            _try_without(started, to_stderr=to_stderr)
+    beyond = _beyond(found, budgets)
+    for line in beyond:
+        console.complain(line)
+    return code or (FOUND if beyond else CLEAN)
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """An interpreter with its options, and what it is to run."""
+
+    python: tuple[str, ...]
+    order: Order
+
+
+def _started(program: Sequence[str], call: str | None, order: Order) -> _Started:
+    """Raises UsageError for what cannot be observed."""
+    if call is not None:
+        if ":" not in call:
+            raise click.UsageError(f"--call {call}: write package.module:function")
+        return _Started((sys.executable,), replace(order, what="call", target=call, arguments=tuple(program)))
+    if not program:
+        raise click.UsageError(
+            "say what to run: perflint observe -- python FILE ..., or --call package.module:function"
+        )
+    words = list(program)
+    name = Path(words[0]).name
+    if words[0].endswith(".py"):
+        words.insert(0, "python")
+    elif not name.startswith("python"):
+        raise click.UsageError(
+            f"{words[0]} is not Python: give the command that it runs, perflint observe -- python FILE ..."
+        )
+    python = [_interpreter(words.pop(0))]
+    while words and words[0].startswith("-") and words[0] not in {_MODULE, _CODE}:
+        python.append(words.pop(0))
+        if python[-1] in _WITH_VALUE and words:
+            python.append(words.pop(0))
+    what = {_MODULE: "module", _CODE: "code"}.get(words[0] if words else "", "script")
+    if what != "script":
+        words.pop(0)
+    if not words:
+        raise click.UsageError("Python needs a file, -m MODULE or -c CODE to run")
+    return _Started(tuple(python), replace(order, what=what, target=words[0], arguments=tuple(words[1:])))
+
+
+def _interpreter(word: str) -> str:
+    """Perflint's own for a plain `python` where it has PyTorch, else the one that the word names."""
+    plain = word in {"python", "python3", f"python{sys.version_info[0]}.{sys.version_info[1]}"}
+    return sys.executable if plain and importlib.util.find_spec("torch") is not None else word
+
+
+def _observe(started: _Started, result: Path, *, to_stderr: bool) -> tuple[int, Observation | None]:
+    """The exit code of the program, and what was seen."""
+    from perflint.observe.document import read
+
+    code = _child(started, result, to_stderr=to_stderr)
+    fault = result.with_suffix(".fault")
+    if fault.exists():
+        raise PerflintError(fault.read_text(encoding="utf-8"))
+    if not result.exists():
+        console.complain(f"the program ended with {_described(code)} before anything was recorded")
+        return code if code > 0 else FAULT, None
+    return code if code >= 0 else 128 - code, read(result)
+
+
+def _described(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
+
+
+def _child(started: _Started, result: Path, *, to_stderr: bool, observe: bool = True) -> int:
+    """Run it to its end. Interrupts go to the child, which ends by them."""
+    order = replace(started.order, result=str(result), observe=observe)
+    paper = result.with_suffix(".order")
+    paper.write_text(json.dumps(asdict(order)), encoding="utf-8")
+    environment = os.environ | {ORDER: str(paper)}
+    if order.device == "simulated":
+        environment["CUDA_VISIBLE_DEVICES"] = ""
+    source = Path(__file__).resolve().parents[2]
+    start = (
+        "import sys; sys.path[:1] = []\n"
+        "try: import perflint\n"
+        f"except ImportError: sys.path.append({str(source)!r})\n"
+        "from perflint.observe.child import main; main()"
+    )
+    try:
+        process = subprocess.Popen(
+            [*started.python, "-c", start], env=environment, stdout=sys.stderr if to_stderr else None
+        )
+    except OSError as error:
+        raise PerflintError(f"{started.python[0]}: cannot be started: {error.strerror or error}") from error
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
+
+
+def _try_without(started: _Started, *, to_stderr: bool) -> None:
+    with tempfile.TemporaryDirectory(prefix="perflint-observe-") as folder:
+        code = _child(started, Path(folder) / "plain", to_stderr=to_stderr, observe=False)
+    console.complain(f"without observation the program ends with {_described(code)}")
+
+
+def _deliver(found: Observation, output: Path | None, output_format: str) -> None:
+    from perflint.observe.document import as_json, write
+
+    if output is not None:
+        write(found, output)
+    if output_format == "json":
+        if output is None:
+            console.write(as_json(found))
+        return
+    console.write(_text(found))
+
+
+def _text(found: Observation) -> str:
+    lines = [f"{found.steps} steady steps on {found.hardware} ({found.device})"]
+    for one in sorted(found.lines, key=lambda line: (not line.waits, -line.total)):
+        if one.waits:
+            site = found.sites[one.site]
+            lines.append(
+                f"{site.path}:{site.line}:{site.column} {one.kind} {one.total / found.steps:g} a step ({one.phase})"
+            )
+    lines += found.errors
+    if found.ended:
+        lines.append(found.ended)
+    return "\n".join(lines) + "\n"
+
+
+def _beyond(found: Observation, budgets: dict[str, float | None]) -> list[str]:
+    """A sentence for each budget that the mean of the steady steps exceeds."""
+    if not found.totals:
+        return []
+    said = []
+    for name, option in _BUDGETS.items():
+        most = budgets[option]
+        mean = sum(getattr(total, name) for total in found.totals) / len(found.totals)
+        if most is not None and mean > most:
+            said.append(f"{mean:g} {name.replace('_', ' ')} a step, more than --{option.replace('_', '-')} {most:g}")
+    return said

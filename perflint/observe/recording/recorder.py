@@ -1,0 +1,261 @@
+"""Counts what happens on the device, per line and step.
+
+A `Recorder` is told of every operation by whatever watches the device (`device.kernels` on a pretended one, `watching`
+on a real one) and of the ends of steps by `steps`. It keeps counts per line, and whole only the operations of the
+steady steps it was asked for, of which the median one is handed over.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import FrameType
+
+import torch
+
+from perflint.observe.recording.stacks import Place, Stacks
+from perflint.observe.trace import Event, Kind, LineCount, Observation, Phase, Step, StepTotal
+
+#: A step with more operations than this is not kept whole.
+_EVENTS = 300_000
+#: So many nodes of the graph are remembered with the line that made them.
+_NODES = 1_000_000
+
+_task = torch._C._current_graph_task_id
+_node = torch._C._current_autograd_node
+_next_node = torch._C._autograd._get_sequence_nr
+
+_Raw = tuple[str, Kind, bool, int, Phase, float, int, int, bool, str, "float | None"]
+
+
+@dataclass(slots=True)
+class _Sums:
+    waits: int = 0
+    launches: int = 0
+    to_device: int = 0
+    to_host: int = 0
+    begun: float = 0.0
+
+
+class EnoughError(BaseException):
+    """Ends the program once all steps were seen. Not an `Exception`, so that programs let it through."""
+
+
+@dataclass
+class Recorder:
+    """What was seen so far. `steps` steady steps are wanted after `warmup` others; None: until the program ends.
+
+    `on_end` is called once when they have been seen.
+    """
+
+    stacks: Stacks
+    warmup: int = 1
+    steps: int | None = None
+    on_end: Callable[[], None] | None = None
+    #: Called with True when steady steps begin, with False when they end.
+    on_steady: Callable[[bool], None] | None = None
+    index: int = 0
+    errors: list[str] = field(default_factory=list)
+    ended: bool = False
+    _lines: dict[tuple[int, Kind, bool, Phase, bool], LineCount] = field(default_factory=dict)
+    _events: list[_Raw] = field(default_factory=list)
+    _kept: dict[int, list[_Raw]] = field(default_factory=dict)
+    _sums: dict[int, _Sums] = field(default_factory=dict)
+    _current: _Sums = field(default_factory=_Sums)
+    _nodes: dict[int, Place] = field(default_factory=dict)
+    _seen_node: int = 0
+    _last: float = 0.0
+    _paused: int = 0
+    _process: int = field(default_factory=os.getpid)
+
+    def __post_init__(self) -> None:
+        self._last = time.perf_counter()
+
+    @property
+    def steady(self) -> bool:
+        """Whether what happens now is counted."""
+        return self.index >= self.warmup and not self.ended
+
+    def place(self, frame: FrameType | None) -> tuple[Place, bool]:
+        """Where an operation of `frame` belongs, and whether it is the backward pass of that line."""
+        place = self.stacks.at(frame)
+        if _task() == -1:
+            number = _next_node()
+            if number != self._seen_node:
+                self._remember(number, place)
+            return place, False
+        if place.own_backward:
+            return place, True
+        node = _node()
+        made = self._nodes.get(node._sequence_nr()) if node is not None else None
+        return (made, True) if made is not None else (place, True)
+
+    def record(
+        self,
+        operation: str,
+        kind: Kind,
+        frame: FrameType | None,
+        *,
+        waits: bool,
+        size: int = 0,
+        launches: int = 0,
+        flops: float = 0.0,
+        dtype: str = "",
+        pinned: bool = False,
+        host_us: float | None = None,
+    ) -> None:
+        """One operation, called from `frame`. `size` is in bytes, in the sense of `Event.bytes`."""
+        if self.ended or os.getpid() != self._process:
+            return
+        place, in_backward = self.place(frame)
+        self.count(
+            operation,
+            kind,
+            place,
+            waits=waits,
+            in_backward=in_backward,
+            size=size,
+            launches=launches,
+            flops=flops,
+            dtype=dtype,
+            pinned=pinned,
+            host_us=host_us,
+        )
+
+    def count(
+        self,
+        operation: str,
+        kind: Kind,
+        place: Place,
+        *,
+        waits: bool,
+        in_backward: bool = False,
+        size: int = 0,
+        launches: int = 0,
+        flops: float = 0.0,
+        dtype: str = "",
+        pinned: bool = False,
+        host_us: float | None = None,
+    ) -> None:
+        """One operation, at a place known already."""
+        phase: Phase = "backward" if in_backward else place.phase
+        step = self._current
+        if waits:
+            step.waits += 1
+        step.launches += launches
+        if kind == "to-device":
+            step.to_device += size
+        elif kind in {"to-host", "read"}:
+            step.to_host += size
+        if not self.steady:
+            return
+        key = (place.site, kind, waits, phase, in_backward)
+        line = self._lines.get(key)
+        if line is None:
+            line = self._lines[key] = LineCount(
+                place.site, kind, waits, phase, in_backward=in_backward, operation=operation
+            )
+        line.counts[self.index] = line.counts.get(self.index, 0) + (launches if kind == "launch" else 1)
+        line.bytes += size
+        if len(self._events) < _EVENTS:
+            self._events.append(
+                (operation, kind, waits, place.site, phase, flops, size, launches, pinned, dtype, host_us)
+            )
+
+    def end_step(self) -> None:
+        """The program came to the end of a step. Raises what `on_end` raises after the last one."""
+        if self.ended:
+            return
+        now = time.perf_counter()
+        if self.steady:
+            self._sums[self.index] = self._current
+            if len(self._events) < _EVENTS:
+                self._kept[self.index] = self._events
+                self._drop_extremes()
+        self._events = []
+        self._current = _Sums(begun=now)
+        self._forget_nodes()
+        was = self.steady
+        self.index += 1
+        if self.steps is not None and self.index >= self.warmup + self.steps:
+            self.ended = True
+        if self.on_steady is not None and was != self.steady:
+            self.on_steady(self.steady)
+        if self.ended and self.on_end is not None:
+            self.on_end()
+
+    def whole_program(self) -> None:
+        """Take all that was seen for one steady step, where the program had none."""
+        self._sums[self.index] = self._current
+        self._kept[self.index] = self._events
+
+    def observation(self, *, device: str, hardware: str, program: tuple[str, ...] = (), ended: str = "") -> Observation:
+        """All that was seen in complete steady steps, without what their lines are hashed and covered by."""
+        totals = [
+            StepTotal(index, sums.waits, sums.launches, sums.to_device, sums.to_host)
+            for index, sums in sorted(self._sums.items())
+        ]
+        lines = [line for line in self._lines.values() if self._drop_incomplete(line)]
+        return Observation(
+            device=device,
+            torch=str(torch.__version__),
+            hardware=hardware,
+            steps=len(totals),
+            warmup=self.warmup,
+            sites=list(self.stacks.sites),
+            lines=sorted(lines, key=lambda line: (line.site, line.kind)),
+            step=self._median(),
+            totals=totals,
+            errors=list(self.errors),
+            ended=ended,
+            program=program,
+            python=".".join(map(str, sys.version_info[:3])),
+        )
+
+    def _drop_incomplete(self, line: LineCount) -> bool:
+        """Leave out counts of the step that did not end. Bytes go in proportion. Whether anything is left."""
+        whole = {index: count for index, count in line.counts.items() if index in self._sums}
+        if len(whole) != len(line.counts):
+            total = line.total
+            line.counts = whole
+            line.bytes = line.bytes * line.total // total if total else 0
+        return bool(whole)
+
+    def _median(self) -> Step | None:
+        if not self._kept:
+            return None
+        ranked = sorted(self._kept, key=lambda index: (self._weight(index), index))
+        index = ranked[(len(ranked) - 1) // 2]
+        return Step(index, [Event(*raw) for raw in self._kept[index]])
+
+    def _weight(self, index: int) -> tuple[int, int]:
+        sums = self._sums[index]
+        return sums.waits, sums.launches
+
+    def _drop_extremes(self) -> None:
+        """Keep at most five steps whole: the memory of the recorder is bounded."""
+        if len(self._kept) > 5:
+            ranked = sorted(self._kept, key=self._weight)
+            del self._kept[ranked[0] if self.index % 2 else ranked[-1]]
+
+    def _remember(self, number: int, place: Place) -> None:
+        """The nodes made since the last operation are this line's: a node is made just before its kernel runs."""
+        if number > self._seen_node and number - self._seen_node < 1000:
+            for made in range(self._seen_node, number):
+                self._nodes[made] = place
+        elif number:
+            self._nodes[number - 1] = place
+        self._seen_node = number
+
+    def _forget_nodes(self) -> None:
+        if len(self._nodes) > _NODES:
+            for number in list(self._nodes)[: len(self._nodes) - _NODES // 2]:
+                del self._nodes[number]
+
+
+def counts_by_step(observation: Observation) -> Mapping[int, StepTotal]:
+    """The sums of each steady step by its index."""
+    return {total.index: total for total in observation.totals}
