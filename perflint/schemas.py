@@ -43,6 +43,10 @@ _VERIFY: dict[str, tuple[str, Json]] = {
     "rtol": ("How far results may differ, relatively. Default: 1e-5.", _FROM_ZERO),
     "atol": ("How far results may differ, absolutely. Default: 1e-8.", _FROM_ZERO),
     "seed": ("Of the random numbers of both sides. Default: 0.", {"type": "integer"}),
+    "threads": (
+        "Threads of torch, OpenMP and BLAS on both sides; 0: the libraries choose. Default: OMP_NUM_THREADS, else 1.",
+        {"type": "integer", "minimum": 0},
+    ),
     "link": ("Folders of data that become links in the copy of the tree.", _STRINGS),
     "min-speedup": ("Keep fixes that are at least this many times as fast.", _FROM_ZERO),
 }

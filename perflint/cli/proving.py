@@ -60,6 +60,7 @@ def prove(
         try:
             device, where = verifying.device_of(options, trials.launcher)
             workload = verifying.workload_of(options, device)
+            trials.check(workload, tried)
 
             def measure(findings: Sequence[Finding]) -> Result:
                 result = trials.measure(workload, findings)

@@ -81,7 +81,8 @@ def command(
     With --rule or --all, the rules' own benchmarks. With PATHS and --bench or --command, every fix in PATHS alone and
     all together, under your own code in a copy of the tree; your files are not touched.
 
-    Exit code 0: measured; 1: a fix in PATHS is slower or changes the result; 2: a workload or the input was at fault.
+    Exit code 0: every fix in PATHS is faster or makes no difference; 1: one is slower, changes the result, is not
+    reached by the workload, or stays undecided; 2: a workload or the input was at fault.
     """
     from perflint.verify.launch import require_extra
 
@@ -170,7 +171,7 @@ class _Session:
 
         without = []
         known: dict[str, None] = {}
-        with verifying.folder() as folder, Launcher(folder) as launcher:
+        with verifying.folder() as folder, Launcher(folder, threads=self.plan.threads) as launcher:
             self.open(launcher)
             for rule in rules:
                 with benchmark_file(rule) as file:
@@ -220,13 +221,14 @@ class _Session:
 
         if not found.findings:
             console.complain("no fix to try in these paths")
-            with verifying.folder() as folder, Launcher(folder) as launcher:
+            with verifying.folder() as folder, Launcher(folder, threads=self.plan.threads) as launcher:
                 self.open(launcher)
             return
         console.complain(f"trying {many(len(found.findings), 'fix')} in a copy of {found.project.root}")
         with fix_trials(found.project, self.plan, self.progress) as trials:
             self.open(trials.launcher)
             workload = verifying.workload_of(self.options, self.device)
+            trials.check(workload, found.findings)
             tries = [[finding] for finding in found.findings]
             if len(tries) > 1:
                 tries.append(list(found.findings))
@@ -262,7 +264,7 @@ class _Session:
     def code(self) -> int:
         if any(result.failed for result in self.results):
             return FAULT
-        bad = {Verdict.SLOWER, Verdict.DIFFERENT_RESULT}
+        bad = {Verdict.SLOWER, Verdict.DIFFERENT_RESULT, Verdict.NOT_REACHED, Verdict.UNDECIDED}
         return FOUND if any(result.verdict in bad for result in self.fixes_tried) else CLEAN
 
 
@@ -331,7 +333,11 @@ def _self_test(session: _Session, runs: int, rules: Sequence[type[Rule]] | None)
     from perflint.verify.launch import Launcher
     from perflint.verify.selftest import against_itself, self_test
 
-    with verifying.folder() as folder, Launcher(folder) as launcher, contextlib.ExitStack() as files:
+    with (
+        verifying.folder() as folder,
+        Launcher(folder, threads=session.plan.threads) as launcher,
+        contextlib.ExitStack() as files,
+    ):
         session.open(launcher)
         common = (launcher, folder, session.plan)
         lines = (

@@ -15,7 +15,7 @@ import click
 
 from perflint.cli import console
 from perflint.errors import PerflintError
-from perflint.verify.options import VerifyOptions, duration
+from perflint.verify.options import VerifyOptions, duration, threads_of
 
 if TYPE_CHECKING:
     from perflint.discovery import Discovery
@@ -51,6 +51,12 @@ def workload_options(function: C) -> C:
             click.option("--budget", callback=_duration, metavar="TIME", help="For one comparison (default: 60s)."),
             click.option("--timeout", callback=_duration, metavar="TIME", help="For one run (default: 300s)."),
             click.option("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, mps, xpu or auto, the default."),
+            click.option(
+                "--threads",
+                type=click.IntRange(0),
+                metavar="N",
+                help="Threads of torch, OpenMP and BLAS on both sides (default: OMP_NUM_THREADS, else 1; 0: theirs).",
+            ),
             click.option("--rtol", type=click.FloatRange(0), help="How far results may differ, relatively."),
             click.option("--atol", type=click.FloatRange(0), help="How far results may differ, absolutely."),
         )
@@ -83,7 +89,7 @@ def plan_of(options: VerifyOptions) -> Plan:
     """How one comparison goes."""
     from perflint.verify.measuring import Plan
 
-    return Plan(options.budget, options.timeout, options.precision, seed=options.seed)
+    return Plan(options.budget, options.timeout, options.precision, seed=options.seed, threads=threads_of(options))
 
 
 def device_of(options: VerifyOptions, launcher: Launcher) -> tuple[str, Machine]:

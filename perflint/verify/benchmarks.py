@@ -13,6 +13,7 @@ from perflint.registry import fixture_folder
 from perflint.verify.judging import Block
 from perflint.verify.launch import Launcher, Live
 from perflint.verify.measuring import Facts, Plan, Row, Run, Running, Timed
+from perflint.verify.reach import Seen
 from perflint.verify.results import Machine, Result
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def machine(launcher: Launcher, device: str, timeout: float) -> tuple[str, Machi
     """The device's name for torch, and what it is. Raises TrialError when there is none such."""
     reply = launcher.ask({"kind": "machine", "device": device}, timeout)
     name = str(reply.pop("device"))
-    return name, Machine(**{**reply, "versions": tuple(reply["versions"])})
+    return name, Machine(**{**reply, "versions": tuple(reply["versions"])}, threads=launcher.threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ class BenchmarkSide:
             "side": self.side,
             "seed": plan.seed,
             "block": plan.block,
+            "threads": plan.threads,
             "reference": str(reference) if reference else None,
             "keeps": keeps,
             "compiled": str(self.compiled),
@@ -96,10 +98,11 @@ class BenchmarkSide:
 class LiveRun(Running):
     """A side in a process that stays, as `measuring.Running`. `notes` are for the facts."""
 
-    def __init__(self, live: Live, plan: Plan, notes: tuple[str, ...] = ()) -> None:
+    def __init__(self, live: Live, plan: Plan, notes: tuple[str, ...] = (), seen: Seen | None = None) -> None:
         self._live = live
         self._plan = plan
         self._notes = notes
+        self._seen = seen
 
     @property
     def facts(self) -> Facts:
@@ -110,11 +113,21 @@ class LiveRun(Running):
             difference=str(reply.get("difference", "")),
             first=reply.get("first"),
             notes=self._notes,
+            unread=tuple(reply.get("unread", ())),
+            compared=int(reply.get("compared", 0)),
+            seen=self._seen,
         )
 
     def block(self) -> Timed:
         reply = self._live.ask({"block": True}, self._plan.timeout)
-        return Timed(Block(float(reply["seconds"]), bool(reply["disturbed"])), reply.get("device_seconds"))
+        block = Block(
+            float(reply["seconds"]),
+            bool(reply["disturbed"]),
+            int(reply["calls"]),
+            reply["waited"],
+            tuple(reply["times"]),
+        )
+        return Timed(block, reply.get("device_seconds"))
 
     def close(self, *, politely: bool) -> None:
         self._live.close(politely=politely)

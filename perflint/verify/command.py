@@ -9,7 +9,7 @@ import os
 import select
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from perflint.verify import metric
@@ -17,7 +17,8 @@ from perflint.verify.device import maxrss_bytes
 from perflint.verify.judging import Block
 from perflint.verify.measuring import Facts, Plan, Running, Timed
 from perflint.verify.overlay import Overlay
-from perflint.verify.processes import TrialError, end_group, last_line, start, wait
+from perflint.verify.processes import TrialError, end_group, last_line, last_lines, pinned, start, wait
+from perflint.verify.reach import Lines, Tracer
 from perflint.verify.spin import spin
 
 
@@ -60,6 +61,8 @@ class CommandSide:
     overlay: Overlay
     inside: Path
     folder: Path
+    #: Lines to look for in the untimed runs.
+    watched: Lines = field(default_factory=dict)
 
     @property
     def is_single(self) -> bool:
@@ -67,24 +70,27 @@ class CommandSide:
 
     def start(self, plan: Plan, reference: Path | None, *, keeps: bool) -> Done:
         self.overlay.restore()
+        tracer = Tracer(self.folder, self.overlay.tree, self.watched) if reference is not None else None
         output = self.folder / "command.output"
         before = spin()
         try:
-            seconds, peak = self._timed(output, plan.timeout)
+            seconds, peak = self._timed(output, plan, tracer)
             lines = metric.lines_of(output) if self.command.metric or self.command.result else []
             figure = self._figure(lines, seconds)
-            facts = Facts(peak, spin=max(before, spin()))
+            facts = Facts(peak, spin=max(before, spin()), seen=tracer.seen() if tracer is not None else None)
             if self.command.result:
                 return Done(self._compared(facts, lines, reference, keeps=keeps), figure)
-            notes = ("results not compared: there is no --result",) if keeps else ()
-            return Done(dataclasses.replace(facts, notes=notes), figure)
+            unread = ("there is no --result",) if reference is not None else ()
+            return Done(dataclasses.replace(facts, unread=unread), figure)
         except metric.MetricError as error:
             raise TrialError(str(error)) from error
         finally:
             output.unlink(missing_ok=True)
 
-    def _timed(self, output: Path, timeout: float) -> tuple[float, int | None]:
+    def _timed(self, output: Path, plan: Plan, tracer: Tracer | None) -> tuple[float, int | None]:
         """Seconds, and bytes of peak memory where the platform tells them."""
+        path = self._python_path()
+        watching = {"PYTHONPATH": path} if tracer is None else tracer.environment(path)
         with output.open("wb") as sink:
             begin = time.perf_counter()
             try:
@@ -92,16 +98,17 @@ class CommandSide:
                     list(self.command.words),
                     self.overlay.tree / self.inside,
                     sink,
-                    environment={"PYTHONPATH": self._python_path()},
+                    environment={**pinned(plan.threads), **watching},
                 )
             except OSError as error:
                 raise TrialError(f"{self.command.words[0]!r} cannot be started: {error.strerror}") from error
-            code, peak = _wait(process, timeout)
+            code, peak = _wait(process, plan.timeout)
             seconds = time.perf_counter() - begin
         if code != 0:
             said = last_line(output)
             ended = f"exit code {code}" if code > 0 else f"signal {-code}"
-            raise TrialError(f"failed with {ended}" + (f": {said}" if said else ""), is_crash=True)
+            message = f"failed with {ended}" + (f": {said}" if said else "")
+            raise TrialError(message, is_crash=True, trace=last_lines(output))
         return seconds, peak
 
     def _python_path(self) -> str:
@@ -144,7 +151,7 @@ class CommandSide:
             wanted = reference.read_text(encoding="utf-8")
             equal = self._agree(wanted, found)
             difference = "" if equal else f"it prints {found[:40]!r} instead of {wanted[:40]!r}"
-        return dataclasses.replace(facts, equal=equal, difference=difference)
+        return dataclasses.replace(facts, equal=equal, difference=difference, compared=1)
 
     def _agree(self, one: str, other: str) -> bool:
         try:

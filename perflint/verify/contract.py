@@ -14,7 +14,7 @@ and may define
 
     DEVICES = ("cuda",)              the only kinds of device on which the effect shows (default: any)
     NEEDS = ("fork",)                what the platform must have besides (see `PLATFORM`)
-    THREADS = 1                      torch threads while measuring; None leaves torch's own number (default: 1)
+    THREADS = 1                      torch threads while measuring (default: what verify pins, see `--threads`)
     STARTUP = True                   the first call does work of its own, such as compiling: it is timed by itself
     ONCE = True                      a call changes what the next one costs: every sample gets a state of its own
     def teardown(state: S)           ends what setup began, such as worker processes
@@ -64,7 +64,7 @@ class Workload:
     equal: Equality
     devices: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    threads: int | None = 1
+    threads: int | None = None
     once: bool = False
     startup: bool = False
     teardown: Callable[[Any], Any] | None = None
@@ -103,7 +103,7 @@ def load_workload(file: Path) -> Workload:
         equal=values["EQUAL"],
         devices=tuple(values.get("DEVICES", ())),
         needs=tuple(values.get("NEEDS", ())),
-        threads=values.get("THREADS", 1),
+        threads=values.get("THREADS"),
         once=values.get("ONCE", False),
         startup=values.get("STARTUP", False),
         teardown=values.get("teardown"),

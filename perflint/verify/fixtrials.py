@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,8 +16,11 @@ from perflint.source.file import SourceFile
 from perflint.verify.benchmarks import LiveRun
 from perflint.verify.command import Command, CommandSide
 from perflint.verify.launch import Launcher
-from perflint.verify.measuring import Plan, Row, Run, Side
+from perflint.verify.measuring import Facts, Plan, Row, Run, Side
 from perflint.verify.overlay import Overlay
+from perflint.verify.processes import TrialError
+from perflint.verify.reach import Changed, Lines, Tracer
+from perflint.verify.reach import changed as changed_lines
 from perflint.verify.results import Result
 
 #: How the row of all fixes at once is called.
@@ -46,6 +50,14 @@ class Project:
 
     def changes(self, findings: Iterable[Finding]) -> dict[str, bytes]:
         """New content by path below the root, when the fixes of `findings` are made. Raises PerflintError."""
+        return {self._below(path): self.sources[path].encode(text) for path, text in self._fixed(findings).items()}
+
+    def texts(self, findings: Iterable[Finding]) -> dict[str, tuple[str, str]]:
+        """Text before and after, by path below the root. Raises PerflintError."""
+        fixed = self._fixed(findings)
+        return {self._below(path): (self.sources[path].text, text) for path, text in fixed.items()}
+
+    def _fixed(self, findings: Iterable[Finding]) -> dict[str, str]:
         wanted: dict[str, list[Finding]] = {}
         for finding in findings:
             wanted.setdefault(finding.path, []).append(finding)
@@ -55,7 +67,7 @@ class Project:
             applied = apply_fixes(source, [finding.fix for finding in those if finding.fix is not None])
             if not applied.taken:
                 raise PerflintError(f"{path}: the fix cannot be made")
-            changed[self._below(path)] = source.encode(applied.text)
+            changed[path] = applied.text
         return changed
 
     def _below(self, path: str) -> str:
@@ -73,7 +85,10 @@ class CallableSide:
     workload: CallableWorkload
     overlay: Overlay
     inside: Path
+    folder: Path
     changed: tuple[str, ...] = ()
+    #: Lines to look for in the untimed runs.
+    watched: Lines = field(default_factory=dict)
 
     @property
     def is_single(self) -> bool:
@@ -81,6 +96,7 @@ class CallableSide:
 
     def start(self, plan: Plan, reference: Path | None, *, keeps: bool) -> LiveRun:
         self.overlay.restore()
+        tracer = Tracer(self.folder, self.overlay.tree, self.watched) if reference is not None else None
         live = self.launcher.open(
             {
                 "kind": "callable",
@@ -94,16 +110,18 @@ class CallableSide:
                 "changed": list(self.changed),
                 "seed": plan.seed,
                 "block": plan.block,
+                "threads": plan.threads,
+                "trace": {**tracer.request, "environment": tracer.environment()} if tracer is not None else None,
                 "reference": str(reference) if reference else None,
                 "keeps": keeps,
             },
             plan.timeout,
         )
         reply = live.reply(plan.timeout)
-        notes = [f"the workload never loads {path}" for path in reply.get("unused", ())]
-        if reply.get("equal") is None and keeps:
-            notes.append("results not compared: the workload returns nothing to compare")
-        return LiveRun(live, plan, tuple(notes))
+        notes = []
+        if plan.threads is not None and reply["threads"] != plan.threads:
+            notes.append(f"the workload itself sets the number of threads to {reply['threads']}")
+        return LiveRun(live, plan, tuple(notes), tracer.seen() if tracer is not None else None)
 
 
 @dataclass
@@ -117,31 +135,72 @@ class FixTrials:
     before: Overlay
     after: Overlay
     progress: Callable[[str, float], None] = field(default=lambda *_: None)
+    #: What the tree as it is gave.
+    known: Facts | None = None
+
+    @property
+    def reference(self) -> Path:
+        return self.folder / "reference"
+
+    def check(self, workload: CallableWorkload | Command, findings: Sequence[Finding]) -> None:
+        """Run the workload once on the tree as it is, and keep its result. Raises WorkloadError, which says all."""
+        self.known = None
+        watched: dict[str, frozenset[int]] = {}
+        for finding in findings:
+            with contextlib.suppress(PerflintError):  # told where the fix is tried
+                for path, lines in self._change([finding]).before.items():
+                    watched[path] = watched.get(path, frozenset()) | lines
+        try:
+            with self._side(workload, self.before, (), watched).start(self.plan, self.reference, keeps=True) as running:
+                self.known = running.facts
+        except TrialError as error:
+            raise WorkloadError(_name(workload), error) from error
 
     def measure(self, workload: CallableWorkload | Command, findings: Sequence[Finding]) -> Result:
         """The tree as it is against the tree with the fixes of all `findings`. Never raises for the workload."""
         row = _row(workload, findings)
         try:
             changes = self.project.changes(findings)
+            change = self._change(findings)
         except PerflintError as error:
             return row.lacking(str(error), failed=True)
         self.after.change(changes)
-        sides = (self._side(workload, self.before, ()), self._side(workload, self.after, tuple(changes)))
+        sides = (
+            self._side(workload, self.before, (), change.before),
+            self._side(workload, self.after, tuple(changes), change.after),
+        )
 
         def report(share: float) -> None:
             self.progress(f"{row.code} {row.size}", share)
 
-        return Run(row, sides, self.plan, self.folder / "reference", report).result()
+        return Run(row, sides, self.plan, self.reference, report, known=self.known, change=change).result()
 
-    def _side(self, workload: CallableWorkload | Command, overlay: Overlay, changed: tuple[str, ...]) -> Side:
+    def _change(self, findings: Sequence[Finding]) -> Changed:
+        return changed_lines(self.project.texts(findings))
+
+    def _side(
+        self, workload: CallableWorkload | Command, overlay: Overlay, changed: tuple[str, ...], watched: Lines
+    ) -> Side:
         inside = self.project.folder.resolve().relative_to(self.project.root.resolve())
         if isinstance(workload, Command):
-            return CommandSide(workload, overlay, inside, self.folder)
-        return CallableSide(self.launcher, workload, overlay, inside, changed)
+            return CommandSide(workload, overlay, inside, self.folder, watched)
+        return CallableSide(self.launcher, workload, overlay, inside, self.folder, changed, watched)
+
+
+class WorkloadError(PerflintError):
+    """The workload fails on the tree as it is: no fix can be tried. The message holds what the workload said."""
+
+    def __init__(self, name: str, error: TrialError) -> None:
+        said = f"{error.trace.rstrip()}\n" if error.trace.strip() else ""
+        super().__init__(f"{said}the workload {name!r} fails before any fix, so none was tried: {error}")
+
+
+def _name(workload: CallableWorkload | Command) -> str:
+    return workload.target if isinstance(workload, CallableWorkload) else " ".join(workload.words)
 
 
 def _row(workload: CallableWorkload | Command, findings: Sequence[Finding]) -> Row:
-    name = workload.target if isinstance(workload, CallableWorkload) else " ".join(workload.words)
+    name = _name(workload)
     if len(findings) == 1:
         return Row(findings[0].code, name, f"{findings[0].path}:{findings[0].span.line}")
     codes = sorted({finding.code for finding in findings})
@@ -164,5 +223,5 @@ def fix_trials(
         overlays = [Overlay(root, folder / side / (root.name or "tree"), project.link) for side in ("a", "b")]
         for overlay in overlays:
             overlay.copy()
-        with Launcher(folder) as launcher:
+        with Launcher(folder, threads=plan.threads) as launcher:
             yield FixTrials(project, plan, launcher, folder, overlays[0], overlays[1], progress)

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from perflint.errors import PerflintError
-from perflint.verify.processes import TrialError, end_group, last_line, start
+from perflint.verify.processes import TrialError, end_group, last_line, last_lines, pinned, start
 
 #: Importing torch may take this long on a cold disk.
 _START_SECONDS = 120.0
@@ -94,10 +94,10 @@ class Live:
         except queue.Empty:
             raise TrialError(f"hung: ended after {timeout:g} s (--timeout)") from None
         if not line:
-            raise TrialError(_epitaph(self._finish(), self._output), is_crash=True)
+            raise TrialError(_epitaph(self._finish(), self._output), is_crash=True, trace=last_lines(self._output))
         reply: dict[str, Any] = json.loads(line)
         if "error" in reply:
-            raise TrialError(str(reply["error"]), is_crash=True)
+            raise TrialError(str(reply["error"]), is_crash=True, trace=str(reply.get("trace", "")))
         return reply
 
     def __enter__(self) -> Live:  # noqa: PYI034 - Self is newer than Python 3.10
@@ -128,9 +128,12 @@ class Live:
 class Launcher:
     """Starts processes. A context manager: leaving it ends what still runs."""
 
-    def __init__(self, folder: Path, *, forks: bool | None = None) -> None:
-        """`folder` is for files of its own. `forks` is for tests; by default the platform decides."""
+    def __init__(self, folder: Path, *, threads: int | None = None, forks: bool | None = None) -> None:
+        """`folder` is for files of its own. `threads` are those of every pool in its processes, None for what the
+        libraries choose. `forks` is for tests; by default the platform decides."""
         self._folder = folder
+        self.threads = threads
+        self._environment = pinned(threads)
         self._forks = sys.platform == "linux" if forks is None else forks
         self._server: _Server | None = None
         self._number = 0
@@ -182,7 +185,12 @@ class Launcher:
         """One new interpreter."""
         with output.open("ab") as sink:
             process = start(
-                _command("--live", str(output)), self._folder, subprocess.PIPE, errors=sink, stdin=subprocess.PIPE
+                _command("--live", str(output)),
+                self._folder,
+                subprocess.PIPE,
+                errors=sink,
+                stdin=subprocess.PIPE,
+                environment=self._environment,
             )
         assert process.stdin is not None
         assert process.stdout is not None
@@ -199,7 +207,7 @@ class Launcher:
     def _forked(self, output: Path, request: Mapping[str, Any]) -> _Ends:
         """A fork of one process that has imported torch."""
         if self._server is None:
-            self._server = _Server(self._folder)
+            self._server = _Server(self._folder, self._environment)
         try:
             return self._server.fork(output, request)
         except (OSError, ValueError, KeyError) as error:
@@ -210,11 +218,11 @@ class Launcher:
 class _Server:
     """The process that has imported torch and forks. On Linux only."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         log = folder / "server.output"
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, log.open("ab") as sink:
-            self._process = start(_command("--serve"), folder, sink, stdin=theirs.fileno())
+            self._process = start(_command("--serve"), folder, sink, stdin=theirs.fileno(), environment=environment)
         try:
             self._hear(_START_SECONDS)
         except (OSError, ValueError) as error:

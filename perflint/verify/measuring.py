@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import statistics
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +16,7 @@ from typing import Protocol, TypeVar
 
 from perflint.verify.judging import FEWEST_PAIRS, ORDER, Block, Judgement, Reading, is_steady, judge
 from perflint.verify.processes import TrialError
+from perflint.verify.reach import Changed, Seen, is_seen, why_not
 from perflint.verify.results import Result, Verdict
 
 #: Pairs before anybody asks whether the answer is clear: asking sooner and more often finds what is not there.
@@ -24,6 +26,8 @@ _FEWEST_ROUNDS, _MOST_ROUNDS = 12, 40
 _LONG_ROUND = 1.0
 #: A group needs no more rounds once its pairs are known to within this part of the precision.
 _ERROR = 4
+#: A share of waiting for a processor below this goes without saying.
+_WORTH_SAYING = 0.05
 #: Groups that a verdict needs, and those that the budget has to have room for.
 _FEWEST_GROUPS, _GROUPS_IN_BUDGET = FEWEST_PAIRS // 2, 6
 
@@ -32,7 +36,8 @@ _FEWEST_GROUPS, _GROUPS_IN_BUDGET = FEWEST_PAIRS // 2, 6
 class Plan:
     """`budget` is the seconds for one comparison, `timeout` those for one answer, `block` those of one block.
 
-    A comparison ends early once its ratio is known to within `precision`.
+    A comparison ends early once its ratio is known to within `precision`. `threads` are those of every pool of a
+    process, None for what the libraries choose.
     """
 
     budget: float = 60.0
@@ -40,6 +45,7 @@ class Plan:
     precision: float = 0.025
     block: float = 0.01
     seed: int = 0
+    threads: int | None = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,11 @@ class Facts:
     first: float | None = None
     spin: float = 0.0
     notes: tuple[str, ...] = ()
+    #: Parts of the results that could not be read, and the number of calls whose results were.
+    unread: tuple[str, ...] = ()
+    compared: int = 0
+    #: What the run showed of the lines that the fix changes; None where nobody looked.
+    seen: Seen | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +158,16 @@ class Run:
     #: Called after each round with the share of the budget that is spent.
     progress: Callable[[float], None] = lambda _: None
     clock: Callable[[], float] = time.monotonic
+    #: What the first side gave already when its result was kept in `reference`, which then stays there.
+    known: Facts | None = None
+    #: What the two sides must run to be worth timing.
+    change: Changed | None = None
     groups: list[list[_Trial]] = field(default_factory=list)
     equal: bool | None = None
     firsts: tuple[float | None, float | None] = (None, None)
     notes: list[str] = field(default_factory=list)
+    unread: tuple[str, ...] = ()
+    compared: int = 0
     judgement: Judgement | None = None
     started: float = 0.0
     #: Whether the four processes of a group are alive at the same time.
@@ -163,9 +180,9 @@ class Run:
         """Measure. Never raises for what the workload does; raises Interrupted."""
         begin = self.started = self.clock()
         try:
-            different = self._compare_results()
-            if different is not None:
-                return different
+            settled = self._compare_results()
+            if settled is not None:
+                return settled
             if any(first is not None for first in self.firsts):
                 self.started = self.clock()  # compiling for the first time has a column of its own
             self._take_turns()
@@ -176,13 +193,15 @@ class Run:
                 raise
             raise Interrupted(self._summed_up(self.clock() - begin)) from None
         finally:
-            self.reference.unlink(missing_ok=True)
+            if self.known is None:
+                self.reference.unlink(missing_ok=True)
         return self._summed_up(self.clock() - begin)
 
     def _compare_results(self) -> Result | None:
-        """One run of each side that is not timed: they fill caches, and their results are compared."""
+        """One run of each side that is not timed: they fill caches, their results are compared, and it is seen whether
+        they run what is changed. A result where there is nothing to time."""
         before, after = self.sides
-        first = self._facts(before, keeps=True)
+        first = self._facts(before, keeps=True) if self.known is None else self.known
         try:
             other = self._facts(after, keeps=False)
         except TrialError as error:
@@ -191,16 +210,27 @@ class Run:
             return self._different(f"after the fix it {error}" if str(error) else "it fails after the fix")
         self.notes += [*first.notes, *other.notes]
         self.firsts = (first.first, other.first)
-        if first.equal is None:
-            return None
+        self.compared = other.compared
+        self.unread = tuple(dict.fromkeys([*first.unread, *other.unread]))
         if other.equal is False:
             # Only a result that the same code gives twice can be compared.
             again = self._facts(before, keeps=False)
             if again.equal is not False:
                 return self._different(other.difference)
-            self.notes.append(f"results not compared: they differ from run to run ({again.difference})")
+            self.unread = (f"they differ from run to run: {again.difference}",)
         else:
             self.equal = other.equal
+        return self._not_reached(first, other)
+
+    def _not_reached(self, first: Facts, other: Facts) -> Result | None:
+        if self.change is None or first.seen is None or other.seen is None:
+            return None
+        why = why_not(self.change, first.seen, other.seen)
+        if why:
+            return self._untimed(Verdict.NOT_REACHED, why)
+        unknown = first.seen.why_unknown or other.seen.why_unknown
+        if unknown and not is_seen(self.change, first.seen, other.seen):
+            self.notes.append(f"not known whether it runs what the fix changes: {unknown}")
         return None
 
     def _facts(self, side: Side, *, keeps: bool) -> Facts:
@@ -208,8 +238,20 @@ class Run:
             return running.facts
 
     def _different(self, reason: str) -> Result:
+        return dataclasses.replace(self._untimed(Verdict.DIFFERENT_RESULT, reason), equal=False)
+
+    def _untimed(self, verdict: Verdict, reason: str) -> Result:
         row = self.row
-        return Result(row.code, row.workload, row.size, Verdict.DIFFERENT_RESULT, equal=False, reason=reason)
+        return Result(
+            row.code,
+            row.workload,
+            row.size,
+            verdict,
+            equal=self.equal,
+            not_compared=self.unread,
+            compared=self.compared,
+            reason="; ".join([reason, *self.notes]),
+        )
 
     def _take_turns(self) -> None:
         last: Verdict | None = None
@@ -291,20 +333,21 @@ class Run:
                 failed=True,
             )
         before, after = ([trial for trial in trials if trial.is_after is side] for side in (False, True))
-        crowded = ["other processes had the processor for a while in most blocks"] if judgement.crowded else []
         return Result(
             code=self.row.code,
             workload=self.row.workload,
             size=self.row.size,
             verdict=judgement.verdict,
-            before_s=_middle(timed.block.seconds for trial in before for timed in trial.timed),
-            after_s=_middle(timed.block.seconds for trial in after for timed in trial.timed),
+            before_s=judgement.before,
+            after_s=judgement.after,
             ratio=judgement.ratio.middle,
             ratio_low=judgement.ratio.low,
             ratio_high=judgement.ratio.high,
             peak_before=_peak(before),
             peak_after=_peak(after),
             equal=self.equal,
+            not_compared=self.unread,
+            compared=self.compared,
             device_before_s=_middle(timed.device_seconds for trial in before for timed in trial.timed),
             device_after_s=_middle(timed.device_seconds for trial in after for timed in trial.timed),
             noise=judgement.noise,
@@ -313,8 +356,23 @@ class Run:
             pairs=judgement.pairs,
             rounds=judgement.rounds,
             disturbed=judgement.disturbed,
-            reason="; ".join([*self.notes, *crowded]),
+            calls=sum(timed.block.calls for trial in trials for timed in trial.timed),
+            bimodal=tuple(name for name, modes in zip(("before", "after"), judgement.modes) if modes is not None),
+            reason="; ".join([*_remarks(judgement, spent), *self.notes]),
         )
+
+
+def _remarks(judgement: Judgement, spent: float) -> Iterator[str]:
+    """What stands in no figure."""
+    if judgement.verdict is Verdict.UNDECIDED:
+        yield judgement.why_undecided(spent)
+    for name, modes in zip(("before", "after"), judgement.modes):
+        if modes is not None:
+            yield f"bimodal {name}: {modes}"
+    if judgement.waited >= _WORTH_SAYING:
+        yield f"other processes had the processor for {judgement.waited:.0%} of the time, which does not count"
+    if judgement.crowded:
+        yield "other processes had the processor for a while in most blocks"
 
 
 def _middle(values: Iterable[float | None]) -> float | None:

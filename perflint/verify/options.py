@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ class VerifyOptions:
     rtol: float = 1e-5
     atol: float = 1e-8
     seed: int = 0
+    #: None for `default_threads`, 0 for what the libraries choose.
+    threads: int | None = None
     link: tuple[str, ...] = ()
     min_speedup: float | None = None
 
@@ -58,6 +61,18 @@ def options_from(settings: Settings, given: Mapping[str, Any]) -> VerifyOptions:
     if not options.command and (options.metric or options.result):
         raise SettingsError("--metric and --result read what a --command prints")
     return options
+
+
+def threads_of(options: VerifyOptions) -> int | None:
+    """Threads of every pool in a process that is measured; None for what the libraries choose.
+
+    One, unless `OMP_NUM_THREADS` or the options say otherwise: a pool of many threads beside others on the same
+    processors is slow or fast by chance, and what it adds hides the fix.
+    """
+    if options.threads is not None:
+        return options.threads or None
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return int(asked) if asked.isdecimal() and int(asked) else 1
 
 
 def duration(value: object) -> float:
@@ -98,6 +113,12 @@ def _whole(value: object) -> int:
     return value
 
 
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise TypeError("must be a whole number from 0")
+    return value
+
+
 def _texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise TypeError("must be a list of strings")
@@ -117,6 +138,7 @@ _READERS: Mapping[str, Callable[[object], Any]] = {
     "rtol": _number,
     "atol": _number,
     "seed": _whole,
+    "threads": _count,
     "link": _texts,
     "min-speedup": _number,
 }

@@ -1,36 +1,83 @@
 """Results of workloads: kept on disk between two trials, and compared. For the processes of trials.
 
-What is kept is read back with torch's weights-only reader: tensors and plain containers, never code.
+A snapshot of a result is its parts by place: tensors and plain values, and by name what cannot be read. What is kept is
+read back with torch's weights-only reader: tensors and plain containers, never code.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from perflint.verify.contract import Equality
+from perflint.verify.parts import OPAQUE, Reader
 
-_SCALARS = (bool, int, float, complex, str, bytes)
-#: Deeper than any result that is one; a structure that holds itself ends here.
-_DEPTH = 50
+#: Parts of one result by place.
+Snapshot: TypeAlias = "dict[str, Any]"
+#: Unread parts that are named; more of them are counted.
+_MOST_NAMED = 5
 
 
-def keep(value: Any, file: Path) -> None:
-    """Write what can be compared of `value`."""
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`difference` is the first one, in words, empty for none. `unread` are parts that could not be compared."""
+
+    difference: str
+    unread: list[str]
+
+
+def snapshot(value: Any, tree: str = "") -> Snapshot:
+    """All that can be read of `value`, as it is now. Paths below `tree` are told relative to it."""
+    return Reader(tree).read(value)
+
+
+def keep(snapshots: Sequence[Snapshot], file: Path) -> None:
+    """Write the results of calls in order."""
     import torch
 
-    torch.save(dict(_leaves(value, "result", 0)), file)
+    torch.save(list(snapshots), file)
 
 
-def difference(file: Path, value: Any, equal: Equality) -> str:
-    """The first difference of `value` from what was kept in `file`, in words; empty when there is none."""
+def count(file: Path) -> int:
+    """Number of calls whose results were kept."""
+    return len(_load(file))
+
+
+def compare(file: Path, snapshots: Sequence[Snapshot], equal: Equality) -> Comparison:
+    """Hold results against those that were kept, call by call."""
+    kept = _load(file)
+    for number, (wanted, found) in enumerate(zip(kept, snapshots), 1):
+        text = _difference(wanted, found, equal)
+        if text:
+            return Comparison(text if number == 1 else f"in call {number} {text}", [])
+    if len(kept) != len(snapshots):
+        return Comparison("", [f"{abs(len(kept) - len(snapshots))} of the calls"])
+    return Comparison("", unread([*kept, *snapshots]))
+
+
+def unread(snapshots: Sequence[Snapshot]) -> list[str]:
+    """Parts that cannot be compared, as `result['model'] (Model)`; the first few by name."""
+    places = {place: leaf for one in snapshots for place, leaf in one.items() if _is_opaque(leaf)}
+    names = [f"{place} ({leaf[len(OPAQUE) :]})" for place, leaf in places.items()]
+    more = len(names) - _MOST_NAMED
+    return [*names[:_MOST_NAMED], *([f"{more} more parts"] if more > 0 else [])]
+
+
+def _load(file: Path) -> list[Snapshot]:
     import torch
 
-    kept: dict[str, Any] = torch.load(file, weights_only=True, map_location="cpu")
-    found = dict(_leaves(value, "result", 0))
+    kept: list[Snapshot] = torch.load(file, weights_only=True, map_location="cpu")
+    return kept
+
+
+def _is_opaque(leaf: Any) -> bool:
+    return isinstance(leaf, str) and leaf.startswith(OPAQUE)
+
+
+def _difference(kept: Snapshot, found: Snapshot, equal: Equality) -> str:
     for place in [*kept, *(place for place in found if place not in kept)]:
         if place not in found:
             return f"{place} is missing"
@@ -42,85 +89,25 @@ def difference(file: Path, value: Any, equal: Equality) -> str:
     return ""
 
 
-def is_comparable(file: Path) -> bool:
-    """Whether what was kept says anything."""
-    import torch
-
-    kept: dict[str, Any] = torch.load(file, weights_only=True, map_location="cpu")
-    return any(not (isinstance(leaf, str) and leaf.startswith(_OPAQUE)) for leaf in kept.values())
-
-
-_OPAQUE = "\0object of type "
-
-
-def _leaves(value: Any, place: str, depth: int) -> Iterator[tuple[str, Any]]:
-    """Every tensor and plain value with where it stands. What is neither is told by its type alone."""
-    import torch
-
-    if isinstance(value, torch.Tensor):
-        yield place, _plain_tensor(value)
-    elif value is None:
-        yield place, f"{_OPAQUE}NoneType"
-    elif isinstance(value, _SCALARS):
-        yield place, _plain_scalar(value)
-    elif depth > _DEPTH:
-        yield place, f"{_OPAQUE}{type(value).__name__}"
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _leaves(item, f"{place}[{key!r}]", depth + 1)
-    elif isinstance(value, (list, tuple)):
-        yield f"len({place})", len(value)
-        for number, item in enumerate(value):
-            yield from _leaves(item, f"{place}[{number}]", depth + 1)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for field in dataclasses.fields(value):
-            yield from _leaves(getattr(value, field.name), f"{place}.{field.name}", depth + 1)
-    elif hasattr(value, "__array__") and hasattr(value, "dtype"):
-        yield from _array_leaf(value, place)
-    else:
-        yield place, f"{_OPAQUE}{type(value).__name__}"
-
-
-def _plain_scalar(value: Any) -> Any:
-    """A subclass of a number or text, such as numpy's, as the plain value it is."""
-    plain: Any = next(kind for kind in _SCALARS if isinstance(value, kind))
-    return plain(value)
-
-
-def _plain_tensor(value: Any) -> Any:
-    plain = value.detach()
-    if plain.layout.__str__() != "torch.strided":
-        plain = plain.to_dense()
-    # `.clone()`: a view would be kept with all of its storage.
-    return plain.to("cpu").clone()
-
-
-def _array_leaf(value: Any, place: str) -> Iterator[tuple[str, Any]]:
-    import numpy as np
-    import torch
-
-    array = np.asarray(value)
-    if array.dtype.kind in "biufc":
-        yield place, torch.from_numpy(array.copy())
-    else:
-        yield place, str(array.tolist())
-
-
 def _leaf_difference(one: Any, other: Any, equal: Equality) -> str:
     import torch
 
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         return _tensor_difference(one, other, equal)
-    if type(one) is not type(other):
-        return f"is {_shown(other)} instead of {_shown(one)}"
-    if isinstance(one, float) and isinstance(equal, tuple):
-        is_same = math.isclose(one, other, rel_tol=equal[0], abs_tol=equal[1]) or (
-            math.isnan(one) and math.isnan(other)
-        )
-    else:
-        # Text, so that NaN is NaN.
-        is_same = one == other or repr(one) == repr(other)
+    is_same = type(one) is type(other) and _is_same(one, other, equal)
     return "" if is_same else f"is {_shown(other)} instead of {_shown(one)}"
+
+
+def _is_same(one: Any, other: Any, equal: Equality) -> bool:
+    if isinstance(one, complex):
+        return _is_same(one.real, other.real, equal) and _is_same(one.imag, other.imag, equal)
+    if not isinstance(one, float):
+        return bool(one == other)
+    if math.isnan(one) or math.isnan(other):
+        return math.isnan(one) and math.isnan(other)
+    if isinstance(equal, tuple):
+        return math.isclose(one, other, rel_tol=equal[0], abs_tol=equal[1])
+    return one == other and math.copysign(1, one) == math.copysign(1, other)
 
 
 def _tensor_difference(one: Any, other: Any, equal: Equality) -> str:
@@ -134,15 +121,28 @@ def _tensor_difference(one: Any, other: Any, equal: Equality) -> str:
     try:
         torch.testing.assert_close(other, one, rtol=rtol, atol=atol, equal_nan=True)
     except AssertionError:
-        if not one.numel():
-            return "differs"
-        gap = (other.to(torch.float64) - one.to(torch.float64)).abs().max().item() if not one.is_complex() else None
-        return "differs" if gap is None else f"differs by up to {gap:.3g}"
+        return _gap(one, other)
+    if equal is True and one.is_floating_point() and not torch.equal(*(_signs(part) for part in (one, other))):
+        return "differs in the sign of a zero"
     return ""
 
 
+def _signs(part: Any) -> Any:
+    """Where the sign is negative; NaN has none."""
+    return part.signbit() & ~part.isnan()
+
+
+def _gap(one: Any, other: Any) -> str:
+    import torch
+
+    if one.is_complex() or not one.numel():
+        return "differs"
+    gap = (other.to(torch.float64) - one.to(torch.float64)).abs().nan_to_num(0.0).max().item()
+    return f"differs by up to {gap:.3g}" if gap else "differs"
+
+
 def _shown(value: Any) -> str:
-    if isinstance(value, str) and value.startswith(_OPAQUE):
-        return value[1:]
-    text = f"{value!r}" if isinstance(value, _SCALARS) else type(value).__name__
+    text = f"{value[len(OPAQUE) :]}" if _is_opaque(value) else f"{value!r}"
+    if not isinstance(value, (bool, int, float, complex, str, bytes)):
+        text = type(value).__name__
     return text if len(text) <= 40 else f"{text[:37]}..."

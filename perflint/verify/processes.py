@@ -15,9 +15,26 @@ from typing import IO, Any
 class TrialError(Exception):
     """A trial that gave no figure; the message is one line. `is_crash`: the workload itself raised something."""
 
-    def __init__(self, message: str, *, is_crash: bool = False) -> None:
+    def __init__(self, message: str, *, is_crash: bool = False, trace: str = "") -> None:
+        """`trace` is what the workload said about it: a traceback, or the end of what it printed."""
         super().__init__(message)
         self.is_crash = is_crash
+        self.trace = trace
+
+
+def pinned(threads: int | None) -> dict[str, str]:
+    """Environment variables that give every pool of threads in a process that many; none for None."""
+    return {} if threads is None else dict.fromkeys(_POOLS, str(threads))
+
+
+_POOLS = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "BLIS_NUM_THREADS",
+)
 
 
 def start(
@@ -80,14 +97,22 @@ def kill_group(process: int) -> None:
         os.killpg(process, signal.SIGKILL)
 
 
+def last_lines(file: Path, most: int = 40) -> str:
+    """The end of what was printed."""
+    return "\n".join(_end_of(file).splitlines()[-most:])
+
+
 def last_line(file: Path, limit: int = 200) -> str:
     """The last line with anything on it, cut to `limit` characters."""
+    lines = [line.strip() for line in _end_of(file).splitlines() if line.strip()]
+    return lines[-1][:limit] if lines else ""
+
+
+def _end_of(file: Path) -> str:
     try:
         with file.open("rb") as stream:
             stream.seek(0, os.SEEK_END)
-            stream.seek(max(stream.tell() - 4096, 0))
-            text = stream.read().decode(errors="replace")
+            stream.seek(max(stream.tell() - 8192, 0))
+            return stream.read().decode(errors="replace")
     except OSError:
         return ""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:limit] if lines else ""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+#: `no difference` needs the whole interval between 1 / (1 + BAND) and 1 + BAND.
+BAND = 0.05
 
 
 class Verdict(enum.Enum):
@@ -14,8 +18,10 @@ class Verdict(enum.Enum):
 
     FASTER = "faster"
     NO_DIFFERENCE = "no difference"
+    UNDECIDED = "undecided"
     SLOWER = "slower"
     DIFFERENT_RESULT = "different result"
+    NOT_REACHED = "not reached"
     NOT_MEASURABLE = "not measurable here"
 
 
@@ -28,6 +34,8 @@ class Machine:
     torch: str
     #: Versions of what is below torch, by name: "CUDA 12.8", "driver 570.1".
     versions: tuple[str, ...] = ()
+    #: Of every pool in a process that is measured; None for what the libraries choose.
+    threads: int | None = None
     python: str = ""
     system: str = ""
 
@@ -40,10 +48,13 @@ class Machine:
 class Result:
     """One row: a rule's benchmark at one size, or a fix under the user's workload.
 
-    Times are seconds, memory is bytes, `ratio` is before over after; None where nothing was measured. `equal` is None
-    where results were not or could not be compared. `reason` says why there is no ratio, or what else to know.
-    `first_...` are the seconds of the first call where that does work of its own, such as compiling. `pairs` are those
-    of processes, `rounds` the comparisons of neighbouring blocks in them, of which `disturbed` were left out.
+    Times are seconds of the mean call, memory is bytes, `ratio` is before over after; None where nothing was measured.
+    `equal` is None where results, or parts of them, were not compared: `not_compared` says which and why. `compared`
+    is the number of calls whose results were, `calls` that of the calls that were timed. `bimodal` names the sides,
+    "before" and "after", whose calls are of two kinds, such as a slow path in every second one. `reason` says why there
+    is no ratio, or what else to know. `first_...` are the seconds of the first call where that does work of its own,
+    such as compiling. `pairs` are those of processes, `rounds` the comparisons of neighbouring blocks in them, of which
+    `disturbed` were left out.
     `failed` says that the workload itself was at fault.
     """
 
@@ -67,6 +78,10 @@ class Result:
     pairs: int = 0
     rounds: int = 0
     disturbed: int = 0
+    calls: int = 0
+    compared: int = 0
+    not_compared: tuple[str, ...] = ()
+    bimodal: tuple[str, ...] = ()
     reason: str = ""
     failed: bool = False
 
@@ -81,7 +96,8 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in self.__slots__}
-        return {**values, "verdict": self.verdict.value}
+        lists = {name: list(values[name]) for name in _LISTS}
+        return {**values, **lists, "verdict": self.verdict.value}
 
 
 def result_from_json(table: Mapping[str, Any]) -> Result:
@@ -90,9 +106,18 @@ def result_from_json(table: Mapping[str, Any]) -> Result:
         values = {name: table[name] for name in Result.__slots__ if name in table}
         values["verdict"] = Verdict(values["verdict"])
         _check(values)
-        return Result(**values)
+        values |= {name: tuple(values[name]) for name in _LISTS if name in values}
+        return _restated(Result(**values))
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a result: {error}") from error
+
+
+def _restated(result: Result) -> Result:
+    """What was kept by versions that called every interval around 1, however wide, no difference."""
+    if result.verdict is not Verdict.NO_DIFFERENCE or result.ratio_low is None or result.ratio_high is None:
+        return result
+    is_within = max(result.ratio_high, 1 / result.ratio_low) <= 1 + BAND if result.ratio_low > 0 else False
+    return result if is_within else dataclasses.replace(result, verdict=Verdict.UNDECIDED)
 
 
 def _check(values: Mapping[str, Any]) -> None:
@@ -100,15 +125,19 @@ def _check(values: Mapping[str, Any]) -> None:
         wanted = _TYPES[name]
         if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
             raise TypeError(f"{name} is {value!r}")
+        if isinstance(value, list) and not all(isinstance(item, str) for item in value):
+            raise TypeError(f"{name} is {value!r}")
 
 
+_LISTS = ("not_compared", "bimodal")
 _FIGURE = (int, float, type(None))
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("code", "workload", "size", "reason"), (str,)),
     **dict.fromkeys(("before_s", "after_s", "ratio", "ratio_low", "ratio_high", "noise"), _FIGURE),
     **dict.fromkeys(("peak_before", "peak_after", "device_before_s", "device_after_s"), _FIGURE),
     **dict.fromkeys(("first_before_s", "first_after_s"), _FIGURE),
-    **dict.fromkeys(("pairs", "rounds", "disturbed"), (int,)),
+    **dict.fromkeys(("pairs", "rounds", "disturbed", "calls", "compared"), (int,)),
+    **dict.fromkeys(_LISTS, (list,)),
     "verdict": (Verdict,),
     "equal": (bool, type(None)),
     "failed": (bool,),
@@ -123,6 +152,7 @@ def to_json(machine: Machine, results: Sequence[Result], *, memory: str, date: s
         "python": machine.python,
         "system": machine.system,
         "versions": list(machine.versions),
+        "threads": machine.threads,
         "date": date,
         "memory": memory,
         "results": [result.to_json() for result in results],

@@ -14,11 +14,15 @@ _COLORS = {
     Verdict.DIFFERENT_RESULT: "red",
     Verdict.NOT_MEASURABLE: "yellow",
     Verdict.NO_DIFFERENCE: "",
+    Verdict.UNDECIDED: "yellow",
+    Verdict.NOT_REACHED: "yellow",
 }
+#: Their reason stands beside them.
+_BY_REASON = frozenset({Verdict.NOT_MEASURABLE, Verdict.NOT_REACHED})
 _FIGURES = frozenset({"before", "after", "ratio", "memory", "first call", "pays after"})
 #: Shown only where the first call of a workload was timed by itself.
 _STARTUP = ("first call", "pays after")
-HEADER = ("rule", "size", "before", "after", "ratio", "interval", "memory", *_STARTUP, "verdict")
+HEADER = ("rule", "size", "before", "after", "ratio", "interval", "memory", *_STARTUP, "result", "verdict")
 
 
 def table(machine: Machine, results: Sequence[Result], *, color: bool) -> str:
@@ -80,7 +84,15 @@ def _columns(results: Sequence[Result]) -> tuple[Sequence[str], Sequence[Sequenc
 
 def described(machine: Machine) -> str:
     """`cpu (Some Processor), torch 2.13.0, Python 3.11.7, Linux x86_64`."""
-    parts = [machine.device, f"torch {machine.torch}", *machine.versions, f"Python {machine.python}", machine.system]
+    threads = [] if machine.threads is None else [f"{machine.threads} thread{'s' if machine.threads > 1 else ''}"]
+    parts = [
+        machine.device,
+        f"torch {machine.torch}",
+        *machine.versions,
+        f"Python {machine.python}",
+        machine.system,
+        *threads,
+    ]
     return ", ".join(harmless(part) for part in parts if part)
 
 
@@ -89,16 +101,25 @@ def footnotes(results: Sequence[Result]) -> list[str]:
     lines = []
     for result in results:
         name = " ".join(part for part in (result.code, result.size) if part)
-        if result.reason and result.verdict is not Verdict.NOT_MEASURABLE:
+        if result.reason and result.verdict not in _BY_REASON:
             lines.append(harmless(f"{name}: {result.reason}"))
+        if result.not_compared:
+            lines.append(harmless(f"{name}: not compared: {'; '.join(result.not_compared)}"))
         if result.disturbed:
             lines.append(harmless(f"{name}: {result.disturbed} of {result.rounds} comparisons disturbed and left out"))
     return lines
 
 
+def result_of(result: Result) -> str:
+    """Whether the sides gave the same: `equal`, `not compared`; empty where nobody asked, or it is the verdict."""
+    if result.equal:
+        return "equal"
+    return "not compared" if result.equal is None and result.not_compared else ""
+
+
 def verdict_of(result: Result) -> str:
     """`not measurable here: needs CUDA`."""
-    is_bare = result.verdict is not Verdict.NOT_MEASURABLE or not result.reason
+    is_bare = result.verdict not in _BY_REASON or not result.reason
     return result.verdict.value if is_bare else f"{result.verdict.value}: {harmless(result.reason)}"
 
 
@@ -116,6 +137,7 @@ def _cells(result: Result) -> Sequence[str]:
         _memory(result),
         _firsts(result),
         pays_after(result),
+        result_of(result),
         verdict_of(result),
     )
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from perflint.settings import nearest
 from perflint.verify.contract import ContractError, load_module
 
 
@@ -37,15 +39,57 @@ def resolve(target: str) -> Callable[[], Any]:
         sys.path.insert(0, str(file.parent))
         value: Any = load_module(file, file.stem)
     else:
-        value = importlib.import_module(where)
+        value = _module(where)
     for part in name.split("."):
         if not hasattr(value, part):
-            raise ContractError(f"{where} has no {name}")
+            raise ContractError(f"{where} has no {name}{nearest(part, _callables(value))}")
         value = getattr(value, part)
-    if not callable(value):
-        raise ContractError(f"{target} is not callable")
+    fault = _uncallable(value)
+    if fault:
+        raise ContractError(f"{target} {fault}")
     function: Callable[[], Any] = value
     return function
+
+
+def _module(where: str) -> Any:
+    """Raises ContractError for a module that is not there, and whatever importing it raises."""
+    try:
+        return importlib.import_module(where)
+    except ModuleNotFoundError as error:
+        # One that the module itself misses is told by its own traceback.
+        if error.name is None or not (where == error.name or where.startswith(f"{error.name}.")):
+            raise
+        found = {entry.stem for folder in sys.path[:2] for entry in _entries(Path(folder or "."))}
+        hint = nearest(error.name, sorted(found)) if "." not in error.name else ""
+        raise ContractError(f"there is no module {error.name}{hint}") from error
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return [entry for entry in folder.iterdir() if entry.suffix in {"", ".py"}]
+    except OSError:
+        return []
+
+
+def _callables(holder: Any) -> list[str]:
+    return [name for name, value in vars(holder).items() if callable(value) and not name.startswith("_")]
+
+
+def _uncallable(value: Any) -> str:
+    """Why a call without arguments would not run it; empty when it would."""
+    if not callable(value):
+        return "is not callable"
+    if inspect.isgeneratorfunction(value):
+        return "is a generator function: calling it runs nothing; name a function that goes through what it yields"
+    if inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value):
+        return "is asynchronous: calling it runs nothing; name a function that runs it, as by asyncio.run"
+    try:
+        inspect.signature(value).bind()
+    except ValueError:  # it tells no signature
+        return ""
+    except TypeError as error:
+        return f"cannot be called without arguments ({error}); name a function that needs none and makes its own inputs"
+    return ""
 
 
 def from_elsewhere(origin: Path, tree: Path, changed: Sequence[str]) -> str:

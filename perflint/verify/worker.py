@@ -72,7 +72,7 @@ def guarded(action: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     except Exception as error:  # noqa: BLE001 - whatever the workload raises is its answer
         return {"error": _described(error), "trace": traceback.format_exc(limit=-8)}
     except SystemExit as error:
-        return {"error": f"ended with sys.exit({error.code!r})"}
+        return {"error": f"ended with sys.exit({error.code!r})", "trace": traceback.format_exc(limit=-8)}
 
 
 def _described(error: Exception) -> str:
@@ -91,8 +91,7 @@ def serve() -> None:
     """Have torch loaded, and fork a process for each trial that is asked for."""
     # The way to ask for CUDA that does not initialise it: a forked process could not use it then.
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
-    import torch._dynamo  # making an optimizer imports it, in seconds
-    import torch.utils.benchmark  # noqa: F401 - the point of this process
+    import torch._dynamo  # noqa: F401 - the point of this process: making an optimizer imports it, in seconds
 
     from perflint.verify import trial  # noqa: F401
 

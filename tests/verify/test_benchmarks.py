@@ -75,10 +75,11 @@ def _run(workload: Workload, side: str, kept: Path) -> None:
             workload.teardown(state)
     if workload.equal is None:
         return
+    snapshot = outcome.snapshot(result)
     if side == "before":
-        outcome.keep(result, kept)
+        outcome.keep([snapshot], kept)
     else:
-        assert outcome.difference(kept, result, workload.equal) == ""
+        assert outcome.compare(kept, [snapshot], workload.equal) == outcome.Comparison("", [])
 
 
 def test_a_rule_without_an_effect_on_speed_says_so(tmp_path: Path) -> None:

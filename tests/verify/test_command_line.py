@@ -92,19 +92,157 @@ def test_a_fix_that_changes_the_result_is_called_that_and_nothing_is_touched(
         ("-c 'print(\"steps: many\")'", ("--metric", "steps: (.*)"), "prints 'many' for --metric, which is no number"),
     ],
 )
-def test_a_command_at_fault_is_one_line(
+def test_a_command_at_fault_is_told_before_any_fix_is_tried(
     project: Path, command: str, options: Sequence[str], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, out, _ = _run(
+    code, out, err = _run(
         capsys,
         *("verify", "training/teacher.py", "--command", f"{sys.executable} {command}", "--output-format", "json"),
         *("--device", "cpu", *options),
     )
-    assert code == 2
+    assert (code, out) == (2, "")
+    assert err.rstrip().endswith(f"fails before any fix, so none was tried: {reason}")
+
+
+_BENCHES = {
+    "crash": (
+        "def step():\n    return lenght\n",
+        "bench.py:step",
+        "NameError: name 'lenght' is not defined",
+    ),
+    "second call": (
+        "calls = []\ndef step():\n    calls.append(1)\n    return 1 / (2 - len(calls))\n",
+        "bench.py:step",
+        "ZeroDivisionError",
+    ),
+    "name": ("def step():\n    return 1\n", "bench.py:stpe", "bench.py has no stpe; did you mean 'step'?"),
+    "module": ("def step():\n    return 1\n", "bnech:step", "there is no module bnech; did you mean 'bench'?"),
+    "import": ("import nowhere_at_all\n", "bench:step", "ModuleNotFoundError: No module named 'nowhere_at_all'"),
+    "arguments": ("def step(batch):\n    return 1\n", "bench.py:step", "missing a required argument: 'batch'"),
+    "exit": ("import sys\ndef step():\n    sys.exit(3)\n", "bench.py:step", "ended with sys.exit(3)"),
+    "generator": ("def step():\n    yield 1\n", "bench.py:step", "calling it runs nothing"),
+    "coroutine": ("async def step():\n    return 1\n", "bench.py:step", "asyncio.run"),
+    "no function": ("step = 1\n", "bench.py:step", "bench.py:step is not callable"),
+}
+
+
+@pytest.mark.parametrize("which", _BENCHES)
+def test_a_bench_at_fault_is_told_once_before_any_fix_is_tried(
+    which: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, target, said = _BENCHES[which]
+    (project / "bench.py").write_text(text)
+    code, out, err = _run(capsys, "verify", ".", "--unsafe", "--bench", target, "--device", "cpu")
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("fails before any fix, so none was tried") == 1
+    if which == "crash":
+        assert err.count("Traceback (most recent call last)") == 1
+        assert f'File "{project / "bench.py"}", line 2, in step' in err
+
+
+def test_a_fix_that_the_workload_does_not_reach_is_not_reached(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "bench.py").write_text("from training import cast, loop, teacher\n\ndef step():\n    return 1\n")
+    arguments = ("verify", "training/teacher.py", "--device", "cpu", "--no-store")
+    code, out, _ = _run(capsys, *arguments, "--output-format", "json")
     (row,) = json.loads(out)["results"]
-    assert row["verdict"] == "not measurable here"
-    assert row["reason"] == reason
-    assert row["ratio"] is None
+    assert (code, row["verdict"], row["ratio"]) == (1, "not reached", None)
+    assert row["reason"] == "the workload never runs training/teacher.py:9"
+    code, out, _ = _run(capsys, *arguments)
+    assert code == 1
+    assert "not reached: the workload never runs training/teacher.py:9" in out
+    _, out, err = _run(capsys, "fix", "training/teacher.py", "--apply", "--verify", "--device", "cpu")
+    assert out == ""
+    assert "left out (Leave the copying to load_state_dict): not reached: the workload never runs" in err
+
+
+def test_a_fix_that_a_command_does_not_reach_is_not_reached(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "idle.py").write_text("import training.teacher\n")
+    code, out, _ = _run(
+        capsys,
+        *("verify", "training/teacher.py", "--command", f"{sys.executable} idle.py", "--device", "cpu"),
+        *("--output-format", "json", "--no-store"),
+    )
+    (row,) = json.loads(out)["results"]
+    assert (code, row["verdict"]) == (1, "not reached")
+
+
+def _row_of(project: Path, bench: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    (project / "bench.py").write_text(bench)
+    _, out, _ = _run(
+        capsys,
+        *("verify", "training/teacher.py", "--device", "cpu", "--budget", "1s", "--no-store"),
+        *("--output-format", "json"),
+    )
+    (row,) = json.loads(out)["results"]
+    return dict(row)
+
+
+_FOLLOW = """
+import copy, torch
+from torch import nn
+from training.teacher import follow
+
+class Module(nn.Linear):
+    def load_state_dict(self, state):
+        self.shares = state["weight"].data_ptr() == student.weight.data_ptr()
+        return super().load_state_dict(state)
+
+student, teacher = nn.Linear(2, 2), Module(2, 2)
+calls = []
+
+def step():
+    follow(student, teacher)
+    calls.append(1)
+    return RESULT
+"""
+
+
+@pytest.mark.parametrize("result", ["teacher.shares", "len(calls) > 2 and teacher.shares"])
+def test_the_results_of_several_calls_are_compared(
+    result: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = _row_of(project, _FOLLOW.replace("RESULT", result), capsys)
+    assert (row["verdict"], row["equal"]) == ("different result", False)
+    assert row["reason"].startswith("in call 3 result is" if "len" in result else "result is")
+
+
+@pytest.mark.parametrize(
+    ("result", "unread"),
+    [
+        ("None", "result (the workload returns nothing)"),
+        ("{'loss': 1.0, 'it': iter([1])}", "result['it'] (list_iterator)"),
+        ("{object()}", "result (a set of object)"),
+    ],
+)
+def test_what_cannot_be_read_is_not_compared_and_named(
+    result: str, unread: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = _row_of(project, _FOLLOW.replace("RESULT", result), capsys)
+    assert (row["equal"], row["not_compared"]) == (None, [unread])
+    assert row["verdict"] != "different result"
+
+
+def test_threads_are_pinned_alike_and_that_is_said(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    script = project / "threads.py"
+    script.write_text(
+        "import os, torch, training.teacher as t\nt.follow(torch.nn.Linear(1, 1), torch.nn.Linear(1, 1))\n"
+        "print('seconds', torch.get_num_threads() + int(os.environ['MKL_NUM_THREADS']))\n"
+    )
+    for arguments, threads in (((), 1), (("--threads", "3"), 3)):
+        _, out, _ = _run(
+            capsys,
+            *("verify", "training/teacher.py", "--command", f"{sys.executable} threads.py", "--metric", "seconds (.*)"),
+            *("--device", "cpu", "--output-format", "json", "--no-store", "--timeout", "100s", *arguments),
+            *("--budget", "1s"),
+        )
+        table = json.loads(out)
+        assert table["threads"] == threads
 
 
 def test_a_command_is_measured_by_the_figure_that_it_prints(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,9 +1,20 @@
 """What is printed, drawn and kept of results, and how results of workloads are compared."""
 
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
 import json
+import random
+import re
+from collections import OrderedDict, deque
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,6 +25,44 @@ from perflint.verify.options import options_from
 from perflint.verify.plot import write_plot
 from perflint.verify.results import Machine, Result, Verdict, result_from_json
 from perflint.verify.tables import markdown, table
+
+
+@dataclass
+class Thing:
+    value: int
+
+    def __hash__(self) -> int:
+        return self.value
+
+
+class Slotted:
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+class Hidden(random.Random):
+    """Its state is no attribute."""
+
+
+class Point(NamedTuple):
+    x: int
+    y: float
+
+
+class Color(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+def _linear(weight: float, grad: float | None = None) -> torch.nn.Linear:
+    linear = torch.nn.Linear(1, 1, bias=False)
+    torch.nn.init.constant_(linear.weight, weight)
+    if grad is not None:
+        linear.weight.grad = torch.full((1, 1), grad)
+    return linear
+
 
 MACHINE = Machine("cpu", "Some Processor", "2.9.0", python="3.11.7", system="Linux x86_64")
 FASTER = Result(
@@ -125,14 +174,113 @@ def test_a_result_survives_json() -> None:
         ({"a": 1}, {"b": 1}, "is missing"),
         (torch.ones(2), torch.ones(2, dtype=torch.float64), "has the type"),
         (float("nan"), float("nan"), ""),
+        (torch.tensor([float("nan")]), torch.tensor([float("nan")]), ""),
+        (torch.tensor([float("nan")]), torch.tensor([1.0]), "differs"),
+        (torch.ones(1, requires_grad=True), torch.ones(1), "result.requires_grad is False instead of True"),
+        (torch.eye(2).to_sparse(), torch.eye(2), "result.layout is 'torch.strided'"),
+        (torch.eye(2).to_sparse(), 2 * torch.eye(2).to_sparse(), "differs by up to 1"),
+        ([1], (1,), "is 'tuple' instead of 'list'"),
+        ({1, 2}, {1, 3}, "is '{1, 3}'"),
+        (None, 1, "is 1 instead of"),
+        ([None], [1], "is 1 instead of 'None'"),
+        (Thing(1), Thing(1), ""),
+        (Thing(1), Thing(2), "result.value is 2 instead of 1"),
+        (Slotted(torch.ones(1)), Slotted(torch.zeros(1)), "result.value differs by up to 1"),
+        (Point(1, 2.0), Point(1, 2.5), "result[1] is 2.5"),
+        (Color.RED, Color.BLUE, "Color.BLUE"),
+        (np.array([1, 2]), np.array([1, 3]), "differs by up to 1"),
+        (np.array([1, 2]), np.array([1.0, 2.0]), "dtype(result) is 'float64'"),
+        (np.array(["a", None], dtype=object), np.array(["b", None], dtype=object), "is 'b'"),
+        (np.array(["2020", "NaT"], dtype="M8[s]"), np.array(["2021", "NaT"], dtype="M8[s]"), "differs"),
+        (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 2], mask=[0, 0]), "result.mask differs"),
+        (np.float32(1), np.float32(2), "differs by up to 1"),
+        (OrderedDict(a=1, b=2), OrderedDict(b=2, a=1), "order of result"),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, ""),
+        (deque([1]), deque([2]), "is 2"),
+        (torch.float32, torch.float64, "is 'torch.float64'"),
+        (_linear(1.0), _linear(1.0), ""),
+        (_linear(1.0), _linear(2.0), "result.weight differs"),
+        (_linear(1.0), _linear(1.0).eval(), "result.training is False"),
+        (_linear(1.0), _linear(1.0).requires_grad_(requires_grad=False), "requires_grad is False"),
+        (_linear(1.0, grad=1.0), _linear(1.0, grad=3.0), "result.weight.grad differs by up to 2"),
+        (ValueError("a"), ValueError("b"), "is 'b'"),
     ],
 )
 def test_results_are_compared_leaf_by_leaf(one: object, other: object, said: str, tmp_path: Path) -> None:
     file = tmp_path / "kept"
-    outcome.keep(one, file)
-    found = outcome.difference(file, other, (1e-5, 1e-8))
+    outcome.keep([outcome.snapshot(one)], file)
+    found = outcome.compare(file, [outcome.snapshot(other)], (1e-5, 1e-8)).difference
     assert said in found
     assert bool(said) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("value", "part"),
+    [
+        (None, "result (the workload returns nothing)"),
+        ({"a": 1, "b": object()}, "result['b'] (object)"),
+        ({Thing(1): 1}, "key 0 of result (test_results.Thing)"),
+        ({Thing(1)}, "result (a set of test_results.Thing)"),
+        (iter([1]), "result (list_iterator)"),
+        (re.compile("a"), "result (re.Pattern)"),
+        (functools.partial(print), "result (functools.partial)"),
+        (torch.ones(2, device="meta"), "result (a meta tensor of shape (2,))"),
+        (Hidden(), "result (test_results.Hidden)"),
+    ],
+)
+def test_what_cannot_be_read_is_not_equal_but_named(value: object, part: str, tmp_path: Path) -> None:
+    file = tmp_path / "kept"
+    snapshot = outcome.snapshot(value)
+    outcome.keep([snapshot], file)
+    found = outcome.compare(file, [snapshot], (1e-5, 1e-8))
+    assert (found.difference, found.unread) == ("", [part.replace("test_results", __name__)])
+
+
+def test_a_later_call_is_compared_too_and_named(tmp_path: Path) -> None:
+    file = tmp_path / "kept"
+    outcome.keep([outcome.snapshot(value) for value in (1, 1, 1)], file)
+    assert outcome.count(file) == 3
+    found = outcome.compare(file, [outcome.snapshot(value) for value in (1, 1, 2)], True)
+    assert found.difference == "in call 3 result is 2 instead of 1"
+
+
+def test_the_same_bits_tell_the_sign_of_zero(tmp_path: Path) -> None:
+    file = tmp_path / "kept"
+    for one, other in ((0.0, -0.0), (torch.zeros(1), -torch.zeros(1))):
+        outcome.keep([outcome.snapshot(one)], file)
+        assert outcome.compare(file, [outcome.snapshot(other)], True).difference
+        assert not outcome.compare(file, [outcome.snapshot(other)], (1e-5, 1e-8)).difference
+
+
+def test_a_result_keeps_what_it_was_when_the_call_gave_it() -> None:
+    buffer = torch.zeros(1)
+    first = outcome.snapshot(buffer)
+    buffer += 1
+    assert first["result"].item() == 0
+
+
+def test_the_folder_of_a_copy_is_no_difference(tmp_path: Path) -> None:
+    file = tmp_path / "kept"
+    outcome.keep([outcome.snapshot([Path("/tmp/a/x.pt"), "at /tmp/a/y"], "/tmp/a")], file)
+    other = outcome.snapshot([Path("/tmp/b/x.pt"), "at /tmp/b/y"], "/tmp/b")
+    assert not outcome.compare(file, [other], True).difference
+
+
+def test_a_wide_interval_that_an_older_version_called_no_difference_is_undecided() -> None:
+    table = Result("TPL301", "w", "", Verdict.NO_DIFFERENCE, 1.0, 1.0, 0.9, 0.1, 1.07).to_json()
+    assert result_from_json(table).verdict is Verdict.UNDECIDED
+    table = Result("TPL301", "w", "", Verdict.NO_DIFFERENCE, 1.0, 1.0, 1.0, 0.99, 1.01).to_json()
+    assert result_from_json(table).verdict is Verdict.NO_DIFFERENCE
+
+
+def test_a_table_says_whether_results_are_equal_and_how_many_threads() -> None:
+    unread = Result("TPL301", "w", "a:1", Verdict.FASTER, 2.0, 1.0, 2.0, 1.9, 2.1, not_compared=("result (Net)",))
+    text = table(dataclasses.replace(MACHINE, threads=1), [FASTER, unread], color=False)
+    assert ", 1 thread" in text.splitlines()[0]
+    rows = [line for line in text.splitlines() if line.startswith("TPL301")]
+    assert rows[0].split("  ")[-2:] == ["equal", "faster"] or "equal" in rows[0]
+    assert "not compared" in rows[1]
+    assert "TPL301 a:1: not compared: result (Net)" in text
 
 
 def test_the_command_line_goes_above_the_file_and_wrong_keys_are_named() -> None:
