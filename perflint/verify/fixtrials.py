@@ -154,7 +154,8 @@ class FixTrials:
             with self._side(workload, self.before, (), watched).start(self.plan, self.reference, keeps=True) as running:
                 self.known = running.facts
         except TrialError as error:
-            raise WorkloadError(_name(workload), error) from error
+            said = error.trace.replace(str(self.before.tree), str(self.before.origin))
+            raise WorkloadError(_name(workload), str(error), said) from error
 
     def measure(self, workload: CallableWorkload | Command, findings: Sequence[Finding]) -> Result:
         """The tree as it is against the tree with the fixes of all `findings`. Never raises for the workload."""
@@ -190,9 +191,10 @@ class FixTrials:
 class WorkloadError(PerflintError):
     """The workload fails on the tree as it is: no fix can be tried. The message holds what the workload said."""
 
-    def __init__(self, name: str, error: TrialError) -> None:
-        said = f"{error.trace.rstrip()}\n" if error.trace.strip() else ""
-        super().__init__(f"{said}the workload {name!r} fails before any fix, so none was tried: {error}")
+    def __init__(self, name: str, reason: str, said: str) -> None:
+        """`said` is a traceback or the end of what the workload printed."""
+        shown = f"{said.rstrip()}\n" if said.strip() else ""
+        super().__init__(f"{shown}the workload {name!r} fails before any fix, so none was tried: {reason}")
 
 
 def _name(workload: CallableWorkload | Command) -> str:

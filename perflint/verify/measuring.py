@@ -227,6 +227,7 @@ class Run:
             return None
         why = why_not(self.change, first.seen, other.seen)
         if why:
+            self.equal = None  # that both sides give the same says nothing of what neither of them ran
             return self._untimed(Verdict.NOT_REACHED, why)
         unknown = first.seen.why_unknown or other.seen.why_unknown
         if unknown and not is_seen(self.change, first.seen, other.seen):
@@ -328,10 +329,8 @@ class Run:
         trials = [trial for group in self.groups for trial in group]
         if judgement is None:
             needed = math.ceil(spent / max(len(trials), 1) * (len(ORDER) * _FEWEST_GROUPS + 2))
-            return self.row.lacking(
-                f"only {len(trials)} trials in {spent:.0f} s; try --budget {needed}s",
-                failed=True,
-            )
+            reason = f"only {len(trials)} trials in {spent:.0f} s; try --budget {needed}s"
+            return dataclasses.replace(self._untimed(Verdict.NOT_MEASURABLE, reason), failed=True)
         before, after = ([trial for trial in trials if trial.is_after is side] for side in (False, True))
         return Result(
             code=self.row.code,

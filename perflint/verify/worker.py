@@ -70,9 +70,21 @@ def guarded(action: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     except MemoryError:
         return {"error": "ran out of memory"}
     except Exception as error:  # noqa: BLE001 - whatever the workload raises is its answer
-        return {"error": _described(error), "trace": traceback.format_exc(limit=-8)}
+        return {"error": _described(error), "trace": _trace(error)}
     except SystemExit as error:
-        return {"error": f"ended with sys.exit({error.code!r})", "trace": traceback.format_exc(limit=-8)}
+        return {"error": f"ended with sys.exit({error.code!r})", "trace": _trace(error)}
+
+
+def _trace(error: BaseException) -> str:
+    """The traceback without the frames of perflint's own above the workload's; empty where it is perflint's error."""
+    told = traceback.TracebackException.from_exception(error)
+    own = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - no more imports than there are
+    theirs = [number for number, frame in enumerate(told.stack) if not frame.filename.startswith(own)]
+    first = next((number for number in theirs if "importlib" not in told.stack[number].filename), None)
+    if first is None or told.stack[-1].filename.startswith(own):
+        return ""
+    told.stack = traceback.StackSummary.from_list(told.stack[first:])
+    return "".join(told.format())
 
 
 def _described(error: Exception) -> str:

@@ -155,25 +155,15 @@ def test_a_fix_that_the_workload_does_not_reach_is_not_reached(
     assert "not reached: the workload never runs training/teacher.py:9" in out
     _, out, err = _run(capsys, "fix", "training/teacher.py", "--apply", "--verify", "--device", "cpu")
     assert out == ""
-    assert "left out (Leave the copying to load_state_dict): not reached: the workload never runs" in err
-
-
-def test_a_fix_that_a_command_does_not_reach_is_not_reached(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (project / "idle.py").write_text("import training.teacher\n")
-    code, out, _ = _run(
-        capsys,
-        *("verify", "training/teacher.py", "--command", f"{sys.executable} idle.py", "--device", "cpu"),
-        *("--output-format", "json", "--no-store"),
-    )
-    (row,) = json.loads(out)["results"]
-    assert (code, row["verdict"]) == (1, "not reached")
+    assert "TPL301 left out" in err
+    assert ": not reached: the workload never runs training/teacher.py:9" in err
 
 
 def _row_of(project: Path, bench: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     (project / "bench.py").write_text(bench)
     _, out, _ = _run(
         capsys,
-        *("verify", "training/teacher.py", "--device", "cpu", "--budget", "1s", "--no-store"),
+        *("verify", "training/teacher.py", "--unsafe", "--device", "cpu", "--budget", "1s", "--no-store"),
         *("--output-format", "json"),
     )
     (row,) = json.loads(out)["results"]
@@ -225,30 +215,14 @@ def test_what_cannot_be_read_is_not_compared_and_named(
     assert row["verdict"] != "different result"
 
 
-def test_threads_are_pinned_alike_and_that_is_said(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    script = project / "threads.py"
-    script.write_text(
-        "import os, torch, training.teacher as t\nt.follow(torch.nn.Linear(1, 1), torch.nn.Linear(1, 1))\n"
-        "print('seconds', torch.get_num_threads() + int(os.environ['MKL_NUM_THREADS']))\n"
-    )
-    for arguments, threads in (((), 1), (("--threads", "3"), 3)):
-        _, out, _ = _run(
-            capsys,
-            *("verify", "training/teacher.py", "--command", f"{sys.executable} threads.py", "--metric", "seconds (.*)"),
-            *("--device", "cpu", "--output-format", "json", "--no-store", "--timeout", "100s", *arguments),
-            *("--budget", "1s"),
-        )
-        table = json.loads(out)
-        assert table["threads"] == threads
-
-
 def test_a_command_is_measured_by_the_figure_that_it_prints(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = project / "figure.py"
     script.write_text(
-        "from pathlib import Path\n"
+        "import sys\nfrom pathlib import Path\nfrom types import SimpleNamespace\n"
+        # Importing torch takes seconds, which are not what this is about.
+        "sys.modules['torch'] = SimpleNamespace(nn=SimpleNamespace(Module=object))\n"
+        "from training.teacher import follow\n"
+        "follow(SimpleNamespace(state_dict=dict), SimpleNamespace(load_state_dict=len))\n"
         "print('steps/s:', 10 if 'deepcopy' in Path('training/teacher.py').read_text() else 20)\n"
     )
     _, out, _ = _run(

@@ -21,7 +21,7 @@ import torch
 from perflint.errors import PerflintError, SettingsError
 from perflint.settings import Settings
 from perflint.verify import evidence, outcome
-from perflint.verify.options import options_from
+from perflint.verify.options import options_from, threads_of
 from perflint.verify.plot import write_plot
 from perflint.verify.results import Machine, Result, Verdict, result_from_json
 from perflint.verify.tables import markdown, table
@@ -291,3 +291,17 @@ def test_the_command_line_goes_above_the_file_and_wrong_keys_are_named() -> None
         options_from(Settings(file=Path("pyproject.toml"), verify={"budgte": "1s"}), {})
     with pytest.raises(SettingsError, match="must be a time"):
         options_from(Settings(file=Path("pyproject.toml"), verify={"budget": "soon"}), {})
+
+
+@pytest.mark.parametrize(
+    ("given", "variable", "threads"),
+    [(None, None, 1), (None, "6", 6), (None, "4,2", 1), (3, "6", 3), (0, "6", None)],
+)
+def test_one_thread_unless_the_options_or_the_environment_say_otherwise(
+    given: int | None, variable: str | None, threads: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", variable)
+    settings = Settings(file=Path("pyproject.toml"), verify={} if given is None else {"threads": given})
+    assert threads_of(options_from(settings, {})) == threads
