@@ -23,8 +23,9 @@ HEAD = """# Measured
 What rules' own benchmarks gave, newest first for each device: `perflint verify --all`. A ratio is before over after,
 so above 1 the advice is faster; it is a verdict only where the interval leaves 1 out by more than the same code differs
 from itself in the same run, and `no difference` only where all of it lies within 5 % of 1. Times before 2026-11-24 are
-of a block's quick calls (the lower quartile), newer ones of the mean call. A first call holds compiling, into an empty cache, without importing the compiler; it pays
-after as many calls as win back what the dearer of the two first calls takes more.
+of a block's quick calls (the lower quartile), newer ones of the mean call. A first call holds compiling, into an empty
+cache, without importing the compiler; it pays after as many calls as win back what the dearer of the two first calls
+takes more.
 This page is made from the files in `perflint/verify/measurements` by `python tests/verify/measured.py`.
 """
 
