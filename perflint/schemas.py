@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from perflint.finding import Applicability, Confidence, Heat, Impact
+from perflint.finding import Applicability, Confidence, Heat, Impact, Verdict
 from perflint.observe.document import VERSION as OBSERVATION
 from perflint.observe.model.hardware import HARDWARE
 from perflint.observe.trace import KINDS, PHASES
@@ -84,6 +84,10 @@ _KEYS: dict[str, tuple[str, Json]] = {
         "File of the findings to live with for now, from the folder of this file.",
         {"type": "string", "minLength": 1},
     ),
+    "observed": (
+        "File of `perflint observe` that findings are compared with, from the folder of this file.",
+        {"type": "string", "minLength": 1},
+    ),
     "time-limit": (
         "Seconds of processor time one file may take, before it is left with an error; 0 is no limit. Default: 30.",
         {"type": "number", "minimum": 0, "maximum": LONGEST},
@@ -132,6 +136,32 @@ def report() -> Json:
             "edits": {"type": "array", "items": edit},
         }
     )
+    maybe_number: Json = {"anyOf": [_FROM_ZERO, {"type": "null"}]}
+    observed = _object(
+        {
+            "verdict": {"enum": [one.value for one in Verdict]},
+            "per_step": {"description": "How often, mean over the steady steps.", **maybe_number},
+            "bytes": {"description": "Copied or allocated a step.", **maybe_number},
+            "modelled_ms": {"description": "What the step would be shorter without these waits.", **maybe_number},
+            "modelled_share": {"description": "The part of the step that is, 0 to 1.", **maybe_number},
+            "hidden": {"description": "Costs nothing as long as other waits are there.", "type": "boolean"},
+            "hardware": {"type": ["string", "null"]},
+            "by_rule": {"description": "False: only the observation found this.", "type": "boolean"},
+        }
+    )
+    run = _object(
+        {
+            "device": text,
+            "hardware": text,
+            "steps": _FROM_ZERO,
+            "waits": _FROM_ZERO,
+            "launches": _FROM_ZERO,
+            "modelled_ms": maybe_number,
+            "without_waits_ms": maybe_number,
+            "bound_by": {"enum": ["host", "device", "copies", None]},
+            "changed_functions": _FROM_ZERO,
+        }
+    )
     finding = _object(
         {
             "code": text,
@@ -147,8 +177,10 @@ def report() -> Json:
             "advice": text,
             "related": {"type": "array", "items": hop},
             "cell": cell,
+            "observed": {"description": "With `--observed` only: what that run showed here.", **observed},
         },
         "cell",
+        "observed",
     )
     maybe: Json = {"type": ["integer", "null"], "minimum": 1}
     error = _object({"path": text, "line": maybe, "column": maybe, "message": text})
@@ -162,7 +194,9 @@ def report() -> Json:
                 "findings": {"type": "array", "items": finding},
                 "errors": {"type": "array", "items": error},
                 "files": {"type": "integer", "minimum": 0},
-            }
+                "observation": {"description": "With `--observed` only: that run.", **run},
+            },
+            "observation",
         ),
     }
 

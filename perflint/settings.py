@@ -61,7 +61,8 @@ class FailOn(NamedTuple):
 class Settings:
     """The configuration of one run. `file` is where it was read, None for the defaults.
 
-    Paths (`exclude`, `per_file_ignores`, `cache_dir`, `baseline`) are relative to `root`, the folder of `file`.
+    Paths (`exclude`, `per_file_ignores`, `cache_dir`, `baseline`, `observed`) are relative to `root`, the folder of
+    `file`.
     """
 
     file: Path | None = None
@@ -84,6 +85,7 @@ class Settings:
     cache_dir: Path | None = None
     jobs: int | None = None
     baseline: Path | None = None
+    observed: Path | None = None
     #: Seconds of processor time that one file may take to be read, and again to be inspected; 0 is no limit.
     time_limit: float = 30.0
     #: The table `[tool.perflint.verify]`, checked by `perflint verify`, which alone knows its keys.
@@ -426,6 +428,7 @@ _READERS: dict[str, Callable[[object, str, Path], object]] = {
     "max-findings": _whole,
     "jobs": _whole,
     "baseline": _path,
+    "observed": _path,
     "time-limit": _time_limit,
     "verify": _table,
 }

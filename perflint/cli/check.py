@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +14,7 @@ import click
 from perflint import __version__
 from perflint.cli import console, narrowing, project
 from perflint.cli.app import CLEAN, FAULT, FOUND
+from perflint.cli.joining import Joining
 from perflint.discovery import display_path
 from perflint.errors import PerflintError
 from perflint.finding import Impact
@@ -24,7 +26,6 @@ from perflint.settings import FailOn, Settings, level_of
 if TYPE_CHECKING:
     from perflint.cli.fixing import Made
     from perflint.cli.ignoring import Ignored
-    from perflint.cli.narrowing import Narrowing
     from perflint.cluster import RayExecutor
     from perflint.discovery import Discovery
     from perflint.finding import Report
@@ -50,6 +51,7 @@ class _Asked(NamedTuple):
     stdin_filename: str | None
     explain_heat: str | None
     baseline: Path | None
+    observed: Path | None
     changed_since: str | None
     reason: str
     jobs: int | None
@@ -111,6 +113,12 @@ class _Asked(NamedTuple):
 @click.option("--fail-on", metavar="LEVEL", help="What makes exit code 1: impact=LEVEL, confidence=LEVEL, or both.")
 @project.force_exclude_option
 @narrowing.narrowing_options
+@click.option(
+    "--observed",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Compare findings with this file of 'perflint observe'; by default the one the configuration names.",
+)
 @click.option("--add-ignores", is_flag=True, help="Silence what is found with comments in the files.")
 @click.option("--reason", default="", metavar="TEXT", help="With --add-ignores, why.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 although there are findings.")
@@ -171,7 +179,9 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
     discovery, stdin = project.find(asked.paths, asked.stdin_filename, settings, force_exclude=asked.force_exclude)
     chosen = project.choose(discovery, settings, asked.select, asked.ignore, extra=asked.extra)
     git_root = narrowing.git_root(discovery, settings)
-    narrow = narrowing.Narrowing.of(settings, git_root, asked.baseline, asked.changed_since, off=asked.no_baseline)
+    narrowed = narrowing.Narrowing.of(settings, git_root, asked.baseline, asked.changed_since, off=asked.no_baseline)
+    joining = Joining.of(asked.observed, settings, chosen, discovery, stdin)
+    narrow = joining.then(narrowed)
     with console.progress() as progress:
         options = dataclasses.replace(
             project.options_for(settings, chosen, asked.jobs),
@@ -203,6 +213,7 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
         seconds=time.monotonic() - started if asked.output is None and console.is_terminal(sys.stdout) else None,
         links=asked.output is None and console.wants_links(),
         fails=counting.counts,
+        step_picture=joining.picture() if shown_as == "html" else "",
     )
     _deliver(text, asked.output, report)
     if asked.debug:
@@ -217,7 +228,7 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
 
 
 def _checked(
-    asked: _Asked, discovery: Discovery, options: Options, narrow: Narrowing
+    asked: _Asked, discovery: Discovery, options: Options, narrow: Callable[[Report], Report]
 ) -> tuple[Report, Made | None, Ignored | None]:
     """What is found once the fixes and comments that are asked for are made, and what became of these."""
     from perflint.run import check

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perflint.discovery import Discovery, FoundFile, discover, display_path, project_root
-from perflint.errors import SourceError
+from perflint.errors import PerflintError, SourceError
 from perflint.finding import Applicability, Finding, Fix, Problem, Report
 from perflint.fixes.ignores import ignore_fixes
 from perflint.fixes.rounds import fix_files
@@ -65,10 +65,32 @@ class Analyst:
         results: dict[Path, Result] = {}
         for root, files in _by_project(texts).items():
             project = self._project(root, {file: texts[file] for file in files}, cancelled)
-            report = check_overlay(project.discovery, project.options, project.overlay)
+            report = self._with_evidence(check_overlay(project.discovery, project.options, project.overlay), project)
             for file in files:
                 results[file] = _result(report, display_path(file), texts[file])
         return results
+
+    def _with_evidence(self, report: Report, project: _Project) -> Report:
+        """The report with what an observed run says, where the configuration names one that reads.
+
+        An editor is told what is found without evidence as well: the file is often one that each machine makes.
+        """
+        settings = project.options.settings
+        if settings.observed is None:
+            return report
+        from perflint.observe.document import read
+        from perflint.observe.join import join, text_on_disk, wanted_in
+
+        try:
+            observation = read(settings.observed)
+        except PerflintError:
+            return report
+        rules = [type(rule) for rule in project.options.rules]
+
+        def text_of(path: str) -> str | None:
+            return project.overlay[path] if path in project.overlay else text_on_disk(path)
+
+        return join(report, observation, rules, text_of, wanted_in(project.discovery, settings)).report
 
     def fix_all(self, texts: Mapping[Path, str], file: Path, cancelled: Callable[[], bool]) -> str:
         """The text of one document with all safe fixes made, of a notebook its module's. Raises as `check` does."""

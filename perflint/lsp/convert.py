@@ -11,7 +11,7 @@ from lsprotocol import types
 from pygls.uris import from_fs_path
 
 from perflint.finding import Applicability, Edit, Finding, Fix, Hop, Impact, Problem, Span
-from perflint.report.places import why_hot
+from perflint.report.places import observed_line, why_hot
 from perflint.rule import Rule
 from perflint.rulepage import markdown
 from perflint.source.file import NEWLINE, SourceFile
@@ -70,6 +70,8 @@ def _offset(text: str, position: types.Position, codec: Any) -> int:
 def diagnostic(finding: Finding, source: SourceFile, units: Units) -> types.Diagnostic:
     """A finding as an editor shows it, with why its line is hot and what to do."""
     parts = [finding.message]
+    if seen := observed_line(finding):
+        parts.append(f"Observed: {seen}")
     if why := why_hot(finding):
         parts.append(f"Why hot: {why}")
     if finding.advice:
@@ -115,6 +117,8 @@ def hover(finding: Finding, rule: type[Rule] | None) -> str:
     """Markdown: the finding, then the page of its rule."""
     rating = f"{finding.impact.label} impact, {finding.confidence.label} confidence"
     parts = [f"**{finding.code} {finding.name}** ({rating})", finding.message]
+    if seen := observed_line(finding):
+        parts.append(f"*Observed:* {seen}")
     if why := why_hot(finding):
         parts.append(f"*Why hot:* {why}")
     if finding.advice:

@@ -6,9 +6,9 @@ import ast
 import hashlib
 import textwrap
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from perflint.observe.trace import Region
+from perflint.observe.trace import Region, Site
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -77,6 +77,17 @@ def regions_of(texts: Mapping[str, str], lines: Mapping[str, Collection[int]]) -
             all_of_file = regions(texts[path])
             found[path] = tuple(one for one in all_of_file if any(one.line <= at <= one.end_line for at in wanted))
     return found
+
+
+def lines_of(sites: Iterable[Site], ran: Mapping[str, Collection[int]]) -> dict[str, set[int]]:
+    """The lines whose functions an observation needs to know: those that ran, of sites, and of their project frames."""
+    lines = {path: set(found) for path, found in ran.items()}
+    for site in sites:
+        lines.setdefault(site.path, set()).add(site.line)
+        for frame in site.stack:
+            if not frame.library:
+                lines.setdefault(frame.path, set()).add(frame.line)
+    return lines
 
 
 def innermost(found: Collection[Region], line: int) -> Region | None:

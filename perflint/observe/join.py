@@ -322,10 +322,13 @@ class _Join:
         shown = waiting or happenings
         per_step = sum(one.count.total for one in shown) / steps
         moved = sum(one.count.bytes for one in shown if one.count.kind in _MOVING) / steps
-        if not waiting or self.observation.step is None:
-            return Observed(Verdict.CONFIRMED, per_step, moved, hardware=self._on.name, by_rule=by_rule)
         keys = [_key(one.count) for one in waiting]
-        gain = self._costs.alone_ms(keys)
+        kept = sum(len(self._costs.waits.get(key, ())) for key in dict.fromkeys(keys))
+        if not kept:
+            # Nothing waits, or not in the step that was kept.
+            return Observed(Verdict.CONFIRMED, per_step, moved, hardware=self._on.name, by_rule=by_rule)
+        # What happens in some steps only costs the mean step less than the one that was kept.
+        gain = self._costs.alone_ms(keys) * min(per_step / kept, 1.0)
         share = self._costs.time.share(gain)
         is_hidden = share < 0.001 <= self._costs.time.share(self._costs.last_ms(keys))
         return Observed(Verdict.CONFIRMED, per_step, moved, gain, share, is_hidden, self._on.name, by_rule)

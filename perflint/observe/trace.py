@@ -148,8 +148,9 @@ class Observation:
 
     `device` is "simulated" or "cuda". `hardware` is a key of the hardware table (`h100`). `steps` is the number of
     steady steps, `warmup` of those before. `step` is the one kept whole, None if the program ended before.
-    `ran` has the lines of the project's files that ran in steady steps, and `regions` the functions those lines and
-    the sites stand in (made by `functions.regions_of`). `errors` are what the user should read, a sentence each.
+    `ran` has the lines of the project's files that ran in steady steps, and `regions` the functions that these, the
+    sites and their project frames stand in (`functions.regions_of` of `functions.lines_of`). `errors` are what the
+    user should read, a sentence each.
     `ended` is empty when the observation came to its end, else how the program ended ("exit code 1", "interrupted").
     """
 

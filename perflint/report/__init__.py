@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -47,6 +47,7 @@ class Options:
     `layout` is the order of findings, their groups and how many are printed. `seconds` is how long the run took, None
     where the output is to be the same each time. `links` makes places links that terminals open (OSC 8). `fails` says
     whether a finding makes exit code 1; None where every finding that is printed does, or nobody asked.
+    `step_picture` is markup of one observed step, for the formats that can show it (html).
     """
 
     version: str
@@ -61,6 +62,7 @@ class Options:
     seconds: float | None = None
     links: bool = False
     fails: Callable[[Finding], bool] | None = None
+    step_picture: str = ""
 
 
 class _Format(Protocol):
@@ -83,6 +85,7 @@ def render(
     seconds: float | None = None,
     links: bool = False,
     fails: Callable[[Finding], bool] | None = None,
+    step_picture: str = "",
 ) -> str:
     """The whole output, ending in one newline; empty where the format has nothing to say (`github`, no findings).
 
@@ -96,4 +99,5 @@ def render(
     options = Options(
         version, rules, color, width, statistics, root, silenced, measured or {}, layout, seconds, links, mixed
     )
+    options = replace(options, step_picture=step_picture)
     return module.render(shown, options)

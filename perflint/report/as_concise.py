@@ -32,7 +32,8 @@ def finding_line(finding: Finding, paint: Palette) -> str:
     """What a line says after its place. `[*]` marks a safe fix, `[-]` an unsafe one."""
     code = paint(OF_IMPACT[finding.impact], visible(finding.code))
     mark = "" if finding.fix is None else _MARKS.get(finding.fix.applicability.label, "")
-    rating = paint(Tint.QUIET, f"({finding.impact.label} impact)")
+    seen = "" if finding.observed is None else f"; observed: {finding.observed.phrase}"
+    rating = paint(Tint.QUIET, f"({finding.impact.label} impact{seen})")
     return f"{code} {mark}{visible_prose(finding.message)} {rating}"
 
 

@@ -40,6 +40,8 @@ def _finding(finding: Finding, texts: places.Texts, options: Options) -> str:
         properties |= {"col": span.column, "endColumn": span.end_column}
     properties["title"] = f"{finding.code} {finding.name}"
     parts = [visible_prose(finding.message)]
+    if seen := places.observed_line(finding):
+        parts.append(f"observed: {seen}")
     if why := places.why_hot(finding):
         parts.append(f"why hot: {visible_prose(why)}")
     if finding.advice:

@@ -36,8 +36,9 @@ def _finding(finding: Finding, key: str, texts: places.Texts, options: Options) 
     end: dict[str, int] = {"line": span.end_line}
     if exact:
         begin["column"], end["column"] = span.column, span.end_column
+    seen = places.observed_line(finding)
     return {
-        "description": f"{finding.code}: {finding.message}",
+        "description": f"{finding.code}: {finding.message}{f' (observed: {seen})' if seen else ''}",
         "check_name": finding.code,
         "fingerprint": key,
         "severity": _SEVERITY[finding.impact],

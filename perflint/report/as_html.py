@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from perflint.finding import Applicability, Finding, Fix, Heat, Hop, Report
+from perflint.finding import Applicability, Finding, Fix, Heat, Hop, Report, Verdict
 from perflint.report import patch, places, prose
 from perflint.report.counts import Counts, many
 from perflint.report.html_page import SCRIPT, STYLE
@@ -45,6 +45,7 @@ def render(report: Report, options: Options) -> str:
         f'<header><h1>perflint</h1><p class="sum">{head}</p></header>',
         _filters(ordered) if ordered else "",
         *_errors(report),
+        options.step_picture,
         '<main id="findings">',
         *cards,
         '<p id="none" hidden>No finding matches the filters.</p></main>',
@@ -92,6 +93,7 @@ def _filters(findings: Sequence[Finding]) -> str:
     rules = Counter((one.code, f"{one.code} {one.name}") for one in findings)
     files = Counter((one.path, one.path) for one in findings)
     fixes = Counter((_fix_label(one), _fix_label(one)) for one in findings)
+    seen = Counter((_verdict(one), _verdict(one)) for one in findings)
     impacts = Counter(one.impact for one in findings)
     heats = Counter(one.heat for one in findings)
     return (
@@ -102,8 +104,10 @@ def _filters(findings: Sequence[Finding]) -> str:
         + _select("heat", "Heat", [((one.label, one.phrase), heats[one]) for one in sorted(heats, reverse=True)])
         + _select("file", "File", sorted(files.items()))
         + _select("fix", "Fix", sorted(fixes.items()))
+        + (_select("observed", "Observed", sorted(seen.items())) if set(seen) - {_UNSEEN} else "")
         + '<label>Order <select id="order"><option value="worst">worst first</option>'
-        '<option value="place">by place</option></select></label>'
+        + ('<option value="cost">by observed cost</option>' if set(seen) - {_UNSEEN} else "")
+        + '<option value="place">by place</option></select></label>'
         '<button type="reset">Clear</button><output id="shown" aria-live="polite"></output></form>'
     )
 
@@ -131,6 +135,8 @@ def _card(finding: Finding, position: int, texts: places.Texts) -> str:
         "file": finding.path,
         "fix": _fix_label(finding),
         "place": str(position),
+        "observed": _verdict(finding),
+        "cost": f"{_cost(finding):.9f}",
     }
     attributes = " ".join(f'data-{name}="{_text(value)}"' for name, value in data.items())
     identity = f"f{position + 1}"
@@ -140,6 +146,7 @@ def _card(finding: Finding, position: int, texts: places.Texts) -> str:
         _tags(finding),
         f"<p>{_inline(finding.message)}</p>",
         _source(finding, texts),
+        f'<p class="observed"><b>Observed:</b> {_text(seen)}</p>' if (seen := places.observed_line(finding)) else "",
         _route(finding),
         f'<p class="advice"><b>What to do:</b> {_inline(finding.advice)}</p>' if finding.advice else "",
         _related(finding.related),
@@ -158,7 +165,26 @@ def _tags(finding: Finding) -> str:
     ]
     if finding.heat is not Heat.ONCE:
         tags.append(f'<span class="tag">{finding.heat.phrase}</span>')
+    if finding.observed is not None:
+        verdict = finding.observed.verdict
+        tags.append(f'<span class="tag {_VERDICTS[verdict]}">{verdict.value}</span>')
     return f'<p class="tags">{"".join(tags)}</p>'
+
+
+#: Of a finding about which the observation says nothing.
+_NO_EVIDENCE = "no evidence"
+_UNSEEN = (_NO_EVIDENCE, _NO_EVIDENCE)
+_VERDICTS = {Verdict.CONFIRMED: "seen", Verdict.REFUTED: "unseen", Verdict.NOT_REACHED: "unseen"}
+
+
+def _verdict(finding: Finding) -> str:
+    return _NO_EVIDENCE if finding.observed is None else finding.observed.verdict.value
+
+
+def _cost(finding: Finding) -> float:
+    """What to sort by: the part of the step, and below everything what was not confirmed."""
+    observed = finding.observed
+    return -1.0 if observed is None or observed.verdict is not Verdict.CONFIRMED else observed.share or 0.0
 
 
 def _source(finding: Finding, texts: places.Texts) -> str:

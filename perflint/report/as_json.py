@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from perflint.finding import Finding, Fix, Hop, Problem, Report, Span
+from perflint.finding import Finding, Fix, Hop, Observed, ObservedRun, Problem, Report, Span, Verdict
 from perflint.patterns import pattern
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ def render(report: Report, options: Options) -> str:
     findings = _array([finding_object(one) for one in report.findings])
     errors = _array([problem_object(one) for one in report.errors])
     version = dump(options.version)
-    return f'{{"version": {version}, "findings": {findings}, "errors": {errors}, "files": {report.files}}}\n'
+    observed = "" if report.observation is None else f', "observation": {dump(_run(report.observation))}'
+    start = f'{{"version": {version}, "findings": {findings}, "errors": {errors}'
+    return f'{start}, "files": {report.files}{observed}}}\n'
 
 
 def _array(items: list[dict[str, Any]]) -> str:
@@ -62,6 +64,36 @@ def finding_object(finding: Finding) -> dict[str, Any]:
         "advice": finding.advice,
         "related": [_hop(hop) for hop in finding.related],
         **_cell(finding.cell),
+        **({} if finding.observed is None else {"observed": observed_object(finding.observed)}),
+    }
+
+
+def observed_object(observed: Observed) -> dict[str, Any]:
+    """What an observed run showed; the figures are null where the finding was not confirmed."""
+    is_confirmed = observed.verdict is Verdict.CONFIRMED
+    return {
+        "verdict": observed.verdict.value,
+        "per_step": round(observed.per_step, 6) if is_confirmed else None,
+        "bytes": round(observed.moved, 3) if is_confirmed else None,
+        "modelled_ms": None if observed.gain_ms is None else round(observed.gain_ms, 6),
+        "modelled_share": None if observed.share is None else round(observed.share, 6),
+        "hidden": observed.hidden,
+        "hardware": observed.hardware or None,
+        "by_rule": observed.by_rule,
+    }
+
+
+def _run(observation: ObservedRun) -> dict[str, Any]:
+    return {
+        "device": observation.device,
+        "hardware": observation.hardware,
+        "steps": observation.steps,
+        "waits": round(observation.waits, 6),
+        "launches": round(observation.launches, 6),
+        "modelled_ms": observation.step_ms,
+        "without_waits_ms": observation.without_waits_ms,
+        "bound_by": observation.bound_by,
+        "changed_functions": observation.changed,
     }
 
 

@@ -43,6 +43,8 @@ def _suite(path: str, findings: list[Finding], problems: list[Problem], options:
 
 def _failure(finding: Finding, file: str) -> str:
     parts = [visible_prose(finding.message)]
+    if seen := places.observed_line(finding):
+        parts.append(f"observed: {seen}")
     if why := places.why_hot(finding):
         parts.append(f"why hot: {visible_prose(why)}")
     if finding.advice:

@@ -105,6 +105,8 @@ def _finding(finding: Finding, texts: places.Texts, options: Options) -> str:
 
 
 def _notes(finding: Finding) -> Iterator[tuple[str, str]]:
+    if seen := places.observed_line(finding):
+        yield "observed", text(seen)
     if why := places.why_hot(finding):
         yield "why hot", inline(why)
     if finding.advice:

@@ -30,7 +30,9 @@ def render(report: Report, options: Options) -> str:
 def _finding(finding: Finding, texts: places.Texts, options: Options) -> dict[str, Any]:
     span, exact = texts.raw_span(finding)
     lines = texts.lines(finding.path) if exact else ()
-    message = finding.message if not finding.advice else f"{finding.message}\n{finding.advice}"
+    seen = places.observed_line(finding)
+    said = [finding.message, f"Observed: {seen}" if seen else "", finding.advice]
+    message = "\n".join(part for part in said if part)
     item: dict[str, Any] = {
         "message": message,
         "location": {"path": places.from_root(finding.path, options.root), "range": _range(span, lines)},

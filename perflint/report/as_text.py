@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from perflint.finding import Applicability, Finding, Fix, Impact, Problem, Report
+from perflint.finding import Applicability, Finding, Fix, Impact, Problem, Report, Verdict
 from perflint.report import excerpt, order, places
 from perflint.report.counts import Counts, by_rule, many
 from perflint.report.style import OF_IMPACT, Palette, Tint, linked
@@ -43,6 +43,8 @@ def _finding(finding: Finding, texts: places.Texts, options: Options, paint: Pal
     yield f"{where}  {code} {visible(finding.name)} {paint(Tint.QUIET, rating)}"
     yield from _wrapped(visible_prose(finding.message), width, "  ", "  ")
     yield from _source(finding, texts, paint, width)
+    if seen := places.observed_line(finding):
+        yield from _labelled("observed:", seen, paint, width)
     if why := places.why_hot(finding):
         yield from _labelled("why hot:", visible_prose(why), paint, width)
     if finding.advice:
@@ -132,6 +134,8 @@ def summary(report: Report, options: Options, paint: Palette) -> str:
         parts.append(f"{many(report.files, 'file')} checked, {found}")
     else:
         parts.append("no Python files to check")
+    if report.observation is not None:
+        parts.append(observed_counts(report))
     parts += [f"left out: {note}" for note in report.notes]
     if report.errors:
         parts.append(many(len(report.errors), "error"))
@@ -141,6 +145,13 @@ def summary(report: Report, options: Options, paint: Palette) -> str:
         parts.append(following)
     tint = Tint.RED if report.errors else Tint.PLACE if counts.findings else Tint.GREEN
     return paint(tint, "; ".join(part for part in parts if part) + ".")
+
+
+def observed_counts(report: Report) -> str:
+    """`observed: 3 confirmed, 1 refuted, 2 not reached`."""
+    verdicts = [one.observed.verdict for one in report.findings if one.observed is not None]
+    counted = [f"{verdicts.count(one)} {one.value}" for one in Verdict if one in verdicts]
+    return f"observed: {', '.join(counted)}" if counted else "observed: nothing about these findings"
 
 
 def _impacts(report: Report) -> str:

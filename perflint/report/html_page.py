@@ -60,6 +60,23 @@ summary{cursor:pointer;overflow-wrap:anywhere}
 .bar.add rect{fill:var(--low)}
 .bar.del rect{fill:var(--high)}
 .bar rect.mid{fill:var(--fg)}
+.tag.seen{color:var(--high);border-color:currentColor}
+.tag.unseen{color:var(--dim)}
+.step{margin:.6rem 0}
+.clocks{width:100%;height:auto}
+.clocks text{fill:var(--dim);font-size:12px}
+.clocks line{stroke:var(--fg);stroke-width:.6}
+.clocks line.tick{stroke:var(--dim)}
+.clocks text.mark{fill:var(--fg);font-size:10px}
+.clocks .host{fill:var(--low)}
+.clocks .wait{fill:var(--high);opacity:.55}
+.clocks .device{fill:var(--link)}
+.clocks .copy{fill:var(--medium)}
+.key{font-size:.85rem;border-bottom:3px solid}
+.key.host{border-color:var(--low)}
+.key.wait{border-color:var(--high)}
+.key.device{border-color:var(--link)}
+.key.copy{border-color:var(--medium)}
 footer{color:var(--dim);font-size:.85rem;margin-top:1.5rem}
 kbd{border:1px solid var(--line);border-radius:3px;padding:0 .3em;font-size:.85em}
 @media(max-width:40rem){body{padding:.6rem}form{position:static}label{flex:1 1 42%}
@@ -78,7 +95,7 @@ SCRIPT = """
   const cards = [...list.querySelectorAll("article")];
   const worst = new Map(cards.map((card, rank) => [card, rank]));
   const texts = new Map(cards.map((card) => [card, card.textContent.toLowerCase()]));
-  const names = ["rule", "impact", "heat", "file", "fix"];
+  const names = ["rule", "impact", "heat", "file", "fix", "observed"].filter((name) => byId(name));
   const visible = () => [...list.querySelectorAll("article")].filter((card) => !card.hidden);
 
   const apply = () => {
@@ -95,7 +112,8 @@ SCRIPT = """
   };
 
   const sort = () => {
-    const key = byId("order").value === "place" ? (card) => Number(card.dataset.place) : (card) => worst.get(card);
+    const keys = {place: (card) => Number(card.dataset.place), cost: (card) => -Number(card.dataset.cost)};
+    const key = keys[byId("order").value] || ((card) => worst.get(card));
     list.prepend(...[...cards].sort((one, other) => key(one) - key(other)));
   };
 

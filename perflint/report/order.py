@@ -39,6 +39,8 @@ class Layout:
         return Impact.MEDIUM if output_format in FOR_PEOPLE else Impact.LOW
 
 
+#: The part of a step from which on a finding's observed cost outweighs a low impact.
+_WORTH_READING = 0.01
 #: Every finding, in the format's own order.
 EVERYTHING = Layout(impact=Impact.LOW)
 
@@ -53,9 +55,9 @@ class Group(NamedTuple):
 def laid_out(report: Report, layout: Layout, output_format: str) -> Report:
     """`report` with the findings to print, in their order; notes count the findings that are not printed."""
     least = layout.least_impact(output_format)
-    shown = [one for one in places.in_reading_order(report) if one.impact >= least]
+    shown = [one for one in places.in_reading_order(report) if one.impact >= least or _costs_much(one)]
     notes = list(report.notes)
-    if hidden := [one for one in report.findings if one.impact < least]:
+    if hidden := [one for one in report.findings if one.impact < least and not _costs_much(one)]:
         levels = "low" if least is Impact.MEDIUM else "low or medium"
         fixable = sum(one.fix is not None and one.fix.applicability is Applicability.SAFE for one in hidden)
         also = f", {fixable} fixable" if fixable else ""
@@ -66,6 +68,11 @@ def laid_out(report: Report, layout: Layout, output_format: str) -> Report:
         notes.append(f"{many(len(shown) - layout.most, 'more finding')} (`--max-findings`)")
         shown = _first(shown, layout.most)
     return dataclasses.replace(report, findings=tuple(shown), notes=tuple(notes))
+
+
+def _costs_much(finding: Finding) -> bool:
+    """Whether an observed run showed that a finding is worth reading, whatever its rule's impact."""
+    return finding.observed is not None and (finding.observed.share or 0.0) >= _WORTH_READING
 
 
 def _first(shown: list[Finding], most: int) -> list[Finding]:

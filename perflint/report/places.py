@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from perflint import notebook
-from perflint.finding import Finding, Heat, Hop, Problem, Report, Span
+from perflint.finding import Finding, Heat, Hop, Observed, Problem, Report, Span, Verdict
 
 
 def split_lines(text: str) -> list[str]:
@@ -109,8 +109,26 @@ def in_reading_order(report: Report) -> list[Finding]:
 
 
 def worst_first(findings: list[Finding]) -> list[Finding]:
-    """By impact, confidence and heat, worst first; ties stay in the order given."""
-    return sorted(findings, key=lambda one: (-one.impact, -one.confidence, -one.heat))
+    """By impact, confidence and heat, worst first; ties stay in the order given.
+
+    What an observed run has shown goes before: findings that it confirmed by their cost, the dearest first, and last
+    those that it refuted.
+    """
+    return sorted(findings, key=lambda one: (*_weight(one.observed), -one.impact, -one.confidence, -one.heat))
+
+
+def _weight(observed: Observed | None) -> tuple[int, float]:
+    if observed is None or observed.verdict is Verdict.NOT_REACHED:
+        return (1, 0.0)
+    if observed.verdict is Verdict.REFUTED:
+        return (2, 0.0)
+    # Costs that differ in the noise of the model only leave the order to impact.
+    return (0, -round(observed.share or 0.0, 3))
+
+
+def observed_line(finding: Finding) -> str:
+    """What an observed run showed at a finding; empty where there is no evidence."""
+    return "" if finding.observed is None else finding.observed.phrase
 
 
 def why_hot(finding: Finding) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perflint.finding import Applicability, Finding, Fix, Heat, Hop
+from perflint.finding import Applicability, Finding, Fix, Heat, Hop, Verdict
 from perflint.patterns import pattern
+from perflint.report.as_json import observed_object
+from perflint.report.places import observed_line
 from perflint.report.sarif_tool import LEVELS, Json, Tool, sentence
 from perflint.report.visible import visible_lines, visible_prose
 
@@ -44,12 +46,22 @@ def result_of(finding: Finding, tool: Tool, locator: Locator) -> Json:
         "impact": finding.impact.label,
         "heat": finding.heat.label,
     }
+    if finding.observed is not None:
+        result["properties"]["observed"] = observed_object(finding.observed)
     return result
 
 
 def rank(finding: Finding) -> float:
-    """0 to 100: impact first, then heat, then confidence."""
-    return float(finding.impact * 30 + finding.heat * 6 + finding.confidence * 5)
+    """0 to 100: impact first, then heat, then confidence.
+
+    What an observed run confirmed is at least 60, and more by the part of the step that it costs; what it refuted is 1.
+    """
+    usual = float(finding.impact * 30 + finding.heat * 6 + finding.confidence * 5)
+    if finding.observed is None or finding.observed.verdict is Verdict.NOT_REACHED:
+        return usual if finding.observed is None else min(usual, 59.0)
+    if finding.observed.verdict is Verdict.REFUTED:
+        return 1.0
+    return min(60.0 + 40.0 * (finding.observed.share or 0.0), 100.0)
 
 
 def _shortened(route: tuple[Hop, ...]) -> tuple[Hop, ...]:
@@ -64,6 +76,8 @@ def _message(finding: Finding, route: tuple[Hop, ...]) -> str:
         parts.append(f"It {finding.heat.phrase}: {chain}.")
     elif finding.heat is not Heat.ONCE:
         parts.append(f"It {finding.heat.phrase}.")
+    if seen := observed_line(finding):
+        parts.append(sentence(f"Observed: {seen}"))
     if finding.related:
         first = len(route) + 1
         places = ", ".join(f"[{_link_text(hop)}]({first + index})" for index, hop in enumerate(finding.related))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perflint.observe.functions import regions_of
+from perflint.observe.functions import lines_of, regions_of
 from perflint.observe.trace import Event, Frame, LineCount, Observation, Phase, Site, Step, StepTotal
 
 MODEL = """\
@@ -64,6 +64,7 @@ def events() -> list[Event]:
 
 
 def observation() -> Observation:
+    sites = [TO_DEVICE, MASK, LAYER, ITEM]
     ran = {"train.py": frozenset({8, 9, 10, 11, 12, 13}), "model.py": frozenset({6, 7})}
     return Observation(
         device="simulated",
@@ -71,7 +72,7 @@ def observation() -> Observation:
         hardware="h100",
         steps=3,
         warmup=1,
-        sites=[TO_DEVICE, MASK, LAYER, ITEM],
+        sites=sites,
         lines=[
             LineCount(0, "to-device", True, "data", {1: 1, 2: 1, 3: 1}, 12 << 20, operation="aten::_to_copy"),
             LineCount(1, "shape", True, "forward", {1: 1, 2: 1, 3: 1}, 12288, operation="aten::nonzero"),
@@ -86,7 +87,7 @@ def observation() -> Observation:
             StepTotal(3, 3, 7, 4 << 20, 4),
         ],
         ran=ran,
-        regions=regions_of(TEXTS, ran),
+        regions=regions_of(TEXTS, lines_of(sites, ran)),
         program=("python", "train.py"),
         python="3.11.7",
     )
