@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 from observed_samples import MODEL, TEXTS, TRAIN, observation
@@ -235,7 +235,7 @@ def test_the_page_has_a_picture_of_one_step_a_filter_and_an_order(check: Check) 
     assert page.count('<svg class="clocks"') == 1
     assert "One step (number 1) on an H100" in page
     assert page.count('<line class="mark"') == 3
-    picture = ElementTree.fromstring(page[page.index('<section class="step">') : page.index("</section>") + 10])
+    picture = ET.fromstring(page[page.index('<section class="step">') : page.index("</section>") + 10])
     assert {"host", "wait", "device", "copy"} <= {one.get("class") for one in picture.iter("rect")}
     assert '<select id="observed">' in page
     assert '<option value="cost">' in page
