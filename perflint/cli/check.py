@@ -96,6 +96,8 @@ class _Asked(NamedTuple):
             "group_by": self.group_by,
             "max_findings": self.max_findings,
         }
+        if self.select and settings.impact is None and self.impact is None:
+            given["impact"] = Impact.LOW  # who names rules asks for what they find
         changes: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
         return dataclasses.replace(settings, **changes)
 
@@ -108,7 +110,8 @@ class _Asked(NamedTuple):
 @click.option(
     "--impact",
     type=click.Choice([level.label for level in Impact], case_sensitive=False),
-    help="Print findings of at least this impact; by default medium in formats for people, low in the others.",
+    help="Print findings of at least this impact; by default medium in formats for people, low in the others and with "
+    "--select.",
 )
 @click.option("--fail-on", metavar="LEVEL", help="What makes exit code 1: impact=LEVEL, confidence=LEVEL, or both.")
 @project.force_exclude_option

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from perflint.errors import PerflintError
 from perflint.finding import Finding, Report
+from perflint.report.counts import Counts
 from perflint.report.order import EVERYTHING, Layout, laid_out
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Options:
     where the output is to be the same each time. `links` makes places links that terminals open (OSC 8). `fails` says
     whether a finding makes exit code 1; None where every finding that is printed does, or nobody asked.
     `step_picture` is markup of one observed step, for the formats that can show it (html).
+    `counts` counts the findings that are printed, those of a cluster one by one.
     """
 
     version: str
@@ -63,6 +65,7 @@ class Options:
     links: bool = False
     fails: Callable[[Finding], bool] | None = None
     step_picture: str = ""
+    counts: Counts | None = None
 
 
 class _Format(Protocol):
@@ -94,10 +97,10 @@ def render(
     if output_format not in FORMATS:
         raise PerflintError(f"unknown output format {output_format!r}; known: {', '.join(FORMATS)}")
     module = cast(_Format, importlib.import_module(f"perflint.report.as_{output_format.replace('-', '_')}"))
-    shown = laid_out(report, layout, output_format)
+    shown, counts = laid_out(report, layout, output_format, counting=statistics)
     mixed = fails if fails is not None and not all(map(fails, shown.findings)) else None
     options = Options(
         version, rules, color, width, statistics, root, silenced, measured or {}, layout, seconds, links, mixed
     )
-    options = replace(options, step_picture=step_picture)
+    options = replace(options, step_picture=step_picture, counts=counts)
     return module.render(shown, options)

@@ -123,11 +123,13 @@ def problem_line(problem: Problem, paint: Palette) -> str:
 
 def summary(report: Report, options: Options, paint: Palette) -> str:
     """One line: how many findings of which impact, what was left out, how long it took, and what to do next."""
-    counts = Counts.of(report)
+    counts = options.counts or Counts.of(report)
     parts: list[str] = []
     if counts.findings:
         where = f"{counts.files_hit} of {many(report.files, 'file')}"
-        parts.append(f"{many(counts.findings, 'finding')} in {where} ({_impacts(report)})")
+        told = many(len(report.findings), "finding")
+        told += f" at {counts.findings} places" if len(report.findings) < counts.findings else ""
+        parts.append(f"{told} in {where} ({_impacts(report)})")
         parts.append(_fixable(counts))
     elif report.files:
         found = "nothing to print" if report.notes else "nothing found"

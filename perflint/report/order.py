@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from perflint.finding import Applicability, Finding, Impact, Report
 from perflint.report import places
-from perflint.report.counts import many
+from perflint.report.clusters import clustered
+from perflint.report.counts import Counts, many
 
 #: The default is `impact` for people and `path` for formats that other tools read.
 SORTS: tuple[str, ...] = ("impact", "path")
@@ -52,8 +53,11 @@ class Group(NamedTuple):
     findings: Sequence[Finding]
 
 
-def laid_out(report: Report, layout: Layout, output_format: str) -> Report:
-    """`report` with the findings to print, in their order; notes count the findings that are not printed."""
+def laid_out(report: Report, layout: Layout, output_format: str, *, counting: bool = False) -> tuple[Report, Counts]:
+    """`report` with the findings to print, in their order, and how many there are before they are put in clusters.
+
+    Notes count the findings that are not printed. `counting` is for statistics, where every finding counts.
+    """
     least = layout.least_impact(output_format)
     shown = [one for one in places.in_reading_order(report) if one.impact >= least or _costs_much(one)]
     notes = list(report.notes)
@@ -64,10 +68,14 @@ def laid_out(report: Report, layout: Layout, output_format: str) -> Report:
         notes.append(f"{len(hidden)} of {levels} impact{also} (`--impact low` prints all)")
     if _sort(layout, output_format) == "impact":
         shown = places.worst_first(shown)
+    counts = Counts.of(dataclasses.replace(report, findings=tuple(shown)))
+    if output_format in FOR_PEOPLE and not counting:
+        shown = clustered(shown)
     if layout.most is not None and len(shown) > layout.most:
         notes.append(f"{many(len(shown) - layout.most, 'more finding')} (`--max-findings`)")
         shown = _first(shown, layout.most)
-    return dataclasses.replace(report, findings=tuple(shown), notes=tuple(notes))
+        counts = Counts.of(dataclasses.replace(report, findings=tuple(shown)))
+    return dataclasses.replace(report, findings=tuple(shown), notes=tuple(notes)), counts
 
 
 def _costs_much(finding: Finding) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 from report_samples import EMPTY, ERRORS_ONLY, HOSTILE, REPORT, TRANSFER, one, shown
 
-from perflint.finding import Report, Span
+from perflint.finding import Heat, Report, Span
 from perflint.report import as_markdown
 
 
@@ -97,7 +97,7 @@ def test_hostile_text() -> None:
 
 def test_too_long_a_comment_is_cut_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(as_markdown, "MOST_CHARACTERS", 1000)
-    many = tuple(replace(TRANSFER, path=f"m{number // 3}.py") for number in range(9))
+    many = tuple(replace(TRANSFER, path=f"m{number // 3}.py", heat=Heat(number % 3)) for number in range(9))
     text = shown(Report(many, (), 9), "markdown")
     assert len(text) < 1100
     shown_in_full = text.count("**4:24")
