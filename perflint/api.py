@@ -13,7 +13,7 @@ from perflint.patterns import pattern
 from perflint.program.edges import Edge
 from perflint.program.epochs import LoopHeat
 from perflint.program.program import Program
-from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
+from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope
 from perflint.pytorch import (
     arrays,
     attention,
@@ -75,6 +75,7 @@ __all__ = [
     "Place",
     "Program",
     "Ref",
+    "Refs",
     "Rule",
     "Scope",
     "SourceFile",

@@ -45,8 +45,8 @@ from ._shared.in_reach import (
     has_fast_path,
     is_scripted,
     is_under_autocast,
-    keeps_results,
     may_learn,
+    outlasting,
     tells_of_gradients,
 )
 
@@ -337,8 +337,10 @@ def _switch_off(
         reason = "what is called there asks for gradients itself"
     elif tells_of_gradients(parts, ctx):
         reason = "what is called there does something else without gradients, or hangs a hook on its graph, and raises"
-    elif keeps_results(forward, ctx):
-        reason = "a model keeps what it makes as it runs, which may be wanted with its graph"
+    elif kept := outlasting(parts, ctx):
+        reason = kept
+    elif ctx.program.function(ctx.own_scope(function)).writes:
+        reason = f"`{function.name}` writes into what others may have, and may want with its graph"
     elif is_under_autocast(function, ctx):
         reason = "autocast around the call would keep the weights it casts there, and give them without gradients later"
     elif ctx.program.whole.compiles:

@@ -26,7 +26,7 @@ MAY_IMPORT = {
     # Patterns of ignore files and of the configuration.
     "globs": set(),
     "source": _WORDS | {"notebook", "globs"},
-    "facts": _WORDS | {"source"},
+    "facts": _WORDS | {"source", "pytorch"},
     "pytorch": _WORDS,
     "program": _WORDS | {"source", "facts", "pytorch"},
     "kinds": _ANALYSIS,

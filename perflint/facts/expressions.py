@@ -19,6 +19,7 @@ from perflint.facts.dull import (
     MODELS,
     PLAIN_METHODS,
 )
+from perflint.facts.effects import effects_of
 from perflint.facts.growing import HEADER_LENGTH, Growing
 from perflint.facts.notation import (
     DEPTH,
@@ -398,6 +399,7 @@ class Expressions(Targets):
             params=self.parameters(node.args),
             binds=NOTHING,
             annotations=NOTHING,
+            effects=self.effects(node),
         )
         inner = Growing(facts)
         self.summary.functions[qualname] = facts
@@ -407,6 +409,10 @@ class Expressions(Targets):
         self.scope, self.context, self.owner = before
         inner.finish(self.once)
         return ("lambda", qualname) if depth > 0 else None
+
+    def effects(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> tuple[str, ...]:
+        found = effects_of(node)
+        return self.once(found, found)  # type: ignore[no-any-return]
 
     # Parameters.
 

@@ -61,6 +61,7 @@ _FUNCTION: dict[str, _Column] = {
     "returns": "row",
     "returns_annotation": "row",
     "yields": "row",
+    "effects": "row",
     "identifiers": "plain",
 }
 _CLASS: dict[str, _Column] = {

@@ -98,8 +98,9 @@ class FunctionFacts:
     """A function, a lambda, or the module's own body (`MODULE`). `owner` is the qualname of the enclosing scope.
 
     `binds` are the values that names are given, as far as they are plain to see; `unclear` are those names and
-    parameters that are given something else too, or are changed. `identifiers` are those used in a function that stands
-    in no other, its decorators and defaults included, separated by blanks.
+    parameters that are given something else too, or are changed. What it does beyond its run is told in `effects`, in
+    the words of `facts.effects`. `identifiers` are those used in a function that stands in no other, its decorators and
+    defaults included, separated by blanks.
     """
 
     qualname: str
@@ -120,11 +121,17 @@ class FunctionFacts:
     returns: tuple[Value, ...] = ()
     returns_annotation: str = ""
     yields: tuple[tuple[Value, int], ...] = ()
+    effects: tuple[str, ...] = ()
     identifiers: str = ""
 
     @property
     def name(self) -> str:
         return self.qualname.rpartition(".")[2].partition("~")[0]
+
+    @property
+    def writes(self) -> bool:
+        """Whether it may write into what others have as well."""
+        return "keeps" in self.effects or "fills" in self.effects
 
     def context_at(self, line: int, column: int) -> int:
         """The innermost context that covers a position, -1 for the function's body."""

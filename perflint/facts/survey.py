@@ -196,6 +196,7 @@ class _Surveyor(Flags):
             binds=NOTHING,
             annotations=NOTHING,
             returns_annotation=returns_annotation,
+            effects=() if self.outlined else self.effects(node),
         )
         self.summary.functions[qualname] = facts
         if in_class_body:

@@ -12,18 +12,14 @@ from typing import TYPE_CHECKING
 
 from perflint.facts.summary import CallFacts, Summary, Value
 from perflint.finding import Heat
-from perflint.patterns import pattern
 from perflint.program.compiled import COMPILING_NAMES, compiles_anything
 from perflint.program.conventions import last_name
+from perflint.program.lasting import Lasting
 from perflint.program.refs import CLASS, Ref, Scope
 from perflint.source.roles import is_test
 
 if TYPE_CHECKING:
     from perflint.program.program import Program
-
-#: Methods that set a module up, or anew, and are no part of a forward.
-_SETS_UP = pattern(r"^__init__$|init|set|setup|build|make|create|load|save|train|eval|config|register|add|hook|__")
-
 
 #: What asks for an attribute by its name.
 _ASKING = ("hasattr", "getattr")
@@ -103,6 +99,11 @@ class Whole:
             text in call.args and last_name(call.func) not in _ASKING for _, facts in functions for call in facts.calls
         )
 
+    def is_attribute(self, name: str) -> bool:
+        """Whether any object is given an attribute of that name, other than by a `def` in a class."""
+        classes = (item for summary in self._program.summaries.values() for item in summary.classes.values())
+        return name in self._set_from_outside or any(name in item.attributes for item in classes)
+
     @cached_property
     def _set_from_outside(self) -> set[str]:
         """The attributes that are set on something else than `self`."""
@@ -155,25 +156,20 @@ class Whole:
             if not is_test(path) and any(is_module(Ref(CLASS, path, name)) for name in summary.classes)
         )
 
-    def keeps_as_it_runs(self, path: str) -> bool:
-        """Whether a module of a file sets an attribute of its own, to more than a constant, where it is run."""
-        running = self.methods_that_run(path)
-        return any(
-            value[:1] != ("const",) and where in running
-            for item in self._program.summaries[path].classes.values()
-            for values in item.attributes.values()
-            for value, where in values
-        )
+    def outlasting(self, started: tuple[tuple[str, str, str], ...]) -> str:
+        """What there may be that outlives a run of classes and functions, given as their refs: a word of
+        `program.lasting`, empty when surely nothing.
+        """
+        return self._lasting.fault(started)
 
-    def methods_that_run(self, path: str) -> tuple[str, ...]:
-        """The methods of a file's modules that may be part of a forward, by their qualified names."""
-        return tuple(
-            f"{name}.{method}"
-            for name, item in self._program.summaries[path].classes.items()
-            if self._program.is_module(Ref(CLASS, path, name))
-            for method in item.methods
-            if not _SETS_UP.search(method)
-        )
+    @cached_property
+    def data_asks(self) -> bool:
+        """Whether what hands out data, or what it calls, asks for gradients or whether there are any."""
+        return self._lasting.data_asks()
+
+    @cached_property
+    def _lasting(self) -> Lasting:
+        return Lasting(self._program)
 
     def is_method_called_without_grad(self, name: str) -> bool:
         """Whether anything calls a method of that name on something, with gradients off."""

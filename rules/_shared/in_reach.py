@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, Scope, Tag, callee_name, pattern, walk
+from perflint.api import INSTANCE, Context, Ref, Refs, Scope, Tag, callee_name, pattern, walk
 
 from .evaluating import evaluated
-from .gradients import is_model_call
+from .gradients import is_loss_function, is_model_call
 
 #: Names that only code has which walks a graph back where none may be recorded around it.
 ASKING = frozenset({"enable_grad", "jacrev", "jacfwd", "jacobian", "hessian", "vjp", "jvp", "hvp"})
@@ -26,8 +26,6 @@ _FAST_PATHS = frozenset(
 )
 #: Names of calls that may fit something, in code that cannot be seen.
 _LEARNS = pattern(r"^_?(?:fit|adapt|train|tune|fine_?tune|learn|optimi[sz]e|calibrate|invert|step)(?:_|$)")
-#: Methods that put something into a container.
-_FILLERS = frozenset("append appendleft extend insert update setdefault add".split())
 #: Functions that read what they are given, and learn nothing.
 _READERS = frozenset("hasattr id isinstance getattr len print repr str type tqdm".split())
 
@@ -68,39 +66,76 @@ def _behind(scopes: set[Scope], ctx: Context) -> set[Scope]:
     return seen
 
 
-def keeps_results(forward: ast.Call, ctx: Context) -> bool:
-    """Whether the model, or one that it may be, keeps something on itself as it runs, with no graph from then on, or
-    asks whether there is one.
+def outlasting(parts: list[ast.AST], ctx: Context) -> str:
+    """Why something that is computed there may outlive the function, or be none without gradients; empty when all that
+    is run is known, and known to be harmless.
     """
-    path = ctx.kind(forward.func).path
-    paths = (path,) if path else ctx.program.whole.files_of_modules
-    return (ctx.path in paths and _keeps_here(ctx)) or any(map(ctx.program.whole.keeps_as_it_runs, paths))
+    started: set[tuple[str, str, str]] = set()
+    for part in parts:
+        if not isinstance(part, ast.Call):
+            continue
+        refs = ctx.refs(part.func)
+        if is_model_call(part, ctx) or is_loss_function(part.func, ctx):
+            refs = _runs(part.func, ctx)
+            if not refs:
+                return f"the class of `{ctx.text(part.func)}` is not known, and may keep what it computes"
+        elif not part.keywords and part.args and all(ctx.kind(item).tag in _PLAIN for item in part.args):
+            continue  # `meter.update(loss.item(), n)`: numbers have no graph
+        refs = tuple(ref for ref in refs if not ctx.program.is_subclass(ref, *_DATA))
+        started.update((ref.kind, ref.path, ref.name) for ref in refs if ref.path)
+    if ctx.program.whole.data_asks:
+        return "the data asks for gradients as it is read"
+    return _FAULTS[ctx.program.whole.outlasting(tuple(sorted(started)))]
 
 
-def _keeps_here(ctx: Context) -> bool:
-    """The same of the modules of this file, whose text tells more than a summary."""
-    running = ctx.program.whole.methods_that_run(ctx.path)
-    return any(
-        _is_kept(part)
-        for method in walk(ctx.tree.module)
-        if isinstance(method, ast.FunctionDef) and ctx.tree.qualname(method) in running
-        for part in walk(method)
-    )
+_PLAIN = frozenset({Tag.NUMBER, Tag.STRING, Tag.NONE})
+#: What is made of these is asked for data alone.
+_DATA = ("Dataset", "IterableDataset", "Sampler", "BatchSampler", "DataLoader")
+#: Classes of which a module is derived.
+_BASES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "torch.nn.modules.loss._Loss"})
+#: Libraries whose modules keep nothing of what they compute.
+_LIBRARIES = frozenset({"torch", "torchvision", "timm"})
+_FAULTS = {
+    "": "",
+    "keeps": "what is run there may keep what it computes, which may be wanted with its graph",
+    "asks": "what is run there asks for gradients, or does something else without them",
+    "unseen": "what is run there calls what cannot be seen, and may keep what is computed",
+    "hooks": "hooks run beside the modules of the program, and may keep what is computed",
+}
 
 
-def _is_kept(part: ast.AST) -> bool:
-    """`self.last = ...`, `self.seen[0] = ...`, `self.seen.append(...)`, `x.requires_grad`"""
-    if isinstance(part, (ast.Assign, ast.AugAssign)):
-        targets = part.targets if isinstance(part, ast.Assign) else [part.target]
-        kept = any(_is_of_self(item) for target in targets for item in walk(target))
-        return kept and not isinstance(part.value, ast.Constant)
-    if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and _is_of_self(part.func.value):
-        return part.func.attr in _FILLERS
-    return isinstance(part, ast.Attribute) and part.attr == "requires_grad" and isinstance(part.ctx, ast.Load)
+def _runs(func: ast.expr, ctx: Context) -> Refs:
+    """The functions and the classes of the modules that may be called, empty where any other may be as well."""
+    found = _told(ctx.refs(func))
+    if found:
+        return found
+    kind = ctx.kind(func)
+    told = _told((Ref(INSTANCE, kind.path, kind.qualified),)) if kind.qualified else ()
+    return told or _passed(func, ctx)
 
 
-def _is_of_self(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+def _passed(func: ast.expr, ctx: Context) -> Refs:
+    """The same of a parameter that is declared to be any module, by who calls the function."""
+    function = ctx.tree.function_of(func)
+    if not isinstance(func, ast.Name) or function is None or not _is_argument(func, ctx):
+        return ()
+    found: Refs = ()
+    for edge in ctx.program.callers(ctx.own_scope(function)):
+        told = _told(ctx.program.refs(ctx.program.argument(edge, func.id), edge.caller))
+        if not told:
+            return ()
+        found += told
+    return found
+
+
+def _told(refs: Refs) -> Refs:
+    """Those refs, if each says all of what is called."""
+    told = all(ref.name not in _BASES and (ref.path or _is_of_library(ref)) for ref in refs)
+    return refs if told else ()
+
+
+def _is_of_library(ref: Ref) -> bool:
+    return ref.name.partition(".")[0] in _LIBRARIES
 
 
 def is_under_autocast(function: ast.FunctionDef, ctx: Context) -> bool:

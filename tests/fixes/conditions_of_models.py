@@ -264,7 +264,15 @@ def train(model: nn.Module, loader: torch.utils.data.DataLoader, optimizer: torc
 import torch
 from torch import nn
 
-def evaluate(model: nn.Module, loader: torch.utils.data.DataLoader):
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.body(x)
+
+def evaluate(model: Net, loader: torch.utils.data.DataLoader):
     model.eval()
     right = 0
     for inputs, labels in loader:
@@ -273,7 +281,22 @@ def evaluate(model: nn.Module, loader: torch.utils.data.DataLoader):
     return right
 """,
         (
-            Condition("the model may be none", "model: nn.Module", "model", "not known to be a module"),
+            Condition("the model may be none", "model: Net", "model", "not known to be a module"),
+            Condition("the model may be any", "model: Net", "model: nn.Module", "class of `model` is not known"),
+            Condition("a part of the model may be any", "nn.Linear(4, 4)", "make_body()", "what cannot be seen"),
+            Condition(
+                "a hook may keep what it is shown",
+                "def evaluate",
+                "def watch(model, seen):\n    model.register_forward_hook(seen)\n\ndef evaluate",
+                "hooks",
+            ),
+            Condition(
+                "the data asks for gradients",
+                "def evaluate",
+                "class Slopes(torch.utils.data.Dataset):\n    def __getitem__(self, index):\n"
+                "        self.points.sum().backward()\n        return self.points.grad[index]\n\ndef evaluate",
+                "the data asks",
+            ),
             Condition("tensors are returned", "return right", "return out", "may return tensors"),
             Condition(
                 "something unseen is fitted", "    right = 0", "    probe.fit(loader)\n    right = 0", "cannot be seen"
@@ -286,32 +309,33 @@ def evaluate(model: nn.Module, loader: torch.utils.data.DataLoader):
             ),
             Condition(
                 "the model asks whether gradients are on",
-                "def evaluate",
-                "class Net(nn.Module):\n    def forward(self, x):\n        return x * torch.is_grad_enabled()\n"
-                "\ndef evaluate",
+                "return self.body(x)",
+                "return self.body(x) * torch.is_grad_enabled()",
                 "does something else",
             ),
             Condition(
                 "the model hangs a hook on its graph",
-                "def evaluate",
-                "class Net(nn.Module):\n    def forward(self, x):\n        x.register_hook(print)\n        return x\n"
-                "\ndef evaluate",
+                "return self.body(x)",
+                "x.register_hook(print)\n        return x",
                 "does something else",
             ),
             *(
-                Condition(
-                    "the model keeps what it makes, or asks whether it has a graph",
-                    "def evaluate",
-                    f"class Net(nn.Module):\n    def forward(self, x):\n        {does}\n        return x\n"
-                    "\ndef evaluate",
-                    "keeps what it makes",
-                )
+                Condition("the model keeps what it makes", "return", f"{does}\n        return", "keep what it computes")
                 for does in (
                     "self.last = x * 2",
-                    "self.seen.append(x)",
-                    "self.last = self.body(x)",
-                    "x = x * 2 if x.requires_grad else x",
+                    "setattr(self, 'last', x)",
+                    "seen = self.seen\n        seen[0] = self.body(x)",
+                    "Net.last = x",
                 )
+            ),
+            Condition(
+                "something unseen may keep it", "return", "self.seen.append(x)\n        return", "cannot be seen"
+            ),
+            Condition(
+                "the model asks whether something has a graph",
+                "return",
+                "x = x * 2 if x.requires_grad else x\n        return",
+                "something else without them",
             ),
             Condition(
                 "a table is kept from the first call",
@@ -328,7 +352,7 @@ def evaluate(model: nn.Module, loader: torch.utils.data.DataLoader):
             Condition(
                 "autocast keeps weights without gradients",
                 "def evaluate",
-                "def run(model: nn.Module, loader: torch.utils.data.DataLoader):\n    with torch.autocast('cpu'):\n"
+                "def run(model: Net, loader: torch.utils.data.DataLoader):\n    with torch.autocast('cpu'):\n"
                 "        evaluate(model, loader)\n        model(torch.ones(1)).backward()\n\ndef evaluate",
                 "autocast",
             ),
@@ -394,7 +418,7 @@ def evaluate(model: nn.Module, loader: torch.utils.data.DataLoader):
             ),
             Condition(
                 "the model asks for gradients inside",
-                "def evaluate(model: nn.Module",
+                "def evaluate(model: Net",
                 "class Forces(nn.Module):\n"
                 "    def forward(self, x):\n"
                 "        return torch.autograd.grad(x.square().sum(), x)[0]\n\n"
