@@ -28,6 +28,10 @@ _Kernel = Callable[..., Any]
 _CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 _Tensor = torch.Tensor
 _HOST = torch.device("cpu")
+#: Types of arguments that are the same on both devices.
+_PLAIN = frozenset({int, float, bool, str, type(None), torch.dtype, torch.layout, torch.memory_format})
+_MOVES_MEMORY = frozenset({"launch", "shape"})
+_NAMES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float64: "float64"}
 
 #: Change sizes, strides or storage only: the host's kernels do that on any tensor, and launch nothing.
 _VIEWS = frozenset(
@@ -160,6 +164,7 @@ class Operation:
         self.base = schema.name.partition("::")[2]
         self.rows = waits.rows_of(f"{schema.name}.{schema.overload_name}") or waits.rows_of(schema.name)
         self.flops = flop_registry.get(overload.overloadpacket)
+        self.counted: dict[str, float] = {}
         self.launches = 0 if self.base in _ALLOCATIONS else 1
         self.lists = self.base.startswith(("_foreach_", "_fused_", "_amp_foreach"))
         self.pointwise = torch.Tag.pointwise in overload.tags
@@ -175,10 +180,12 @@ class Operation:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         frame = sys._getframe(1)
-        hosts: dict[int, Any] = {}
-        given = [self._on_host(argument, hosts) for argument in arguments]
+        given = [
+            argument if type(argument) in _PLAIN else self._on_host(argument)  # most arguments, and this runs often
+            for argument in arguments
+        ]
         if keywords:
-            named = {name: self._on_host(argument, hosts) for name, argument in keywords.items()}
+            named = {name: self._on_host(argument) for name, argument in keywords.items()}
             if named.get("pin_memory"):
                 named["pin_memory"] = False
         else:
@@ -191,17 +198,16 @@ class Operation:
             self._record(frame, arguments, keywords, out)
         return out
 
-    def _on_host(self, argument: Any, hosts: dict[int, Any]) -> Any:
+    def _on_host(self, argument: Any) -> Any:
         if isinstance(argument, _Tensor):
             if argument.is_cuda:
-                view = hosts[id(argument)] = on_host(argument)
-                return view
+                return on_host(argument)
             if not self.mixed and argument.dim() > 0:
                 self._refuse(argument)
             return argument
         if isinstance(argument, (list, tuple)):
             if argument and not isinstance(argument[0], (int, float)):
-                return [self._on_host(one, hosts) for one in argument]
+                return [self._on_host(one) for one in argument]
             return argument
         if isinstance(argument, torch.device) and argument.type == "cuda":
             return _HOST
@@ -333,15 +339,27 @@ class Operation:
         dtype = ""
         size = 0
         if recorder.steady:
-            sizes = (arguments, keywords.values(), result) if keywords else (arguments, result)
-            size = bytes_of(sizes) if self.launches and kind in {"launch", "shape"} else 0
+            if self.launches and kind in _MOVES_MEMORY:
+                size = bytes_of(arguments) + bytes_of(result)
+                if keywords:
+                    size += bytes_of(tuple(keywords.values()))
             if self.flops is not None:
-                flops = float(self.flops(*arguments, **keywords, out_val=result))
+                flops = self._flops_of(arguments, keywords, result)
                 dtype = _dtype_of(arguments)
         launches = self._launches(arguments) if self.lists else self.launches
-        recorder.record(
-            self.operation, kind, frame, waits=blocks, size=size, launches=launches, flops=flops, dtype=dtype
-        )
+        place, in_backward = recorder.place(frame)
+        recorder.count(self.operation, kind, place, blocks, in_backward, size, launches, flops, dtype)
+
+    def _flops_of(self, arguments: Sequence[Any], keywords: Mapping[str, Any], result: Any) -> float:
+        """They depend on shapes and options only, and counting them takes longer than a small product."""
+        key = str([one.shape if isinstance(one, _Tensor) else one for one in (*arguments, *keywords.values())])
+        known = self.counted.get(key)
+        if known is None:
+            if len(self.counted) > 10_000:
+                self.counted.clear()
+            assert self.flops is not None
+            known = self.counted[key] = float(self.flops(*arguments, **keywords, out_val=result))
+        return known
 
     def _record_moved(self, frame: FrameType, arguments: Sequence[Any]) -> None:
         """Indices on the host are copied to the device first, each from pageable memory."""
@@ -365,20 +383,19 @@ class Operation:
 def _dtype_of(arguments: Sequence[Any]) -> str:
     for argument in arguments:
         if isinstance(argument, _Tensor) and argument.is_floating_point():
-            name = str(argument.dtype).removeprefix("torch.")
-            if name == "float32" and torch.backends.cuda.matmul.allow_tf32:
+            if argument.dtype is torch.float32 and torch.backends.cuda.matmul.allow_tf32:
                 return "tfloat32"
-            return name
+            return _NAMES.get(argument.dtype) or str(argument.dtype).removeprefix("torch.")
     return ""
 
 
 def bytes_of(value: Any) -> int:
     """Of all device tensors in it: what a kernel reads and writes once."""
     if isinstance(value, _Tensor):
-        return int(value.numel()) * int(value.element_size()) if value.is_cuda else 0
-    if isinstance(value, (str, bytes, int, float)) or value is None:
-        return 0
-    return sum(map(bytes_of, value)) if isinstance(value, (list, tuple)) or hasattr(value, "__iter__") else 0
+        return int(value.nbytes) if value.is_cuda else 0
+    if isinstance(value, (list, tuple)):
+        return sum([bytes_of(one) for one in value if type(one) not in _PLAIN])
+    return 0
 
 
 def replace(tensor: Any, other: Any) -> None:

@@ -39,4 +39,4 @@ def report_allocation(recorder: Recorder, tensor: Any) -> None:
     delattr(storage, _MADE)
     place, step = known
     if step == recorder.index:
-        recorder.count("host allocation", "host-allocation", place, waits=False, size=storage.nbytes())
+        recorder.count("host allocation", "host-allocation", place, False, size=storage.nbytes())

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import FrameType
@@ -37,7 +36,6 @@ class _Sums:
     launches: int = 0
     to_device: int = 0
     to_host: int = 0
-    begun: float = 0.0
 
 
 class EnoughError(BaseException):
@@ -60,6 +58,11 @@ class Recorder:
     index: int = 0
     errors: list[str] = field(default_factory=list)
     ended: bool = False
+    #: Whether what happens now is counted.
+    steady: bool = False
+    #: Steps end by `close_step` only, whatever the program's optimizers do.
+    by_hand: bool = False
+    _paused: bool = False
     _lines: dict[tuple[int, Kind, bool, Phase, bool], LineCount] = field(default_factory=dict)
     _events: list[_Raw] = field(default_factory=list)
     _kept: dict[int, list[_Raw]] = field(default_factory=dict)
@@ -67,17 +70,15 @@ class Recorder:
     _current: _Sums = field(default_factory=_Sums)
     _nodes: dict[int, Place] = field(default_factory=dict)
     _seen_node: int = 0
-    _last: float = 0.0
-    _paused: int = 0
-    _process: int = field(default_factory=os.getpid)
 
     def __post_init__(self) -> None:
-        self._last = time.perf_counter()
+        self.steady = self.warmup == 0
+        os.register_at_fork(after_in_child=self._stop)
 
-    @property
-    def steady(self) -> bool:
-        """Whether what happens now is counted."""
-        return self.index >= self.warmup and not self.ended
+    def _stop(self) -> None:
+        """Workers of a `DataLoader` are not observed."""
+        self.ended = True
+        self.steady = False
 
     def place(self, frame: FrameType | None) -> tuple[Place, bool]:
         """Where an operation of `frame` belongs, and whether it is the backward pass of that line."""
@@ -108,39 +109,28 @@ class Recorder:
         host_us: float | None = None,
     ) -> None:
         """One operation, called from `frame`. `size` is in bytes, in the sense of `Event.bytes`."""
-        if self.ended or os.getpid() != self._process:
+        if self.ended:
             return
         place, in_backward = self.place(frame)
-        self.count(
-            operation,
-            kind,
-            place,
-            waits=waits,
-            in_backward=in_backward,
-            size=size,
-            launches=launches,
-            flops=flops,
-            dtype=dtype,
-            pinned=pinned,
-            host_us=host_us,
-        )
+        self.count(operation, kind, place, waits, in_backward, size, launches, flops, dtype, pinned, host_us)
 
     def count(
         self,
         operation: str,
         kind: Kind,
         place: Place,
-        *,
-        waits: bool,
-        in_backward: bool = False,
+        waits: bool,  # noqa: FBT001  positions are faster, and this runs for every operation
+        in_backward: bool = False,  # noqa: FBT001, FBT002
         size: int = 0,
         launches: int = 0,
         flops: float = 0.0,
         dtype: str = "",
-        pinned: bool = False,
+        pinned: bool = False,  # noqa: FBT001, FBT002
         host_us: float | None = None,
     ) -> None:
         """One operation, at a place known already."""
+        if self.ended or self._paused:
+            return
         phase: Phase = "backward" if in_backward else place.phase
         step = self._current
         if waits:
@@ -167,21 +157,44 @@ class Recorder:
 
     def end_step(self) -> None:
         """The program came to the end of a step. Raises what `on_end` raises after the last one."""
+        if not self.by_hand:
+            self.close_step()
+
+    def pause(self) -> None:
+        """Count nothing until `resume`."""
+        self._paused = True
+        self.steady = False
+
+    def resume(self) -> None:
+        self._paused = False
+        self.steady = self.index >= self.warmup and not self.ended
+
+    def restart(self) -> None:
+        """Forget what was counted; which line made which node of the graph is kept."""
+        for kept in (self._lines, self._events, self._kept, self._sums):
+            kept.clear()
+        self._events = []
+        self._current = _Sums()
+        self.index = 0
+        self.resume()
+
+    def close_step(self) -> None:
+        """A step ends here. Raises what `on_end` raises after the last one."""
         if self.ended:
             return
-        now = time.perf_counter()
         if self.steady:
             self._sums[self.index] = self._current
             if len(self._events) < _EVENTS:
                 self._kept[self.index] = self._events
                 self._drop_extremes()
         self._events = []
-        self._current = _Sums(begun=now)
+        self._current = _Sums()
         self._forget_nodes()
         was = self.steady
         self.index += 1
         if self.steps is not None and self.index >= self.warmup + self.steps:
             self.ended = True
+        self.steady = self.index >= self.warmup and not self.ended
         if self.on_steady is not None and was != self.steady:
             self.on_steady(self.steady)
         if self.ended and self.on_end is not None:

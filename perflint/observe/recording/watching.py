@@ -43,7 +43,7 @@ class _Watch(TorchDispatchMode):  # type: ignore[misc]
         base = schema.name.partition("::")[2]
         if base in {"copy_", "_to_copy"} and self._record_copy(base, args, keywords, result, spent):
             return
-        if not bytes_of((args, keywords.values(), result)):
+        if not bytes_of((args, tuple(keywords.values()), result)):
             return
         kind: Kind = "launch"
         blocks = False
@@ -58,7 +58,7 @@ class _Watch(TorchDispatchMode):  # type: ignore[misc]
             kind,
             frame,
             waits=blocks,
-            size=0 if view else bytes_of((args, keywords.values(), result)),
+            size=0 if view else bytes_of((args, tuple(keywords.values()), result)),
             launches=0 if view else 1,
             flops=float(counted(*args, **keywords, out_val=result)) if counted is not None else 0.0,
             host_us=spent,
