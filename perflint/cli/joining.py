@@ -73,3 +73,27 @@ class Joining:
         from perflint.observe.picture import picture
 
         return picture(self._observation)
+
+
+def codes(observation: Observation) -> dict[int, str]:
+    """The rule that found each line of an observation, by index into its `lines`, in the project around its files.
+
+    Empty where the project cannot be checked: that is no reason to lose what was observed.
+    """
+    from perflint.cli import project
+    from perflint.errors import PerflintError
+    from perflint.observe.join import join, text_on_disk, wanted_in
+    from perflint.run import check
+
+    files = sorted({site.path for site in observation.sites if Path(site.path).is_file()})
+    if not files:
+        return {}
+    try:
+        settings = project.settings_for(files, None, None)
+        discovery, _ = project.find(files, None, settings)
+        chosen = project.choose(discovery, settings, (), (), extra=False)
+        report = check(discovery, project.options_for(settings, chosen))
+    except PerflintError:
+        return {}
+    wanted = wanted_in(discovery, settings)
+    return dict(join(report, observation, chosen.running, text_on_disk, wanted).codes)

@@ -47,7 +47,11 @@ _BUDGETS = {
 @click.option("--warmup", type=click.IntRange(0), default=2, show_default=True, help="Steps before those.")
 @click.option("--as", "hardware", default="h100", show_default=True, help="The model of GPU to simulate.")
 @click.option("--timeout", type=click.FloatRange(1), default=600.0, show_default=True, help="Seconds for all of it.")
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the observation to this file.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the observation, or the page, to this file.",
+)
 @click.option(
     "--output-format",
     type=click.Choice(("text", "json", "html")),
@@ -55,6 +59,7 @@ _BUDGETS = {
     show_default=True,
     help="How to print.",
 )
+@click.option("--what-if", is_flag=True, help="List what removing each line's waits gives, and the step elsewhere.")
 @click.option("--max-waits", type=click.FloatRange(0), help="Exit code 1 with more waits a step.")
 @click.option("--max-launches", type=click.FloatRange(0), help="Exit code 1 with more launches a step.")
 @click.option("--max-bytes-to-host", type=click.FloatRange(0), help="Exit code 1 with more copied to the host a step.")
@@ -81,6 +86,7 @@ def command(
     project: tuple[Path, ...],
     *,
     try_without: bool,
+    what_if: bool,
     **budgets: float | None,
 ) -> int:
     """Run a program for a few steps and report what it does on the GPU: waits, copies, launches, line by line.
@@ -114,7 +120,7 @@ def command(
         code, found = _observe(started, result, to_stderr=to_stderr)
         if found is None:
             return code
-        _deliver(found, output, output_format)
+        _deliver(found, output, output_format, what_if=what_if)
         if try_without and code not in {CLEAN, INTERRUPTED}:
             _try_without(started, to_stderr=to_stderr)
     beyond = _beyond(found, budgets)
@@ -220,30 +226,28 @@ def _try_without(started: _Started, *, to_stderr: bool) -> None:
     console.complain(f"without observation the program ends with {_described(code)}")
 
 
-def _deliver(found: Observation, output: Path | None, output_format: str) -> None:
-    from perflint.observe.document import as_json, write
+def _deliver(found: Observation, output: Path | None, output_format: str, *, what_if: bool) -> None:
+    """Write the observation, or the page that was asked for, to `output`, and print what goes to standard output."""
+    from perflint.cli.joining import codes
+    from perflint.observe.document import write
+    from perflint.observe.join import text_on_disk
+    from perflint.observe.model.hardware import HARDWARE
+    from perflint.observe.report import Options, render
 
-    if output is not None:
-        write(found, output)
-    if output_format == "json":
-        if output is None:
-            console.write(as_json(found))
-        return
-    console.write(_text(found))
-
-
-def _text(found: Observation) -> str:
-    lines = [f"{found.steps} steady steps on {found.hardware} ({found.device})"]
-    for one in sorted(found.lines, key=lambda line: (not line.waits, -line.total)):
-        if one.waits:
-            site = found.sites[one.site]
-            lines.append(
-                f"{site.path}:{site.line}:{site.column} {one.kind} {one.total / found.steps:g} a step ({one.phase})"
-            )
-    lines += found.errors
-    if found.ended:
-        lines.append(found.ended)
-    return "\n".join(lines) + "\n"
+    options = Options(
+        what_if=what_if,
+        hardware=tuple(HARDWARE) if what_if else (),
+        color=console.wants_color(None),
+        width=console.width(),
+        findings=codes(found),
+        text_of=text_on_disk,
+    )
+    if output is not None and output_format != "html":
+        write(found, output, options.findings)
+    if output is not None and output_format == "html":
+        console.write_file(output, render(found, "html", options))
+    elif output is None or output_format == "text":
+        console.write(render(found, output_format, options))
 
 
 def _beyond(found: Observation, budgets: dict[str, float | None]) -> list[str]:

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from observed_samples import TEXTS, observation
 
+from perflint.cli.joining import codes
 from perflint.errors import PerflintError
 from perflint.observe.report import FORMATS, Options, render
 from perflint.observe.report.rows import rhythm, rows
@@ -123,3 +125,32 @@ def test_rows_of_one_place_are_one_whatever_the_stack() -> None:
 )
 def test_rhythm(happened: list[int], said: str) -> None:
     assert rhythm(dict.fromkeys(happened, 1), range(3, 9)) == said
+
+
+def test_what_happens_in_some_steps_is_counted_in_these() -> None:
+    seen = observation()
+    seen.lines[2].counts = {3: 6}
+    [row] = [one for one in rows(seen) if one.kind == "launch" and not one.in_backward]
+    assert (row.per_step, row.times, row.rhythm) == (2, "6 times", "in step 3 only")
+
+
+def test_rules_that_found_a_line_are_named_where_somebody_looked() -> None:
+    options = Options(findings={4: "TPL203"}, text_of=TEXTS.get)
+    text = shown(options=options)
+    assert "found by" in text
+    assert re.search(r"TPL203 +train\.py:13:15", text)
+    assert re.search(r"no rule +model\.py:6:16", text)
+    assert "found by" not in shown()
+    assert "TPL203" in shown("html", options=options)
+    assert json.loads(shown("json", options=options))["lines"][4]["finding"] == "TPL203"
+
+
+def test_the_project_around_is_asked_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert codes(observation()) == {}
+    (tmp_path / "pyproject.toml").write_text("")
+    for name, text in TEXTS.items():
+        (tmp_path / name).write_text(text)
+    assert codes(observation()) == {0: "TPL101", 1: "TPL205", 4: "TPL203"}
+    (tmp_path / "pyproject.toml").write_text("[tool.perflint]\nselct = []\n")
+    assert codes(observation()) == {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from perflint.errors import PerflintError
@@ -15,7 +15,8 @@ FORMATS: tuple[str, ...] = ("text", "json", "html")
 class Options:
     """How to print. `what_if` adds what removing each line's waits gives; `hardware` are accelerators (keys of the
     table) that the step is replayed on besides. `text_of` gives the source text of a file, None where there is none.
-    `most` is the number of lines in a table of the text format.
+    `most` is the number of lines in a table of the text format. `findings` has the code of the rule that found a line
+    of the observation, by index into its `lines`; None where nobody looked.
     """
 
     what_if: bool = False
@@ -23,6 +24,7 @@ class Options:
     color: bool = False
     width: int = 100
     most: int = 20
+    findings: Mapping[int, str] | None = None
     text_of: Callable[[str], str | None] = lambda _path: None
 
 
@@ -31,7 +33,7 @@ def render(observation: Observation, output_format: str, options: Options | None
     if output_format == "json":
         from perflint.observe.document import as_json
 
-        return as_json(observation)
+        return as_json(observation, None if options is None else options.findings)
     if output_format == "text":
         from perflint.observe.report.as_text import as_text
 

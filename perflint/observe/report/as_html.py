@@ -8,7 +8,7 @@ import html
 from collections.abc import Iterator, Sequence
 
 from perflint import __version__
-from perflint.finding import amount, often, percent, with_article
+from perflint.finding import amount, percent, with_article
 from perflint.observe.model.hardware import HARDWARE, hardware
 from perflint.observe.picture import picture
 from perflint.observe.report import Options
@@ -55,7 +55,7 @@ _FOOTER = (
 
 
 def as_html(observation: Observation, options: Options) -> str:
-    listed = rows(observation)
+    listed = rows(observation, options.findings)
     anchors = {row.place: f"l{number}" for number, row in reversed(list(enumerate(listed, 1)))}
 
     def link(site: Site) -> str | None:
@@ -136,14 +136,16 @@ def _lines(listed: Sequence[Row], anchors: dict[tuple[str, int, int, int, int], 
             f"<tr{identity}>"
             + _cell(cost_of(row), row.share or 0.0)
             + _cell("yes" if row.waits else "", int(row.waits))
-            + _cell(often(row.per_step), row.per_step)
+            + _cell(row.times, row.per_step)
             + _cell(row.rhythm, row.rhythm)
             + _cell(what_of(row), row.kind)
+            + (_cell(row.finding, row.finding) if options.findings is not None else "")
             + _cell(amount(row.bytes) if row.bytes else "", row.bytes)
             + _where(row, options)
             + "</tr>"
         )
-    heads = ("Cost (modelled)", "Waits", "A step", "When", "What", "Bytes a step", "Where")
+    found = ("Found by",) if options.findings is not None else ()
+    heads = ("Cost (modelled)", "Waits", "How often", "When", "What", *found, "Bytes a step", "Where")
     return f"<section><h2>Lines</h2>{_table(heads, body)}</section>"
 
 

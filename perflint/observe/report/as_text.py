@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from perflint.finding import amount, often, percent, with_article
+from perflint.finding import amount, percent, with_article
 from perflint.observe.model.cost import StepTime
 from perflint.observe.model.hardware import hardware
 from perflint.observe.report import Options
@@ -19,7 +19,7 @@ _LONGEST = 70
 
 def as_text(observation: Observation, options: Options) -> str:
     paint = Palette(options.color)
-    listed = rows(observation)
+    listed = rows(observation, options.findings)
     waiting = [row for row in listed if row.waits]
     moved = [row for row in listed if not row.waits and row.kind != "launch"]
     launched = sorted((row for row in listed if row.kind == "launch"), key=lambda row: -row.per_step)
@@ -78,8 +78,12 @@ def _section(title: str, listed: Sequence[Row], observation: Observation, option
     if not listed:
         return ""
     on = hardware(observation.hardware)
-    head = ["a step", f"cost on {with_article(on.name)}", "when", "what", "where"]
-    table = [[often(row.per_step), cost_of(row), row.rhythm, what_of(row), where_of(row.place)] for row in listed]
+    head = ["how often", f"cost on {with_article(on.name)}", "when", "what", "where"]
+    table = [[row.times, cost_of(row), row.rhythm, what_of(row), where_of(row.place)] for row in listed]
+    if title == "waits" and options.findings is not None:
+        head.insert(-1, "found by")
+        for cells, row in zip(table, listed):
+            cells.insert(-1, row.finding or "no rule")
     if title == "launches":
         head.pop(1)
         for cells in table:

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from perflint.finding import often
 from perflint.observe.model.cost import Costs, Gain, StepTime, step_time
 from perflint.observe.model.hardware import hardware
 from perflint.observe.trace import Event, Kind, LineCount, Observation, Phase, Site
 
+EVERY_STEP = "every step"
 #: A place of the program: path, line, column, end line and end column.
 Place: TypeAlias = "tuple[str, int, int, int, int]"
 
@@ -22,6 +24,8 @@ class Row:
     `per_step` and `bytes` are means over the steady steps. `rhythm` says which steps it happened in, in words.
     `gain_ms` is what the mean step would be shorter without the waits of this place, `share` the part of the step that
     is, both modelled and None where nothing waits; `hidden`: they cost nothing as long as others are there.
+    `finding` is the code of the rule that found the place, empty where none did.
+    It happened in `steps` of the steady steps, `total` times in all.
     """
 
     place: Place
@@ -37,6 +41,17 @@ class Row:
     gain_ms: float | None = None
     share: float | None = None
     hidden: bool = False
+    finding: str = ""
+    steps: int = 0
+    total: int = 0
+
+    @property
+    def times(self) -> str:
+        """`3 times a step`; of what happens in some steps only, how often it happens in these: `6 times`."""
+        if self.rhythm == EVERY_STEP or not self.steps:
+            return often(self.per_step)
+        mean = self.total / self.steps
+        return "once" if mean == 1 else f"{mean:.0f} times" if mean == int(mean) else f"{mean:.1f} times"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +82,18 @@ def step_of(observation: Observation) -> Step:
     )
 
 
-def rows(observation: Observation) -> list[Row]:
-    """The dearest first; then what waits and costs nothing, then the rest, by how often it happens."""
+def rows(observation: Observation, findings: Mapping[int, str] | None = None) -> list[Row]:
+    """The dearest first; then what waits and costs nothing, then the rest, by how often it happens.
+
+    `findings` has codes of rules by index into `Observation.lines`.
+    """
+    codes = {id(observation.lines[index]): code for index, code in (findings or {}).items()}
     costs = _costs(observation)
     grouped: dict[tuple[Place, Kind, bool, Phase, bool], list[LineCount]] = {}
     for one in observation.lines:
         place = place_of(observation.sites[one.site])
         grouped.setdefault((place, one.kind, one.waits, one.phase, one.in_backward), []).append(one)
-    made = [_row(observation, key, lines, costs) for key, lines in grouped.items()]
+    made = [_row(observation, key, lines, costs, codes) for key, lines in grouped.items()]
     return sorted(made, key=lambda row: (-(row.share or 0.0), not row.waits, -row.per_step, row.place))
 
 
@@ -83,6 +102,7 @@ def _row(
     key: tuple[Place, Kind, bool, Phase, bool],
     lines: Sequence[LineCount],
     costs: Costs[tuple[Place, Kind, Phase]] | None,
+    codes: Mapping[int, str],
 ) -> Row:
     place, kind, waits, phase, in_backward = key
     steps = max(observation.steps, 1)
@@ -113,6 +133,9 @@ def _row(
         gain,
         share,
         hidden,
+        next((codes[id(one)] for one in lines if id(one) in codes), ""),
+        sum(count > 0 for count in counts.values()),
+        sum(counts.values()),
     )
 
 
@@ -138,7 +161,7 @@ def rhythm(counts: Mapping[int, int], steps: Iterable[int]) -> str:
     if not seen:
         return "never"
     if len(seen) >= len(every):
-        return "every step"
+        return EVERY_STEP
     if len(seen) == 1:
         return f"in step {seen[0]} only"
     gaps = {later - earlier for earlier, later in itertools.pairwise(seen)}
