@@ -113,14 +113,15 @@ class Fix:
     """A titled, non-overlapping group of edits of one file.
 
     `title` is a verb phrase. `reason` says why a fix is not SAFE ("the device may be MPS").
-    `numerics` is the numerics class: "same bits", "same to rounding" or "changes training".
+    `numerics` is the numerics class: "same bits", "same to rounding" or "changes training"; empty where nobody
+    has said.
     """
 
     title: str
     applicability: Applicability
     edits: tuple[Edit, ...]
     reason: str = ""
-    numerics: str = "same bits"
+    numerics: str = ""
 
 
 class Verdict(enum.Enum):

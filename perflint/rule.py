@@ -7,6 +7,7 @@ module of its own; it holds no state, and `check` is a pure generator, so rules 
 from __future__ import annotations
 
 import ast
+import dataclasses
 import enum
 import inspect
 import sys
@@ -119,6 +120,8 @@ class Rule:
     needs: ClassVar[frozenset[str]] = frozenset()
     #: Whether the effect can only be measured on an accelerator.
     needs_accelerator: ClassVar[bool] = False
+    #: The numerics class of fixes that do not state their own, as `Fix` has it.
+    numerics: ClassVar[str] = ""
     #: What an observed run shows where a finding is right; None for a rule that no observation can confirm.
     claims: ClassVar[Claim | None] = None
 
@@ -153,6 +156,8 @@ class Rule:
         if not message.strip():
             raise RuleError(f"rule {self.code} made a finding without a message")
         heat, route, cap = ctx.heat_and_route(node)
+        if fix is not None and not fix.numerics:
+            fix = dataclasses.replace(fix, numerics=self.numerics)
         return Finding(
             code=self.code,
             name=self.name,

@@ -42,6 +42,11 @@ def fix_of(rule: type[Rule]) -> str:
     return first if first in {"safe", "unsafe"} else "-"
 
 
+def file_of(rule: type[Rule]) -> str:
+    """The name of the rule's page among those that `perflint rules --pages` writes."""
+    return f"{rule.code}-{rule.name}.md"
+
+
 def markdown(rule: type[Rule]) -> str:
     """The whole page as markdown with level-two headings."""
     return "\n".join(_as_heading(line) for line in rule.page().splitlines())

@@ -160,6 +160,7 @@ class BlockingTransfer(Rule):
             Applicability.UNSAFE if reason else Applicability.SAFE,
             (ctx.edit.set_keyword(node, "non_blocking", "True"),),
             reason=reason,
+            numerics="" if reason else "same bits",
         )
 
 

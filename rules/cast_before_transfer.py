@@ -62,6 +62,7 @@ class CastBeforeTransfer(Rule):
     """
 
     code, name = "TPL116", "cast-before-transfer"
+    numerics = "same bits"
     impact = Impact.MEDIUM
     listens = (Calls("to", "cuda"),)
     at_least = Heat.STEP

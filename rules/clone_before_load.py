@@ -55,6 +55,7 @@ class CloneBeforeLoad(Rule):
     """
 
     code, name = "TPL302", "clone-before-load"
+    numerics = "same bits"
     impact = Impact.MEDIUM
     listens = (Calls("load_state_dict"),)
 

@@ -36,6 +36,7 @@ class CompileInHotPath(Rule):
     """
 
     code, name = "TPL402", "compile-in-hot-path"
+    numerics = "same bits"
     impact = Impact.MEDIUM
     listens = (Calls("compile", "optimize"),)
     at_least = Heat.STEP

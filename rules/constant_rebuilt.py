@@ -33,6 +33,7 @@ class ConstantRebuilt(Rule):
     """
 
     code, name = "TPL502", "constant-rebuilt"
+    numerics = "same bits"
     tier = Tier.EXTRA
     impact = Impact.LOW
     listens = (Nodes(ast.List, ast.Dict, ast.Set),)

@@ -68,6 +68,7 @@ class ConstantTensorInHotPath(Rule):
     """
 
     code, name = "TPL310", "constant-tensor-in-hot-path"
+    numerics = "same bits"
     impact = Impact.MEDIUM
     listens = (Calls("tensor", "as_tensor", "asarray", "new_tensor", "tril", "triu"),)
     claims = Claims("to-device", "host-allocation", "launch", waits=False)

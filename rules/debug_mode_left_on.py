@@ -61,6 +61,7 @@ class DebugModeLeftOn(Rule):
     """
 
     code, name = "TPL901", "debug-mode-left-on"
+    numerics = "same bits"
     impact = Impact.HIGH
     listens = (
         Calls(*sorted({last(name) for name in debugging.SWITCHES}), "Trainer", "setdefault", "update", "putenv"),

@@ -65,6 +65,7 @@ class DeepcopyStateDict(Rule):
     """
 
     code, name = "TPL301", "deepcopy-state-dict"
+    numerics = "same bits"
     impact = Impact.MEDIUM
     listens = (Calls("deepcopy"),)
 

@@ -54,6 +54,7 @@ class DistributionValidation(Rule):
     """
 
     code, name = "TPL210", "distribution-validation"
+    numerics = "same bits"
     tier = Tier.EXTRA
     impact = Impact.MEDIUM
     listens = (Calls(*_CLASSES),)

@@ -28,6 +28,7 @@ class EmptyCacheBeforeGc(Rule):
     """
 
     code, name = "TPL305", "empty-cache-before-gc"
+    numerics = "same bits"
     impact = Impact.LOW
     listens = (Calls("empty_cache"),)
     needs_accelerator = True

@@ -50,6 +50,7 @@ class EmptyCacheInHotLoop(Rule):
     """
 
     code, name = "TPL304", "empty-cache-in-hot-loop"
+    numerics = "same bits"
     impact = Impact.HIGH
     listens = (Calls("empty_cache"),)
     at_least = Heat.STEP

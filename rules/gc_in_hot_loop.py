@@ -36,6 +36,7 @@ class GcInHotLoop(Rule):
     """
 
     code, name = "TPL303", "gc-in-hot-loop"
+    numerics = "same bits"
     impact = Impact.HIGH
     listens = (Calls("collect"),)
     at_least = Heat.STEP

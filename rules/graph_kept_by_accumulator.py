@@ -70,6 +70,7 @@ class GraphKeptByAccumulator(Rule):
     """
 
     code, name = "TPL306", "graph-kept-by-accumulator"
+    numerics = "same bits"
     impact = Impact.HIGH
     at_least = Heat.STEP
     listens = (Nodes(ast.AugAssign), Calls("append"))

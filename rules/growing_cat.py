@@ -103,6 +103,7 @@ class GrowingCat(Rule):
     """
 
     code, name = "TPL309", "growing-cat"
+    numerics = "same bits"
     impact = Impact.HIGH
     listens = (
         Calls(*_JOINS, repeated=True),

@@ -53,6 +53,7 @@ class ModuleSwitchInStep(Rule):
     """
 
     code, name = "TPL504", "module-switch-in-step"
+    numerics = "same bits"
     impact = Impact.LOW
     listens = (Calls("to", "cuda"),)
     at_least = Heat.STEP

@@ -437,6 +437,7 @@ def _fix(node: ast.For, ctx: Context) -> Fix | None:
         Applicability.UNSAFE,
         (*imports, ctx.edit.replace(node, indent.join(lines))),
         reason="raises for empty lists and unequal ones, a weight that is a tensor, and parameters of several types",
+        numerics="same to rounding" if any("_foreach_lerp_" in line for line in lines) else "same bits",
     )
 
 

@@ -33,6 +33,7 @@ class PinOnMainThread(Rule):
     """
 
     code, name = "TPL106", "pin-on-main-thread"
+    numerics = "same bits"
     impact = Impact.LOW
     listens = (Calls("pin_memory"),)
     at_least = Heat.STEP

@@ -74,6 +74,7 @@ class RedundantClone(Rule):
     """
 
     code, name = "TPL312", "redundant-clone"
+    numerics = "same bits"
     impact = Impact.LOW
     listens = (Calls("clone"),)
 

@@ -73,6 +73,7 @@ class RegexCompileInLoop(Rule):
     """
 
     code, name = "TPL501", "regex-compile-in-loop"
+    numerics = "same bits"
     impact = Impact.LOW
     listens = (Calls(*_FUNCTIONS),)
     needs = frozenset({"re", "regex"})

@@ -100,6 +100,7 @@ class TensorFromListOfArrays(Rule):
                 Applicability.UNSAFE if reason else Applicability.SAFE,
                 (*imports, ctx.edit.wrap(data, f"{numpy}.array(", ")")),
                 reason=reason,
+                numerics="" if reason else "same bits",
             ),
             confidence=sure,
         )

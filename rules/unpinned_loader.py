@@ -68,6 +68,7 @@ class UnpinnedLoader(Rule):
     """
 
     code, name = "TPL102", "unpinned-loader"
+    numerics = "same bits"
     impact = Impact.MEDIUM
     listens = (Calls(*LOADER_NAMES),)
     needs_accelerator = True

@@ -60,7 +60,7 @@ class UnusedIgnore(Rule):
                 message=f"This comment silences {named}, and there is nothing to silence.",
                 confidence=Confidence.HIGH,
                 impact=self.impact,
-                fix=Fix("Delete the comment", Applicability.SAFE, (_deletion(source, comment),)),
+                fix=Fix("Delete the comment", Applicability.SAFE, (_deletion(source, comment),), numerics="same bits"),
                 advice="Delete the comment.",
             )
         for wrong in malformed:
@@ -69,11 +69,17 @@ class UnusedIgnore(Rule):
                 name=self.name,
                 path=source.path,
                 span=_directive(source, wrong.line, wrong.column),
-                message=f"This comment silences nothing: {wrong.message}.",
+                message=_what_is_wrong(wrong),
                 confidence=Confidence.HIGH,
-                impact=self.impact,
-                advice="Write `# perflint: ignore[CODE] reason`.",
+                impact=Impact.MEDIUM if wrong.meant else self.impact,
+                advice=f"Write `{wrong.meant}`." if wrong.meant else "Write `# perflint: ignore[CODE] reason`.",
             )
+
+
+def _what_is_wrong(comment: Malformed) -> str:
+    if comment.meant:
+        return f"In this comment {comment.message}"
+    return f"This comment silences nothing: {comment.message}."
 
 
 def _directive(source: SourceFile, line: int, column: int) -> Span:

@@ -32,6 +32,7 @@ class UnusedMetricWork(Rule):
     """
 
     code, name = "TPL209", "unused-metric-work"
+    numerics = "same bits"
     impact = Impact.HIGH
     listens = (Calls(*READ_NAMES),)
     at_least = Heat.STEP

@@ -98,6 +98,7 @@ class ZeroGradToZeros(Rule):
             Applicability.UNSAFE,
             (ctx.edit.replace(node, better),),
             reason="a parameter without a new gradient is then skipped by the optimizer, and its `.grad` is `None`",
+            numerics="changes training",
         )
         yield self.finding(
             node,

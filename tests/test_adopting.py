@@ -339,3 +339,28 @@ def test_a_code_that_is_no_rules_is_reported(project: Path, capsys: pytest.Captu
     assert app.run(["fix", "--apply", "train.py"]) == 1
     assert "ignore[TPL303, of-a-plug-in]" in (project / "train.py").read_text()
     assert app.run(["check", "--select", "TPL303", "train.py"]) == 0
+
+
+def test_a_rule_misspelt_in_a_comment_is_reported_with_the_name_that_is_meant(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    comment = "gc.collect()  # perflint: ignore[gc-in-hot-lop, of-a-plug-in]"
+    (project / "train.py").write_text(HOT.replace("gc.collect()", comment))
+    assert app.run(["check", "train.py"]) == 1
+    said = capsys.readouterr().out
+    assert "TPL303 gc-in-hot-loop" in said
+    assert "In this comment 'gc-in-hot-lop' is no rule; did you mean 'gc-in-hot-loop'?" in said
+    assert "of-a-plug-in" not in said.replace(comment, "")
+
+    # However many rules ran, what is misspelt is said once, and no fix throws away what was meant.
+    assert app.run(["check", "--extra", "--select", "ALL", "train.py"]) == 1
+    assert capsys.readouterr().out.count("'gc-in-hot-lop' is no rule") == 1
+    app.run(["fix", "--apply", "train.py"])
+    assert "gc-in-hot-lop" in (project / "train.py").read_text()
+
+
+def test_the_right_name_is_no_misspelling(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for word in ("gc-in-hot-loop", "GC-in-hot-loop", "TPL3", "tpl303"):
+        (project / "train.py").write_text(HOT.replace("gc.collect()", f"gc.collect()  # perflint: ignore[{word}]"))
+        assert app.run(["check", "train.py"]) == 0
+        assert "is no rule" not in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The README shows what its commands print, and its guide's example does what it says.
+"""The README shows what its commands print.
 
 With `PERFLINT_BLESS=1` in the environment the printed blocks are rewritten instead of compared.
 """
@@ -6,17 +6,11 @@ With `PERFLINT_BLESS=1` in the environment the printed blocks are rewritten inst
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
-
-from perflint.registry import RulePackage, collect, load_rules
-from perflint.rule import Tier
-from perflint.testing import check_case, find_cases
 
 ROOT = Path(__file__).parent.parent
 SAMPLE = ROOT / "fixtures" / "sample_project"
@@ -66,34 +60,3 @@ def test_the_test_line_is_what_ci_takes_from_the_readme() -> None:
     line = README.partition("<!-- test line -->\n")[2].partition("<!-- end -->")[0].strip()
     assert line.startswith("python3 -m venv .venv && ")
     assert line.endswith("-m pytest")
-
-
-def block(first_line: str) -> str:
-    """The fenced Python block that begins with `first_line`, without its indentation."""
-    for fenced in re.findall(r"^ *```python\n(.*?)^ *```", README, re.DOTALL | re.MULTILINE):
-        text = textwrap.dedent(fenced)
-        if text.startswith(first_line):
-            return text
-    raise AssertionError(f"README.md shows no block that begins with {first_line!r}")
-
-
-def test_the_rule_of_the_guide_passes_its_own_fixtures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = tmp_path / "guide_rules"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    rule = block('"""TPL999')
-    # A plug-in's code, since the module stands outside `rules/`.
-    (package / "sleep_in_hot_loop.py").write_text(rule.replace("TPL999", "GUIDE999"))
-    monkeypatch.syspath_prepend(tmp_path)
-    group = tmp_path / "fixtures" / "GUIDE999-sleep-in-hot-loop"
-    group.mkdir(parents=True)
-    (group / "example.py").write_text(block('"""A pause').replace("TPL999", "GUIDE999"))
-    (group / "between_epochs.py").write_text(block("import time"))
-
-    rules = collect([RulePackage("guide_rules", "guide")])
-    assert [rule.code for rule in rules] == ["GUIDE999"]
-    silent, example = find_cases(group)
-    check_case(silent, rules=[*(rule for rule in load_rules() if rule.tier is Tier.CORE), *rules], bless=False)
-    check_case(example, rules=[*(rule for rule in load_rules() if rule.tier is Tier.CORE), *rules], bless=True)
-    check_case(example, rules=[*(rule for rule in load_rules() if rule.tier is Tier.CORE), *rules], bless=False)
-    assert "sleep" not in (group / "example.unsafe.py").read_text().partition("\n\n\n")[2]

@@ -18,7 +18,7 @@ from perflint.cli.joining import Joining
 from perflint.discovery import display_path
 from perflint.errors import PerflintError
 from perflint.finding import Impact
-from perflint.report import FORMATS, render
+from perflint.report import COUNTING, FORMATS, render
 from perflint.report.counts import many
 from perflint.report.order import GROUPS, SORTS, Layout
 from perflint.settings import FailOn, Settings, level_of
@@ -179,6 +179,8 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
     started = time.monotonic()
     counting = settings.failing
     shown_as = settings.output_format
+    if asked.statistics and shown_as not in COUNTING:
+        raise click.UsageError(f"--statistics goes with --output-format {', '.join(COUNTING)}, not {shown_as}")
     discovery, stdin = project.find(asked.paths, asked.stdin_filename, settings, force_exclude=asked.force_exclude)
     chosen = project.choose(discovery, settings, asked.select, asked.ignore, extra=asked.extra)
     git_root = narrowing.git_root(discovery, settings)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perflint.cli.explain import shown_examples
 from perflint.errors import PerflintError
-from perflint.rulepage import fix_of, markdown
+from perflint.rulepage import file_of, fix_of, markdown
 
 if TYPE_CHECKING:
     from perflint.rule import Rule
@@ -20,10 +20,6 @@ def pages(rules: Sequence[type[Rule]]) -> dict[str, str]:
     """Content by file name: the index, and `TPL101-blocking-transfer.md` for each rule."""
     listed = sorted(rules, key=lambda rule: rule.code)
     return {INDEX: _index(listed), **{file_of(rule): _page(rule) for rule in listed}}
-
-
-def file_of(rule: type[Rule]) -> str:
-    return f"{rule.code}-{rule.name}.md"
 
 
 def write_pages(folder: Path, rules: Sequence[type[Rule]]) -> list[Path]:

@@ -60,7 +60,7 @@ def _asked(finding: Finding, hunk: str, which: str) -> str:
     assert fix is not None
     safety = fix.applicability.label + (f": {fix.reason}" if fix.reason else "")
     console.complain(f"{place(finding)}: {finding.code} {visible_prose(finding.message)}")
-    console.complain(f"  {fix.title} ({safety}; {fix.numerics})")
+    console.complain(f"  {fix.title} ({safety}{fix.numerics and f'; {fix.numerics}'})")
     click.echo(visible_lines(hunk.replace("\r\n", "\n")), err=True, nl=False)
     while True:
         try:

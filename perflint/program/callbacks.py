@@ -77,6 +77,11 @@ class CallbackFinder:
             text = f"{called}.{name} (an autograd function's {name})"
             self.functions[scope] = FunctionRoot(Heat.STEP, "autograd", text, Confidence.MEDIUM)
 
+    def hook_of(self, scope: Scope, facts: FunctionFacts) -> tuple[str, Hook] | None:
+        """The method of a framework's class that a method is, as `LightningModule.setup`, and how often that runs."""
+        found = self._owner(scope.path, facts.in_class).hooks.get(facts.name) if facts.in_class else None
+        return None if found is None else (f"{found[0].rpartition('.')[2]}.{facts.name}", found[1])
+
     def _owner(self, path: str, cls: str) -> _Owner:
         known = self._owners.get((path, cls))
         if known is None:

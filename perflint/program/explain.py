@@ -11,6 +11,7 @@ from perflint.program.edges import Edge
 from perflint.program.program import Program
 from perflint.program.refs import Scope
 from perflint.program.routes import display_name
+from perflint.pytorch.hooks import Hook, Role
 from perflint.source.roles import is_test
 
 _MOST_CALLERS = 8
@@ -29,6 +30,10 @@ _ROLES = {
     "epoch": "a loop over epochs or configurations",
 }
 _SWITCH_WORDS = "runs only until its flag is switched back"
+_HOW_OFTEN = {
+    Heat.ONCE: "once for each fit, validation, test or prediction",
+    Heat.EPOCH: "once for each epoch, or less often",
+}
 _GUARD_WORDS = {
     guards.PERIODIC: "runs only every so many turns",
     guards.EVALUATION: "runs only in evaluation",
@@ -156,7 +161,10 @@ def _why_not_hotter(program: Program, scope: Scope, facts: FunctionFacts) -> Ite
         yield f"Called from ({len(edges)} in all):"
         for edge in sorted(edges, key=lambda item: -program.heat_at(item.caller, item.context))[:_MOST_CALLERS]:
             yield f"  {_caller(program, edge)}"
-    elif root is None:
+    hook = program.roots.hook_of(scope, facts)
+    if hook is not None:
+        yield _called_by_framework(*hook)
+    elif root is None and not edges:
         yield "No call of it was found outside tests, and no framework is known to call it."
     if scope in program.heatmap.cached:
         yield "A decorator keeps its result: only the first call runs it."
@@ -166,6 +174,14 @@ def _why_not_hotter(program: Program, scope: Scope, facts: FunctionFacts) -> Ite
         for caller, call in unresolved[:_MOST_CALLERS]:
             heat = program.heat_at(caller, call.context).phrase
             yield f"  {caller.path}:{call.line}  in `{display_name(caller.function)}`, {heat}"
+
+
+def _called_by_framework(name: str, hook: Hook) -> str:
+    """How often a framework calls a method."""
+    words = f"The framework calls it, as `{name}`: {_HOW_OFTEN.get(hook.heat, hook.heat.phrase)}."
+    if hook.role is Role.DATA and name.endswith("_dataloader"):
+        words += " With `Trainer(reload_dataloaders_every_n_epochs=n)`, every n epochs."
+    return words
 
 
 def _caller(program: Program, edge: Edge) -> str:

@@ -44,6 +44,7 @@ from perflint.program.generators import mark_generators
 from perflint.program.refs import BATCH, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope, given
 from perflint.program.resolver import Resolver
 from perflint.pytorch import frameworks, loaders
+from perflint.pytorch.hooks import Hook
 
 #: Position of the wrapped iterable by the wrapper's last name: `tqdm` may come from anywhere.
 _WRAPPER_POSITION = {
@@ -103,6 +104,10 @@ class RootFinder:
         self.drivers: frozenset[str] = frozenset()
         self._callbacks = CallbackFinder(resolver, graph)
         self.functions = self._callbacks.functions
+
+    def hook_of(self, scope: Scope, facts: FunctionFacts) -> tuple[str, Hook] | None:
+        """As the finder of callbacks has it: the method of a framework that a method is, however seldom that runs."""
+        return self._callbacks.hook_of(scope, facts)
 
     def find(self) -> None:
         """Fill `loops` and `functions`."""

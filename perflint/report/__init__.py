@@ -38,6 +38,9 @@ FORMATS: tuple[str, ...] = (
     "html",
 )
 
+#: Those of them that can count findings by rule instead of listing them.
+COUNTING: tuple[str, ...] = ("text", "full", "concise", "grouped", "json")
+
 
 @dataclass(frozen=True, slots=True)
 class Options:

@@ -242,7 +242,8 @@ def _fix(finding: Finding, fix: Fix, texts: places.Texts) -> str:
         for line in _diff(finding, fix, texts)
     ]
     body = f'<pre class="diff" tabindex="0" aria-label="diff">{"".join(rows)}</pre>' if rows else ""
-    return f'<details class="fix">{head}<p>Numerics: {_inline(fix.numerics)}.</p>{body}</details>'
+    numerics = f"<p>Numerics: {_inline(fix.numerics)}.</p>" if fix.numerics else ""
+    return f'<details class="fix">{head}{numerics}{body}</details>'
 
 
 def _diff(finding: Finding, fix: Fix, texts: places.Texts) -> Iterator[patch.DiffLine]:

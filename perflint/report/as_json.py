@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perflint.finding import Finding, Fix, Hop, Observed, ObservedRun, Problem, Report, Span, Verdict
 from perflint.patterns import pattern
+from perflint.report.counts import by_rule
 
 if TYPE_CHECKING:
     from perflint.report import Options
@@ -15,12 +16,35 @@ _SURROGATE = pattern("[\ud800-\udfff]")
 
 
 def render(report: Report, options: Options) -> str:
+    if options.statistics:
+        return _statistics(report, options)
     findings = _array([finding_object(one) for one in report.findings])
     errors = _array([problem_object(one) for one in report.errors])
     version = dump(options.version)
     observed = "" if report.observation is None else f', "observation": {dump(_run(report.observation))}'
     start = f'{{"version": {version}, "findings": {findings}, "errors": {errors}'
     return f'{start}, "files": {report.files}{observed}}}\n'
+
+
+def _statistics(report: Report, options: Options) -> str:
+    """The same object with counts by rule in the place of the findings, the most frequent first."""
+    rules = [
+        {
+            "code": one.code,
+            "name": one.name,
+            "count": one.count,
+            "impact": one.impact.label,
+            "safe_fixes": one.safe,
+            "unsafe_fixes": one.unsafe,
+        }
+        for one in by_rule(report)
+    ]
+    errors = _array([problem_object(one) for one in report.errors])
+    version, total = dump(options.version), len(report.findings)
+    return (
+        f'{{"version": {version}, "statistics": {_array(rules)}, "total": {total}, "errors": {errors}, '
+        f'"files": {report.files}}}\n'
+    )
 
 
 def _array(items: list[dict[str, Any]]) -> str:

@@ -81,10 +81,11 @@ def _fix(fix: Fix) -> str:
     reason = f": {visible_prose(fix.reason)}" if fix.reason else ""
     numerics = visible_prose(fix.numerics)
     if fix.applicability is Applicability.SAFE:
-        return f"{title} (safe, {numerics}; `perflint fix` makes it)"
+        return f"{title} (safe{numerics and f', {numerics}'}; `perflint fix` makes it)"
+    numerics = numerics and f"; {numerics}"
     if fix.applicability is Applicability.UNSAFE:
-        return f"{title} (unsafe{reason}; {numerics}; `perflint fix --unsafe` makes it)"
-    return f"{title} (to be made by hand{reason}; {numerics})"
+        return f"{title} (unsafe{reason}{numerics}; `perflint fix --unsafe` makes it)"
+    return f"{title} (to be made by hand{reason}{numerics})"
 
 
 def _labelled(label: str, text: str, paint: Palette, width: int) -> Iterator[str]:

@@ -123,9 +123,8 @@ def _fix(finding: Finding, fix: Fix, locator: Locator) -> Json:
         }
         for edit in sorted(fix.edits, key=lambda edit: edit.span)
     ]
+    numerics = f"; {visible_prose(fix.numerics)}" if fix.numerics else ""
     return {
-        "description": {
-            "text": f"{visible_prose(fix.title)} ({fix.applicability.label}{reason}; {visible_prose(fix.numerics)})"
-        },
+        "description": {"text": f"{visible_prose(fix.title)} ({fix.applicability.label}{reason}{numerics})"},
         "artifactChanges": [{"artifactLocation": locator.artifact(finding.path), "replacements": replacements}],
     }

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perflint.finding import Confidence, Finding, Impact
 from perflint.report.visible import visible, visible_lines
-from perflint.rulepage import markdown, page_of
+from perflint.rulepage import file_of, markdown, page_of
 
 if TYPE_CHECKING:
     from perflint.rule import Rule
 
 Json = dict[str, Any]
 _HOME = "https://pypi.org/project/torch-perflint/"
+#: Where the pages of the rules lie in the repository.
+PAGES = "docs/rules"
 _PRECISION = {Confidence.HIGH: "high", Confidence.MEDIUM: "medium", Confidence.LOW: "low"}
 # `error` fails a pull request's check by default; wasted time is no error.
 LEVELS = {Impact.HIGH: "warning", Impact.MEDIUM: "warning", Impact.LOW: "note"}
@@ -98,7 +101,7 @@ def _descriptor(rule: type[Rule]) -> Json:
         "shortDescription": {"text": visible_lines(sentence(page.summary))},
         "fullDescription": {"text": visible_lines(full if len(full) <= 1024 else full[:1020] + "...")},
         "help": {"text": visible_lines(rule.page()), "markdown": visible_lines(markdown(rule))},
-        "helpUri": f"{_HOME}#{rule.name}",
+        **_help_uri(rule),
         "defaultConfiguration": {"level": LEVELS[rule.impact], "enabled": rule.tier.value == "core"},
         "properties": {
             "precision": _PRECISION[rule.confidence],
@@ -106,6 +109,30 @@ def _descriptor(rule: type[Rule]) -> Json:
             "tags": tags,
         },
     }
+
+
+def _help_uri(rule: type[Rule]) -> Json:
+    """The rule's page in the repository that the installed package names; nothing where it names none.
+
+    An address that leads nowhere is worse than none: the page itself goes with `help`.
+    """
+    repository = _repository()
+    if repository is None or _owner(rule) != "perflint":
+        return {}
+    return {"helpUri": f"{repository}/blob/HEAD/{PAGES}/{file_of(rule)}"}
+
+
+def _repository() -> str | None:
+    """The address that the package's metadata gives as `Repository`."""
+    from importlib import metadata
+
+    try:
+        given = metadata.metadata("torch-perflint").get_all("Project-URL") or []
+    except metadata.PackageNotFoundError:
+        return None
+    urls = dict(re.split(r"\s*,\s*", str(one), maxsplit=1) for one in given if "," in str(one))
+    address = {label.lower(): url for label, url in urls.items()}.get("repository")
+    return address.rstrip("/").removesuffix(".git") if address else None
 
 
 def _bare(finding: Finding) -> Json:
@@ -116,7 +143,6 @@ def _bare(finding: Finding) -> Json:
         "shortDescription": {"text": text},
         "fullDescription": {"text": text},
         "help": {"text": text, "markdown": text},
-        "helpUri": _HOME,
         "defaultConfiguration": {"level": LEVELS[finding.impact]},
         "properties": {
             "precision": _PRECISION[finding.confidence],

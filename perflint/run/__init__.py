@@ -233,7 +233,9 @@ class Run:
     def _progress(self, files: int) -> None:
         self._done = min(self._done + files, self._total)  # what a lost process had done is done again
         if self.options.progress is not None:
-            self.options.progress(self._done, self._total)
+            # Most files are worked on twice, and each is one file to whoever watches.
+            whole = len(self.discovery.analysed)
+            self.options.progress(self._done * whole // max(self._total, 1), whole)
 
 
 __all__ = ["Memory", "Options", "Run", "check", "check_overlay", "explain_heat"]

@@ -38,8 +38,8 @@ class Options:
     `nested` says by folder what holds there instead of `settings`, of whose rules only `codes` run elsewhere.
 
     `everything` says that `rules` are all there are. A `memory` is asked before the cache. An `executor` does what
-    otherwise `jobs` processes do. `progress` is told how many steps of how many are done, which may end the run by
-    raising: the survey of each file is one, and so is the inspection of each reported one. When the process `ends` with
+    otherwise `jobs` processes do. `progress` is told how many files of how many are done, which may end the run by
+    raising. A reported file that is only surveyed counts as half of one. When the process `ends` with
     the run, what is large is not freed first.
     """
 

@@ -13,8 +13,10 @@ from perflint.run.governing import Governed
 from perflint.run.options import Options
 from perflint.settings import rank_of
 from perflint.source.file import SourceFile
-from perflint.source.suppressions import Suppressions, Used
+from perflint.source.suppressions import Malformed, Suppression, Suppressions, Used
 
+#: From 0 to 1, how alike a word and a name are of which one is the other misspelt.
+_NEAR = 0.8
 #: Codes that no plug-in may have.
 _OURS = re.compile(r"TPL\d{3}")
 
@@ -67,9 +69,10 @@ def _comments(
     ]
     ran = {rule.code for rule in running} | {rule.name for rule in running}
     ran |= _unheard_of(suppressions, ran)
-    unused = suppressions.unused(ran, used, everything_ran=here.everything)
+    misspelt = _misspelt(suppressions, ran)
+    unused = _without(misspelt, suppressions.unused(ran, used, everything_ran=here.everything))
     for rule in running:
-        for finding in rule.check_comments(source, unused, suppressions.malformed):
+        for finding in rule.check_comments(source, unused, (*suppressions.malformed, *misspelt)):
             line = finding.span.line
             if suppressions.silences(finding.code, finding.name, (line, line)) is None:
                 yield finding
@@ -83,6 +86,38 @@ def _unheard_of(suppressions: Suppressions, ran: AbstractSet[str]) -> set[str]:
     from perflint.registry import load_rules
 
     return words - {rule.code for rule in load_rules()}
+
+
+def _misspelt(suppressions: Suppressions, ran: AbstractSet[str]) -> list[Malformed]:
+    """Words in comments that are nearly the name of a rule, and no rule's. Others may be a plug-in's."""
+    strange = [(one, word) for one in suppressions.each for word in one.selectors if word not in ran]
+    if not strange:
+        return []
+    from difflib import get_close_matches
+
+    from perflint.registry import load_rules
+
+    rules = load_rules()
+    names = [rule.name for rule in rules]
+    found = []
+    for one, word in strange:
+        if any(rank_of(word, rule.code, rule.name) is not None for rule in rules):
+            continue
+        for meant in get_close_matches(word.lower(), names, n=1, cutoff=_NEAR):
+            message = f"{word!r} is no rule; did you mean {meant!r}?"
+            found.append(Malformed(one.line, one.column, message, word, meant))
+    return found
+
+
+def _without(misspelt: Sequence[Malformed], unused: Sequence[Suppression]) -> list[Suppression]:
+    """Unused comments, but for the words that are spoken of as misspelt."""
+    found = []
+    for one in unused:
+        words = {wrong.word for wrong in misspelt if (wrong.line, wrong.column) == (one.line, one.column)}
+        rest = tuple(word for word in one.selectors if word not in words)
+        if rest or not one.selectors:
+            found.append(one._replace(selectors=rest, kept=(*one.kept, *words)) if words else one)
+    return found
 
 
 def _is_off(selectors: Sequence[str], code: str, name: str) -> bool:

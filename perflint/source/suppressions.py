@@ -52,11 +52,16 @@ Used: TypeAlias = "tuple[Suppression, str, str]"
 
 
 class Malformed(NamedTuple):
-    """A comment that means to silence something and does not read as such."""
+    """A comment that means to silence something and does not read as such.
+
+    Where a `word` of its list is a rule's name misspelt, `meant` is that name.
+    """
 
     line: int
     column: int
     message: str
+    word: str = ""
+    meant: str = ""
 
 
 def _matches(selector: str, code: str, name: str) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 from perflint.facts.survey import survey
 from perflint.program.explain import explain_heat
 from perflint.program.program import Program
@@ -108,3 +110,21 @@ def test_module_level_and_empty_lines_can_be_asked() -> None:
     program = program_of(FOLDER / "caches.py")
     assert "the module's own code" in "\n".join(explain_heat(program, "caches.py", 1))
     assert explain_heat(program, "caches.py", 10_000)
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ("train_dataloader", "once for each fit, validation, test or prediction. With `Trainer(reload_dataloaders"),
+        ("val_dataloader", "once for each fit, validation, test or prediction. With `Trainer(reload_dataloaders"),
+        ("setup", "once for each fit, validation, test or prediction."),
+        ("on_train_epoch_end", "once for each epoch, or less often."),
+    ],
+)
+@pytest.mark.parametrize("base", ["LightningDataModule", "LightningModule"])
+def test_what_a_framework_calls_seldom_is_said_to_be_called(base: str, method: str, said: str) -> None:
+    text = f"import lightning\nclass Data(lightning.{base}):\n    def {method}(self):\n        return 1\n"
+    program = Program({"data.py": survey(ast.parse(text), text.split("\n"))})
+    words = "\n".join(explain_heat(program, "data.py", 4))
+    assert f"The framework calls it, as `{base}.{method}`: {said}" in words
+    assert "No call of it was found" not in words

@@ -73,7 +73,12 @@ TRANSFER = Finding(
     Impact.MEDIUM,
     Heat.STEP,
     (Hop("train.py", 3, "for step, batch in enumerate(loader)"),),
-    Fix("pass `non_blocking=True`", Applicability.SAFE, (Edit(Span(4, 48, 4, 48), ", non_blocking=True"),)),
+    Fix(
+        "pass `non_blocking=True`",
+        Applicability.SAFE,
+        (Edit(Span(4, 48, 4, 48), ", non_blocking=True"),),
+        numerics="same bits",
+    ),
     'Copy asynchronously: `batch["image"].to(device, non_blocking=True)`.',
 )
 SYNC = Finding(
@@ -91,6 +96,7 @@ SYNC = Finding(
         Applicability.UNSAFE,
         (Edit(Span(5, 5, 5, 23), "if step % 100 == 0:\n        print(loss.item())"),),
         "fewer lines are printed",
+        "same bits",
     ),
     related=(Hop("train.py", 5, "print(loss.item())"),),
 )

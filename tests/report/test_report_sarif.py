@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from email.message import Message
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,10 @@ import pytest
 from report_samples import EMPTY, ERRORS_ONLY, HOSTILE, REPORT, RULES, SYNC, TRANSFER, one, shown
 
 from perflint.finding import Applicability, Edit, Fix, Hop, Report, Silenced, Span
+from perflint.registry import load_rules
 from perflint.report import as_sarif, render
+
+ROOT = Path(__file__).parents[2]
 
 
 def run_of(report: Report, **options: Any) -> Any:
@@ -137,7 +141,6 @@ def test_all_rules_are_listed_and_plugins_apart() -> None:
                 "## When to leave it\nOn the CPU.\n\n"
                 "## Fix safety\nSafe where the device is CUDA.",
             },
-            "helpUri": "https://pypi.org/project/torch-perflint/#blocking-transfer",
             "defaultConfiguration": {"level": "warning", "enabled": True},
             "properties": {
                 "precision": "high",
@@ -240,3 +243,22 @@ def test_long_routes_keep_both_ends() -> None:
     texts = [location["message"]["text"] for location in result["relatedLocations"]]
     assert len(texts) == 100
     assert (texts[0], texts[-1]) == ("f1", "f5000")
+
+
+def test_a_help_address_leads_to_a_page_of_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = load_rules()
+    named = Message()
+    named["Project-URL"] = "Repository, https://code.example.org/me/perflint.git"
+    monkeypatch.setattr("importlib.metadata.metadata", lambda _name: named)
+    described = json.loads(render(EMPTY, "sarif", rules, version="1"))["runs"][0]["tool"]["driver"]["rules"]
+    prefix = "https://code.example.org/me/perflint/blob/HEAD/"
+    assert len(described) == len(rules)
+    for rule in described:
+        assert rule["helpUri"].startswith(prefix)
+        assert (ROOT / rule["helpUri"].removeprefix(prefix)).is_file()
+
+
+def test_where_no_repository_is_known_no_address_is_made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.metadata", lambda _name: Message())
+    described = json.loads(render(EMPTY, "sarif", load_rules(), version="1"))["runs"][0]["tool"]["driver"]["rules"]
+    assert not [rule for rule in described if "helpUri" in rule]

@@ -1,12 +1,13 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
-from report_samples import EMPTY, ERRORS_ONLY, HOSTILE, REPORT, one, shown
+from report_samples import EMPTY, ERRORS_ONLY, HOSTILE, REPORT, TRANSFER, one, shown
 
 from perflint.errors import PerflintError
-from perflint.finding import Heat, Report, Span
+from perflint.finding import Applicability, Fix, Heat, Report, Span
 from perflint.report import FORMATS, render
 
 
@@ -165,3 +166,12 @@ def test_every_format_prints_every_report_as_utf8(output_format: str, report: Re
     text.encode("utf-8")
     assert text == "" or (text.endswith("\n") and not text.endswith("\n\n"))
     assert shown(report, output_format) == text
+
+
+def test_a_fix_claims_no_numerics_that_its_rule_does_not() -> None:
+    finding = replace(TRANSFER, fix=Fix("Do it", Applicability.SAFE, ()))
+    for output_format in ("text", "html", "sarif"):
+        said = shown(Report((finding,), (), 1, REPORT.texts), output_format)
+        assert "same bits" not in said
+        assert "Numerics" not in said
+    assert "Do it (safe; `perflint fix` makes it)" in shown(Report((finding,), (), 1, REPORT.texts), "text")
