@@ -22,6 +22,8 @@ from perflint.facts.rarity import ACCUMULATION, FIRST, LAZY, PERIODIC, RARE
 from perflint.source.walk import walk
 
 _SELDOM = 0.05
+#: A period of so few turns makes nothing rare.
+OFTEN = 4
 #: Turns that are the first ones, of one loop and of a whole training.
 _FIRST_OF_EACH = 10
 _FIRST_OF_ALL = 1000
@@ -81,12 +83,14 @@ def _equal(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str 
     return FIRST if is_number or _is_last(right) or _is_first(right) or _is_next(left) or _is_chosen(right) else None
 
 
-def _among(left: ast.expr, _right: ast.expr, _body: list[ast.stmt] | None) -> str | None:
+def _among(left: ast.expr, right: ast.expr, _body: list[ast.stmt] | None) -> str | None:
     """The guard of `left in right`."""
     if isinstance(left, ast.Constant) and left.value in words.EPISODE_KEYS:
         return PERIODIC
-    # `if i in self.plot_steps`: a counter looked up in a collection of chosen steps.
-    return PERIODIC if _is_counter(left) and written_name(left) not in ("n", "t") else None
+    # `if i in self.plot_steps`: a counter looked up in a collection of chosen steps. Keys are looked up in tables.
+    if isinstance(right, ast.Call) and written_name(right.func) in {"keys", "values", "items"}:
+        return None
+    return PERIODIC if _is_counter(left) and written_name(left) not in ("n", "t", "k") else None
 
 
 def _not_among(_left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
@@ -228,7 +232,7 @@ def modulo(node: ast.BinOp, body: list[ast.stmt] | None = None) -> str | None:
         return None
     if body is not None and is_step_of_training(node, body):
         return None
-    if isinstance(node.right, ast.Constant) and node.right.value in (1, 2) and not isinstance(node.right.value, bool):
+    if is_frequent(node):
         return None
     if isinstance(node.left, (ast.Constant, ast.JoinedStr)):
         return None
@@ -237,6 +241,15 @@ def modulo(node: ast.BinOp, body: list[ast.stmt] | None = None) -> str | None:
     if "accum" in written_name(node.right).lower() or _mentions_text(node.right, "accum"):
         return ACCUMULATION
     return PERIODIC
+
+
+def is_frequent(node: ast.expr) -> bool:
+    """`step % 2`, `step % 4 == 0`: every few turns, which is no seldom thing."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        node = node.left
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and isinstance(node.right, ast.Constant)):
+        return False
+    return type(node.right.value) is int and 1 <= node.right.value <= OFTEN
 
 
 def is_step_of_training(test: ast.expr, body: list[ast.stmt]) -> bool:
@@ -253,6 +266,8 @@ def is_step_of_training(test: ast.expr, body: list[ast.stmt]) -> bool:
 def _is_counter(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
         return _is_counter(node.left)
+    if isinstance(node, ast.Attribute) and words.SETTINGS.match(written_name(node.value)):
+        return False  # `args.step`: what is set beforehand counts no turns
     return words.is_counted(_counted(node))
 
 

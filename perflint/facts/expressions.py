@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from sys import intern
 
-from perflint.facts import guards
 from perflint.facts.dull import (
     DULL_CALLS,
     DULL_FUNCTIONS,
@@ -36,6 +35,7 @@ from perflint.facts.notation import (
     path_of,
     value_of,
 )
+from perflint.facts.questions import answered
 from perflint.facts.sharing import NOTHING, NoSharing, Once, Sharing
 from perflint.facts.summary import SPREAD, CallFacts, FunctionFacts, LoopFacts, Param, Value, record
 from perflint.facts.targets import Targets, names_in
@@ -304,12 +304,11 @@ class Expressions(Targets):
         self.visit(node.test)
         here = self.context
         values = []
-        for part, kind in (
-            (node.body, guards.classify(node.test, known=self.scope.tests)),
-            (node.orelse, guards.classify_negated(node.test, known=self.scope.tests)),
-        ):
-            if kind is not None and type(part) is not ast.Constant:
-                self.context = self.scope.push(here, "guard", kind, part, part)
+        for part, truth in ((node.body, True), (node.orelse, False)):
+            if type(part) is not ast.Constant:
+                guard = answered(node.test, None, self.scope, truth=truth)
+                if guard is not None:
+                    self.context = self.scope.push_guard(here, guard, part, part)
             values.append(self.value(part, depth))  # an arm stands where the whole does: a chain of them is no deeper
             self.context = here
         if is_moved_arm(values[0], values[1]):
@@ -401,11 +400,12 @@ class Expressions(Targets):
             annotations=NOTHING,
             effects=self.effects(node),
         )
-        inner = Growing(facts)
+        inner = Growing(facts, [])
         self.summary.functions[qualname] = facts
         before = self.scope, self.context, self.owner
         self.scope, self.context, self.owner = inner, -1, qualname
         inner.returns[self.value(node.body, DEPTH)] = None
+        inner.told.note(node.body, inner, -1)
         self.scope, self.context, self.owner = before
         inner.finish(self.once)
         return ("lambda", qualname) if depth > 0 else None

@@ -6,6 +6,7 @@ import ast
 
 from perflint.facts import guards
 from perflint.facts.expressions import Expressions
+from perflint.facts.questions import Question, asked
 from perflint.facts.summary import MODULE
 
 #: The tests of a name that only a handler sets to None.
@@ -15,8 +16,13 @@ _TAKEN_AWAY: tuple[str | None, str | None] = (None, guards.RARE)
 class Flags(Expressions):
     """Keeps the tests that names hold in the scope at hand, and tells a guard by them."""
 
-    def guard_of(self, node: ast.If, context: int, known: guards.Tests) -> str | int | None:
-        """The guard of a test. Of a flag that the code under it switches back, the context in which the flag begins."""
+    def guard_of(self, node: ast.If, context: int, known: guards.Tests) -> Question | int:
+        """The guard of a test, or what it asks. Of a flag that the code under it switches back, the context in which
+        the flag begins.
+        """
+        question = asked(node.test, node.body, self.scope, truth=True)
+        if question is not None:
+            return question
         kind = guards.classify(node.test, node.body, known)
         if kind == guards.FIRST and self.scope.counts_turns(node.test, context):
             return guards.TURN

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.facts import guards
+from perflint.facts.questions import Counters, Question, Told, joined
 from perflint.facts.sharing import Once
 from perflint.facts.summary import CallFacts, Context, FunctionFacts, LoopFacts, ReadFacts, Value, record
 
@@ -15,17 +16,23 @@ HEADER_LENGTH = 90
 class Growing:
     """A function being surveyed: facts that grow until `finish`.
 
-    `tests` are local names that hold a guard's test, `unset` those that were given False or None, `begun` in which
-    context names that may be flags were first given something; `asked` are the calls of `isinstance`.
+    `tests` are local names that hold a guard's test, `held` the tests that names hold as written, `unset` those that
+    were given False or None, `begun` in which context names that may be flags were first given something; `asked` are
+    the calls of `isinstance`.
     """
 
     __slots__ = (
-        "annotations", "asked", "begun", "binds", "calls", "contexts", "facts", "is_generator", "loops", "reads",
-        "returns", "tests", "unclear", "unset", "yields",
+        "annotations", "asked", "begun", "binds", "body", "calls", "contexts", "counters", "facts", "held",
+        "is_generator", "loops", "questions", "reads", "returns", "tests", "told", "unclear", "unset", "yields",
     )  # fmt: skip
 
-    def __init__(self, facts: FunctionFacts) -> None:
+    def __init__(self, facts: FunctionFacts, body: list[ast.stmt]) -> None:
         self.facts = facts
+        self.body = body
+        self.counters: Counters | None = None
+        self.questions: list[Question] = []
+        self.told = Told()
+        self.held: dict[str, ast.expr] = {}
         self.contexts: list[Context] = []
         self.loops: list[LoopFacts] = []
         self.calls: list[CallFacts] = []
@@ -46,6 +53,26 @@ class Growing:
         ends = last.end_lineno, last.end_col_offset  # type: ignore[attr-defined]
         self.contexts.append(record(Context, (parent, kind, detail, *begins, *ends)))
         return len(self.contexts) - 1
+
+    def push_guard(self, parent: int, guard: Question, first: ast.AST, last: ast.AST) -> int:
+        """A context under a guard, or under what a test asks before it is known to be one."""
+        if isinstance(guard, str):
+            return self.push(parent, "guard", guard, first, last)
+        if guard not in self.questions:
+            self.questions.append(guard)
+        return self.push(parent, "asked", self.questions.index(guard), first, last)
+
+    def guarded_by(self, context: int) -> Question:
+        """The guards around a context, as one."""
+        found: list[Question] = []
+        while context >= 0:
+            item = self.contexts[context]
+            if item.kind == "guard":
+                found.append(item.detail)
+            elif item.kind == "asked":
+                found.append(self.questions[int(item.detail)])
+            context = item.parent
+        return joined("all", found) if found else None
 
     def bind(self, name: str, value: Value) -> None:
         if value is None:
@@ -104,6 +131,9 @@ class Growing:
         if self.returns:
             returns = tuple(self.returns)
             facts.returns = once(returns, returns)
+        if self.questions:
+            facts.questions = tuple(self.questions)
+        facts.tells = self.told.finish()
         if self.is_generator:
             facts.yields, facts.is_generator = tuple(self.yields), True
         return facts

@@ -21,7 +21,7 @@ from perflint.facts.bodies import (
     undoes,
     written_name,
 )
-from perflint.facts.comparisons import comparison, modulo, negated_comparison
+from perflint.facts.comparisons import comparison, is_frequent, modulo, negated_comparison
 from perflint.facts.rarity import (
     ACCUMULATION,
     EVALUATION,
@@ -99,6 +99,9 @@ def _several(test: ast.BoolOp, body: list[ast.stmt] | None, known: Tests) -> str
     if any(kinds):  # `step % interval == 0 or stop`
         kinds = [kind or _of_the_end(value) for kind, value in zip(kinds, test.values, strict=True)]
     if all(kinds):
+        return hottest(kinds)
+    if not any(map(is_frequent, test.values)) and (PERIODIC in kinds or ACCUMULATION in kinds):
+        # `requested or step % interval == 0`: that it is asked for on every turn, nobody knows.
         return hottest(kinds)
     # `if self.cache is None or self.cache.shape != x.shape`: filled anew only when it no longer fits.
     return LAZY if LAZY in kinds else None
@@ -252,7 +255,7 @@ def _negated_several(test: ast.BoolOp, body: list[ast.stmt] | None, known: Tests
     kinds = [classify_negated(value, body, known) for value in test.values]
     if isinstance(test.op, ast.Or):
         return coldest(kinds)
-    if all(kinds):
+    if all(kinds) or PERIODIC in kinds or ACCUMULATION in kinds:
         return hottest(kinds)
     # `if size == self.size and ...: use it`, and `else: ...; self.size = size`: made anew when it no longer fits.
     # A switch that has to be on as well, `self.caches and ...`, may be off for good.

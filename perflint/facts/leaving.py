@@ -7,6 +7,7 @@ import ast
 from perflint.facts.bodies import assigns, takes_out, written_name
 from perflint.facts.comparisons import is_step_of_training
 from perflint.facts.guards import NO_TESTS, Tests, classify, classify_negated
+from perflint.facts.questions import Question
 from perflint.facts.rarity import LAZY, PERIODIC, coldest, hottest
 from perflint.source.walk import walk
 
@@ -63,11 +64,12 @@ def left_early(node: ast.If, known: Tests = NO_TESTS, depth: int = 4) -> str | N
     return hottest(kinds) if left else None
 
 
-def made_plain(after: str | None, node: ast.If, block: list[ast.stmt], following: int) -> str | None:
+def made_plain(after: Question, node: ast.If, block: list[ast.stmt], following: int) -> Question:
     """The guard `after` of what follows an `if` in its block, from `following` on, by what that does."""
     if after is None:
         return _works_off(node, block, following) or _makes_again(node, block, following)
-    return None if after == PERIODIC and is_step_of_training(node.test, block[following:]) else after
+    may_be_step = after == PERIODIC or (type(after) is tuple and after[0] == "period")
+    return None if may_be_step and is_step_of_training(node.test, block[following:]) else after
 
 
 def _works_off(node: ast.If, block: list[ast.stmt], after: int) -> str | None:

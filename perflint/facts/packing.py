@@ -63,6 +63,8 @@ _FUNCTION: dict[str, _Column] = {
     "yields": "row",
     "effects": "row",
     "identifiers": "plain",
+    "questions": "row",
+    "tells": "row",
 }
 _CLASS: dict[str, _Column] = {
     "qualname": "row",

@@ -37,7 +37,8 @@ class Context(NamedTuple):
 
     `kind` is "loop" (`detail` indexes `loops`), "guard" (`detail` is a guard's name from `facts.guards`), "switch" (it
     runs until a flag is switched back that begins in the context `detail`), "no_grad" or "grad" (gradients are switched
-    off or on; `detail` is empty). It covers the source from `line`, `column` to
+    off or on; `detail` is empty), or "asked" (`detail` indexes `questions`: a linked program knows whether it is a
+    guard, and says "guard" instead, or "plain" where it is none). It covers the source from `line`, `column` to
     `end_line`, `end_column` (line from 1, column in UTF-8 bytes from 0, as ast counts); contexts nest, and an outer one
     has the smaller index.
     """
@@ -100,7 +101,8 @@ class FunctionFacts:
     `binds` are the values that names are given, as far as they are plain to see; `unclear` are those names and
     parameters that are given something else too, or are changed. What it does beyond its run is told in `effects`, in
     the words of `facts.effects`. `identifiers` are those used in a function that stands in no other, its decorators and
-    defaults included, separated by blanks.
+    defaults included, separated by blanks. `questions` are what tests ask that only the linked program can tell,
+    `tells` what the function being true, and being false, tells whoever tests it: both as `facts.questions` has them.
     """
 
     qualname: str
@@ -123,6 +125,8 @@ class FunctionFacts:
     yields: tuple[tuple[Value, int], ...] = ()
     effects: tuple[str, ...] = ()
     identifiers: str = ""
+    questions: tuple[Value, ...] = ()
+    tells: Value = None
 
     @property
     def name(self) -> str:

@@ -15,6 +15,7 @@ from perflint.facts.expressions import ANYTHING, HANDLERS
 from perflint.facts.flags import Flags
 from perflint.facts.growing import HEADER_LENGTH, Growing
 from perflint.facts.notation import DEPTH, annotation_text, switches_grad, value_of
+from perflint.facts.questions import TESTS, Question, answered
 from perflint.facts.sharing import NOTHING, NoSharing, Sharing
 from perflint.facts.summary import (
     MODULE,
@@ -56,13 +57,13 @@ class _Surveyor(Flags):
         self.inside = False
 
     def survey(self, module: ast.Module) -> Summary:
-        top = self.scope = Growing(FunctionFacts(MODULE, 1, max(1, len(self.lines)), "", ""))
+        top = self.scope = Growing(FunctionFacts(MODULE, 1, max(1, len(self.lines)), "", ""), module.body)
         statements = []
         for index, statement in enumerate(module.body):
             self.identifiers = set()
             after = self.statement(statement)
             if after is not None and index + 1 < len(module.body):
-                self.context = top.push(self.context, "guard", after, module.body[index + 1], module.body[-1])
+                self.context = top.push_guard(self.context, after, module.body[index + 1], module.body[-1])
             for facts, words in self.outermost:
                 facts.identifiers = self.told(words)
             self.outermost.clear()
@@ -123,7 +124,7 @@ class _Surveyor(Flags):
                 self.gradless(body, following)
                 break
             if after is not None and following < len(body):
-                self.context = self.scope.push(self.context, "guard", after, body[following], body[-1])
+                self.context = self.scope.push_guard(self.context, after, body[following], body[-1])
         self.context = before
 
     def gradless(self, body: list[ast.stmt], start: int) -> None:
@@ -138,7 +139,7 @@ class _Surveyor(Flags):
             self.block(body[start:end], self.scope.push(self.context, "no_grad", "", body[start], body[end - 1]))
         self.block(body[end:], self.context)
 
-    def statement(self, node: ast.stmt) -> str | None:
+    def statement(self, node: ast.stmt) -> Question:
         return _STATEMENTS[type(node)](self, node)
 
     def other(self, node: ast.stmt) -> str | None:
@@ -202,7 +203,7 @@ class _Surveyor(Flags):
         if in_class_body:
             self.classes[cls].methods += (node.name,)
         before = self.scope
-        self.scope, self.owner = Growing(facts), qualname
+        self.scope, self.owner = Growing(facts, node.body), qualname
         if before.tests and not is_outermost and not in_class_body:
             given = {param.name for param in params}
             # A name that is declared global out here is a local one of this function all the same.
@@ -210,6 +211,8 @@ class _Surveyor(Flags):
             self.scope.tests = {name: kinds for name, kinds in known.items() if name not in given}
         if not self.outlined:
             self.block(node.body, -1)
+            if self.scope.told.is_plain and not leaving.ends_block(node.body):
+                self.scope.told.note(None, self.scope, -1)  # it gives back None
         self.scope.finish(self.once)
         self.scope, self.owner = before, owner
         if is_outermost:
@@ -255,7 +258,7 @@ class _Surveyor(Flags):
 
     # Control flow.
 
-    def if_(self, node: ast.If) -> str | None:
+    def if_(self, node: ast.If) -> Question:
         # An `elif` chain may be thousands long: walked in a loop, not by recursion.
         here = self.context
         context = here
@@ -272,9 +275,9 @@ class _Surveyor(Flags):
                     if node is not first:
                         return leaving.left_early(first, tests)
                     if not failure and leaving.ends_block(node.body):
-                        return guards.classify_negated(node.test, known=known)
+                        return answered(node.test, None, self.scope, truth=False)
                     return None
-                kind = guards.classify_negated(node.test, node.orelse, known)
+                kind = answered(node.test, node.orelse, self.scope, truth=False)
                 if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
                     context = self.guarded(node.orelse, context, kind)
                     node = node.orelse[0]
@@ -285,15 +288,17 @@ class _Surveyor(Flags):
         finally:
             self.context = here
 
-    def branch(self, body: list[ast.stmt], context: int, kind: str | int | None) -> None:
+    def branch(self, body: list[ast.stmt], context: int, kind: Question | int) -> None:
         if kind is None and leaving.leaves_loop(body) and self.scope.in_loop(context):
             kind = guards.LEAVES
         self.block(body, self.guarded(body, context, kind))
 
-    def guarded(self, body: list[ast.stmt], context: int, kind: str | int | None) -> int:
+    def guarded(self, body: list[ast.stmt], context: int, kind: Question | int) -> int:
         if kind is None:
             return context
-        return self.scope.push(context, "guard" if isinstance(kind, str) else "switch", kind, body[0], body[-1])
+        if isinstance(kind, int):
+            return self.scope.push(context, "switch", kind, body[0], body[-1])
+        return self.scope.push_guard(context, kind, body[0], body[-1])
 
     def for_(self, node: ast.For | ast.AsyncFor) -> str | None:
         self.target(node.target)
@@ -379,6 +384,10 @@ class _Surveyor(Flags):
             if type(target) is ast.Name:
                 self.identifiers.add(target.id)
                 self.bind_name(target.id, value)
+                if type(held) in TESTS:
+                    self.scope.held[target.id] = held
+                elif type(held) is not ast.Constant or held.value:
+                    self.scope.held.pop(target.id, None)
                 if self.scope.tests or not guards.is_plain(held):
                     self.keep_test(target.id, held)
             elif type(target) is ast.Attribute:
@@ -422,6 +431,8 @@ class _Surveyor(Flags):
         return None
 
     def return_(self, node: ast.Return) -> str | None:
+        if self.scope.told.is_plain:
+            self.scope.told.note(node.value, self.scope, self.context)
         if node.value is not None:
             self.scope.returns[self.value(node.value)] = None
         return None
@@ -459,7 +470,7 @@ def _is_assigned(path: str, assigned: dict[str, tuple[tuple[Value, str], ...]]) 
     return path.startswith("self.") and path[len("self.") :] in assigned
 
 
-_Handler = Callable[..., "str | None"]
+_Handler = Callable[..., Question]
 _STATEMENTS: dict[type, _Handler] = {
     **dict.fromkeys(ast.stmt.__subclasses__(), _Surveyor.other),
     ast.FunctionDef: _Surveyor.function,

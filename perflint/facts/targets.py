@@ -28,7 +28,7 @@ class Targets:
         #: By class and attribute, what it is given.
         self.held: dict[str, dict[str, dict[tuple[Value, str], None]]] = {}
         self.identifiers: set[str] = set()
-        self.scope = Growing(FunctionFacts("", 0, 0, "", ""))
+        self.scope = Growing(FunctionFacts("", 0, 0, "", ""), [])
         self.owner = ""
         self.cls = ""
 

@@ -30,8 +30,13 @@ class Digests:
         self._known: dict[tuple[str, ...], str | None] = {}
 
     def text(self, path: str) -> str:
-        """Of the text of a file, empty where that is not known."""
-        return self._texts[path].hex() if path in self._texts else ""
+        """Of the text of a file and of what the program made of its tests, empty where the text is not known."""
+        if path not in self._texts:
+            return ""
+        functions = self._summaries[path].functions if path in self._summaries else {}
+        settled = [[item[:3] for item in facts.contexts] for facts in functions.values() if facts.questions]
+        text = self._texts[path].hex()
+        return f"{text} {self._digest((path, 'settled', ''), settled)}" if settled else text
 
     def of(self, path: str) -> str | None:
         """Of all that a file's summary says."""
@@ -70,7 +75,8 @@ def _heats(program: Program, _: Digests, path: str) -> object:
         scope = Scope(path, qualname)
         base = heatmap.reason(scope).heat
         contexts = heatmap.contexts(scope, facts, base) if facts.contexts else []
-        found.append((int(base), [int(heat) for heat in contexts], heatmap.without_grad(scope)))
+        guards = [item.detail for item in facts.contexts if item.kind == "guard"] if facts.questions else []
+        found.append((int(base), [int(heat) for heat in contexts], heatmap.without_grad(scope), guards))
     return found
 
 

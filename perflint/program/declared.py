@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perflint.facts.summary import FunctionFacts
+from perflint.facts.summary import FunctionFacts, Value
 
 #: What is called to raise that a method is missing, and to say of which class.
 _RAISED = ("NotImplementedError", "type")
@@ -32,8 +32,22 @@ def is_property(facts: FunctionFacts) -> bool:
 
 def is_cached(facts: FunctionFacts) -> bool:
     """Whether a decorator keeps what the function returns, so that calling it again runs nothing."""
-    for decorator in facts.decorators:
-        name = decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator
-        if isinstance(name, str) and name.rpartition(".")[2] in _CACHES:
-            return True
-    return False
+    return any(map(_is_cache, facts.decorators))
+
+
+def _is_cache(decorator: Value) -> bool:
+    """`cache`, `functools.lru_cache(100)`"""
+    name = decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator
+    return isinstance(name, str) and name.rpartition(".")[2] in _CACHES
+
+
+def kept_by(value: Value, name: str) -> bool:
+    """Whether a value is what goes by `name`, behind a cache: `lru_cache(100)(self.f)` for `self.f`, also with some of
+    its arguments given, `cache(partial(self.f, x))`.
+    """
+    if not (isinstance(value, tuple) and value[0] == "call" and value[2] and _is_cache(value[1])):
+        return False
+    inner = value[2][0]
+    while isinstance(inner, tuple) and inner[0] == "call" and inner[2] and str(inner[1]).endswith("partial"):
+        inner = inner[2][0]
+    return inner == name  # type: ignore[no-any-return]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from perflint.facts import guards
-from perflint.facts.summary import FunctionFacts
+from perflint.facts.summary import MODULE, FunctionFacts
 from perflint.finding import Confidence, Heat
 from perflint.program.callbacks import FunctionRoot
 from perflint.program.callgraph import CallGraph
-from perflint.program.declared import is_cached
+from perflint.program.declared import is_cached, kept_by
 from perflint.program.edges import Edge
 from perflint.program.refs import CLASS, Ref, Scope
 from perflint.program.resolver import Resolver
@@ -55,11 +56,29 @@ class HeatMap:
         self.reasons: dict[Scope, Reason] = {}
         self._no_grad: dict[Scope, bool] = {}
         self.cached = {scope for scope, facts in resolver.nesting.functions if facts.decorators and is_cached(facts)}
+        self.cached |= set(self._kept_by_assignment())
         self.cached |= {
             scope
             for scope, facts in resolver.nesting.by_name.get("__init__", ())
             if self._makes_module(scope.path, facts)
         }
+
+    def _kept_by_assignment(self) -> Iterator[Scope]:
+        """Functions that are replaced by themselves behind a cache: `self.f = lru_cache(100)(self.f)`, `f = cache(f)`,
+        `Table.row = cache(Table.row)`.
+        """
+        for path, summary in self.resolver.summaries.items():
+            for qualname, cls in summary.classes.items():
+                for name, values in cls.attributes.items():
+                    if any(kept_by(value, f"self.{name}") or kept_by(value, name) for value, _ in values):
+                        yield from self._named(path, f"{qualname}.{name}")
+            for name, held in summary.functions[MODULE].binds.items():
+                if any(kept_by(value, name) for value in held):
+                    yield from self._named(path, name)
+
+    def _named(self, path: str, qualname: str) -> Iterator[Scope]:
+        if qualname in self.resolver.summaries[path].functions:
+            yield Scope(path, qualname)
 
     def _makes_module(self, path: str, facts: FunctionFacts) -> bool:
         """Whether a constructor is a module's: hot code runs modules. A call in it that seems to make one stands for

@@ -13,6 +13,7 @@ from perflint.program.callgraph import CallGraph
 from perflint.program.compiled import compiled_scopes
 from perflint.program.conventions import looks_like_loader
 from perflint.program.edges import Edge
+from perflint.program.guarding import Guarding, with_room
 from perflint.program.heat import HeatMap, grad_switch
 from perflint.program.names import ModuleTable
 from perflint.program.refs import BATCH, CLASS, EXTERNAL, INSTANCE, Ref, Refs, Scope
@@ -41,7 +42,7 @@ class Program:
         base: str | None = None,
         torch_in: Mapping[str, tuple[Version | None, Version | None]] | None = None,
     ) -> None:
-        self.summaries = dict(sorted(summaries.items()))
+        self.summaries = with_room(summaries)
         self.torch_version = torch_version
         self.pinned_torch = pinned_torch
         #: By folder, as files are shown, where another torch is required: the lowest and the newest.
@@ -54,6 +55,7 @@ class Program:
         self.resolver = Resolver(self.summaries, self.modules, is_loader)
         self.graph = CallGraph(self.resolver)
         self.graph.build(together)
+        Guarding(self.resolver, self.graph).settle()
         self.roots = RootFinder(self.resolver, self.graph)
         self.roots.find()
         self.heatmap = HeatMap(self.resolver, self.graph, self.roots)
