@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from perflint.finding import Finding, Hop
+from perflint.finding import Finding, Hop, Verdict
 
 #: Lines between two findings of one block: more is another block to a reader.
 _GAP = 3
@@ -18,7 +18,7 @@ def clustered(findings: Sequence[Finding]) -> list[Finding]:
     """`findings` with those of one cluster as the worst of them, the others as related places, in the order given.
 
     A cluster is findings of one rule in neighbouring lines that run equally often by one route, or findings of two
-    rules at one expression.
+    rules at one expression. What an observed run says about all of them is the same.
     """
     leads: dict[int, list[Finding]] = {}
     for group in _groups(findings):
@@ -44,9 +44,16 @@ def _belongs(one: Finding, group: list[Finding]) -> bool:
     last = group[-1]
     if (one.path, one.cell, one.heat) != (last.path, last.cell, last.heat):
         return False
-    if one.code != last.code:
+    if _verdict(one) is not _verdict(last):
+        return False
+    # What was seen to happen has figures of its own at each place.
+    if one.code != last.code or _verdict(one) is Verdict.CONFIRMED:
         return one.span == last.span
     return one.span.line - last.span.end_line <= _GAP and _cause(one) == _cause(last)
+
+
+def _verdict(finding: Finding) -> Verdict | None:
+    return None if finding.observed is None else finding.observed.verdict
 
 
 def _cause(finding: Finding) -> object:

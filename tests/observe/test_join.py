@@ -309,3 +309,12 @@ def test_the_hover_of_an_editor_says_it(check: Check, tmp_path: Path) -> None:
     assert "*Observed:*" not in hover(found(TRAIN.replace("optimizer.step()", "optimizer.step(None)")), None)
     (tmp_path / "seen.json").unlink()
     assert "*Observed:*" not in hover(found(TRAIN), None)
+
+
+def test_findings_that_were_seen_to_happen_are_printed_one_by_one(check: Check) -> None:
+    seen = observation()
+    seen.sites.append(Site("train.py", 10, 28, 10, 43, (Frame("train.py", 10, "train"),)))
+    seen.lines.append(LineCount(4, "to-device", True, "data", {1: 1, 2: 1, 3: 1}, 30))
+    text = check(seen, "--output-format", "text", "--impact", "low")
+    assert text.count("TPL101") == 2
+    assert check(None, "--output-format", "text", "--impact", "low").count("TPL101") == 1
