@@ -125,6 +125,21 @@ class Device:
 _operations: dict[Any, _Kernel] = {}
 
 
+#: What an operation that the host lacks for a type is computed in.
+_WIDER = {
+    torch.float16: torch.float32,
+    torch.bfloat16: torch.float32,
+    **dict.fromkeys((torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64), torch.float64),
+}
+
+
+def _zero_dimensional(given: Sequence[Any]) -> torch.Tensor:
+    """A Python number that came where a tensor is due (`1 - x`), of the type that leaves the result's type alone."""
+    other = next((one for one in given if isinstance(one, _Tensor)), None)
+    dtype = None if other is None else torch.result_type(given[0], other)
+    return torch.scalar_tensor(given[0], dtype=dtype)
+
+
 def _overload(name: str) -> Any:
     base, _, overload = name.partition(".")
     packet = getattr(torch.ops.aten, base, None)
@@ -173,7 +188,8 @@ class Operation:
         self.mutates = schema.is_mutable
         self.returned = _returned(schema)
         self.parameters = tuple(argument.name for argument in schema.arguments)
-        #: Where a Python number may stand for a tensor.
+        self.takes_tensor_first = bool(schema.arguments) and str(schema.arguments[0].type) == "Tensor"
+        #: Where else a Python number may stand for a tensor.
         self.numbers = tuple(
             at for at, one in enumerate(schema.arguments) if at and str(one.type) == "Tensor" and not one.kwarg_only
         )
@@ -231,6 +247,8 @@ class Operation:
         if stub is not None:
             return stub(*given, **named)
         try:
+            if given and isinstance(given[0], (int, float, complex)) and self.takes_tensor_first:
+                given = [_zero_dimensional(given), *given[1:]]
             for at in self.numbers:
                 if at < len(given) and isinstance(given[at], (int, float, complex)):
                     # Only the call from Python makes a number of it that leaves the type of the result alone.
@@ -246,17 +264,19 @@ class Operation:
             return self._in_float32(given, named, error)
 
     def _in_float32(self, given: Sequence[Any], named: Mapping[str, Any], error: Exception) -> Any:
-        """The host lacks some operations for half precision that CUDA has: compute in float32, round the result."""
+        """The host lacks some operations for half precision, and for integers, that CUDA has: compute in float32 (in
+        float64 for integers), round the result.
+        """
         lower: list[Any] = []
 
         def widened(value: Any) -> Any:
-            if isinstance(value, _Tensor) and value.dtype in {torch.float16, torch.bfloat16}:
+            if isinstance(value, _Tensor) and value.dtype in _WIDER:
                 lower.append(value.dtype)
-                return value.float()
+                return value.to(_WIDER[value.dtype])
             return [widened(one) for one in value] if isinstance(value, (list, tuple)) else value
 
         def narrowed(value: Any) -> Any:
-            if isinstance(value, _Tensor) and value.dtype == torch.float32:
+            if isinstance(value, _Tensor) and value.dtype == _WIDER[lower[0]]:
                 return value.to(lower[0])
             return type(value)(narrowed(one) for one in value) if isinstance(value, (list, tuple)) else value
 

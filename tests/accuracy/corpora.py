@@ -1,0 +1,234 @@
+"""The libraries whose models are observed: what there is to run, and how one of them is made with small inputs."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+
+class Library(Protocol):
+    """A corpus. `folder` is the package's own, whose lines count."""
+
+    folder: Path
+
+    def names(self) -> list[str]: ...
+
+    def make(self, name: str) -> tuple[Any, Any]: ...
+
+    def call(self, model: Any, inputs: Any) -> Any: ...
+
+
+def _folder(package: str) -> Path:
+    file = importlib.import_module(package).__file__
+    assert file is not None
+    return Path(file).parent
+
+
+class Timm:
+    """A model of each module of `timm.models`: the one whose name says that it is small."""
+
+    _SMALL = (
+        "test",
+        "atto",
+        "femto",
+        "pico",
+        "nano",
+        "xxs",
+        "tiny",
+        "mini",
+        "xs",
+        "t0",
+        "b0",
+        "s0",
+        "_s",
+        "18",
+        "050",
+        "small",
+    )
+
+    def __init__(self) -> None:
+        _operators_of_torchvision()
+        import timm
+
+        self.timm = timm
+        self.folder = _folder("timm")
+
+    def names(self) -> list[str]:
+        return [name for module in self.timm.list_modules() for name in self._smallest(module)]
+
+    def _smallest(self, module: str) -> list[str]:
+        names = self.timm.list_models(module=module)
+        ranked = sorted(
+            names,
+            key=lambda name: (min((at for at, word in enumerate(self._SMALL) if word in name), default=99), len(name)),
+        )
+        return ranked[:1]
+
+    def make(self, name: str) -> tuple[Any, Any]:
+        import torch
+
+        model = self.timm.create_model(name, num_classes=10)
+        return model, torch.randn(2, *model.default_cfg["input_size"])
+
+    def call(self, model: Any, inputs: Any) -> Any:
+        return model(inputs)
+
+
+class Torchvision:
+    """Each builder of `torchvision.models` of which a smaller brother is not there, with its own inputs."""
+
+    def __init__(self) -> None:
+        _operators_of_torchvision()
+        import torchvision
+
+        self.models = torchvision.models
+        self.folder = _folder("torchvision")
+
+    def names(self) -> list[str]:
+        smallest: dict[str, str] = {}
+        for name in self.models.list_models():
+            module = self.models.get_model_builder(name).__module__
+            if module not in smallest or len(name) < len(smallest[module]):
+                smallest[module] = name
+        return sorted(smallest.values())
+
+    def make(self, name: str) -> tuple[Any, Any]:
+        import torch
+
+        kind = self.models.get_model_builder(name).__module__.split(".")[2]
+        if kind == "detection":
+            model = self.models.get_model(name, weights=None, weights_backbone=None, num_classes=3)
+            return model, self._detection(name)
+        if kind == "optical_flow":
+            return self.models.get_model(name), (torch.rand(1, 3, 128, 128), torch.rand(1, 3, 128, 128))
+        if kind == "video":
+            frames = 16 if name.startswith(("mvit", "swin")) else 4
+            return self.models.get_model(name, num_classes=5), (torch.rand(1, 3, frames, 224, 224),)
+        if kind == "segmentation":
+            model = self.models.get_model(name, weights=None, weights_backbone=None, num_classes=3)
+            return model, (torch.rand(2, 3, 64, 64),)
+        size = 299 if name.startswith("inception") else 224
+        return self.models.get_model(name, num_classes=10), (torch.rand(2, 3, size, size),)
+
+    def _detection(self, name: str) -> tuple[Any, Any]:
+        import torch
+
+        boxes = torch.tensor([[10.0, 10.0, 60.0, 60.0], [30.0, 20.0, 90.0, 80.0]])
+        target: dict[str, Any] = {"boxes": boxes, "labels": torch.tensor([1, 2])}
+        if name.startswith("maskrcnn"):
+            target["masks"] = torch.zeros(2, 128, 128, dtype=torch.uint8)
+        if name.startswith("keypointrcnn"):
+            target["labels"] = torch.tensor([1, 1])
+            target["keypoints"] = torch.rand(2, 17, 3) * 50 + 20
+        return ([torch.rand(3, 128, 128)], [target])
+
+    def call(self, model: Any, inputs: Any) -> Any:
+        return model(*inputs)
+
+
+class Transformers:
+    """The plain model of each type, from its default configuration made small."""
+
+    def __init__(self) -> None:
+        _operators_of_torchvision()
+        import transformers
+
+        self.transformers = transformers
+        self.folder = _folder("transformers")
+
+    def names(self) -> list[str]:
+        from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
+
+        return sorted(MODEL_MAPPING_NAMES)
+
+    def make(self, name: str) -> tuple[Any, Any]:
+        from small_configurations import small_inputs, small_model
+
+        model = small_model(name)
+        return model, small_inputs(model)
+
+    def call(self, model: Any, inputs: Any) -> Any:
+        return model(**inputs)
+
+
+class Kornia:
+    """Each augmentation that can be made without arguments."""
+
+    def __init__(self) -> None:
+        import kornia.augmentation
+
+        self.module = kornia.augmentation
+        self.folder = _folder("kornia")
+
+    def names(self) -> list[str]:
+        return sorted(self._without_arguments())
+
+    def _without_arguments(self) -> Iterator[str]:
+        import torch
+
+        for name, found in vars(self.module).items():
+            if not (inspect.isclass(found) and issubclass(found, torch.nn.Module)):
+                continue
+            needed = [
+                one
+                for one in list(inspect.signature(found.__init__).parameters.values())[1:]
+                if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
+            ]
+            if not needed:
+                yield name
+
+    def make(self, name: str) -> tuple[Any, Any]:
+        import torch
+
+        found = getattr(self.module, name)
+        given = {"p": 1.0} if "p" in inspect.signature(found.__init__).parameters else {}
+        model = _Augmentation(found(**given))
+        size = (2, 3, 8, 32, 32) if name.endswith("3D") else (4, 3, 32, 32)
+        return model, torch.rand(size, requires_grad=True)
+
+    def call(self, model: Any, inputs: Any) -> Any:
+        return model(inputs)
+
+
+def _Augmentation(found: Any) -> Any:  # noqa: N802 - made late, for torch is imported late
+    import torch
+
+    class Augmentation(torch.nn.Module):  # type: ignore[misc]
+        """With a parameter, for augmentations have none and an optimizer needs one."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = found
+            self.scale = torch.nn.Parameter(torch.ones(()))
+
+        def forward(self, images: Any) -> Any:
+            return self.inner(images * self.scale)
+
+    return Augmentation()
+
+
+def _operators_of_torchvision() -> None:
+    """Declare the operators that torchvision's compiled part brings, where that part does not fit this torch."""
+    import torch
+
+    if hasattr(torch.ops.torchvision, "nms"):
+        return
+    try:
+        importlib.import_module("torchvision")
+    except (RuntimeError, OSError):
+        library = torch.library.Library("torchvision", "FRAGMENT")
+        _KEPT.append(library)
+        for name in ("nms", "qnms"):
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+
+_KEPT: list[Any] = []
+LIBRARIES: dict[str, type[Library]] = {
+    "timm": Timm,
+    "torchvision": Torchvision,
+    "transformers": Transformers,
+    "kornia": Kornia,
+}
