@@ -108,6 +108,7 @@ def test_a_platform_that_cannot_fork_starts_interpreters(tmp_path: Path) -> None
             "side": "after",
             "seed": 0,
             "block": 0.01,
+            "threads": 1,
             "reference": None,
             "keeps": False,
             "compiled": str(tmp_path),
