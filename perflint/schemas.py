@@ -39,7 +39,7 @@ _VERIFY: dict[str, tuple[str, Json]] = {
     "budget": ("Time for one comparison: seconds, or a text such as `2m`. Default: 60s.", _DURATION),
     "timeout": ("Time for one run. Default: 300s.", _DURATION),
     "precision": ("A comparison ends once its ratio is known to within this. Default: 0.025.", _FROM_ZERO),
-    "device": ("cpu, cuda, cuda:1, mps, xpu or auto, the default.", _TEXT),
+    "device": ("cpu, cuda, cuda:1, mps, xpu, auto (the default), or simulated, which counts.", _TEXT),
     "rtol": ("How far results may differ, relatively. Default: 1e-5.", _FROM_ZERO),
     "atol": ("How far results may differ, absolutely. Default: 1e-8.", _FROM_ZERO),
     "seed": ("Of the random numbers of both sides. Default: 0.", {"type": "integer"}),

@@ -13,6 +13,7 @@ from perflint.cli import console, verifying
 from perflint.errors import PerflintError
 from perflint.finding import Applicability, Finding, Report
 from perflint.report.counts import many
+from perflint.verify.counting import SIMULATED
 from perflint.verify.options import options_from
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def prove(
     options = options_from(settings, given)
     if not (options.bench or options.command):
         raise PerflintError("--verify needs a workload: --bench package.module:name or --command '...'")
+    if options.device == SIMULATED and options.min_speedup is not None:
+        raise PerflintError("--min-speedup needs a device that can be timed; --device simulated counts")
     require_extra()
     fixable = [one for one in report.findings if one.fix is not None and one.fix.applicability >= weakest]
     in_cells = tuple(LeftOut(one, "fixes of notebooks cannot be measured") for one in fixable if one.cell is not None)

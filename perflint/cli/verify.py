@@ -18,6 +18,7 @@ from perflint.cli.app import CLEAN, FAULT, FOUND, INTERRUPTED
 from perflint.errors import PerflintError
 from perflint.finding import Applicability, Finding
 from perflint.report.counts import many
+from perflint.verify.counting import SIMULATED
 from perflint.verify.options import VerifyOptions, options_from
 from perflint.verify.results import Machine, Result, Verdict
 
@@ -91,6 +92,8 @@ def command(
     if self_test is None and not (paths or rule or every):
         raise click.UsageError("say what to measure: --rule RULE, --all, or PATHS with --bench or --command")
     _expect_workload_with_paths(paths, options, given)
+    if options.device == SIMULATED and (rule or every or self_test is not None):
+        raise click.UsageError("--device simulated counts instead of measuring: give PATHS and a workload of yours")
     require_extra()
     if plot is not None and plot.suffix.lower() not in {".svg", ".png"}:
         raise PerflintError(f"--plot: {plot} must end in .svg or .png")
@@ -264,7 +267,7 @@ class _Session:
     def code(self) -> int:
         if any(result.failed for result in self.results):
             return FAULT
-        bad = {Verdict.SLOWER, Verdict.DIFFERENT_RESULT, Verdict.NOT_REACHED, Verdict.UNDECIDED}
+        bad = {Verdict.SLOWER, Verdict.DIFFERENT_RESULT, Verdict.NOT_REACHED, Verdict.UNDECIDED, Verdict.MORE}
         return FOUND if any(result.verdict in bad for result in self.fixes_tried) else CLEAN
 
 

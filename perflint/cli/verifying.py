@@ -15,6 +15,7 @@ import click
 
 from perflint.cli import console
 from perflint.errors import PerflintError
+from perflint.verify.counting import SIMULATED
 from perflint.verify.options import VerifyOptions, duration, threads_of
 
 if TYPE_CHECKING:
@@ -50,7 +51,11 @@ def workload_options(function: C) -> C:
             click.option("--result", metavar="REGEX", help="What the command prints that no fix may change."),
             click.option("--budget", callback=_duration, metavar="TIME", help="For one comparison (default: 60s)."),
             click.option("--timeout", callback=_duration, metavar="TIME", help="For one run (default: 300s)."),
-            click.option("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, mps, xpu or auto, the default."),
+            click.option(
+                "--device",
+                metavar="DEVICE",
+                help="cpu, cuda, cuda:1, mps, xpu, auto (the default), or simulated: count waits, launches, bytes.",
+            ),
             click.option(
                 "--threads",
                 type=click.IntRange(0),
@@ -82,7 +87,18 @@ def workload_of(options: VerifyOptions, device: str) -> CallableWorkload | Comma
         raise PerflintError(f"--command: {error}") from error
     if not words:
         raise PerflintError("--command is empty")
-    return Command(words, options.metric, options.higher_is_better, options.result, options.rtol, options.atol)
+    is_simulated = device == SIMULATED
+    if is_simulated and options.metric:
+        raise PerflintError("--metric measures, and --device simulated counts; give one")
+    return Command(
+        words,
+        options.metric,
+        options.higher_is_better,
+        options.result,
+        options.rtol,
+        options.atol,
+        is_simulated=is_simulated,
+    )
 
 
 def plan_of(options: VerifyOptions) -> Plan:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perflint.registry import fixture_folder
+from perflint.verify.counting import Counts, counts_of
 from perflint.verify.judging import Block
 from perflint.verify.launch import Launcher, Live
 from perflint.verify.measuring import Facts, Plan, Row, Run, Running, Timed
@@ -116,6 +117,7 @@ class LiveRun(Running):
             unread=tuple(reply.get("unread", ())),
             compared=int(reply.get("compared", 0)),
             seen=self._seen,
+            counts=counts_of([Counts(**one) for one in reply.get("counts", ())]),
         )
 
     def block(self) -> Timed:

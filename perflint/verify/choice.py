@@ -61,13 +61,17 @@ def why_not(result: Result, min_speedup: float | None = None) -> str:
     """Why the fix behind `result` is not worth keeping; empty when it is."""
     if result.verdict in {Verdict.NOT_MEASURABLE, Verdict.NOT_REACHED, Verdict.DIFFERENT_RESULT}:
         return f"{result.verdict.value}: {result.reason}" if result.reason else result.verdict.value
+    if result.verdict in {Verdict.MORE, Verdict.SAME_COUNTS}:
+        return result.reason
+    if result.verdict is Verdict.FEWER:
+        return ""
     if result.equal is False:
         return "different result"
     if result.verdict is Verdict.SLOWER:
         return f"slower: {speed(result)}"
     is_enough = min_speedup is not None and min_speedup < 1 and (result.ratio_low or 0.0) >= min_speedup
     if result.verdict is Verdict.UNDECIDED and not is_enough:
-        return f"undecided: {speed(result)}"
+        return f"undecided: {result.reason if result.ratio is None else speed(result)}"
     if result.verdict is Verdict.NO_DIFFERENCE and (min_speedup is None or min_speedup >= 1):
         return f"no difference: {speed(result)}"
     if min_speedup is not None and (result.ratio or 0.0) < min_speedup:

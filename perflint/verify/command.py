@@ -12,14 +12,28 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from perflint.errors import PerflintError
 from perflint.verify import metric
+from perflint.verify.counting import SIMULATED, Counts, counts_of
 from perflint.verify.device import maxrss_bytes
 from perflint.verify.judging import Block
 from perflint.verify.measuring import Facts, Plan, Running, Timed
 from perflint.verify.overlay import Overlay
-from perflint.verify.processes import TrialError, end_group, last_line, last_lines, pinned, start, wait
-from perflint.verify.reach import Lines, Tracer
+from perflint.verify.processes import (
+    TrialError,
+    end_group,
+    last_line,
+    last_lines,
+    perflint_command,
+    pinned,
+    start,
+    wait,
+)
+from perflint.verify.reach import Lines, Seen, Tracer
 from perflint.verify.spin import spin
+
+#: More than any program makes: it runs to its end, as its result is to be compared.
+_ALL_STEPS = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +47,8 @@ class Command:
     result: str = ""
     rtol: float = 1e-5
     atol: float = 1e-8
+    #: Observed on a simulated device and counted instead of timed.
+    is_simulated: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,6 +86,8 @@ class CommandSide:
 
     def start(self, plan: Plan, reference: Path | None, *, keeps: bool) -> Done:
         self.overlay.restore()
+        if self.command.is_simulated:
+            return Done(self._observed(plan, reference, keeps=keeps), 0.0)
         tracer = Tracer(self.folder, self.overlay.tree, self.watched) if reference is not None else None
         output = self.folder / "command.output"
         before = spin()
@@ -86,6 +104,43 @@ class CommandSide:
             raise TrialError(str(error)) from error
         finally:
             output.unlink(missing_ok=True)
+
+    def _observed(self, plan: Plan, reference: Path | None, *, keeps: bool) -> Facts:
+        """What `perflint observe` reports of the command, all of its steps."""
+        from perflint.observe.document import read
+
+        output, document = self.folder / "command.output", self.folder / "observed.json"
+        document.unlink(missing_ok=True)
+        words = (
+            *("observe", "--device", SIMULATED, "--steps", str(_ALL_STEPS), "--warmup", "0"),
+            *("--timeout", f"{plan.timeout:g}", "--output", str(document), "--output-format", "json"),
+            *("--", *self.command.words),
+        )
+        side = dataclasses.replace(self, command=dataclasses.replace(self.command, words=perflint_command(words)))
+        try:
+            side._timed(output, plan, None)  # noqa: SLF001 - one of its own kind
+            observed = read(document)
+            counts = [
+                Counts(one.waits, one.launches, one.bytes_to_device, one.bytes_to_host) for one in observed.totals
+            ]
+            facts = Facts(counts=counts_of(counts), seen=Seen(self._in_tree(observed.ran), is_known=True))
+            if not counts:
+                raise TrialError("no step of it was observed")
+            if not self.command.result:
+                return dataclasses.replace(facts, unread=("there is no --result",))
+            return self._compared(facts, metric.lines_of(output), reference, keeps=keeps)
+        except (PerflintError, metric.MetricError) as error:
+            raise TrialError(str(error)) from error
+        finally:
+            output.unlink(missing_ok=True)
+
+    def _in_tree(self, ran: Lines) -> Lines:
+        """Lines by path below the tree, from paths that begin in the working folder."""
+        found = {}
+        for path, lines in ran.items():
+            with contextlib.suppress(ValueError):
+                found[Path(path).resolve().relative_to(self.overlay.tree.resolve()).as_posix()] = lines
+        return found
 
     def _timed(self, output: Path, plan: Plan, tracer: Tracer | None) -> tuple[float, int | None]:
         """Seconds, and bytes of peak memory where the platform tells them."""

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from perflint.verify.counting import SIMULATED
+
 KINDS = ("cuda", "xpu", "mps", "cpu")
 
 #: What the two memory figures are.
@@ -25,9 +27,11 @@ def resolve(asked: str) -> str:
     """`auto` becomes the best there is. A name may carry an index: `cuda:1`. Raises DeviceError."""
     if asked == "auto":
         return next(kind for kind in KINDS if is_available(kind))
+    if asked == SIMULATED:
+        return asked
     kind, colon, index = asked.partition(":")
     if kind not in KINDS or (colon and not index.isdecimal()):
-        raise DeviceError(f"no device {asked!r}; known are auto, {', '.join(KINDS)}")
+        raise DeviceError(f"no device {asked!r}; known are auto, {', '.join(KINDS)}, {SIMULATED}")
     if not is_available(kind):
         raise DeviceError(f"torch finds no {kind} device here")
     return asked
@@ -53,7 +57,8 @@ class Device:
 
         self.name = name
         self.kind = name.partition(":")[0]
-        self._module: Any = None if self.kind == "cpu" else getattr(torch, self.kind)
+        # What is simulated has no clock and no memory of its own: it is the host's.
+        self._module: Any = None if self.kind in {"cpu", SIMULATED} else getattr(torch, self.kind)
         if ":" in name and self._module is not None and hasattr(self._module, "set_device"):
             self._module.set_device(int(name.partition(":")[2]))
 
@@ -109,6 +114,8 @@ class Device:
     def _device_name(self) -> str:
         if self._module is not None and hasattr(self._module, "get_device_name"):
             return str(self._module.get_device_name())
+        if self.kind == SIMULATED:
+            return f"an accelerator that is not there, on {_processor()}"
         return _processor()
 
 

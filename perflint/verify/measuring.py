@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, TypeVar
 
+from perflint.verify import counting
+from perflint.verify.counting import Counts
 from perflint.verify.judging import FEWEST_PAIRS, ORDER, Block, Judgement, Reading, is_steady, judge
 from perflint.verify.processes import TrialError
 from perflint.verify.reach import Changed, Seen, is_seen, why_not
@@ -63,6 +65,8 @@ class Facts:
     compared: int = 0
     #: What the run showed of the lines that the fix changes; None where nobody looked.
     seen: Seen | None = None
+    #: Of one step on a simulated device.
+    counts: Counts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +224,7 @@ class Run:
             self.unread = (f"they differ from run to run: {again.difference}",)
         else:
             self.equal = other.equal
-        return self._not_reached(first, other)
+        return self._not_reached(first, other) or self._counted(first, other)
 
     def _not_reached(self, first: Facts, other: Facts) -> Result | None:
         if self.change is None or first.seen is None or other.seen is None:
@@ -233,6 +237,17 @@ class Run:
         if unknown and not is_seen(self.change, first.seen, other.seen):
             self.notes.append(f"not known whether it runs what the fix changes: {unknown}")
         return None
+
+    def _counted(self, first: Facts, other: Facts) -> Result | None:
+        """The verdict by counts, on a device that has no clock."""
+        if first.counts is None or other.counts is None:
+            return None
+        result = self._untimed(
+            counting.verdict(first.counts, other.counts), counting.described(first.counts, other.counts)
+        )
+        return dataclasses.replace(
+            result, counts_before=counting.to_json(first.counts), counts_after=counting.to_json(other.counts)
+        )
 
     def _facts(self, side: Side, *, keeps: bool) -> Facts:
         with side.start(self.plan, self.reference, keeps=keeps) as running:

@@ -11,7 +11,12 @@ from perflint.errors import PerflintError
 from perflint.verify.results import Machine, Result, Verdict
 from perflint.verify.tables import described, harmless
 
-_COLORS = {Verdict.FASTER: "#1a7f37", Verdict.SLOWER: "#cf222e", Verdict.NO_DIFFERENCE: "#6e7781", Verdict.UNDECIDED: "#9a6700"}
+_COLORS = {
+    Verdict.FASTER: "#1a7f37",
+    Verdict.SLOWER: "#cf222e",
+    Verdict.NO_DIFFERENCE: "#6e7781",
+    Verdict.UNDECIDED: "#9a6700",
+}
 _LABELS, _CHART, _ROW, _TOP, _BOTTOM = 300, 460, 22, 48, 40
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,6 +20,16 @@ class TrialError(Exception):
         super().__init__(message)
         self.is_crash = is_crash
         self.trace = trace
+
+
+def perflint_command(words: Sequence[str]) -> tuple[str, ...]:
+    """A command that runs this perflint, wherever it is started."""
+    root = str(Path(__file__).resolve().parent.parent.parent)
+    code = (
+        f"import sys; sys.path[:] = [p for p in sys.path if p] + [{root!r}]; "
+        f"from perflint.cli.app import run; sys.exit(run({list(words)!r}))"
+    )
+    return sys.executable, "-c", code
 
 
 def pinned(threads: int | None) -> dict[str, str]:

@@ -20,6 +20,9 @@ class Verdict(enum.Enum):
     NO_DIFFERENCE = "no difference"
     UNDECIDED = "undecided"
     SLOWER = "slower"
+    FEWER = "fewer"
+    MORE = "more"
+    SAME_COUNTS = "nothing that is counted changes"
     DIFFERENT_RESULT = "different result"
     NOT_REACHED = "not reached"
     NOT_MEASURABLE = "not measurable here"
@@ -55,7 +58,8 @@ class Result:
     is no ratio, or what else to know. `first_...` are the seconds of the first call where that does work of its own,
     such as compiling. `pairs` are those of processes, `rounds` the comparisons of neighbouring blocks in them, of which
     `disturbed` were left out.
-    `failed` says that the workload itself was at fault.
+    `counts_...` are those of one step on a simulated device, where nothing is timed: waits, launches, bytes_to_device,
+    bytes_to_host. `failed` says that the workload itself was at fault.
     """
 
     code: str
@@ -82,6 +86,8 @@ class Result:
     compared: int = 0
     not_compared: tuple[str, ...] = ()
     bimodal: tuple[str, ...] = ()
+    counts_before: Mapping[str, float] | None = None
+    counts_after: Mapping[str, float] | None = None
     reason: str = ""
     failed: bool = False
 
@@ -138,6 +144,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("first_before_s", "first_after_s"), _FIGURE),
     **dict.fromkeys(("pairs", "rounds", "disturbed", "calls", "compared"), (int,)),
     **dict.fromkeys(_LISTS, (list,)),
+    **dict.fromkeys(("counts_before", "counts_after"), (dict, type(None))),
     "verdict": (Verdict,),
     "equal": (bool, type(None)),
     "failed": (bool,),

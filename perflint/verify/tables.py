@@ -11,6 +11,9 @@ from perflint.verify.results import Machine, Result, Verdict
 _COLORS = {
     Verdict.FASTER: "green",
     Verdict.SLOWER: "red",
+    Verdict.FEWER: "green",
+    Verdict.MORE: "red",
+    Verdict.SAME_COUNTS: "",
     Verdict.DIFFERENT_RESULT: "red",
     Verdict.NOT_MEASURABLE: "yellow",
     Verdict.NO_DIFFERENCE: "",
@@ -19,6 +22,7 @@ _COLORS = {
 }
 #: Their reason stands beside them.
 _BY_REASON = frozenset({Verdict.NOT_MEASURABLE, Verdict.NOT_REACHED})
+_BY_COUNTS = frozenset({Verdict.FEWER, Verdict.MORE, Verdict.SAME_COUNTS})
 _FIGURES = frozenset({"before", "after", "ratio", "memory", "first call", "pays after"})
 #: Shown only where the first call of a workload was timed by itself.
 _STARTUP = ("first call", "pays after")
@@ -101,7 +105,7 @@ def footnotes(results: Sequence[Result]) -> list[str]:
     lines = []
     for result in results:
         name = " ".join(part for part in (result.code, result.size) if part)
-        if result.reason and result.verdict not in _BY_REASON:
+        if result.reason and result.verdict not in _BY_REASON | _BY_COUNTS:
             lines.append(harmless(f"{name}: {result.reason}"))
         if result.not_compared:
             lines.append(harmless(f"{name}: not compared: {'; '.join(result.not_compared)}"))
@@ -119,6 +123,9 @@ def result_of(result: Result) -> str:
 
 def verdict_of(result: Result) -> str:
     """`not measurable here: needs CUDA`."""
+    if result.verdict in _BY_COUNTS:
+        same = "same result" if result.equal else "results not compared"
+        return harmless(f"{result.reason}, {same}")
     is_bare = result.verdict not in _BY_REASON or not result.reason
     return result.verdict.value if is_bare else f"{result.verdict.value}: {harmless(result.reason)}"
 

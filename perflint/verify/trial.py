@@ -7,6 +7,7 @@ then stays: its blocks are short, and in turn with those of other processes, so 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import gc
 import os
@@ -20,6 +21,7 @@ from typing import Any
 
 from perflint.verify import contract, outcome, tracing, usercode
 from perflint.verify.contract import Equality
+from perflint.verify.counting import SIMULATED
 from perflint.verify.device import Device, resolve
 from perflint.verify.sampling import Sampler, SystemMeter
 
@@ -106,7 +108,7 @@ def _benchmark(request: Mapping[str, Any]) -> tuple[dict[str, Any], Session]:
     return answer, Session(side.sampler(call, _warm_up(side, call, answer["call"])), end)
 
 
-def _callable(request: Mapping[str, Any]) -> tuple[dict[str, Any], Session]:
+def _callable(request: Mapping[str, Any]) -> tuple[dict[str, Any], Session | None]:
     """The user's callable, with the sources of one tree."""
     gc.unfreeze()  # a collection costs the user's code what torch's own objects make it cost
     origin, tree = Path(request["origin"]), Path(request["tree"])
@@ -117,6 +119,8 @@ def _callable(request: Mapping[str, Any]) -> tuple[dict[str, Any], Session]:
         tracing.begin(request["trace"])
     # Before the workload is loaded: a number of threads that it sets itself is its own.
     _set_threads(request["threads"])
+    if request["device"] == SIMULATED:
+        return _on_simulated_device(request), None
     seed_all(request["seed"])
     function = usercode.resolve(request["target"])
     equal = (request["rtol"], request["atol"])
@@ -129,14 +133,34 @@ def _callable(request: Mapping[str, Any]) -> tuple[dict[str, Any], Session]:
         tree=str(tree),
     )
     answer = _first(side, function, request, calls=_COMPARED_CALLS)
-    if request.get("trace"):
-        tracing.finish()
-    elsewhere = usercode.from_elsewhere(origin, tree, request["changed"])
-    if elsewhere:
-        raise contract.ContractError(f"{elsewhere} was imported from the original tree, not from the copy with the fix")
+    _after_calls(request)
     if request.get("reference"):
         return answer, Session(side.sampler(function, 0.0))  # only its results are asked for
     return answer, Session(side.sampler(function, _warm_up(side, function, answer["call"])))
+
+
+def _on_simulated_device(request: Mapping[str, Any]) -> dict[str, Any]:
+    """As `_callable`, counted call by call instead of timed."""
+    from perflint.verify.simulating import counting
+
+    tree = Path(request["tree"])
+    with counting(tree) as counts:
+        seed_all(request["seed"])
+        function = usercode.resolve(request["target"])
+        equal = (request["rtol"], request["atol"])
+        side = _Side(Device("cpu"), equal, int(request["seed"]), float(request["block"]), tree=str(tree))
+        answer = _first(side, lambda: counts.call(function), request, calls=_COMPARED_CALLS)
+    _after_calls(request)
+    return {**answer, "peak": None, "counts": [dataclasses.asdict(one) for one in counts.calls]}
+
+
+def _after_calls(request: Mapping[str, Any]) -> None:
+    """Say what was seen of the lines that are looked for, and make sure that they were those of the copy."""
+    if request.get("trace"):
+        tracing.finish()
+    elsewhere = usercode.from_elsewhere(Path(request["origin"]), Path(request["tree"]), request["changed"])
+    if elsewhere:
+        raise contract.ContractError(f"{elsewhere} was imported from the original tree, not from the copy with the fix")
 
 
 # Measuring
