@@ -29,6 +29,7 @@ from perflint.api import (
     keyword,
     pattern,
     tensors,
+    walk,
 )
 
 from ._shared.constant_copies import is_constant_copy, is_number, is_of_numpy, single
@@ -313,9 +314,64 @@ def _why_unsafe(node: ast.Call, made: ast.Call, function: str, device: str, ctx:
     if function not in tensors.FOLDABLE_CONSTRUCTORS or not _is_exact(made, function, ctx):
         return "the device may differ from the host in rounding"
     given = node.args[0] if node.args else keyword(node, "device")
-    if given is not None and not ctx.kind(given).known and "device" not in device:
+    if given is not None and not _is_device(given, ctx):
         return f"`{device}` may be something else than a device"
+    if given is not None and not _may_come_first(given, node, made, ctx):
+        return f"`{device}` would be evaluated before the arguments between, which may change it"
+    if _is_replaced(function, ctx):
+        return f"`{function}` is replaced by something else in this file"
     return ""
+
+
+def _is_device(given: ast.expr, ctx: Context) -> bool:
+    """Whether an expression is a device for certain: a tensor in its place gives its type as well."""
+    kind = ctx.kind(given)
+    return (
+        kind.tag in (Tag.DEVICE, Tag.NUMBER)
+        or isinstance(given, (ast.Constant, ast.JoinedStr))
+        or kind.tag is Tag.STRING
+    )
+
+
+def _may_come_first(given: ast.expr, node: ast.Call, made: ast.Call, ctx: Context) -> bool:
+    """Whether nothing shows if a device is evaluated before the arguments of the methods between, and after those of
+    the constructor alone: it is a name that they do not bind, or none of them calls anything.
+    """
+    if isinstance(given, (ast.Constant, ast.JoinedStr)) or ctx.is_call_of(given, "torch.device"):
+        return True
+    between = [part for part in ast.walk(node) if isinstance(part, (ast.Call, ast.NamedExpr, ast.Await, ast.Yield))]
+    inside = {id(part) for part in ast.walk(given)}
+    others = [part for part in between if id(part) not in inside and not _is_harmless(part, made, ctx)]
+    if isinstance(given, ast.Name):
+        return not any(isinstance(part, (ast.NamedExpr, ast.Await, ast.Yield)) for part in others)
+    return isinstance(given, (ast.Attribute, ast.Subscript)) and not others
+
+
+def _is_harmless(part: ast.AST, made: ast.Call, ctx: Context) -> bool:
+    """The constructor, a method of its chain, or the size of something."""
+    if not isinstance(part, ast.Call):
+        return False
+    begin: ast.expr = part
+    while isinstance(begin, ast.Call) and begin is not made and isinstance(begin.func, ast.Attribute):
+        begin = begin.func.value
+    if begin is made:
+        return True
+    name = callee_name(part)
+    return ctx.is_call_of(part, "len", "int", "max", "min") or (
+        isinstance(part.func, ast.Attribute)
+        and name in ("size", "dim", "numel")
+        and ctx.kind(part.func.value).is_tensor
+    )
+
+
+def _is_replaced(function: str, ctx: Context) -> bool:
+    """Whether the file binds a function of torch's to something of its own: `torch.zeros = counted`."""
+    return any(
+        isinstance(part, ast.Attribute)
+        and isinstance(part.ctx, ast.Store)
+        and f"{ctx.target(part.value)}.{part.attr}" == function
+        for part in walk(ctx.tree.module)
+    )
 
 
 def _is_exact(made: ast.Call, function: str, ctx: Context) -> bool:

@@ -22,14 +22,14 @@ from perflint.api import (
 )
 
 from ._shared.modules import (
-    changes_places,
     comes_from,
+    is_only_looped_over,
     is_part,
     is_same,
     loads_in_its_own_way,
-    may_hold,
     takes_in_others,
 )
+from ._shared.owned_modules import is_owned
 
 
 class CloneBeforeLoad(Rule):
@@ -50,8 +50,10 @@ class CloneBeforeLoad(Rule):
     perflint is silent there.
 
     Fix safety
-    Safe where the tensors surely come from another module, or each goes back to the key it came from. The
-    comprehension stays, since the raw dict may bring the `_metadata` that the comprehension drops.
+    Safe for a module that is made in sight, of layers of torch that no other module got hold of, and for a single
+    layer of torch's whose tensors come from a file, or go back to the keys they came from. Of other modules it is not
+    known whether they share layers, or keep what they load: there the fix is unsafe. The comprehension stays, since
+    the raw dict may bring the `_metadata` that the comprehension drops.
     """
 
     code, name = "TPL302", "clone-before-load"
@@ -170,15 +172,30 @@ def _why_unsafe(cloned: _Cloned, receiver: ast.expr, ctx: Context) -> str:
     if takes_in_others(source, ctx):
         return f"entries of `{ctx.text(source)}` may be tensors of `{ctx.text(receiver)}` under other keys"
     own = _owner_of_state(source, ctx)
-    if own is not None:
-        if is_part(own, receiver, ctx):
-            return "one module is part of the other, and may load its own tensors under other keys"
-        if not is_same(own, receiver, ctx) or (_keeps_keys(cloned) and not changes_places(source, ctx)):
+    if own is not None and is_same(own, receiver, ctx):
+        if not (_keeps_keys(cloned) and is_only_looped_over(source, ctx)):
+            return "the module loads its own tensors under other keys"
+        if _is_of_torch(receiver, ctx) or is_owned(receiver, ctx):
             return ""
-        return "the module loads its own tensors under other keys"
-    if _is_newer(receiver, source, ctx) or _is_loaded(source, ctx):
+    if is_owned(receiver, ctx):
         return ""
+    if not _is_of_torch(receiver, ctx):
+        return f"nothing shows that the layers of `{ctx.text(receiver)}` are all torch's own, whose loading copies"
+    if _is_loaded(source, ctx) and is_only_looped_over(source, ctx):
+        return ""
+    if own is not None and is_part(own, receiver, ctx):
+        return "one module is part of the other, and may load its own tensors under other keys"
     return f"`{ctx.text(source)}` may hold tensors of `{ctx.text(receiver)}` under other keys"
+
+
+def _is_of_torch(module: ast.expr, ctx: Context) -> bool:
+    """Whether a module is a single layer of torch's, by its class."""
+    name = ctx.kind(module).qualified
+    return (
+        name.startswith("torch.nn.")
+        and name not in ("torch.nn.Module", "torch.nn.Sequential")
+        and ".Module" not in name
+    )
 
 
 def _owner_of_state(source: ast.expr, ctx: Context) -> ast.expr | None:
@@ -198,31 +215,6 @@ def _keeps_keys(cloned: _Cloned) -> bool:
     assert isinstance(target, ast.Tuple)
     key, first = cloned.entries.key, target.elts[0]
     return isinstance(key, ast.Name) and isinstance(first, ast.Name) and key.id == first.id
-
-
-def _is_newer(receiver: ast.expr, source: ast.expr, ctx: Context) -> bool:
-    """Whether the module was built after the dict, so that the dict cannot hold its tensors."""
-    if not isinstance(receiver, ast.Name) or not isinstance(source, ast.Name):
-        return False
-    flow = ctx.inference.flow
-    models, dicts = flow.definitions(receiver), flow.definitions(source)
-    if len(models) != 1 or len(dicts) != 1:
-        return False
-    model, state = models[0], dicts[0]
-    if not isinstance(model.node, ast.Assign) or not isinstance(model.value, ast.Call) or model.path:
-        return False
-    if not _builds(model.value, ctx):
-        return False
-    if ctx.tree.parent(model.node) is not ctx.tree.parent(state.node):
-        return isinstance(state.node, ast.arg)
-    return bool(state.node.lineno < model.node.lineno)  # type: ignore[attr-defined]
-
-
-def _builds(call: ast.Call, ctx: Context) -> bool:
-    """Whether a call surely makes a new module, and does not hand out one that was there."""
-    if callee_name(call) in ("from_pretrained", "from_config", "deepcopy"):
-        return True
-    return ctx.kind(call.func).tag is Tag.CLASS and not may_hold(call, ctx)
 
 
 def _is_loaded(source: ast.expr, ctx: Context) -> bool:

@@ -24,6 +24,7 @@ from perflint.api import (
 )
 
 from ._shared.modules import is_part, is_same, loads_in_its_own_way
+from ._shared.owned_modules import is_owned
 
 _SAVERS = ("torch.save", "safetensors.torch.save_file", "torch.distributed.checkpoint.save")
 _IN_PLACE = frozenset("copy_ add_ sub_ mul_ div_ zero_ fill_ lerp_ addcmul_ addcdiv_ normal_ uniform_ clamp_".split())
@@ -59,9 +60,10 @@ class DeepcopyStateDict(Rule):
     `_metadata`, and entries that are no tensors, which is why no fix turns one into the other.
 
     Fix safety
-    Safe where `load_state_dict` of another module, without `assign=True` and not overridden, or a save consumes the
-    copy in the same expression: same bits. A shallow copy is unsafe: it holds only as long as nobody writes into the
-    tensors in place.
+    Safe where a save consumes the copy in the same expression, or `load_state_dict` of another module that is made in
+    sight, of layers of torch that no other module got hold of, without `assign=True` and not overridden: same bits. Of
+    other modules it is not known whether they share layers with the one that is copied from, so the fix is unsafe. A
+    shallow copy is unsafe: it holds only as long as nobody writes into the tensors in place.
     """
 
     code, name = "TPL301", "deepcopy-state-dict"
@@ -160,6 +162,8 @@ def _consumer(node: ast.Call, ctx: Context) -> ast.Call | None:
 def _why_unsafe(copied: ast.expr, consumer: ast.Call, ctx: Context) -> str:
     """Why passing the dict itself may change something; empty where it cannot."""
     if callee_name(consumer) != "load_state_dict":
+        if any(map(ctx.program.named, ("__deepcopy__", "get_extra_state"))):
+            return "a class of the project says itself what its states hold, or how they are copied"
         return ""
     assert isinstance(consumer.func, ast.Attribute)
     receiver = consumer.func.value
@@ -172,6 +176,10 @@ def _why_unsafe(copied: ast.expr, consumer: ast.Call, ctx: Context) -> str:
             return "source and target are the same module"
         if is_part(copied.func.value, receiver, ctx):
             return "one module is part of the other, and may load its own tensors under other keys"
+        if not is_owned(receiver, ctx):
+            return (
+                f"nothing shows that `{ctx.text(receiver)}` shares no layer with another module, and is all torch's own"
+            )
         return ""
     return "the dict may hold the target's own tensors under other keys"
 

@@ -24,7 +24,8 @@ class EmptyCacheBeforeGc(Rule):
     empty-cache-in-hot-loop).
 
     Fix safety
-    Safe: the two are adjacent statements whose results nobody uses. Same bits.
+    Safe: the two are adjacent statements whose results nobody uses. Same bits. Unsafe where the project's objects tell
+    when they are collected (`__del__`, weak references, callbacks of `gc`), or what `gc.collect` is given is computed.
     """
 
     code, name = "TPL305", "empty-cache-before-gc"
@@ -55,10 +56,40 @@ class EmptyCacheBeforeGc(Rule):
             ctx,
             f"`{ctx.text(node)}` runs before `{ctx.text(after)}`, so what the collection frees stays reserved.",
             advice=f"Put `{ctx.text(after)}` first.",
-            fix=Fix(
-                "Collect first, then empty the cache", Applicability.SAFE, ctx.edit.swap_statements(statement, after)
-            ),
+            fix=_fix(statement, after, ctx),
         )
+
+
+#: What makes it show when objects are collected.
+_TELLING = (
+    "finalize",
+    "callbacks",
+    "WeakValueDictionary",
+    "WeakKeyDictionary",
+    "WeakSet",
+    "ref",
+    "proxy",
+    "DEBUG_STATS",
+)
+
+
+def _fix(statement: ast.stmt, after: ast.Expr, ctx: Context) -> Fix:
+    assert isinstance(after.value, ast.Call)
+    reason = ""
+    if not all(isinstance(item, ast.Constant) for item in (*after.value.args, *_values(after.value))):
+        reason = "what `gc.collect` is given would be evaluated first"
+    elif ctx.program.named("__del__") or ctx.program.mentions(_TELLING):
+        reason = "objects of the project tell when they are collected, which would be before the cache is emptied"
+    return Fix(
+        "Collect first, then empty the cache",
+        Applicability.UNSAFE if reason else Applicability.SAFE,
+        ctx.edit.swap_statements(statement, after),
+        reason=reason,
+    )
+
+
+def _values(call: ast.Call) -> list[ast.expr]:
+    return [item.value for item in call.keywords]
 
 
 def _siblings(statement: ast.stmt, ctx: Context) -> list[ast.stmt]:

@@ -68,8 +68,9 @@ class RegexCompileInLoop(Rule):
     it. That is 1 ms for 288 keys, against 0.1 ms compiled before the loop: the impact is low.
 
     Fix safety
-    Safe for a literal `re.compile` moved to module level under a free name (a bad pattern then fails at import, not
-    at the call). Unsafe for moving a pattern in front of its loop. Same bits.
+    Safe for a literal `re.compile` moved to module level under a free name. Unsafe where the file imports with `*`,
+    where code of the project runs apart from its file or looks through the names of this one, and for moving a pattern
+    in front of its loop. Same bits.
     """
 
     code, name = "TPL501", "regex-compile-in-loop"
@@ -107,10 +108,12 @@ class RegexCompileInLoop(Rule):
         if function == "re.compile" and all(_is_flag(item, ctx) for item in _flags(node)) and _is_pattern(node):
             text = ctx.tree.text(node)
             hoisted, edits = ctx.edit.hoist_to_module(text, "_PATTERN", at=node)
+            reason = _why_unsafe(ctx)
             fix = Fix(
                 "Compile the pattern once at module level",
-                Applicability.SAFE,
+                Applicability.UNSAFE if reason else Applicability.SAFE,
                 (*edits, ctx.edit.replace(node, hoisted)),
+                reason=reason,
             )
         return self.finding(
             node,
@@ -140,6 +143,37 @@ class RegexCompileInLoop(Rule):
             advice="Build and compile it once before the loop.",
             impact=Impact.MEDIUM if ctx.heat(node) >= Heat.STEP else Impact.LOW,
         )
+
+
+#: What runs a file's code in other places, or looks through the names of a module.
+_RUNS_ELSEWHERE = ("getsource", "getsourcelines", "FunctionType", "exec", "__code__", "__globals__")
+_LOOKS_THROUGH = frozenset("globals vars dir __dict__ getmembers patch monkeypatch setattr".split())
+
+
+def _why_unsafe(ctx: Context) -> str:
+    """Why a new name in the file, or one compilation for all calls, may be noticed; empty where it is not."""
+    if any(
+        alias.name == "*" for part in walk(ctx.tree.module) for alias in getattr(part, "names", ()) if _is_from(part)
+    ):
+        return "what the file imports with `*` may bind the new name as well"
+    if ctx.program.mentions(_RUNS_ELSEWHERE):
+        return "code of the project runs apart from its file, where the new name is not bound"
+    if ctx.program.mentions({"purge"}):
+        return "the project empties the cache of `re`: each call may be meant to compile"
+    importers = [path for path in ctx.program.summaries if _names_modules_of(path, ctx)]
+    if ctx.program.mentions(_LOOKS_THROUGH, importers):
+        return "the names of the file may be looked through, or `re` replaced"
+    return ""
+
+
+def _is_from(part: ast.AST) -> bool:
+    return isinstance(part, ast.ImportFrom)
+
+
+def _names_modules_of(path: str, ctx: Context) -> bool:
+    """Whether a file is the one at hand, or imports it."""
+    name = ctx.path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]
+    return path == ctx.path or ctx.program.mentions({name}, [path])
 
 
 def _varies_by_number(built: ast.expr, loops: list[ast.AST], node: ast.AST, ctx: Context) -> bool:

@@ -22,7 +22,6 @@ from perflint.api import (
     has_unpacking,
     is_constant,
     keyword,
-    pattern,
     walk,
 )
 
@@ -38,8 +37,21 @@ _CONSTRUCTORS = (
     "torch.DoubleTensor",
     "torch.IntTensor",
 )
-#: Types whose arrays torch takes from a list alone, or not at all.
-_OBJECTS = pattern(r"object|^.O|M8|datetime|>|longdouble|longfloat|float128|complex256|^.[gG]")
+#: Types that torch takes from an array as it does from a list, by their names in numpy and Python.
+_TYPES = {
+    "bool_": "bool",
+    "bool": "bool",
+    "float": "float64",
+    "int": "int64",
+    **{name: name for name in "float16 float32 float64 int8 int16 int32 int64 uint8 complex64 complex128".split()},
+}
+_TORCH_TYPES = {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32"}
+#: Functions whose arrays are of numpy's own class, whatever they are given.
+_PLAIN = frozenset(
+    f"numpy.{name}" for name in "zeros ones empty full arange linspace eye asarray array ascontiguousarray".split()
+)
+_UNCHECKED = "a value out of the range of the type asked for raises in a list, and becomes another number in an array"
+_SUBCLASS = "an array may be of a class of its own, such as a masked one, whose mask would be lost"
 _CHANGES = "arrays of different types, or an empty list, give another dtype, and arrays without rows another shape"
 _SPARSE = frozenset("tocoo tocsr tocsc coo_matrix csr_matrix csc_matrix coo_array csr_array".split())
 _SPARSE_PARTS = frozenset("row col indices indptr data".split())
@@ -70,10 +82,11 @@ class TensorFromListOfArrays(Rule):
     that are made of what is written out in the file: perflint is silent there.
 
     Fix safety
-    Safe for a list that is written out with arrays of one visible dtype and one dimension, or of sizes that are
-    written: same bits, no memory shared. Otherwise unsafe: with arrays of different types a list takes the first one's
-    and `np.array` the widest, an empty list gives float64 instead of float32, and of arrays without rows a list
-    forgets the other dimensions (two of shape (0, 3) make a tensor of shape (2, 0)).
+    Safe for a list that is written out with arrays made in sight, of one visible dtype, which is that of the tensor,
+    and one dimension, or of sizes that are written: same bits, no memory shared. Otherwise unsafe: a masked array would
+    lose its mask, a number out of the range of another type would not raise, with arrays of different types a list
+    takes the first one's and `np.array` the widest, an empty list gives float64 instead of float32, and of arrays
+    without rows a list forgets the other dimensions (two of shape (0, 3) make a tensor of shape (2, 0)).
     """
 
     code, name = "TPL113", "tensor-from-list-of-arrays"
@@ -89,7 +102,7 @@ class TensorFromListOfArrays(Rule):
         if sure is None or _is_little(data, node, ctx) or _are_small(data, node, ctx):
             return
         numpy, imports = ctx.edit.ensure_import("numpy", at=node)
-        reason = "" if _is_uniform(data, ctx) else _CHANGES
+        reason = _why_unsafe(node, data, ctx)
         yield self.finding(
             node,
             ctx,
@@ -278,6 +291,14 @@ def _is_reduced(node: ast.expr) -> bool:
     return False
 
 
+def _why_unsafe(node: ast.Call, data: ast.expr, ctx: Context) -> str:
+    if not _is_uniform(data, ctx):
+        return _CHANGES
+    if not all(_is_of_numpy(item, ctx) for item in getattr(data, "elts", ())):
+        return _SUBCLASS
+    return "" if _keeps_type(node, data, ctx) else _UNCHECKED
+
+
 def _is_uniform(data: ast.expr, ctx: Context) -> bool:
     """Whether a list is written out, with arrays whose dtype is spelled, and the same, and no number among them.
 
@@ -286,7 +307,43 @@ def _is_uniform(data: ast.expr, ctx: Context) -> bool:
     if not isinstance(data, ast.List) or not data.elts or not all(_keeps_shape(item, ctx) for item in data.elts):
         return False
     types = {_dtype(item, ctx) for item in data.elts}
-    return len(types) == 1 and not any(text == "" or _OBJECTS.search(text) for text in types)
+    return len(types) == 1 and types <= set(_TYPES.values())
+
+
+def _is_of_numpy(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
+    """Whether an array is of numpy's own class: made by a function that makes no other, here or by its name."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ARRAY_METHODS:
+        if ctx.target(node.func) in _PLAIN:
+            break
+        node = node.func.value
+    if isinstance(node, ast.Name):
+        made = [_element(item.value, item.path) for item in ctx.inference.flow.definitions(node)]
+        return (
+            depth > 0 and bool(made) and all(item is not None and _is_of_numpy(item, ctx, depth - 1) for item in made)
+        )
+    if not isinstance(node, ast.Call) or ctx.target(node.func) not in _PLAIN:
+        return False
+    return not any(item.arg in (None, "subok", "like") for item in node.keywords)
+
+
+def _element(value: ast.expr | None, path: tuple[int | str, ...]) -> ast.expr | None:
+    """`f(b)` for the second name of `x, y = f(a), f(b)`."""
+    for step in path:
+        if not (isinstance(value, ast.Tuple) and isinstance(step, int) and step < len(value.elts)):
+            return None
+        value = value.elts[step]
+    return value
+
+
+def _keeps_type(node: ast.Call, data: ast.expr, ctx: Context) -> bool:
+    """Whether the tensor has the type of its arrays: another one is converted to with checks from a list alone."""
+    if (ctx.target(node.func) or "").rpartition(".")[2] not in ("tensor", "as_tensor", "asarray"):
+        return False
+    asked = keyword(node, "dtype")
+    if asked is None:
+        return True
+    name = (ctx.target(asked) or "").removeprefix("torch.")
+    return _TORCH_TYPES.get(name, name) == _dtype(data.elts[0], ctx)  # type: ignore[attr-defined]
 
 
 def _keeps_shape(node: ast.expr, ctx: Context) -> bool:
@@ -311,17 +368,21 @@ def _keeps_shape(node: ast.expr, ctx: Context) -> bool:
 
 
 def _dtype(node: ast.expr, ctx: Context) -> str:
+    """The type of an array where it is made, as numpy calls it; empty where it is not written, or by another name."""
     if not isinstance(node, ast.Call):
         return ""
     given = keyword(node, "dtype")
     if isinstance(node.func, ast.Attribute) and node.func.attr == "astype" and node.args:
         given = node.args[0]
-    if given is None or not _is_spelled(given, ctx):
+    if given is None:
         return ""
-    return ctx.text(given)
-
-
-def _is_spelled(dtype: ast.expr, ctx: Context) -> bool:
-    """Whether a type is written where it is used: one by another name may be of objects."""
-    target = ctx.target(dtype) or ""
-    return isinstance(dtype, ast.Constant) or target.startswith("numpy.") or target in ("float", "int", "bool")
+    target = ctx.target(given) or ""
+    written = (
+        given.value if isinstance(given, ast.Constant) else target.removeprefix("numpy.").removeprefix("builtins.")
+    )
+    known = (
+        isinstance(given, ast.Constant)
+        or target.startswith(("numpy.", "builtins."))
+        or target in ("float", "int", "bool")
+    )
+    return _TYPES.get(str(written), "") if known else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import CLASS, INSTANCE, Context, Ref, Tag, callee_name, walk
+from perflint.api import CLASS, INSTANCE, Context, Ref, callee_name, walk
 
 _LOADING = ("load_state_dict", "_load_from_state_dict")
 #: Methods by which a part of a module, of whatever class, may keep what is loaded.
@@ -83,33 +83,31 @@ def takes_in_others(source: ast.expr, ctx: Context) -> bool:
     return False
 
 
-def changes_places(source: ast.expr, ctx: Context) -> bool:
-    """Whether entries of a dict are bound anew at all, or may be by what it is given to."""
+def is_only_looped_over(source: ast.expr, ctx: Context) -> bool:
+    """Whether a dict is written where it is looped over, or its name does nothing but be read and looped over."""
     if not isinstance(source, ast.Name):
-        return False
-    for part in walk(ctx.tree.function_of(source) or ctx.tree.module):
-        if _is_entry(part, source.id) and isinstance(part.ctx, ast.Store):  # type: ignore[attr-defined]
-            return True
-        if isinstance(part, ast.Call):
-            if isinstance(part.func, ast.Attribute) and _is(part.func.value, source.id):
-                if part.func.attr in ("update", "setdefault"):
-                    return True
-            given = [*part.args, *(item.value for item in part.keywords)]
-            if any(_is(item, source.id) for item in given) and callee_name(part) not in _READERS:
-                return True
-    return False
+        return True
+    region = ctx.tree.function_of(source) or ctx.tree.module
+    return all(_only_reads(part, ctx) for part in walk(region) if _is(part, source.id))
 
 
-def may_hold(call: ast.Call, ctx: Context) -> bool:
-    """Whether what a call makes may have a module that was there before among its parts."""
-    given = [*call.args, *(item.value for item in call.keywords)]
-    return any(ctx.kind(item).tag in (Tag.MODULE, Tag.SEQUENCE, Tag.MAPPING) for item in given) or any(
-        isinstance(item, ast.Starred) for item in given
-    )
+def _only_reads(use: ast.AST, ctx: Context) -> bool:
+    outer = ctx.tree.parent(use)
+    if isinstance(use, ast.Name) and isinstance(use.ctx, ast.Store):
+        return isinstance(outer, ast.Assign)
+    if isinstance(outer, ast.Attribute):
+        return outer.attr in ("items", "keys")
+    if isinstance(outer, ast.Call):
+        return use in outer.args and callee_name(outer) in _READERS
+    return isinstance(outer, (ast.For, ast.comprehension, ast.Compare))
 
 
 def _ways(module: ast.expr, ctx: Context) -> set[str]:
-    return {ctx.text(item) for item in (module, *ctx.inference.origins(module))}
+    """How a module is written, and what was bound to its name; two calls of one text make two modules."""
+    return {
+        f"{item.lineno}:{item.col_offset}" if isinstance(item, ast.Call) else ctx.text(item)
+        for item in (module, *ctx.inference.origins(module))
+    }
 
 
 def _is_within(left: str, right: str) -> bool:

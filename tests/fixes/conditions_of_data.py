@@ -144,6 +144,13 @@ def train(model, loader, optimizer, device: torch.device, other: torch.Tensor, g
                     "hann_window(n)",
                 )
             ),
+            Condition(
+                "a device is called for before the sizes",
+                "torch.zeros(n).to(device)",
+                "torch.zeros(n).repeat(fill()).to(place.device)",
+                "something else",
+            ),
+            Condition("a name may be a tensor", ".to(device)", ".to(device_of_batch)", "something else than a device"),
             Condition("a value filled in may be a tensor", "torch.zeros(n)", "torch.full((n,), fill)", "rounding"),
             Condition("a type is asked for", ".to(device)", ".to(device, torch.float16)", "no fix"),
             Condition("a type is asked for between", ".to(device)", ".half().to(device)", "no fix"),
@@ -173,10 +180,20 @@ def train(model, loader, optimizer, device: torch.device, other: torch.Tensor, g
 import numpy as np
 import torch
 
-def edges(rows, columns):
+def edges(a, b):
+    rows = np.asarray(a)
+    columns = np.asarray(b)
     return torch.tensor([rows.ravel().astype(np.int64), columns.ravel().astype(np.int64)])
 """,
         (
+            Condition("an array may have a mask", "np.asarray(a)", "np.ma.asarray(a)", "class of its own"),
+            Condition("an array may be of any class", "np.asarray(a)", "a", "class of its own"),
+            Condition(
+                "another type is asked for",
+                ".astype(np.int64)])",
+                ".astype(np.int64)], dtype=torch.uint8)",
+                "out of the range",
+            ),
             Condition(
                 "the types differ", "columns.ravel().astype(np.int64)", "columns.astype(np.float64)", "another dtype"
             ),

@@ -18,6 +18,7 @@ def twin(
     optimizer: torch.optim.Optimizer,
     state_dict: dict[str, torch.Tensor],
 ):
+    teacher = nn.Linear(4, 4)
     teacher.load_state_dict(copy.deepcopy(student.state_dict()))
 """,
         (
@@ -46,9 +47,9 @@ def twin(
             ),
             Condition(
                 "the class keeps what it loads",
-                "def twin(",
-                "class Kept(nn.Module):\n    def load_state_dict(self, state_dict, strict=True):\n"
-                "        self.kept = state_dict\n\ndef twin(",
+                "teacher = nn.Linear(4, 4)",
+                "class Kept(nn.Module):\n        def load_state_dict(self, state_dict, strict=True):\n"
+                "            self.kept = state_dict\n    teacher = Kept()",
                 "of its own",
             ),
             *(
@@ -97,6 +98,7 @@ def cached():
     return CACHED
 
 def load(student: nn.Sequential, teacher: nn.Linear, network, optimizer: torch.optim.Optimizer, state, rename):
+    student = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
     student.load_state_dict({k: v.clone() for k, v in teacher.state_dict().items()})
 """,
         (
@@ -122,12 +124,17 @@ def load(student: nn.Sequential, teacher: nn.Linear, network, optimizer: torch.o
                 "{rename(k): v.clone() for k, v in student",
                 "under other keys",
             ),
-            Condition("the tensors may be the target's", "teacher.state_dict()", "state", "under other keys"),
+            Condition(
+                "the tensors may be the target's",
+                "student.load_state_dict({k: v.clone() for k, v in teacher.state_dict()",
+                "teacher.load_state_dict({k: v.clone() for k, v in state",
+                "under other keys",
+            ),
             Condition(
                 "the dict may be another one",
                 "student.load_state_dict({k: v.clone() for k, v in teacher.state_dict().items()})",
                 "made = teacher.state_dict()\n    if rename:\n        made = state\n"
-                "    student.load_state_dict({k: v.clone() for k, v in made.items()})",
+                "    teacher.load_state_dict({k: v.clone() for k, v in made.items()})",
                 "under other keys",
             ),
             Condition(
@@ -148,7 +155,7 @@ def load(student: nn.Sequential, teacher: nn.Linear, network, optimizer: torch.o
                 "a module is built around the other",
                 "student.load_state_dict({k",
                 "student = nn.Sequential(teacher)\n    student.load_state_dict({rename(k)",
-                "part of",
+                "all torch's own",
             ),
             Condition(
                 "the target is no new module",
@@ -157,7 +164,7 @@ def load(student: nn.Sequential, teacher: nn.Linear, network, optimizer: torch.o
                 "under other keys",
             ),
             Condition(
-                "a module is part of the other", "in teacher.state_dict", "in student[0].state_dict", "under other keys"
+                "a module is part of the other", "in teacher.state_dict", "in student[0].state_dict", "all torch's own"
             ),
             Condition("more is done than copying", "v.clone()", "v.clone().half()", SILENT),
             Condition(
@@ -179,6 +186,13 @@ def release(models):
     gc.collect()
 """,
         (
+            Condition(
+                "objects tell when they go",
+                "def release(",
+                "class Told:\n    def __del__(self):\n        print(self)\n\ndef release(",
+                "tell when they are collected",
+            ),
+            Condition("an argument is computed", "gc.collect()", "gc.collect(len(models))", "evaluated first"),
             Condition("something runs between", "    gc.collect", "    models.clear()\n    gc.collect", SILENT),
             Condition("the number is used", "gc.collect()", "return gc.collect()", SILENT),
             Condition("there was a collection before", "    torch.cuda", "    gc.collect()\n    torch.cuda", SILENT),
@@ -448,6 +462,21 @@ class Captions(Dataset):
         return words.findall(self.lines[index])
 """,
         (
+            Condition(
+                "a star import may bind the name", "import torch\n", "import torch\nfrom texts import *\n", "with `*`"
+            ),
+            Condition(
+                "the source runs elsewhere",
+                "import torch\n",
+                "import torch\nfrom inspect import getsource\n",
+                "apart from",
+            ),
+            Condition(
+                "the cache is emptied", "        words", "        re.purge()\n        words", "empties the cache"
+            ),
+            Condition(
+                "the names are listed", "        words", "        print(globals())\n        words", "looked through"
+            ),
             Condition("the pattern varies", '"[a-z]+"', 'f"[a-z]+{index}"', "no fix"),
             Condition("the flags vary", "re.I)", "self.flags)", "no fix"),
             Condition("the pattern shows itself each time", "re.I)", "re.DEBUG)", "no fix"),
