@@ -54,12 +54,13 @@ class Joining:
     def __call__(self, report: Report) -> Report:
         if self._observation is None:
             return report
+        from perflint.cli.project import options_for
         from perflint.observe.join import join, text_on_disk, wanted_in
 
         def text_of(path: str) -> str | None:
             return self._texts[path] if path in self._texts else text_on_disk(path)
 
-        wanted = wanted_in(self._discovery, self._settings)
+        wanted = wanted_in(self._discovery, options_for(self._settings, self._chosen))
         return join(report, self._observation, self._chosen.running, text_of, wanted).report
 
     def then(self, narrow: Callable[[Report], Report]) -> Callable[[Report], Report]:
@@ -92,8 +93,9 @@ def codes(observation: Observation) -> dict[int, str]:
         settings = project.settings_for(files, None, None)
         discovery, _ = project.find(files, None, settings)
         chosen = project.choose(discovery, settings, (), (), extra=False)
-        report = check(discovery, project.options_for(settings, chosen))
+        options = project.options_for(settings, chosen)
+        report = check(discovery, options)
     except PerflintError:
         return {}
-    wanted = wanted_in(discovery, settings)
+    wanted = wanted_in(discovery, options)
     return dict(join(report, observation, chosen.running, text_on_disk, wanted).codes)

@@ -90,7 +90,7 @@ class Analyst:
         def text_of(path: str) -> str | None:
             return project.overlay[path] if path in project.overlay else text_on_disk(path)
 
-        return join(report, observation, rules, text_of, wanted_in(project.discovery, settings)).report
+        return join(report, observation, rules, text_of, wanted_in(project.discovery, project.options)).report
 
     def fix_all(self, texts: Mapping[Path, str], file: Path, cancelled: Callable[[], bool]) -> str:
         """The text of one document with all safe fixes made, of a notebook its module's. Raises as `check` does."""

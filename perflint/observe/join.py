@@ -33,7 +33,7 @@ from perflint.observe.model.cost import Costs
 from perflint.observe.model.hardware import hardware
 from perflint.observe.trace import Event, Kind, LineCount, Observation, Phase, Region, Site
 from perflint.rule import Rule
-from perflint.settings import rank_of
+from perflint.run.silencing import holding, is_off
 from perflint.source.file import SourceFile
 from perflint.source.read import read_source
 from perflint.source.suppressions import Suppression, Suppressions
@@ -41,7 +41,7 @@ from perflint.source.suppressions import Suppression, Suppressions
 if TYPE_CHECKING:
     from perflint.discovery import Discovery
     from perflint.rule import Claim
-    from perflint.settings import Settings
+    from perflint.run.options import Options
 
 #: What a line of the observation is called by the model: its site, kind and phase.
 _Key = tuple[int, Kind, Phase]
@@ -492,13 +492,16 @@ def text_on_disk(path: str) -> str | None:
         return None
 
 
-def wanted_in(discovery: Discovery, settings: Settings) -> Callable[[str, type[Rule]], bool]:
-    """Whether findings of a rule are wanted in a file: one that is reported, with the rule not switched off in it."""
-    reported = {file.display: file.file for file in discovery.reported}
+def wanted_in(discovery: Discovery, options: Options) -> Callable[[str, type[Rule]], bool]:
+    """Whether findings of a rule are wanted in a file: a reported one, whose configuration lets the rule run in it."""
+    reported = {file.display: file for file in discovery.reported}
 
     def is_wanted(path: str, rule: type[Rule]) -> bool:
         if path not in reported:
             return False
-        return all(rank_of(one, rule.code, rule.name) is None for one in settings.ignored_in(reported[path]))
+        here = holding(reported[path], options)
+        return rule.code in here.codes and not is_off(
+            here.settings.ignored_in(reported[path].file), rule.code, rule.name
+        )
 
     return is_wanted

@@ -30,11 +30,11 @@ def silence(
     suppressions = Suppressions.read(source)
     if not found and not suppressions.each and not suppressions.malformed:
         return kept, silenced
-    here = _holding(file, options)
+    here = holding(file, options)
     switched_off = here.settings.ignored_in(file.file)
     used: list[Used] = []
     for finding, lines in found:
-        if finding.code not in here.codes or _is_off(switched_off, finding.code, finding.name):
+        if finding.code not in here.codes or is_off(switched_off, finding.code, finding.name):
             continue
         by = suppressions.silences(finding.code, finding.name, lines)
         if by is not None:
@@ -46,7 +46,7 @@ def silence(
     return kept, silenced
 
 
-def _holding(file: FoundFile, options: Options) -> Governed:
+def holding(file: FoundFile, options: Options) -> Governed:
     """The settings of a file, and the rules that run on it."""
     nested = options.nested.get(file.file.parent)
     if nested is not None:
@@ -65,7 +65,7 @@ def _comments(
 ) -> Iterator[Finding]:
     """Findings of the rules that judge suppression comments."""
     running = [
-        rule for rule in options.rules if rule.code in here.codes and not _is_off(switched_off, rule.code, rule.name)
+        rule for rule in options.rules if rule.code in here.codes and not is_off(switched_off, rule.code, rule.name)
     ]
     ran = {rule.code for rule in running} | {rule.name for rule in running}
     ran |= _unheard_of(suppressions, ran)
@@ -120,5 +120,5 @@ def _without(misspelt: Sequence[Malformed], unused: Sequence[Suppression]) -> li
     return found
 
 
-def _is_off(selectors: Sequence[str], code: str, name: str) -> bool:
+def is_off(selectors: Sequence[str], code: str, name: str) -> bool:
     return any(rank_of(selector, code, name) is not None for selector in selectors)

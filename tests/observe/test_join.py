@@ -318,3 +318,16 @@ def test_findings_that_were_seen_to_happen_are_printed_one_by_one(check: Check) 
     text = check(seen, "--output-format", "text", "--impact", "low")
     assert text.count("TPL101") == 2
     assert check(None, "--output-format", "text", "--impact", "low").count("TPL101") == 1
+
+
+def test_the_nearest_configuration_of_a_file_decides(check: Check, tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "perflint.toml").write_text('ignore = ["TPL201"]\n')
+    (inner / "model.py").write_text(MODEL)
+    seen = _quiet(observation())
+    seen.sites = [replace(one, path="inner/model.py") if one.path == "model.py" else one for one in seen.sites]
+    seen.regions = {**seen.regions, "inner/model.py": seen.regions["model.py"]}
+    assert not [one for one in check(seen)["findings"] if one["line"] == 7]
+    (inner / "perflint.toml").write_text("")
+    assert [one["path"] for one in check(seen)["findings"] if one["line"] == 7] == ["inner/model.py"]

@@ -34,6 +34,7 @@ class Hardware:
     an eager operation takes the host, Python included, `launch_us` each further kernel of the same operation,
     `wait_us` a wait that finds nothing to wait for. `floor_us` is the least time between the starts of two kernels.
     `host_copy` is how fast the host copies in its own memory, in bytes a second: pageable memory is copied once more.
+    `sources` are by name of the figure, those of single peaks by their type.
     """
 
     key: str
@@ -64,9 +65,15 @@ _A100 = Source(
 )
 _H100 = Source("NVIDIA H100 Tensor Core GPU datasheet (H100 SXM)", "https://glennklockwood.com/garden/processors/h100")
 _H200 = Source("NVIDIA H200 Tensor Core GPU datasheet (H200 SXM)", "https://aiwiki.ai/wiki/nvidia_h200")
-_L4 = Source("NVIDIA L4 Tensor Core GPU datasheet", "https://grokipedia.com/page/NVIDIA_L4_vs_L40S")
-_L4_ADA = Source(
-    "NVIDIA Ada GPU architecture whitepaper v2.01 (L4)", "https://hmc-tech.com/gpu/nvidia-l4-vs-nvidia-l40"
+_L4 = Source(
+    "NVIDIA L4 Tensor Core GPU datasheet: tensor cores, memory", "https://grokipedia.com/page/NVIDIA_L4_vs_L40S"
+)
+_L4_TF32 = Source(
+    "NVIDIA L4 Tensor Core GPU datasheet: TF32", "https://store.sourcecode.com/en-us/bg-bucket-compare/125/9820"
+)
+_L4_VECTOR = Source(
+    "NVIDIA Ada GPU architecture whitepaper (L4): FP32, FP64",
+    "https://fpsbench.com/compare/gpu/nvidia-l4-vs-nvidia-tesla-m40",
 )
 _T4 = Source("NVIDIA T4 Tensor Core GPU datasheet", "https://sysrqmts.com/en/gpus/nvidia/tesla/t4")
 _4090 = Source(
@@ -74,12 +81,17 @@ _4090 = Source(
     "https://waredb.com/processor/nvidia-geforce-rtx-4090",
 )
 _PCIE = {
-    3: Source("PCI Express base specification 3.0: 16 lanes of 8 GT/s, 128b/130b", "https://pcisig.com/specifications"),
+    3: Source(
+        "PCI Express 3.0, 16 lanes: computed from 8 GT/s a lane, 128b/130b; the card's interface is from this page",
+        "https://sysrqmts.com/en/gpus/nvidia/tesla/t4",
+    ),
     4: Source(
-        "PCI Express base specification 4.0: 16 lanes of 16 GT/s, 128b/130b", "https://pcisig.com/specifications"
+        "PCI Express 4.0, 16 lanes: computed from 16 GT/s a lane, 128b/130b; this page says 32 GB/s a direction",
+        "https://glennklockwood.com/garden/processors/A100",
     ),
     5: Source(
-        "PCI Express base specification 5.0: 16 lanes of 32 GT/s, 128b/130b", "https://pcisig.com/specifications"
+        "PCI Express 5.0, 16 lanes: computed from 32 GT/s a lane, 128b/130b; this page says 128 GB/s both ways",
+        "https://glennklockwood.com/garden/processors/h100",
     ),
 }
 
@@ -147,10 +159,10 @@ _ALL = (
         (8, 9),
         58,
         24 * 1000**3,
-        _peaks(float64=0.49, float32=30.3, tfloat32=60, half=121, float8=242.5, int8=242.5),
+        _peaks(float64=0.47, float32=30.3, tfloat32=60, half=121, float8=242.5, int8=242.5),
         300 * _GIGA,
         _bus(4),
-        _sources(_L4, 4, peaks=_L4_ADA),
+        _sources(_L4, 4, tfloat32=_L4_TF32, float32=_L4_VECTOR),
     ),
     Hardware(
         "t4",
