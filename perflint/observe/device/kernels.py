@@ -17,7 +17,8 @@ import torch
 from torch.utils.flop_counter import flop_registry
 
 from perflint.observe import waits
-from perflint.observe.device import pinning
+from perflint.observe.device import distributed, pinning
+from perflint.observe.device.emulated import EMULATED, HOST_ONLY, REFUSED
 from perflint.observe.device.memory import Memory, on_device, on_host
 
 if TYPE_CHECKING:
@@ -96,15 +97,14 @@ class Device:
                 aten.impl(name, self._kernel_of(overload), "CUDA")
         everything = torch.library.Library("_", "IMPL")
         everything.fallback(self._fallback, "CUDA")
-        self._libraries += [aten, everything]
+        self._libraries += [aten, everything, *distributed.register(self)]
 
     def _is_ours(self, full: str, base: str) -> bool:
         has = torch._C._dispatch_has_kernel_for_dispatch_key
-        if has(full, "CompositeImplicitAutograd") or base in {"alias", "detach", "lift_fresh", "lift"}:
+        if base in HOST_ONLY:
             return False
-        return (
-            has(full, "CPU") or has(full, "CUDA") or base in _WHOLE or base.startswith("_foreach_") or base in _SPECIAL
-        )
+        named = base in _WHOLE or base in _SPECIAL or base in EMULATED or full.partition("::")[2] in EMULATED
+        return named or has(full, "CPU") or has(full, "CUDA") or base.startswith("_foreach_")
 
     def _kernel_of(self, overload: Any) -> _Kernel:
         base = overload._schema.name.partition("::")[2]
@@ -116,6 +116,8 @@ class Device:
         return Operation(self, overload)
 
     def _fallback(self, overload: Any, *arguments: Any, **keywords: Any) -> Any:
+        if overload._schema.name.partition("::")[2] in REFUSED:
+            raise NotImplementedError(f"Could not run '{overload}' with arguments from the 'CUDA' backend.")
         kernel = _operations.get(overload)
         if kernel is None:
             kernel = _operations[overload] = self._kernel_of(overload)
@@ -187,6 +189,7 @@ class Operation:
         self.outs = tuple(argument.name for argument in schema.arguments if argument.is_out)
         self.mutates = schema.is_mutable
         self.returned = _returned(schema)
+        self.emulated = EMULATED.get(f"{self.base}.{schema.overload_name}") or EMULATED.get(self.base)
         self.parameters = tuple(argument.name for argument in schema.arguments)
         self.takes_tensor_first = bool(schema.arguments) and str(schema.arguments[0].type) == "Tensor"
         #: Where else a Python number may stand for a tensor.
@@ -243,7 +246,7 @@ class Operation:
         )
 
     def _run(self, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
-        stub = self.device.stubs.get(self.operation)
+        stub = self.device.stubs.get(self.operation) or self.emulated
         if stub is not None:
             return stub(*given, **named)
         try:

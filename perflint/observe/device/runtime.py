@@ -88,11 +88,9 @@ def _set_guard() -> Callable[[], None]:
 
 
 def _set_built() -> Callable[[], None]:
-    """Let CUDA's hooks answer that they are there, where they do not: give them a table of functions with those
-    questions replaced by a function of Python's that answers 1.
+    """Let CUDA's hooks answer that they are there: give them a table of functions with those questions replaced by a
+    function of Python's that answers 1.
     """
-    if torch._C._accelerator_getAccelerator() is not None:
-        return lambda: None
     get = getattr(_library("torch_cpu"), _HOOKS)
     get.restype = ctypes.c_void_p
     hooks = ctypes.c_size_t.from_address(get())

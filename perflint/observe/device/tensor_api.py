@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from perflint.observe.device import pinning
+from perflint.observe.device import distributed, pinning
 from perflint.observe.device.composite import attention, recurrent
 from perflint.observe.device.kernels import Device
 from perflint.observe.device.patches import Patches
@@ -42,6 +42,7 @@ def install(device: Device, patches: Patches) -> None:
     )
     patches.set(torch, "Generator", _generator_class())
     patches.set(torch, "compile", _compile(device))
+    distributed.install(patches)
     attention.install(device, patches)
     recurrent.install(device, patches)
 

@@ -27,11 +27,14 @@ def install(device: Device, patches: Patches) -> None:
     ) -> Any:
         keywords = {"dropout_p": dropout_p, "is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
         if not _fuses(query, key, value, attn_mask):
-            return original(query, key, value, attn_mask, **keywords)
+            if not any(one.is_cuda for one in (query, key, value)):
+                return original(query, key, value, attn_mask, **keywords)
+            query, key, value = _cast(query, key, value)
+            return _apart(query, key, value, attn_mask, keywords)
         query, key, value = _cast(query, key, value)
         name = _kernel_for(query, attn_mask)
         if name is None:
-            return original(query, key, value, attn_mask, **keywords)
+            return _apart(query, key, value, attn_mask, keywords)
 
         def compute(query: Any, key: Any, value: Any, mask: Any = None) -> Any:
             if mask is not None and mask.is_floating_point():
@@ -44,6 +47,16 @@ def install(device: Device, patches: Patches) -> None:
     scaled_dot_product_attention.__doc__ = original.__doc__
     patches.set(functional, "scaled_dot_product_attention", scaled_dot_product_attention)
     patches.set(torch._C._nn, "scaled_dot_product_attention", scaled_dot_product_attention)
+
+
+def _apart(query: Any, key: Any, value: Any, mask: Any, keywords: dict[str, Any]) -> Any:
+    """By PyTorch's other operations. Its own choice would ask the device for its properties."""
+    if mask is not None and mask.dtype == torch.bool:
+        mask = torch.zeros_like(mask, dtype=query.dtype).masked_fill_(mask.logical_not(), float("-inf"))
+    scores = torch.ops.aten._scaled_dot_product_attention_math
+    dropout, causal = keywords["dropout_p"], keywords["is_causal"]
+    options = {"scale": keywords["scale"], "enable_gqa": keywords["enable_gqa"]}
+    return scores(query, key, value, mask, dropout, causal, None, **options)[0]
 
 
 def _fuses(query: Any, key: Any, value: Any, mask: Any) -> bool:
