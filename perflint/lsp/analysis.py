@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perflint.discovery import Discovery, FoundFile, discover, display_path, project_root
 from perflint.errors import PerflintError, SourceError
@@ -19,6 +20,9 @@ from perflint.run import Memory, Options, check_overlay, explain_heat
 from perflint.run.governing import governed
 from perflint.settings import Selection, Settings, load_settings
 from perflint.source.file import SourceFile
+
+if TYPE_CHECKING:
+    from perflint.observe.trace import Observation
 
 _BLOCK = re.compile(r"\s*(?:async\s+)?(?:def|for|while)\b")
 
@@ -48,6 +52,7 @@ class Analyst:
 
     def __init__(self) -> None:
         self._memory = Memory()
+        self._observed: tuple[tuple[Path, int, int], Observation] | None = None
         self._rules: list[type[Rule]] | None = None
 
     @property
@@ -78,12 +83,10 @@ class Analyst:
         settings = project.options.settings
         if settings.observed is None:
             return report
-        from perflint.observe.document import read
         from perflint.observe.join import join, text_on_disk, wanted_in
 
-        try:
-            observation = read(settings.observed)
-        except PerflintError:
+        observation = self._observation(settings.observed)
+        if observation is None:
             return report
         rules = [type(rule) for rule in project.options.rules]
 
@@ -91,6 +94,19 @@ class Analyst:
             return project.overlay[path] if path in project.overlay else text_on_disk(path)
 
         return join(report, observation, rules, text_of, wanted_in(project.discovery, project.options)).report
+
+    def _observation(self, file: Path) -> Observation | None:
+        """What a file holds, read again when it has changed; None where it does not read."""
+        from perflint.observe.document import read
+
+        try:
+            status = file.stat()
+            state = (file, status.st_mtime_ns, status.st_size)
+            if self._observed is None or self._observed[0] != state:
+                self._observed = (state, read(file))
+        except (OSError, PerflintError):
+            return None
+        return self._observed[1]
 
     def fix_all(self, texts: Mapping[Path, str], file: Path, cancelled: Callable[[], bool]) -> str:
         """The text of one document with all safe fixes made, of a notebook its module's. Raises as `check` does."""

@@ -18,15 +18,17 @@ from perflint import __version__
 from perflint.atomic import write_whole
 from perflint.errors import PerflintError
 from perflint.observe.functions import innermost
-from perflint.observe.model.cost import gains, step_time
+from perflint.observe.model.cost import Costs, StepTime
 from perflint.observe.model.hardware import hardware
 from perflint.observe.trace import (
     KINDS,
     PHASES,
     Event,
     Frame,
+    Kind,
     LineCount,
     Observation,
+    Phase,
     Region,
     Site,
     Step,
@@ -39,6 +41,8 @@ VERSION = 1
 FILE = "perflint-observed.json"
 
 Json = dict[str, Any]
+#: A line to the model: site, kind and phase.
+_Key = tuple[int, Kind, Phase]
 T = TypeVar("T")
 
 _AGAIN = "; 'perflint observe --output FILE -- python TRAIN.py' makes it"
@@ -51,6 +55,7 @@ def as_json(observation: Observation, findings: Mapping[int, str] | None = None,
     """The whole document, one line of the program a line. `findings` has the code of the rule that found the line,
     by index into `observation.lines`. `directory` leads from the document's folder to the one that paths start at.
     """
+    costs = _costs(observation)
     head = {
         "version": VERSION,
         "perflint": __version__,
@@ -62,7 +67,7 @@ def as_json(observation: Observation, findings: Mapping[int, str] | None = None,
         "directory": directory,
         "steps": observation.steps,
         "warmup": observation.warmup,
-        "step": _step(observation),
+        "step": _step(observation, None if costs is None else costs.time),
         "totals": [_total(one) for one in observation.totals],
         "errors": list(observation.errors),
         "ended": observation.ended,
@@ -72,7 +77,7 @@ def as_json(observation: Observation, findings: Mapping[int, str] | None = None,
         "functions": {path: [_region(one) for one in found] for path, found in sorted(observation.regions.items())},
         "trace": _trace(observation.step),
     }
-    lines = _listed(_lines(observation, findings or {}))
+    lines = _listed(_lines(observation, findings or {}, costs))
     sites = _listed([_site(site) for site in observation.sites])
     return f'{_dump(head)[:-1]},\n"lines": {lines},\n"sites": {sites},\n{_dump(rest)[1:]}\n'
 
@@ -98,7 +103,14 @@ def _dump(value: object) -> str:
     return json.dumps(value, ensure_ascii=True, allow_nan=False)
 
 
-def _step(observation: Observation) -> Json | None:
+def _costs(observation: Observation) -> Costs[_Key] | None:
+    if observation.step is None:
+        return None
+    on = hardware(observation.hardware)
+    return Costs(observation.step.events, on, lambda event: (event.site, event.kind, event.phase))
+
+
+def _step(observation: Observation, time: StepTime | None) -> Json | None:
     """Means over the steady steps, and the model's time of the kept one."""
     totals = observation.totals
     if not totals:
@@ -109,8 +121,7 @@ def _step(observation: Observation) -> Json | None:
     }
     measured = [one.measured_us for one in totals if one.measured_us is not None]
     modelled: Json = dict.fromkeys(("modelled_ms", "without_waits_ms", "host_ms", "device_ms", "bound_by"))
-    if observation.step is not None:
-        time = step_time(observation.step.events, hardware(observation.hardware))
+    if time is not None:
         modelled = {
             "modelled_ms": _ms(time.step_ms),
             "without_waits_ms": _ms(time.without_waits_ms),
@@ -121,20 +132,15 @@ def _step(observation: Observation) -> Json | None:
     return {**counted, **modelled, "measured_ms": _ms(sum(measured) / len(measured) / 1000) if measured else None}
 
 
-def _lines(observation: Observation, findings: Mapping[int, str]) -> list[Json]:
-    costs: dict[tuple[object, ...], float] = {}
-    if observation.step is not None:
-        on = hardware(observation.hardware)
-        found = gains(observation.step.events, on, lambda event: (event.site, event.kind, event.phase))
-        costs = {gain.key: gain.alone_ms for gain in found}
+def _lines(observation: Observation, findings: Mapping[int, str], costs: Costs[_Key] | None) -> list[Json]:
     return [_line(observation, index, costs, findings.get(index)) for index in range(len(observation.lines))]
 
 
-def _line(observation: Observation, index: int, costs: Mapping[tuple[object, ...], float], finding: str | None) -> Json:
+def _line(observation: Observation, index: int, costs: Costs[_Key] | None, finding: str | None) -> Json:
     one = observation.lines[index]
     site = observation.sites[one.site]
     around = innermost(observation.regions.get(site.path, ()), site.line)
-    cost = costs.get((one.site, one.kind, one.phase), 0.0) if one.waits and observation.step is not None else None
+    cost = costs.alone_ms([(one.site, one.kind, one.phase)]) if one.waits and costs is not None else None
     return {
         **_place(site),
         "kind": one.kind,
@@ -236,6 +242,10 @@ def _ms(value: float) -> float:
 # Reading
 
 
+#: Of any number, so that sums stay finite.
+_MOST = 1e300
+
+
 class _Wrong(Exception):  # noqa: N818 - never leaves this module
     """What does not fit, and where: `lines[3].kind`."""
 
@@ -280,7 +290,7 @@ class _Value:
     def number(self) -> float:
         if isinstance(self.value, bool) or not isinstance(self.value, (int, float)):
             raise self.wrong("a number")
-        if not 0 <= self.value < 1e300:
+        if not 0 <= self.value < _MOST:
             raise self.wrong("a number from 0")
         return float(self.value)
 
@@ -449,25 +459,63 @@ def _read_trace(value: _Value, sites: int) -> Step:
     phases = [one.one_of(PHASES) for one in value["phases"].items()]
     step = Step(value["index"].whole())
     for row in value["rows"].items():
-        cells = row.items()
-        if len(cells) != 11:
-            raise row.wrong("a row of 11 values")
         step.events.append(
-            Event(
-                operation=operations[_index(cells[0], len(operations))],
-                kind=kinds[_index(cells[1], len(kinds))],
-                waits=bool(cells[2].whole()),
-                site=_index(cells[3], sites),
-                phase=phases[_index(cells[4], len(phases))],
-                flops=cells[5].number(),
-                bytes=cells[6].whole(),
-                launches=cells[7].whole(),
-                pinned=bool(cells[8].whole()),
-                dtype=cells[9].text(),
-                host_us=cells[10].maybe(_Value.number),
-            )
+            _plain_event(row.value, operations, kinds, phases, sites) or _event(row, operations, kinds, phases, sites)
         )
     return step
+
+
+def _plain_event(
+    row: object, operations: Sequence[str], kinds: Sequence[Kind], phases: Sequence[Phase], sites: int
+) -> Event | None:
+    """A row as it was written, without a look at what would be wrong with another: a step has thousands of them."""
+    if not isinstance(row, list) or [type(cell) for cell in row] not in _PLAIN:
+        return None
+    operation, kind, waits, site, phase, flops, size, launches, pinned, dtype, host_us = row
+    least = min(operation, kind, waits, site, phase, flops, size, launches, pinned, host_us or 0)
+    if not least >= 0 or operation >= len(operations) or kind >= len(kinds) or phase >= len(phases) or site >= sites:
+        return None
+    if not max(flops, host_us or 0) < _MOST:
+        return None
+    return Event(
+        operations[operation],
+        kinds[kind],
+        bool(waits),
+        site,
+        phases[phase],
+        float(flops),
+        size,
+        launches,
+        bool(pinned),
+        dtype,
+        host_us if host_us is None else float(host_us),
+    )
+
+
+_PLAIN = [
+    [int, int, int, int, int, flops, int, int, int, str, host]
+    for flops in (int, float)
+    for host in (type(None), float, int)
+]
+
+
+def _event(row: _Value, operations: Sequence[str], kinds: Sequence[Kind], phases: Sequence[Phase], sites: int) -> Event:
+    cells = row.items()
+    if len(cells) != 11:
+        raise row.wrong("a row of 11 values")
+    return Event(
+        operation=operations[_index(cells[0], len(operations))],
+        kind=kinds[_index(cells[1], len(kinds))],
+        waits=bool(cells[2].whole()),
+        site=_index(cells[3], sites),
+        phase=phases[_index(cells[4], len(phases))],
+        flops=cells[5].number(),
+        bytes=cells[6].whole(),
+        launches=cells[7].whole(),
+        pinned=bool(cells[8].whole()),
+        dtype=cells[9].text(),
+        host_us=cells[10].maybe(_Value.number),
+    )
 
 
 # Paths

@@ -73,8 +73,9 @@ class Costs(Generic[K]):
         for index, (event, operation) in enumerate(zip(events, operations)):
             if operation.waits:
                 self.waits.setdefault(key(event), []).append(index)
-        self._replay, self._bare = Replay(operations), Replay(operations)
-        self._free = self._bare.remove(index for waits in self.waits.values() for index in waits)
+        self._replay = Replay(operations)
+        self._bare = self._replay.bare()
+        self._free = self._bare.period()
         self._whole = self._replay.period()
         host, device, copies = self._replay.busy
         self.time = StepTime(

@@ -18,6 +18,7 @@ are found in O(operations + waits log waits).
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
@@ -83,6 +84,12 @@ class Replay:
         self.busy = Busy(host, device, copies)
         self._tree = _Tree([block.then(join) for block, join in zip(self._blocks, self._joins)])
 
+    def bare(self) -> Replay:
+        """The same step without any of its waits, to put single ones in place with `only`."""
+        made = copy.copy(self)
+        made._tree = _Tree(self._blocks)
+        return made
+
     @property
     def waits(self) -> int:
         return len(self._waits_at)
@@ -100,7 +107,7 @@ class Replay:
             self.put_back(before)
 
     def only(self, events: Iterable[int]) -> float:
-        """Microseconds of the step as it is now and with these waits, if they were removed, in place again."""
+        """Microseconds of the step as it is now with these waits in place."""
         numbers = [self._numbers[event] for event in events]
         before = [(number, self._tree.leaf(number)) for number in numbers]
         self.put_back((number, self._blocks[number].then(self._joins[number])) for number in numbers)
@@ -108,11 +115,6 @@ class Replay:
             return self.period()
         finally:
             self.put_back(before)
-
-    def remove(self, events: Iterable[int]) -> float:
-        """As `without`, and from then on they are gone."""
-        self.taken(events)
-        return self.period()
 
     def taken(self, events: Iterable[int]) -> list[tuple[int, Matrix]]:
         """Remove these waits. Returns what `put_back` needs to undo it."""
@@ -122,8 +124,7 @@ class Replay:
         return before
 
     def put_back(self, leaves: Iterable[tuple[int, Matrix]]) -> None:
-        for number, matrix in leaves:
-            self._tree.set(number, matrix)
+        self._tree.put(leaves)
 
     def freely(self) -> float:
         """Microseconds of the step without any wait."""
@@ -162,12 +163,17 @@ class _Tree:
     def leaf(self, number: int) -> Matrix:
         return self._nodes[self._size + number]
 
-    def set(self, number: int, matrix: Matrix) -> None:
-        node = self._size + number
-        self._nodes[node] = matrix
-        while node > 1:
-            node //= 2
-            self._nodes[node] = self._nodes[2 * node].then(self._nodes[2 * node + 1])
+    def put(self, leaves: Iterable[tuple[int, Matrix]]) -> None:
+        """Replace leaves (by number). What several of them are below is multiplied once."""
+        nodes = self._nodes
+        above: set[int] = set()
+        for number, matrix in leaves:
+            nodes[self._size + number] = matrix
+            above.add((self._size + number) // 2)
+        while above and above != {0}:
+            for node in above:
+                nodes[node] = nodes[2 * node].then(nodes[2 * node + 1])
+            above = {node // 2 for node in above}
 
     def product(self) -> Matrix:
         return self._nodes[1]
