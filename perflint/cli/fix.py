@@ -93,7 +93,8 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     standard output.
 
     With --verify and a workload (--bench or --command) every fix is measured alone and with the others in a copy of
-    the tree; what is slower, makes no difference or changes the result is left out.
+    the tree; what is slower, makes no difference, changes the result, is not reached by the workload or stays
+    undecided is left out. With --device simulated, waits, launches and copied bytes are compared instead of times.
 
     Exit code 0: nothing to fix; 1: something was changed, or is left to fix; 2: the input or perflint was at fault.
     """

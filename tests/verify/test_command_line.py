@@ -161,13 +161,14 @@ def test_a_fix_that_the_workload_does_not_reach_is_not_reached(
 
 def _row_of(project: Path, bench: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     (project / "bench.py").write_text(bench)
-    _, out, _ = _run(
+    _, out, err = _run(
         capsys,
         *("verify", "training/teacher.py", "--unsafe", "--device", "cpu", "--budget", "1s", "--no-store"),
         *("--output-format", "json"),
     )
-    (row,) = json.loads(out)["results"]
-    return dict(row)
+    rows = json.loads(out)["results"]
+    assert len(rows) == 1, err
+    return dict(rows[0])
 
 
 _FOLLOW = """
