@@ -34,8 +34,8 @@ class Seen:
     below: dict[Place, set[Place]] = field(default_factory=lambda: defaultdict(set))
 
 
-def seen_in(files: Iterable[Path], package: str) -> Seen:
-    """Read observations; only what is in `package`, the first folder of paths, counts."""
+def seen_in(files: Iterable[Path], package: str | None) -> Seen:
+    """Read observations; only what is in `package`, the first folder of paths, counts, where one is given."""
     seen = Seen()
     for file in files:
         data = json.loads(file.read_text())
@@ -43,7 +43,7 @@ def seen_in(files: Iterable[Path], package: str) -> Seen:
         for path, lines in data["ran"].items():
             seen.ran[path].update(_lines(lines))
         for line in data["lines"]:
-            if not line["path"].startswith(f"{package}/"):
+            if package is not None and not line["path"].startswith(f"{package}/"):
                 continue
             if line["kind"] == "launch" or not (line["waits"] or line["kind"] == "host-allocation"):
                 continue
@@ -134,6 +134,30 @@ def findings_of(folder: Path) -> list[dict[str, Any]]:
     return found
 
 
+def together(name: str, scores: Iterable[Score], failed: int) -> Score:
+    """The sum of several scores."""
+    whole = Score(name, "", 0, failed)
+    for one in scores:
+        whole.items += one.items
+        for mine, other in (
+            (whole.found, one.found),
+            (whole.missed, one.missed),
+            (whole.right, one.right),
+            (whole.wrong, one.wrong),
+        ):
+            mine.update(other)
+    return whole
+
+
+def summary(made: Score) -> str:
+    """Two lines for people."""
+    found, missed, right, wrong = (sum(one.values()) for one in (made.found, made.missed, made.right, made.wrong))
+    return (
+        f"{made.name}: {made.items} observed, {made.failed} failed\n"
+        f"recall {found} of {found + missed} lines; precision {right} of {right + wrong} findings"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name")
@@ -155,15 +179,13 @@ def main() -> None:
         print("missed ", line)
     for line in made.findings_wrong if given.refuted else ():
         print("refuted", line)
-    found, missed, right, wrong = (sum(one.values()) for one in (made.found, made.missed, made.right, made.wrong))
-    print(f"{made.name}: {made.items} observed, {made.failed} failed")
-    print(f"recall {found} of {found + missed} lines; precision {right} of {right + wrong} findings")
+    print(summary(made))
     if given.out is not None:
         given.out.parent.mkdir(parents=True, exist_ok=True)
-        given.out.write_text(json.dumps(_plain(made), indent=1) + "\n")
+        given.out.write_text(json.dumps(plain(made), indent=1) + "\n")
 
 
-def _plain(made: Score) -> dict[str, Any]:
+def plain(made: Score) -> dict[str, Any]:
     """Without the lines, which are of other people's code at one version."""
     rules = sorted({*made.found, *made.missed, *made.right, *made.wrong})
     return {

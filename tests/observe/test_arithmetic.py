@@ -46,3 +46,16 @@ def test_integers_are_counted_although_the_host_cannot() -> None:
         counts = torch.histc(torch.tensor([0, 1, 1, 3], dtype=torch.int32).cuda(), bins=4, min=0, max=3).cpu()
     assert counts.tolist() == [1, 2, 0, 1]
     assert counts.dtype == torch.int32
+
+
+def test_types_of_old_make_tensors_on_the_device() -> None:
+    with observing(Wanted(coverage=False)):
+        made = torch.cuda.FloatTensor([[1.0, 2.0]])
+        assert made.is_cuda
+        assert isinstance(made, torch.cuda.FloatTensor)
+        assert not isinstance(made.long(), torch.cuda.FloatTensor)
+        assert torch.cuda.LongTensor(2, 3).shape == (2, 3)
+        assert torch.ones(2).type(torch.cuda.HalfTensor).dtype is torch.float16
+        assert torch.ones(2).type("torch.cuda.LongTensor").is_cuda
+        assert made.type() == "torch.cuda.FloatTensor"
+        assert made.type(torch.float64).dtype is torch.float64
