@@ -70,6 +70,7 @@ def group() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; everything that goes wrong becomes one line on standard error and an exit code."""
     try:
+        _stand_somewhere()
         outcome = group.main(list(arguments), prog_name="perflint", standalone_mode=False)
     except click.ClickException as error:
         error.show()
@@ -86,6 +87,15 @@ def run(arguments: Sequence[str]) -> int:
         _confess(error, debug="--debug" in arguments)
         return FAULT
     return outcome if isinstance(outcome, int) else CLEAN
+
+
+def _stand_somewhere() -> None:
+    """Raises PerflintError where the working directory is gone: every path is told from it."""
+    try:
+        Path.cwd()
+    except OSError as error:
+        words = "deleted" if isinstance(error, FileNotFoundError) else f"unreadable ({error.strerror})"
+        raise PerflintError(f"the working directory is {words}; change to one that exists, then try again") from error
 
 
 def _confess(error: Exception, *, debug: bool) -> None:

@@ -37,20 +37,36 @@ class Hierarchy:
         if known is not None:
             return known
         self._mro[cls] = (cls,)  # cuts inheritance cycles
-        found = [cls]
-        facts = self.facts(cls)
-        if facts is not None:
-            owner = Scope(cls.path, MODULE)
-            for written in facts.bases:
-                # `Dataset[int]`, `Generic[T]`
-                base = written[1] if isinstance(written, tuple) and written[0] == "item" else written
-                for ref in self._refs(base, owner):
-                    if ref.kind == CLASS:
-                        found += self.mro(ref)
-                    elif ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):
-                        found.append(Ref(EXTERNAL, "", ref.name))
-        self._mro[cls] = tuple(dict.fromkeys(found))
+        # On a list, not by recursion: programs that were generated have chains of a thousand classes.
+        waiting, bases = [cls], {cls: self._bases(cls)}
+        while waiting:
+            here = waiting[-1]
+            base = next((one for one in bases[here] if one.kind == CLASS and one not in self._mro), None)
+            if base is not None:
+                self._mro[base] = (base,)
+                waiting.append(base)
+                bases[base] = self._bases(base)
+                continue
+            waiting.pop()
+            found = [here]
+            for one in bases[here]:
+                found += self._mro[one] if one.kind == CLASS else (one,)
+            self._mro[here] = tuple(dict.fromkeys(found))
         return self._mro[cls]
+
+    def _bases(self, cls: Ref) -> list[Ref]:
+        """The bases that a class is written with, those of libraries as `EXTERNAL`."""
+        facts = self.facts(cls)
+        found: list[Ref] = []
+        for written in facts.bases if facts is not None else ():
+            # `Dataset[int]`, `Generic[T]`
+            base = written[1] if isinstance(written, tuple) and written[0] == "item" else written
+            for ref in self._refs(base, Scope(cls.path, MODULE)):
+                if ref.kind == CLASS:
+                    found.append(ref)
+                elif ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):
+                    found.append(Ref(EXTERNAL, "", ref.name))
+        return found
 
     def below(self, cls: Ref) -> list[Ref]:
         """The project's classes that derive from a class, in any number of steps."""

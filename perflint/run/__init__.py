@@ -27,6 +27,7 @@ from perflint.run.worker import (
     keep_heap,
     not_inspected,
     not_surveyed,
+    room_to_nest,
     with_room,
 )
 
@@ -50,7 +51,7 @@ def check(discovery: Discovery, options: Options) -> Report:
 def check_overlay(discovery: Discovery, options: Options, overlay: Mapping[str, str]) -> Report:
     """As `check`, with texts by display path that stand in for what is on disk."""
     keep_heap()
-    with gc_paused():
+    with gc_paused(), room_to_nest():
         return Run(discovery, options, overlay).report()
 
 
@@ -68,7 +69,7 @@ def explain_heat(
     """
     from perflint.program.explain import explain_heat as explain
 
-    with gc_paused():
+    with gc_paused(), room_to_nest():
         run = Run(discovery, options, overlay or {})
         try:
             program = run.program()

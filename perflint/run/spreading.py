@@ -16,7 +16,7 @@ from perflint.program.refs import Scope
 from perflint.program.together import files_of
 from perflint.run.options import Options
 from perflint.run.texts import Texts
-from perflint.run.worker import Worker, gc_paused
+from perflint.run.worker import Worker, gc_paused, room_to_nest
 
 if TYPE_CHECKING:
     from perflint.facts.summary import FunctionFacts, Summary
@@ -107,7 +107,7 @@ class Afar(Generic[Result]):
         texts = Texts((), None, {})
         worker = Worker(self.options, texts)
         if self.known is not None:
-            with gc_paused():
+            with gc_paused(), room_to_nest():
                 program = Program(*self.known[:3], base=self.known.base, torch_in=self.known.torch_in)
             worker.inspector = Inspector(program, self.options.rules)
             if self.digests is not None:
@@ -119,7 +119,7 @@ class Afar(Generic[Result]):
         def do(chunk: Sequence[_Carried]) -> Result:
             texts.carried = {file.display: data for file, data in chunk}
             texts.moved = set()
-            with gc_paused():
+            with gc_paused(), room_to_nest():
                 return cast("Result", getattr(worker, self.work)([file for file, _ in chunk]))
 
         return do

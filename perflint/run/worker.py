@@ -7,6 +7,7 @@ import contextlib
 import functools
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -37,6 +38,8 @@ Work = TypeVar("Work", bound=Callable[..., Any])
 #: Objects made and not freed since the last collection, some 100 bytes each.
 _MOST_UNCOLLECTED = 400_000
 #: More than the parser takes for any usual file.
+#: Calls within calls: an eighth of what a stack of 8 MB holds.
+_DEEPEST = 5000
 _HEAP_KEPT = 16 * 1024 * 1024
 #: In words: just over half of what a piece of the stack then comes to, whose size is a power of two.
 _ROOM = 65_000
@@ -224,6 +227,21 @@ def with_room(function: Work) -> Work:
     with contextlib.suppress(AttributeError, TypeError, ValueError, OverflowError):
         function.__code__ = function.__code__.replace(co_stacksize=_ROOM)
     return function
+
+
+@contextlib.contextmanager
+def room_to_nest() -> Iterator[None]:
+    """Let calls nest deeper than the interpreter's default of a thousand.
+
+    An `elif` is an `if` in the `else` of another, and the parser takes thousands of them. What is deeper still ends in
+    a RecursionError, well before the stack of the process does.
+    """
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _DEEPEST))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from perflint.facts.survey import survey
 from perflint.finding import Confidence, Heat
 from perflint.program.declared import is_abstract
 from perflint.program.program import Program
-from perflint.program.refs import Scope
+from perflint.program.refs import CLASS, Ref, Scope
 
 
 def program_of(**texts: str) -> Program:
@@ -165,3 +165,42 @@ def test_a_module_that_imports_a_driver_is_one_unless_it_uses_a_device() -> None
     ]
     assert program.role(Scope("driver.py", "measure")) == "driver"
     assert program.role(Scope("loops.py", "go"), 0) == "batches"
+
+
+def classes(order: list[int], length: int, last: str) -> str:
+    """A chain of classes, `C0` the lowest, written down in some order; the first has the method that runs them all."""
+    text = "import torch\n"
+    for number in order:
+        base = f"C{number + 1}" if number + 1 < length else last
+        text += f"class C{number}({base}):\n    def own{number}(self):\n        pass\n"
+    return text
+
+
+TRAINING = """from chain import C0
+def train(loader, opt):
+    m = C0()
+    for b in loader:
+        opt.step()
+        m.own{}()
+"""
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("last", ["torch.nn.Module", "C0", "Missing"])
+def test_a_long_chain_of_classes_is_followed_to_its_end(order: int, last: str) -> None:
+    length = 1000
+    program = program_of(chain=classes(list(range(length))[::order], length, last), train=TRAINING.format(length - 1))
+    assert program.heat(Scope("chain.py", f"C{length - 1}.own{length - 1}")) is Heat.STEP
+
+
+def test_a_long_chain_of_classes_over_files_is_followed_to_its_end() -> None:
+    length = 1000
+    files = {
+        f"m{number}": f"from m{number + 1} import C{number + 1}\nclass C{number}(C{number + 1}):\n    pass\n"
+        for number in range(length)
+    }
+    files[f"m{length}"] = f"import torch\nclass C{length}(torch.nn.Module):\n    def own(self):\n        pass\n"
+    files["train"] = TRAINING.replace("from chain", "from m0").replace("own{}", "own")
+    program = program_of(**files)
+    assert program.heat(Scope(f"m{length}.py", f"C{length}.own")) is Heat.STEP
+    assert program.is_module(Ref(CLASS, "m0.py", "C0"))
