@@ -44,7 +44,7 @@ class DebugModeLeftOn(Rule):
     Why it is slow
     Forward and backward under `detect_anomaly` took 4.6 times as long, and 2.8 times with `check_nan=False` (measured
     on a CPU). `CUDA_LAUNCH_BLOCKING=1` makes the host wait for each kernel, so nothing overlaps. Without the caching
-    allocator every tensor is a call to the driver. `TORCHDYNAMO_DISABLE=1` and `suppress_errors = True` leave compiled
+    allocator every tensor is a call to the driver. `TORCHDYNAMO_DISABLE=1` leaves compiled
     code eager without a word.
 
     What to write instead
@@ -88,7 +88,7 @@ class DebugModeLeftOn(Rule):
 
 
 def _setting(node: ast.Assign, ctx: Context) -> tuple[str, str] | None:
-    """`os.environ["NAME"] = "1"` and `torch._dynamo.config.suppress_errors = True`."""
+    """`os.environ["NAME"] = "1"` and `torch._dynamo.config.disable = True`."""
     if len(node.targets) != 1:
         return None
     target = node.targets[0]

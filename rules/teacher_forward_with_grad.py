@@ -205,7 +205,7 @@ def _switch_off(node: ast.Call, ctx: Context) -> Fix | None:
         (
             *imports,
             ctx.edit.insert_before(statement, f"with {spelling}.no_grad():"),
-            ctx.edit.replace(statement, f"    {ctx.tree.text(statement)}"),
+            ctx.edit.replace(statement, f"{ctx.edit.indent_unit}{ctx.tree.text(statement)}"),
         ),
         reason="what the forward leaves behind besides its result may be wanted with its graph",
     )

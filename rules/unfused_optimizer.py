@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import (
     Applicability,
+    CallFacts,
     Calls,
     Confidence,
     Context,
@@ -27,6 +28,9 @@ from ._shared.programs import file_passes
 
 #: Up to this many tensors, one launch for each is cheap.
 _FEW = 5
+#: What torch can run fused over sharded parameters as well (torch 2.13).
+_OF_SHARDS = ("Adam", "AdamW")
+_NOTHING = ("const", "NoneType", None)
 
 
 class UnfusedOptimizer(Rule):
@@ -44,9 +48,10 @@ class UnfusedOptimizer(Rule):
     When to leave it
     Sparse gradients, complex parameters and tensors of other classes, for which the fused way raises; projects that
     also run with a torch that cannot do it (Adam and AdamW since 2.0, SGD since 2.3, Adagrad and parameters on the CPU
-    since 2.4); Lightning with 16-bit precision and gradient clipping, which refuses fused optimizers; an optimizer over
-    a few tensors. perflint is silent where `fused`, `foreach`, `capturable` or `differentiable` is given. The gain is
-    small on a GPU, which is why this rule is not on by default.
+    since 2.4); SGD and Adagrad over parameters that `fully_shard` has sharded, for which torch has no fused kernel;
+    Lightning with `precision=16` and `gradient_clip_val`, which refuses fused optimizers; an optimizer over a few
+    tensors. perflint is silent where `fused`, `foreach`, `capturable` or `differentiable` is given. The gain is small
+    on a GPU, which is why this rule is not on by default.
 
     Fix safety
     Unsafe: a run that resumes from the checkpoint of an optimizer that was not fused crashes under a `GradScaler`
@@ -70,6 +75,10 @@ class UnfusedOptimizer(Rule):
             return
         if _is_small(argument(node, 0, "params")) or _cannot_be_fused(ctx):
             return
+        if last(target) not in _OF_SHARDS and ctx.program.mentions({"fully_shard"}):
+            return  # torch has no way to run these fused over the DTensors that `fully_shard` makes of parameters
+        if any(map(_refuses_fused, _trainers(ctx))):
+            return
         yield self.finding(
             node,
             ctx,
@@ -84,6 +93,26 @@ class UnfusedOptimizer(Rule):
                 numerics="same to rounding",
             ),
         )
+
+
+def _trainers(ctx: Context) -> Iterator[CallFacts]:
+    """The calls of Lightning's Trainer in the project."""
+    for path in ctx.program.summaries:
+        if ctx.program.mentions({"Trainer"}, [path]):
+            for function in ctx.program.summaries[path].functions.values():
+                calls = (call for call in function.calls if isinstance(call.func, str))
+                yield from (call for call in calls if call.func.rpartition(".")[2] == "Trainer")
+
+
+def _refuses_fused(trainer: CallFacts) -> bool:
+    """Whether a Trainer scales losses of half precision and clips gradients: a fused optimizer raises under it."""
+    given = dict(trainer.keywords)
+    if "" in given:
+        return True  # `**options` may hold both
+    precision = given.get("precision", ("const", "str", "32"))
+    literal = str(precision[2]) if isinstance(precision, tuple) and precision[0] == "const" else ""
+    halved = not literal or literal.startswith("16")
+    return halved and given.get("gradient_clip_val", _NOTHING) != _NOTHING
 
 
 def _is_there(fact: str, ctx: Context) -> bool:

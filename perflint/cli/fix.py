@@ -120,7 +120,14 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     for item in left_out:
         console.complain(proving.left_out(item))
     is_made = asked.apply or (stdin is not None and not asked.diff)
-    nothing = "nothing was written" if failed else "nothing to fix"
+    left = len(result.outcome.dropped)
+    nothing = (
+        "nothing was written"
+        if failed
+        else f"nothing was fixed, {many(left, 'fix')} left out"
+        if left
+        else "nothing to fix"
+    )
     console.complain(_summary(files, result.more, nothing, is_made=is_made))
     if problems:
         return FAULT

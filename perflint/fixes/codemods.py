@@ -168,12 +168,33 @@ class Codemods:
 
     # Statements.
 
+    @property
+    def indent_unit(self) -> str:
+        """What a block of this file is indented by: tabs stay tabs."""
+        return self._layout.indent_unit
+
     def delete_statement(self, statement: ast.stmt) -> tuple[Edit, ...]:
-        """Delete a statement with its lines and the comment behind it; a block that would be empty keeps `pass`."""
+        """Delete a statement with its lines and the comment behind it; a block that would be empty keeps `pass`.
+
+        `NOWHERE` for all that a function does: its calls would be left calling nothing.
+        """
+        if self._is_all_of_function(statement):
+            return (NOWHERE,)
         try:
             return (self._statements.delete(statement),)
         except UnreachableError:
             return (NOWHERE,)
+
+    def _is_all_of_function(self, statement: ast.stmt) -> bool:
+        """Whether a function would do nothing any more without the statement."""
+        outer = self.tree.parent(statement)
+        while (
+            isinstance(outer, (ast.If, ast.With)) and outer.body == [statement] and not getattr(outer, "orelse", None)
+        ):
+            statement, outer = outer, self.tree.parent(outer)
+        if not isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        return all(item is statement or _does_nothing(item) for item in outer.body)
 
     def swap_statements(self, first: ast.stmt, second: ast.stmt) -> tuple[Edit, ...]:
         """Exchange two statements of one block, each with its comments."""
@@ -280,6 +301,14 @@ class Codemods:
                 holder = outer
         assert isinstance(holder, ast.stmt)
         return holder
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    """A docstring, `pass`, `...`, an import that only the function's own statements needed."""
+    kinds = (ast.Pass, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
+    return isinstance(statement, kinds) or (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    )
 
 
 def _first_line(statement: ast.stmt) -> int:

@@ -121,6 +121,20 @@ class Layout:
         match = _INDENT.match(self.code, self.line_start(offset))
         return match.group() if match else ""
 
+    @cached_property
+    def indent_unit(self) -> str:
+        """What a block of this file is indented by, more than its header: by the first one that shows it."""
+        for outer in ast.walk(self.tree.module):
+            body = getattr(outer, "body", None)
+            if not isinstance(outer, ast.stmt) or not isinstance(body, list) or not body:
+                continue
+            inner, own = self.offset(body[0].lineno, 1), self.offset(outer.lineno, 1)
+            if body[0].lineno > outer.lineno and self.indent(inner).startswith(self.indent(own)):
+                unit = self.indent(inner)[len(self.indent(own)) :]
+                if unit:
+                    return unit
+        return "    "
+
     def ends_line(self, offset: int) -> bool:
         """Whether only white space or a comment stands behind `offset` on its line."""
         rest = self.after(offset).strip()

@@ -6,6 +6,7 @@ import ast
 import builtins
 import keyword
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,6 +54,11 @@ class Names:
     def words(self) -> frozenset[str]:
         """Every word of the file, strings and comments included: none of them is free."""
         return frozenset(_WORD.findall(self._text))
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How often each word stands in the file, strings and comments included."""
+        return Counter(_WORD.findall(self._text))
 
     @cached_property
     def bound(self) -> dict[str, list[Bound]]:

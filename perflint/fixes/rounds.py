@@ -15,6 +15,7 @@ from perflint.errors import SourceError
 from perflint.finding import Finding, Fix, Report
 from perflint.fixes.apply import apply_fixes
 from perflint.fixes.second_reading import second_reading
+from perflint.fixes.unused_imports import without_unused_imports
 from perflint.source.file import SourceFile
 from perflint.source.parse import parse
 
@@ -274,7 +275,8 @@ class _Trial:
         return [finding for finding in group if id(finding.fix) in made]
 
     def _write(self, findings: Sequence[Finding]) -> str:
-        return apply_fixes(self.base, [finding.fix for finding in findings if finding.fix]).text
+        text = apply_fixes(self.base, [finding.fix for finding in findings if finding.fix]).text
+        return without_unused_imports(self.base, text)
 
     def _fault(self, text: str) -> str | None:
         """What is wrong with the text by itself."""
@@ -324,7 +326,11 @@ class _Trial:
             if number <= allowed[code]:
                 continue
             if code in fixed and number <= allowed[code] + fixed[code]:
-                return "the finding it was for would remain"
+                left = next(finding for finding in reversed(found) if finding.code == code)
+                return (
+                    f"after the change {code} would be reported as often as before (line {left.span.line}: "
+                    f"{left.message.rstrip('.')}), so it takes away nothing of what it was for"
+                )
             own = [finding for finding in found if finding.code == code]
             if not all(finding.fix is not None and self.session.usable(finding.fix) for finding in own):
                 return f"it would bring about {code}: {own[-1].message}"

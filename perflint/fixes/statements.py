@@ -70,9 +70,24 @@ class Statements:
         layout = self.layout
         begin, stop = layout.line_start(start), layout.line_end(end)
         if stop < len(layout.code):
-            return layout.edit(begin, stop + 1, "")
+            return layout.edit(begin, self._without_gap(begin, stop + 1), "")
         # The last line has no line end; the one before it is not given one either.
         return layout.edit(max(begin - 1, 0), stop, "")
+
+    def _without_gap(self, begin: int, stop: int) -> int:
+        """The end of what goes with lines from `begin` to `stop`: not the blank lines above and those below both stay,
+        and none below the header of a block.
+        """
+        layout = self.layout
+        above, line = 0, begin
+        while line > 0 and not layout.code[layout.line_start(line - 1) : line].strip():
+            above, line = above + 1, layout.line_start(line - 1)
+        header = line > 0 and layout.code[layout.line_start(line - 1) : line].rstrip().endswith(":")
+        while (above or header) and stop < len(layout.code) and not layout.after(stop).strip():
+            above, stop = above - 1, min(layout.line_end(stop) + 1, len(layout.code))
+            if above == 0 and not header:
+                break
+        return stop
 
     def loses_comment(self, statement: ast.stmt) -> bool:
         """Whether a comment goes when the statement is deleted."""

@@ -28,6 +28,5 @@ SWITCHES: Mapping[str, str] = {
 }
 #: Attributes of modules of torch that switch something off, with what it costs while they are true.
 SETTINGS: Mapping[str, str] = {
-    "torch._dynamo.config.suppress_errors": "what `torch.compile` fails on runs eagerly, without a word",
     "torch._dynamo.config.disable": "`torch.compile` does nothing",
 }

@@ -10,9 +10,16 @@ from pathlib import Path
 import pytest
 
 from perflint.cli import app
-from perflint.fixes import write
+from perflint.fixes import rounds, write
 
-SAFE = "import copy\nimport torch\n\n\ndef keep(model: torch.nn.Module, path):\n    torch.save({}, path)\n"
+SAFE = """import copy
+import torch
+
+
+def keep(model: torch.nn.Module, path):
+    torch.save({}, path)
+    return copy.copy(path)
+"""
 COPIED, PLAIN = "copy.deepcopy(model.state_dict())", "model.state_dict()"
 UNSAFE = """import gc
 
@@ -48,8 +55,8 @@ def test_the_diff_is_all_there_is_and_nothing_is_written(project: Path, capsys: 
         assert perflint(*arguments) == 1
         printed = capsys.readouterr()
         assert printed.out == (
-            "--- save.py\n+++ save.py\n@@ -3,4 +3,4 @@\n \n \n def keep(model: torch.nn.Module, path):\n"
-            f"-    torch.save({COPIED}, path)\n+    torch.save({PLAIN}, path)\n"
+            "--- save.py\n+++ save.py\n@@ -3,5 +3,5 @@\n \n \n def keep(model: torch.nn.Module, path):\n"
+            f"-    torch.save({COPIED}, path)\n+    torch.save({PLAIN}, path)\n     return copy.copy(path)\n"
         )
         assert printed.err == "perflint: 1 fix in 1 file; --apply makes them\n"
     assert file.read_text() == safe()
@@ -251,3 +258,16 @@ def test_interactive_shows_the_hunk_of_each_fix_alone(
 def test_interactive_is_for_files(capsys: pytest.CaptureFixture[str]) -> None:
     assert perflint("fix", "-i", "-") == 2
     assert "--interactive goes with files" in capsys.readouterr().err
+
+
+def test_what_is_left_out_is_said_each_time_and_nothing_is_called_fixed(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(rounds._Trial, "_fault", lambda self, text: "the result does not parse")
+    (project / "save.py").write_text(safe())
+    for _ in range(2):
+        assert perflint("fix", "--apply") == 1
+        said = capsys.readouterr().err
+        assert "the result does not parse" in said
+        assert "nothing was fixed, 1 fix left out" in said
+        assert "nothing to fix" not in said
