@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from perflint.facts.notation import lambda_name, last_name, value_of
 from perflint.facts.rarity import PERIODIC
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from perflint.fixes.codemods import Codemods
     from perflint.fixes.concrete import Concrete
     from perflint.kinds import Inference, Kind
+
+Asked = TypeVar("Asked", bound=ast.AST)
+Answer = TypeVar("Answer")
 
 _HEADER = pattern(r"(?:async\s+)?(?:def|class)\s+\w+")
 
@@ -47,6 +51,7 @@ class Context:
         self._bodies: dict[int, list[ast.AST]] = {}
         self._walked: dict[int, list[ast.AST]] = {}
         self._heats: dict[tuple[Scope, int], Heat] = {}
+        self._once: dict[tuple[Callable[[Any, Context], Any], int], Any] = {}
 
     # Where a node stands.
 
@@ -170,6 +175,7 @@ class Context:
 
     def close(self) -> None:
         """Free what was remembered; nothing may be asked any more."""
+        self._once.clear()
         if "inference" in vars(self):
             self.inference.close()
 
@@ -180,6 +186,15 @@ class Context:
     def mentions(self, *names: str) -> bool:
         """Whether this file uses one of the identifiers."""
         return self.program.mentions(names, (self.path,))
+
+    def once(self, make: Callable[[Asked, Context], Answer], node: Asked) -> Answer:
+        """What `make` says of a node, worked out the first time that it is asked for in this file. For what is asked
+        of one function by each of the many nodes in it: `make` must look at nothing else.
+        """
+        key = make, id(node)
+        if key not in self._once:
+            self._once[key] = make(node, self)
+        return self._once[key]  # type: ignore[no-any-return]
 
     # Text and edits.
 

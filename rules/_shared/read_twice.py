@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from perflint.api import Context, Tag, callee_name, walk
@@ -38,27 +39,62 @@ def read_before(node: ast.expr, value: ast.expr, ctx: Context, *, tests: bool = 
     around = ctx.tree.function_of(node) or ctx.tree.module
     text = ctx.text(base)
     position = (node.lineno, node.col_offset)
-    earlier: list[ast.expr] = [
+    reads, asking = ctx.once(_by_text, around)
+    waits = (part for name in (text, _SYNCHRONIZE) for part in reads.get(name, ()))
+    # The nearest ones are asked first: they tell most often, and least lies between.
+    earlier: Iterator[ast.expr] = (
         part
-        for part in ctx.walk(around)
-        if isinstance(part, ast.Call)
-        and part is not node
-        and (part.lineno, part.col_offset) < position
-        and ctx.tree.function_of(part) is ctx.tree.function_of(node)
-        and (
-            ctx.target(part.func) == _SYNCHRONIZE
-            if callee_name(part) == "synchronize"
-            else callee_name(part) in READ_NAMES and _reads(part, text, base, ctx)
-        )
-    ]
-    earlier += [
+        for part in sorted(waits, key=_place, reverse=True)
+        if part is not node
+        and _place(part) < position
+        and (ctx.target(part.func) == _SYNCHRONIZE or _reads(part, text, base, ctx))
+    )
+    tested = (
         test
-        for part in (ctx.walk(around) if tests else ())
-        if isinstance(part, _TESTING)
-        for test in _alternatives(part.test)
-        if (test.lineno, test.col_offset) < position and _asks(test, text, base, ctx)
-    ]
-    return any(_always_before(part, node, ctx) and not _queued_between(part, node, ctx) for part in earlier)
+        for test in (asking.get(text, ()) if tests else ())
+        if _place(test) < position and _asks(test, text, base, ctx)
+    )
+    return any(
+        _always_before(part, node, ctx) and not _queued_between(part, node, ctx)
+        for parts in (earlier, tested)
+        for part in parts
+    )
+
+
+def _by_text(function: ast.AST, ctx: Context) -> tuple[dict[str, list[ast.Call]], dict[str, list[ast.expr]]]:
+    """The calls of a function that may read, and what its tests ask, by the text of what they are about."""
+    reads: dict[str, list[ast.Call]] = {}
+    asking: dict[str, list[ast.expr]] = {}
+    for part in ctx.walk(function):
+        if isinstance(part, ast.Call):
+            name = callee_name(part)
+            if name == "synchronize" and ctx.target(part.func) == _SYNCHRONIZE:
+                reads.setdefault(_SYNCHRONIZE, []).append(part)
+            elif name in READ_NAMES:
+                reads.setdefault(_read_text(part, ctx), []).append(part)
+        elif isinstance(part, _TESTING):
+            for test in _alternatives(part.test):
+                asking.setdefault(_asked_text(test, ctx), []).append(test)
+    return reads, asking
+
+
+def _place(node: ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _read_text(call: ast.Call, ctx: Context) -> str:
+    given = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0] if call.args else None
+    given = _base(given) if given is not None else None
+    if isinstance(given, ast.Compare):
+        given = _base(given.left)  # `bool(loss == 0)`
+    return ctx.text(given) if given is not None else ""
+
+
+def _asked_text(test: ast.expr, ctx: Context) -> str:
+    """What a test asks about: `loss` of `torch.isnan(loss)` and `loss > limit`."""
+    if isinstance(test, ast.Call) and len(test.args) == 1:
+        return ctx.text(_base(test.args[0]))
+    return ctx.text(_base(test.left)) if isinstance(test, ast.Compare) else ""
 
 
 def read_after(node: ast.Call, value: ast.expr, loop: ast.AST, ctx: Context) -> bool:
@@ -194,11 +230,16 @@ def _queued_between(first: ast.AST, last: ast.AST, ctx: Context) -> bool:
     loops = [loop for loop in ctx.loops(last) if loop not in ctx.loops(first)]
     region = ctx.tree.function_of(last) or ctx.tree.module
     begin, end = (first.lineno, first.col_offset), (last.lineno, last.col_offset)  # type: ignore[attr-defined]
-    between = (
-        part for part in ctx.walk(region) if isinstance(part, ast.Call) and begin < (part.lineno, part.col_offset) < end
-    )
+    places, calls_in_order = ctx.once(_in_order, region)
+    between = calls_in_order[bisect_right(places, begin) : bisect_left(places, end)]
     turns = (part for loop in loops for part in ctx.walk(loop) if isinstance(part, ast.Call))
-    return any(_queues(part, ctx) for calls in (between, turns) for part in calls)
+    return any(ctx.once(_queues, part) for calls in (between, turns) for part in calls)
+
+
+def _in_order(region: ast.AST, ctx: Context) -> tuple[list[tuple[int, int]], list[ast.Call]]:
+    """The calls of a region by where they stand, and where that is."""
+    calls = sorted((part for part in ctx.walk(region) if isinstance(part, ast.Call)), key=_place)
+    return [_place(call) for call in calls], calls
 
 
 def _queues(call: ast.Call, ctx: Context) -> bool:

@@ -87,8 +87,10 @@ class Read(NamedTuple):
 
 def device_read(node: ast.AST, ctx: Context) -> Read | None:
     """The device tensor whose values the call `node` brings to the host; None for anything else."""
-    if not isinstance(node, ast.Call):
-        return None
+    return ctx.once(_device_read, node) if isinstance(node, ast.Call) else None
+
+
+def _device_read(node: ast.Call, ctx: Context) -> Read | None:
     name = callee_name(node)
     if isinstance(node.func, ast.Attribute) and name in (*READ_METHODS, *_SCALER_READS):
         return _read_by_method(node, node.func.value, name, ctx)
@@ -329,7 +331,7 @@ def is_loss(value: ast.expr, ctx: Context) -> bool:
     value = _without_reductions(value)
     if not isinstance(value, (ast.Name, ast.Attribute)) or not uses_accelerator(ctx):
         return False
-    if ctx.text(value) in _losses(value, ctx):
+    if ctx.text(value) in ctx.once(_losses, ctx.tree.function_of(value) or ctx.tree.module):
         return True
     if "loss" not in ctx.text(value).rpartition(".")[2].lower():
         return False
@@ -352,10 +354,9 @@ def _makes_loss(call: ast.Call) -> bool:
     return name.endswith(_LOSS_MAKERS) or name.startswith("criterion")
 
 
-def _losses(value: ast.expr, ctx: Context) -> set[str]:
-    """What is back-propagated in the function around `value`, with the parts and the sums of it that are called so."""
-    function = ctx.tree.function_of(value)
-    nodes = list(walk(function or ctx.tree.module))
+def _losses(function: ast.AST, ctx: Context) -> set[str]:
+    """What is back-propagated in a function, with the parts and the sums of it that are called so."""
+    nodes = list(walk(function))
     found: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _BACKWARD:
