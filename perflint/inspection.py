@@ -48,6 +48,8 @@ class Inspector:
         self._table = _Table(rules)
         #: The rule that is looking at something.
         self.at_work: Rule | None = None
+        #: Rules that took too long on the file at hand, and are not asked again.
+        self.left_out: set[Rule] = set()
 
     def inspect(
         self, source: SourceFile, module: ast.Module | None = None, asked: Program | None = None
@@ -140,6 +142,8 @@ class Inspector:
         findings: _Found,
         problems: list[Problem],
     ) -> None:
+        if rule in self.left_out:
+            return
         self.at_work = rule
         try:
             for finding in rule.check(node, context):

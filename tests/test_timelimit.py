@@ -138,6 +138,15 @@ def test_a_slow_rule_costs_one_file(project: Path) -> None:
     assert [one.path for one in report.findings] == [f"train_{number}.py" for number in range(6)]
 
 
+@pytest.mark.usefixtures("_way")
+def test_a_slow_rule_loses_its_own_findings_alone(project: Path) -> None:
+    (project / "slow.py").write_text(f"{TRAIN}\n\ndef endless():\n    pass\n")
+    report = checked()
+    assert [one.path for one in report.errors] == ["slow.py"]
+    assert "by rule TPL999" in report.errors[0].message
+    assert "slow.py" in [one.path for one in report.findings]
+
+
 @pytest.mark.skipif(not parallel.can_fork(), reason="workers are forked")
 def test_a_slow_rule_costs_one_file_in_workers(project: Path) -> None:
     for number in range(6, 80):

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 Work = TypeVar("Work", bound=Callable[..., Any])
 
+#: Rules that may take too long on one file before it is given up.
+_MOST_LATE = 3
 #: Objects made and not freed since the last collection, some 100 bytes each.
 _MOST_UNCOLLECTED = 400_000
 #: More than the parser takes for any usual file.
@@ -127,8 +129,21 @@ class Worker:
         """Never raises, as `survey`."""
         if gc.get_count()[0] > _MOST_UNCOLLECTED:
             gc.collect()  # the program is frozen, and what a file's inspection leaves behind frees itself mostly
+        problems: list[Problem] = []
         try:
-            return self._within_limit(functools.partial(self._inspected, file))
+            while True:
+                found = self._tried(file, problems)
+                if found is not None:
+                    return found
+        finally:
+            self.inspector.left_out.clear()
+
+    def _tried(self, file: FoundFile, late: list[Problem]) -> Inspected | None:
+        """What inspecting a file gives; None where a rule took too long. That one is noted in `late` and left out, so
+        that its finding alone is lost.
+        """
+        try:
+            found = self._within_limit(functools.partial(self._inspected, file))
         except SourceError as error:  # it changed or vanished since it was surveyed
             problem = Problem(file.display, error.message, error.line)
         except Exception as error:  # noqa: BLE001 - a mistake of ours in one file must not hide the others' findings
@@ -139,7 +154,16 @@ class Worker:
             self.inspector.program.abandon()
             by = f" by rule {rule.code}" if rule is not None else ""
             problem = self._too_long(file, f"to be inspected{by}")
-        return Inspected(problems=[problem])
+            if rule is not None and len(late) < _MOST_LATE:
+                late.append(problem)
+                self.inspector.left_out.add(rule)
+                return None
+        else:
+            if late:
+                found.problems += late
+                found.entries.clear()
+            return found
+        return Inspected(problems=[*late, problem])
 
     def _inspected(self, file: FoundFile) -> Inspected:
         texts = self.texts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from perflint.api import Context, Definition, Place, Tag, callee_name, tensors, walk
@@ -77,20 +77,16 @@ class Memory:
     Of what lies on the `host`, unless told otherwise: a copy on the device is then memory of nobody else.
     """
 
-    def __init__(self, region: Iterable[ast.AST], moved: ast.expr, ctx: Context, *, host: bool = True) -> None:
+    def __init__(self, region: ast.AST, moved: ast.AST, ctx: Context, *, host: bool = True) -> None:
         self.ctx = ctx
         self.host = host
         self._moved = moved
-        self._statement = ctx.tree.statement_of(moved)
-        self._inside = {id(part) for part in walk(moved)}
+        self._statement = moved if moved is region else ctx.tree.statement_of(moved)
+        self._inside = set() if moved is region else {id(part) for part in walk(moved)}
         self._replaced = dict(self._put_back())
         self._through = True
         #: By name and first key; there may be hundreds of one name.
-        self._fills: dict[str, dict[Hashable | None, list[_Fill]]] = {}
-        for part in region:
-            for name, fill in _fills(part):
-                first = fill.path[0] if fill.path else None
-                self._fills.setdefault(name, {}).setdefault(first, []).append(fill)
+        self._fills = ctx.once(_fills_in, region)
         self._inner: dict[int, set[int]] = {}
 
     def spots(self, value: ast.expr, loop: ast.AST | None = None, *, through: bool = True) -> dict[Spot, bool]:
@@ -288,6 +284,16 @@ class Memory:
         return kind.tag in _NO_MEMORY or (self.host and (kind.on_accelerator or kind.place is Place.DEVICE))
 
 
+def _fills_in(region: ast.AST, _: Context) -> dict[str, dict[Hashable | None, list[_Fill]]]:
+    """By name and first key, what is put into what names hold."""
+    found: dict[str, dict[Hashable | None, list[_Fill]]] = {}
+    for part in walk(region):
+        for name, fill in _fills(part):
+            first = fill.path[0] if fill.path else None
+            found.setdefault(name, {}).setdefault(first, []).append(fill)
+    return found
+
+
 def meet(some: dict[Spot, bool], others: dict[Spot, bool], *, earlier: bool = False) -> bool:
     """Whether two values may share memory; `earlier` asks whether one of them may be that of an earlier turn."""
     by_definition: dict[Hashable, list[tuple[Path, bool]]] = {}
@@ -348,8 +354,11 @@ def _constant(index: ast.expr) -> Hashable | None:
     return index.value if isinstance(index, ast.Constant) and type(index.value) in (int, str) else None
 
 
-def _stands_after(name: ast.Name, statement: ast.stmt) -> bool:
-    return (name.lineno, name.col_offset) > (statement.end_lineno or 0, statement.end_col_offset or 0)
+def _stands_after(name: ast.Name, statement: ast.AST) -> bool:
+    return (name.lineno, name.col_offset) > (
+        getattr(statement, "end_lineno", 0),
+        getattr(statement, "end_col_offset", 0),
+    )
 
 
 def _stands_behind(definition: Definition, name: ast.Name) -> bool:

@@ -46,14 +46,14 @@ def changes_later(value: ast.expr, node: ast.Call, ctx: Context) -> bool:
     Looks at the function, and at all around it and in it: writes through the value's name, through names of its views
     and of what it is part of, and calls that cannot be seen and are given one of them.
     """
-    region = _region(node, ctx)
-    memory = Memory(region, node, ctx)
+    around = _around(node, ctx)
+    memory = Memory(around, node, ctx)
     if memory.is_handed_out(value) or _is_of_lambda(value, ctx):
         return True
     # Of two calls that cannot be seen, one that hands back what it is given and one that writes into it, too little is
     # known to count them together.
     sources = {through: memory.spots(value, through=through) for through in (False, True)}
-    for write in _writes(region, memory):
+    for write in ctx.once(_writes_in, around):
         targets = [item for item in write.targets if not _holds(item, node)]
         if not targets or _holds(node, write.part):
             continue
@@ -70,16 +70,21 @@ def changes_later(value: ast.expr, node: ast.Call, ctx: Context) -> bool:
 
 def is_written_in(value: ast.expr, region: ast.AST, ctx: Context) -> bool:
     """Whether the memory of `value` is plain to see written into in a region, by its name or by one that shares it."""
-    memory = Memory(_region(value, ctx), value, ctx, host=False)
+    memory = Memory(_around(value, ctx), value, ctx, host=False)
     source = memory.spots(value)
     written = (write for write in _writes(walk(region), memory) if write.plain)
     return any(meet(memory.spots(item), source) for write in written for item in write.targets)
 
 
-def _region(node: ast.AST, ctx: Context) -> list[ast.AST]:
-    """All of the outermost function around a node, or of the module."""
+def _around(node: ast.AST, ctx: Context) -> ast.AST:
+    """The outermost function around a node, or the module."""
     around = [outer for outer in ctx.tree.ancestors(node) if isinstance(outer, _FUNCTIONS)]
-    return list(walk(around[-1] if around else ctx.tree.module))
+    return around[-1] if around else ctx.tree.module
+
+
+def _writes_in(region: ast.AST, ctx: Context) -> list[_Write]:
+    """What may write into memory on the host, in all of a function or module."""
+    return list(_writes(walk(region), Memory(region, region, ctx)))
 
 
 def _is_of_lambda(value: ast.expr, ctx: Context) -> bool:
