@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
-from perflint.rules._shared import aliases, read_twice, sources, waits
 
 from perflint import run
 from perflint.discovery import discover
@@ -73,7 +73,8 @@ def test_walks_grow_with_the_code(shape: Callable[[int], str], tmp_path: Path, m
 
         return counted
 
-    for module in (aliases, read_twice, sources, waits):
+    for name in ("aliases", "read_twice", "sources", "waits"):
+        module = import_module(f"perflint.rules._shared.{name}")
         monkeypatch.setattr(module, "walk", counting(module.walk))
     (tmp_path / "perflint.toml").write_text("time-limit = 0\n")
     monkeypatch.chdir(tmp_path)
