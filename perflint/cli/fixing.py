@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perflint.errors import SourceError
 from perflint.finding import Applicability, Finding, Fix, Problem, Report
 from perflint.fixes.rounds import Dropped, FixedFile, Outcome, fix_files
+from perflint.fixes.width import width_for
 from perflint.report.visible import visible
 from perflint.source.read import decode_source, read_bytes
 
@@ -67,7 +69,8 @@ def fix_report(
         return narrow(check_overlay(dataclasses.replace(discovery, reported=reported, problems=()), quiet, overlay))
 
     findings = [loading.of_module(finding) for finding in report.findings]
-    outcome = fix_files(loading.sources, findings, recheck, usable)
+    width = lru_cache(lambda path: width_for(discovery.file(path).resolve().parent))
+    outcome = fix_files(loading.sources, findings, recheck, usable, width)
     outcome = dataclasses.replace(outcome, dropped=tuple(loading.placed(outcome)))
     more = sum(
         finding.fix is not None and finding.fix.applicability is Applicability.UNSAFE for finding in report.findings

@@ -159,8 +159,7 @@ class Imports:
         return self._below(last, f"\n{name} = {expression}\n{gap}")
 
     def _last_needed(self, expression: str) -> ast.stmt | None:
-        head = self._head()
-        position = len(head) - 1
+        position = max(len(self._head()) - 1, self._last_import())
         for name in _names(expression):
             places = [place for place in self.names.bound.get(name, []) if place.scope is None]
             if len({place.target for place in places if place.target}) == 1 and all(place.target for place in places):
@@ -168,6 +167,16 @@ class Imports:
             for place in places:
                 position = max(position, self.body.index(place.statement))
         return self.body[position] if position >= 0 else None
+
+    def _last_import(self) -> int:
+        """Where the last import stands before the first function or class: some come behind a change of `sys.path`."""
+        last = -1
+        for index, statement in enumerate(self.body):
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                break
+            if _holds_import(statement):
+                last = index
+        return last
 
     def can_bind(self, expression: str, scopes: Sequence[ast.AST]) -> bool:
         """Whether what `expression` names, as code in `scopes` does, is the same for module code, and surely there."""

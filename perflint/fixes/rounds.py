@@ -16,6 +16,7 @@ from perflint.finding import Finding, Fix, Report
 from perflint.fixes.apply import apply_fixes
 from perflint.fixes.second_reading import second_reading
 from perflint.fixes.unused_imports import without_unused_imports
+from perflint.fixes.width import broken_at
 from perflint.source.file import SourceFile
 from perflint.source.parse import parse
 
@@ -73,9 +74,13 @@ def fix_files(
     findings: Iterable[Finding],
     recheck: Recheck,
     usable: Callable[[Fix], bool],
+    width: Callable[[str], int] | None = None,
 ) -> Outcome:
-    """Make the usable fixes of `findings` in `sources`, both by path, in rounds until nothing changes."""
-    session = _Session(sources, list(findings), recheck, usable)
+    """Make the usable fixes of `findings` in `sources`, both by path, in rounds until nothing changes.
+
+    `width` gives the longest line of a file, by its path; without it lines become as long as fixes make them.
+    """
+    session = _Session(sources, list(findings), recheck, usable, width)
     for _ in range(_RESTARTS):
         if not session.attempt():
             break
@@ -111,7 +116,9 @@ class _Session:
         findings: Sequence[Finding],
         recheck: Recheck,
         usable: Callable[[Fix], bool],
+        width: Callable[[str], int] | None = None,
     ) -> None:
+        self.width = width
         self.sources = sources
         self.findings = findings
         self.recheck = recheck
@@ -276,7 +283,9 @@ class _Trial:
 
     def _write(self, findings: Sequence[Finding]) -> str:
         text = apply_fixes(self.base, [finding.fix for finding in findings if finding.fix]).text
-        return without_unused_imports(self.base, text)
+        text = without_unused_imports(self.base, text)
+        width = self.session.width
+        return text if width is None else broken_at(self.base, text, width(self.base.path))
 
     def _fault(self, text: str) -> str | None:
         """What is wrong with the text by itself."""
