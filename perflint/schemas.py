@@ -240,7 +240,10 @@ def observation() -> Json:
             },
             "bytes_in_all": count,
             "function": {"description": "The innermost function; empty outside all.", "type": "string"},
-            "function_hash": {"description": "Of that function's text, without its indentation.", "type": "string"},
+            "function_hash": {
+                "description": "Of that function's text, without indentation and comments.",
+                "type": "string",
+            },
             "stack": stack,
             "finding": {"description": "The rule that found this line.", "type": ["string", "null"]},
             "site": {"description": "Index into `sites`.", **count},

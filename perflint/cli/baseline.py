@@ -14,6 +14,7 @@ import click
 from perflint.baseline import FILE, Baseline
 from perflint.cli import console, fixing, project
 from perflint.cli.app import CLEAN, FAULT
+from perflint.cli.joining import Joining
 from perflint.discovery import display_path, project_root
 from perflint.report.counts import many
 from perflint.report.visible import visible
@@ -140,6 +141,8 @@ def _checked(
     with console.progress() as progress:
         options = project.options_for(settings, chosen, jobs)
         report = check(discovery, dataclasses.replace(options, progress=progress, cache=not no_cache))
+    # What only an observation finds is reported by `check` as well, where the configuration names one.
+    report = Joining.of(None, settings, chosen, discovery, None)(report)
     for problem in report.errors:
         console.complain(fixing.described(problem))
         if debug and problem.detail:

@@ -249,10 +249,16 @@ def _checked(
     if asked.add_ignores:
         from perflint.cli import ignoring
 
-        ignored = ignoring.add_ignores(discovery, options, report, asked.reason)
+        ignored = ignoring.add_ignores(discovery, options, _by_rules(report), asked.reason)
         ignoring.report_ignored(ignored)
         report = narrow(check(discovery, options))
     return report, made, ignored
+
+
+def _by_rules(report: Report) -> Report:
+    """Without what only an observation found: no rule finds it again, to see that a comment silences it."""
+    found = (one for one in report.findings if one.observed is None or one.observed.by_rule)
+    return dataclasses.replace(report, findings=tuple(found))
 
 
 def _measured(report: Report, discovery: Discovery) -> dict[str, list[Bar]]:

@@ -362,7 +362,7 @@ class _Join:
         evidence = self._confirmed(happenings, by_rule=False)
         share = evidence.share or 0.0
         most = max(happenings, key=lambda one: one.count.total)
-        inside = next((frame.function for frame in most.site.stack if frame.library), "")
+        inside = _called(most.site)
         where = f", in `{inside}`" if inside else ""
         backward = " in its backward pass" if most.count.in_backward else ""
         return Finding(
@@ -442,6 +442,16 @@ _DOES: Mapping[Kind, str] = {
     "host-allocation": "allocates on the host",
     "launch": "synchronizes",
 }
+
+
+def _called(site: Site) -> str:
+    """The library's function that the site calls; empty where the site does it itself."""
+    functions = ""
+    for frame in reversed(site.stack):
+        if not frame.library:
+            break
+        functions = frame.function
+    return functions
 
 
 def _key(count: LineCount) -> _Key:

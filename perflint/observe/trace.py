@@ -133,7 +133,7 @@ class StepTotal:
 class Region:
     """The text of one function, or of one top-level statement outside all: lines `line` to `end_line`, both included.
 
-    `hash` is that of its text without the indentation, so that a function that only moved keeps it.
+    `hash` is that of its text without indentation and comments, so that a function that only moved keeps it.
     """
 
     line: int

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -7,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from observed_samples import TEXTS, observation
 
 from perflint import schemas
@@ -148,8 +151,11 @@ def test_a_function_keeps_its_hash_when_it_moves_and_loses_it_when_it_changes() 
     before = {one.name: one.hash for one in regions(TEXTS["train.py"])}
     moved = {one.name: one.hash for one in regions("import os\n\n" + TEXTS["train.py"])}
     changed = {one.name: one.hash for one in regions(TEXTS["train.py"].replace("loss.item()", "loss"))}
+    said = TEXTS["train.py"].replace("loss.backward()", "loss.backward()  # perflint: ignore[TPL201] '#'")
     indented = regions("class Trainer:\n" + "".join(f"    {line}\n" for line in TEXTS["train.py"].splitlines()[6:14]))
     assert before["train"] == moved["train"] != changed["train"]
+    assert before["train"] == {one.name: one.hash for one in regions(said)}["train"]
+    assert regions("x = '# a'\n")[0].hash != regions("x = '# b'\n")[0].hash
     assert [one.hash for one in indented] == [before["train"]]
 
 
@@ -164,3 +170,32 @@ def test_lines_belong_to_the_innermost_function() -> None:
 def test_importing_it_imports_no_torch() -> None:
     code = "import sys, perflint.observe.document, perflint.observe.model.cost; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The way to every value inside a document."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, one in inner for place in _places(one, (*path, key)))]
+
+
+_PLACES = _places(written())
+_WRONG = st.sampled_from([None, -1, 10**30, 1.5, float("inf"), True, "", "x", [], {}, [[]], {"a": 1}, "\ud800"])
+
+
+@given(st.sampled_from(_PLACES[1:]), _WRONG)
+def test_a_wrong_value_anywhere_is_an_error_or_harmless(place: tuple[Any, ...], wrong: Any) -> None:
+    whole = written()
+    at = whole
+    for key in place[:-1]:
+        at = at[key]
+    at[place[-1]] = wrong
+    # Any other exception is a traceback to the user.
+    with contextlib.suppress(PerflintError):
+        document.as_json(document.parse(json.dumps(whole)))
+
+
+@given(st.integers(0, 100_000))
+def test_a_truncated_document_is_an_error(length: int) -> None:
+    text = document.as_json(observation())
+    with pytest.raises(PerflintError, match="not valid JSON"):
+        document.parse(text[: length % (len(text) - 2)])

@@ -91,7 +91,7 @@ def test_a_function_that_only_moved_keeps_its_evidence(check: Check, tmp_path: P
 
 
 def test_evidence_about_a_changed_function_is_ignored_and_counted(check: Check, tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(TRAIN.replace("optimizer.step()", "optimizer.step()  # now"))
+    (tmp_path / "train.py").write_text(TRAIN.replace("optimizer.step()", "optimizer.step(None)"))
     report = check(observation())
     assert seen_at(report, "TPL203", 13) is None
     assert seen_at(report, "TPL101", 10) is None
@@ -131,7 +131,17 @@ def test_a_wait_that_no_rule_found_is_a_finding_of_the_rule_that_it_belongs_to(c
     assert found["observed"]["per_step"] == 2
     assert found["message"].startswith("`self.layer(kept)` reads a device tensor on the host")
     assert [(hop["path"], hop["line"]) for hop in found["why_hot"]] == [("train.py", 17), ("train.py", 10)]
+    assert "_wrapped_call_impl" not in found["message"]
     assert found["why_hot"][1]["text"] == "loss = net(images, mask.to(device)).sum()"
+
+
+def test_the_library_that_waits_for_a_line_is_named(check: Check) -> None:
+    seen = _quiet(observation())
+    inner = Frame("/lib/torch/nn/utils/clip_grad.py", 40, "clip_grad_norm_", library=True)
+    deeper = Frame("/lib/torch/_tensor.py", 10, "__bool__", library=True)
+    seen.sites[2] = replace(seen.sites[2], stack=(*seen.sites[2].stack, inner, deeper))
+    [found] = [one for one in check(seen)["findings"] if one["line"] == 7]
+    assert "synchronizes, in `clip_grad_norm_`, which" in found["message"]
 
 
 def test_a_wait_of_few_steps_only_is_not_reported(check: Check) -> None:
@@ -150,15 +160,10 @@ def test_a_comment_silences_them_and_is_then_not_unused(check: Check, tmp_path: 
     silent = MODEL.replace("self.layer(kept)", "self.layer(kept)  # perflint: ignore[TPL201] known")
     (tmp_path / "model.py").write_text(silent)
     assert [one["code"] for one in check(None)["findings"] if one["path"] == "model.py"] == ["TPL205", "TPL001"]
-    seen = _quiet(observation())
-    seen.regions = {**seen.regions, "model.py": document_regions(silent)}
-    assert [one["code"] for one in check(seen)["findings"] if one["path"] == "model.py"] == ["TPL205"]
-
-
-def document_regions(text: str) -> Any:
-    from perflint.observe.functions import regions
-
-    return regions(text)
+    # The comment changes nothing that was observed.
+    report = check(_quiet(observation()))
+    assert [one["code"] for one in report["findings"] if one["path"] == "model.py"] == ["TPL205"]
+    assert report["observation"]["changed_functions"] == 0
 
 
 def test_what_happens_below_a_line_confirms_the_finding_on_it(check: Check, tmp_path: Path) -> None:
@@ -331,3 +336,21 @@ def test_the_nearest_configuration_of_a_file_decides(check: Check, tmp_path: Pat
     assert not [one for one in check(seen)["findings"] if one["line"] == 7]
     (inner / "perflint.toml").write_text("")
     assert [one["path"] for one in check(seen)["findings"] if one["line"] == 7] == ["inner/model.py"]
+
+
+def test_a_baseline_knows_what_only_the_observation_found(
+    check: Check, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    document.write(_quiet(observation()), tmp_path / "seen.json")
+    (tmp_path / "pyproject.toml").write_text('[tool.perflint]\nobserved = "seen.json"\n')
+    assert app.run(["baseline", "write"]) == 0
+    capfd.readouterr()
+    assert check(None, "--baseline", "perflint-baseline.json", "--impact", "low", code=0)["findings"] == []
+
+
+def test_add_ignores_silences_what_rules_found(check: Check, tmp_path: Path) -> None:
+    """A comment on what only the observation found could not be tried: no rule finds it again."""
+    text = check(_quiet(observation()), "--add-ignores", "--impact", "low", "--output-format", "text")
+    assert "kept = x[mask]  # perflint: ignore[TPL205]" in (tmp_path / "model.py").read_text()
+    assert "self.layer(kept)\n" in (tmp_path / "model.py").read_text()
+    assert "1 finding in 1 of 2 files" in text
