@@ -179,7 +179,9 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 _PLACES = _places(written())
-_WRONG = st.sampled_from([None, -1, 10**30, 1.5, float("inf"), True, "", "x", [], {}, [[]], {"a": 1}, "\ud800"])
+_WRONG: st.SearchStrategy[Any] = st.sampled_from(
+    [None, -1, 10**30, 1.5, float("inf"), True, "", "x", [], {}, [[]], {"a": 1}, "\ud800"]
+)
 
 
 @given(st.sampled_from(_PLACES[1:]), _WRONG)
