@@ -18,7 +18,7 @@ from perflint.report.visible import visible
 @click.option("--config", type=click.Path(path_type=Path), help="Read this configuration file.")
 def command(path: str, config: Path | None) -> int:
     """Delete the cache of the project around PATH."""
-    settings = project.settings_for((path,), config, None)
+    settings = project.settings_for((project.existing(path),), config, None)
     root = project_root([Path(path).absolute()])
     folder = settings.cache_dir or (root / FOLDER if root is not None else None)
     if folder is not None and clean(folder):

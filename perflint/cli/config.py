@@ -36,7 +36,7 @@ class _Value:
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text", help="How to print.")
 def show(path: str, config: Path | None, output_format: str) -> int:
     """Show every setting that holds for PATH, its value, and where it came from."""
-    settings = project.settings_for((path,), config, None)
+    settings = project.settings_for((project.existing(path),), config, None)
     values = list(_values(settings, common_folder([Path(path).absolute()])))
     if output_format == "json":
         file = None if settings.file is None else display_path(settings.file)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from perflint.discovery import Discovery, common_folder, discover, display_path
-from perflint.errors import SettingsError
+from perflint.errors import PerflintError, SettingsError
 from perflint.finding import Confidence
 from perflint.settings import Selection, Settings, level_of, limit_of, load_settings
 
@@ -160,6 +160,13 @@ def options_for(settings: Settings, chosen: Chosen, jobs: int | None = None) -> 
         everything=chosen.governed.everything,
         nested=chosen.nested,
     )
+
+
+def existing(path: str) -> str:
+    """A path that something is asked about. Raises PerflintError where there is nothing of that name."""
+    if not path or not os.path.lexists(path):
+        raise PerflintError(f"no such file or directory: {path}" if path else "an empty path")
+    return path
 
 
 def named(paths: Sequence[str], stdin_filename: str | None) -> Sequence[str]:

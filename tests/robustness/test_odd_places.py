@@ -71,3 +71,15 @@ def test_one_named_on_the_command_line_as_well(
     (tmp_path / "mine.toml").mkdir()
     assert run(["check", "--config", "mine.toml"]) == 2
     assert "mine.toml: cannot be read: Is a directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["config", "show"], ["clean"], ["check"]])
+def test_a_path_that_is_not_there_is_named(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "perflint.toml").write_text("")
+    (tmp_path / ".perflint_cache").mkdir()
+    assert run([*command, "nowhere"]) == 2
+    assert "no such file or directory: nowhere" in capsys.readouterr().err
+    assert (tmp_path / ".perflint_cache").exists()
