@@ -204,7 +204,7 @@ def _replacements(device: Device, card: Hardware) -> Iterator[tuple[Any, dict[st
     yield torch.cuda.graphs, {"CUDAGraph": Graph, "is_current_stream_capturing": lambda: False}
     yield torch.backends.cuda, {"is_built": lambda: True}
     yield torch.backends.cudnn, {"is_available": lambda: True, "version": lambda: _CUDNN_VERSION}
-    yield torch.version, {"cuda": _CUDA_VERSION}
+    yield torch.version, {"cuda": torch.version.cuda or _CUDA_VERSION}
     nothing = dict.fromkeys(("range_push", "range_pop", "mark", "range_start", "range_end"), _nothing)
     yield torch.cuda.nvtx, nothing
     accelerator = getattr(torch, "accelerator", None)

@@ -69,9 +69,20 @@ def _collective(device: Device, overload: Any) -> Callable[..., Any]:
             device.recorder.record(
                 overload._schema.name, "launch", sys._getframe(1), waits=False, launches=1, size=_size(arguments)
             )
-        return _devices(result, {id(view): one for one, view in zip(_flat(arguments), _flat(given))})
+        return _finished(result, {id(view): one for one, view in zip(_flat(arguments), _flat(given))})
 
     return collective
+
+
+def _finished(result: Any, known: dict[int, Any]) -> Any:
+    """What a collective gives: its tensors, and a work whose value they are, as NCCL's is. gloo's are on the host."""
+    if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], torch.ScriptObject)):
+        return result
+    tensors = _devices(result[0], known)
+    result[1].wait()
+    value: Any = torch.futures.Future()
+    value.set_result(tensors)
+    return tensors, torch._C._distributed_c10d._create_work_from_future(value).boxed()
 
 
 def _hosts(value: Any) -> Any:
