@@ -111,6 +111,7 @@ def _default_device() -> str:
 
 def _ended_by(run: Callable[[], None]) -> tuple[int, str]:
     """The exit code that the program asked for, and how it ended where not by itself."""
+    from perflint.errors import PerflintError
     from perflint.observe import stubs
 
     try:
@@ -122,6 +123,8 @@ def _ended_by(run: Callable[[], None]) -> tuple[int, str]:
         return code, f"exit code {code}" if code else ""
     except KeyboardInterrupt:
         return 130, "interrupted"
+    except PerflintError:
+        raise  # the order is at fault, not the program
     except BaseException as error:  # noqa: BLE001  whatever the program raises ends it, and is reported
         if type(error).__name__ == "EnoughError":
             return 0, ""
