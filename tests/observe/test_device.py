@@ -232,7 +232,7 @@ def test_threads_have_the_device(seen: Observed) -> None:
 
 
 def test_checkpoint_custom_function_and_vmap(seen: Observed) -> None:
-    class Double(torch.autograd.Function):  # type: ignore[misc]
+    class Double(torch.autograd.Function):  # type: ignore[misc, name-defined]
         @staticmethod
         def forward(ctx: Any, value: Any) -> Any:
             return value * 2
