@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from perflint.context import Context
 from perflint.facts.dull import MAYBE_DULL, PLAIN_METHODS
+from perflint.facts.leaving import ends_block
 from perflint.facts.summary import MODULE, SPREAD, CallFacts, FunctionFacts, Param, Value
 from perflint.program.conventions import last_name
 from perflint.program.edges import Edge
@@ -21,6 +22,8 @@ from perflint.source.tree import FUNCTIONS, FunctionNode
 Tests: TypeAlias = "Sequence[tuple[ast.expr, bool]]"
 #: Calls that are looked at.
 _MOST_CALLERS = 32
+#: Functions that hand a parameter on, one to the other.
+_LONGEST_WAY = 4
 #: What a function is given through their decorators is what a call passes.
 _PASSING_ON = frozenset({"staticmethod", "classmethod", "abstractmethod", "torch", "functools", "abc", "contextlib"})
 #: What sets attributes that nobody sees.
@@ -66,7 +69,7 @@ def _by_parameters(scope: Scope, function: FunctionNode, tests: Tests, ctx: Cont
     callers = [*callers, *_calls_of_bases(scope, facts, ctx)]
     if len(callers) > _MOST_CALLERS:
         return False
-    return _never_runs(tests, [_given(edge, facts, names, ctx) for edge in callers])
+    return _never_runs(tests, [_given(edge, facts, names, ctx, (scope,)) for edge in callers])
 
 
 def _by_attributes(scope: Scope, tests: Tests, ctx: Context) -> bool:
@@ -75,12 +78,12 @@ def _by_attributes(scope: Scope, tests: Tests, ctx: Context) -> bool:
     if not cls or cls not in ctx.summary.classes:
         return False
     made = Scope(scope.path, f"{cls}.__init__")
-    held = {name: param for test, _ in tests for name in _attributes_in(test) if (param := _held(name, made, cls, ctx))}
+    held = {name: param for test, _ in tests for name in _attributes_in(test) if (param := _held(name, made, ctx))}
     callers = ctx.program.callers(made) if held else ()
     if not callers or len(callers) > _MOST_CALLERS:
         return False
     facts = ctx.program.function(made)
-    passed = [_given(edge, facts, set(held.values()), ctx) for edge in callers]
+    passed = [_given(edge, facts, set(held.values()), ctx, (made,)) for edge in callers]
     known = [{f"self.{name}": given[param] for name, param in held.items() if param in given} for given in passed]
     return _never_runs(tests, known)
 
@@ -118,10 +121,14 @@ def _asks_for(node: ast.AST) -> str:
     return f"hasattr?{name.value}" if not name.value.startswith("_") else ""
 
 
-def _held(name: str, made: Scope, cls: str, ctx: Context) -> str:
-    """The parameter of the constructor that an attribute always holds, "" where it may hold something else."""
-    written = ctx.summary.classes[cls].attributes.get(name, ())
-    if len(written) != 1 or made.function not in ctx.summary.functions:
+def _held(name: str, made: Scope, ctx: Context) -> str:
+    """The parameter of the constructor `made` that an attribute always holds, "" where it may hold something else."""
+    summary = ctx.program.summaries[made.path]
+    cls = made.function.rpartition(".")[0]
+    if made.function not in summary.functions or cls not in summary.classes:
+        return ""
+    written = summary.classes[cls].attributes.get(name, ())
+    if len(written) != 1:
         return ""
     value, where = written[0]
     if where != made.function or not isinstance(value, str):
@@ -143,6 +150,7 @@ def _tests_around(node: ast.AST, ctx: Context) -> tuple[FunctionNode | None, Tes
     tests: list[tuple[ast.expr, bool]] = []
     child = node
     for outer in ctx.tree.ancestors(node):
+        tests += _left_before(outer, child)
         if isinstance(outer, FUNCTIONS):
             return outer if child in outer.body else None, tests
         if isinstance(outer, ast.Lambda):
@@ -156,6 +164,19 @@ def _tests_around(node: ast.AST, ctx: Context) -> tuple[FunctionNode | None, Tes
             tests += [(item, isinstance(outer.op, ast.And)) for item in before]
         child = outer
     return None, ()
+
+
+def _left_before(outer: ast.AST, child: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+    """The tests before a statement of its block, one arm of which leaves it: `if not logging: return loss`."""
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(outer, name, None)
+        if isinstance(block, list) and child in block:
+            for statement in block[: block.index(child)]:
+                if isinstance(statement, ast.If):
+                    if ends_block(statement.body):
+                        yield statement.test, False
+                    elif ends_block(statement.orelse):
+                        yield statement.test, True
 
 
 def _names_in(test: ast.expr) -> Iterator[str]:
@@ -184,7 +205,8 @@ def _is_called_unseen(scope: Scope, facts: FunctionFacts, ctx: Context) -> bool:
     """Whether a function may be called with what nobody sees: by a framework, through a decorator, or as a method of
     something unknown.
     """
-    if ctx.program.roots.functions.get(scope) is not None or not all(map(_passes_on, _decorators(facts, ctx))):
+    decorators = _decorators(facts, scope.path, ctx)
+    if ctx.program.roots.functions.get(scope) is not None or not all(map(_passes_on, decorators)):
         return True
     if not facts.in_class:
         return False
@@ -193,12 +215,13 @@ def _is_called_unseen(scope: Scope, facts: FunctionFacts, ctx: Context) -> bool:
     return facts.name in unrecorded or ctx.program.whole.is_called_by_name(facts.name)
 
 
-def _decorators(facts: FunctionFacts, ctx: Context) -> Iterator[str]:
-    """The decorators of a function of this file as they are imported, "" for one that has no name."""
+def _decorators(facts: FunctionFacts, path: str, ctx: Context) -> Iterator[str]:
+    """The decorators of a function of a file as they are imported, "" for one that has no name."""
+    imports = ctx.program.summaries[path].imports if facts.decorators else {}
     for decorator in facts.decorators:
         named = decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator
         first = named.partition(".")[0] if isinstance(named, str) else ""
-        yield ctx.summary.imports.get(first, first)
+        yield imports.get(first, first)
 
 
 def _passes_on(decorator: str) -> bool:
@@ -214,8 +237,12 @@ def _calls_of_bases(scope: Scope, facts: FunctionFacts, ctx: Context) -> Iterato
             yield from ctx.program.callers(Scope(base.path, f"{base.name}.{facts.name}"))
 
 
-def _given(edge: Edge, facts: FunctionFacts, names: AbstractSet[str], ctx: Context) -> Mapping[str, object]:
-    """The literals that a call passes for parameters, or leaves them to be."""
+def _given(
+    edge: Edge, facts: FunctionFacts, names: AbstractSet[str], ctx: Context, way: tuple[Scope, ...]
+) -> Mapping[str, object]:
+    """The literals that a call passes for parameters, or leaves them to be. `way` are the functions that lead from the
+    call to where the literals are asked for.
+    """
     if edge.callback or edge.stands_in:
         return {}
     call = ctx.program.function(edge.caller).calls[edge.index]
@@ -237,9 +264,41 @@ def _given(edge: Edge, facts: FunctionFacts, names: AbstractSet[str], ctx: Conte
         else:
             value = param.default if "" not in keywords else None
         literal = _literal(value)
+        if literal is _UNKNOWN and isinstance(value, str):
+            literal = _handed_on(value, edge.caller, ctx, way)
         if literal is not _UNKNOWN:
             found[name] = literal
     return found
+
+
+def _handed_on(name: str, scope: Scope, ctx: Context, way: tuple[Scope, ...]) -> object:
+    """The one literal that a function has been given for a parameter which it hands on, itself or as an attribute that
+    its constructor keeps: `transform(x, k)`, where nobody passes a `k` to the caller either.
+    """
+    facts = ctx.program.function(scope)
+    made = scope
+    if name.startswith("self.") and facts.in_class:
+        made = Scope(scope.path, f"{facts.in_class}.__init__")
+        name = _held(name.removeprefix("self."), made, ctx)
+        if not name:
+            return _UNKNOWN
+        facts = ctx.program.function(made)
+    elif _is_bound_in(name, facts) or _is_called_unseen(scope, facts, ctx):
+        return _UNKNOWN
+    callers = ctx.program.callers(made)
+    if not callers or len(callers) > _MOST_CALLERS or made in way or len(way) > _LONGEST_WAY:
+        return _UNKNOWN
+    callers = [*callers, *_calls_of_bases(made, facts, ctx)] if made == scope else callers
+    found = [_given(edge, facts, {name}, ctx, (*way, made)).get(name, _UNKNOWN) for edge in callers]
+    first = found[0]
+    return first if all(type(item) is type(first) and item == first for item in found) else _UNKNOWN
+
+
+def _is_bound_in(name: str, facts: FunctionFacts) -> bool:
+    """Whether a name may be anything else in a function than the parameter that it is called after."""
+    params = {param.name.lstrip("=") for param in _own_parameters(facts)}
+    looped = any(name in loop.targets for loop in facts.loops)
+    return name not in params or name in facts.binds or name in facts.unclear or looped
 
 
 def _is_plain(call: CallFacts, edge: Edge, facts: FunctionFacts, ctx: Context) -> bool:
