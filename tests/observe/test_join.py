@@ -16,6 +16,7 @@ from perflint import schemas
 from perflint.cli import app
 from perflint.finding import Finding, Observed, Verdict, often, percent, with_article
 from perflint.observe import document
+from perflint.observe.functions import lines_of, regions_of
 from perflint.observe.trace import KINDS, Frame, LineCount, Observation, Site
 from perflint.registry import load_rules
 
@@ -354,3 +355,21 @@ def test_add_ignores_silences_what_rules_found(check: Check, tmp_path: Path) -> 
     assert "kept = x[mask]  # perflint: ignore[TPL205]" in (tmp_path / "model.py").read_text()
     assert "self.layer(kept)\n" in (tmp_path / "model.py").read_text()
     assert "1 finding in 1 of 2 files" in text
+
+
+def test_columns_decide_between_two_findings_on_a_line(check: Check, tmp_path: Path) -> None:
+    text = TRAIN.replace("        print(loss.item())", "        total = loss.item(), loss.norm().item()")
+    (tmp_path / "train.py").write_text(text)
+    seen = observation()
+    seen.regions = regions_of({**TEXTS, "train.py": text}, lines_of(seen.sites, seen.ran))
+    seen.sites[3] = replace(seen.sites[3], column=17, end_column=28)
+    found = {one["column"]: one["observed"]["verdict"] for one in check(seen)["findings"] if one["code"] == "TPL201"}
+    assert found == {17: "confirmed", 30: "refuted"}
+
+
+def test_what_was_not_reached_stands_before_what_was_refuted(check: Check) -> None:
+    seen = observation()
+    seen.lines = [one for one in seen.lines if one.kind == "launch"]
+    seen.ran = {"train.py": frozenset({10, 13})}
+    verdicts = [one["observed"]["verdict"] for one in check(seen, "--sort", "impact")["findings"]]
+    assert verdicts == ["not reached", "not reached", "refuted", "refuted"]

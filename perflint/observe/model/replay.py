@@ -46,8 +46,12 @@ class Matrix(NamedTuple):
         )
 
     def period(self) -> float:
-        """Microseconds that the clocks advance per repetition in the long run."""
-        return max(self.hh, self.dd, (self.hd + self.dh) / 2)
+        """Microseconds that the clocks advance per repetition in the long run.
+
+        That is the greatest mean weight of a cycle. The cycle through both clocks is never greater than the others: the
+        way from host to device and the way from device to host meet within a step, so `hd + dh <= hh + dd`.
+        """
+        return max(self.hh, self.dd)
 
 
 _NOTHING = Matrix(0.0, _NEVER, _NEVER, 0.0)
