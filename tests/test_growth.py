@@ -57,10 +57,10 @@ def _evaluations(count: int) -> str:
     return _HEAD + _LOOP + _LEARN + "\n" + "".join(each.format(i) for i in range(count))
 
 
-_SHAPES = [_branches, _loops, _moves, _reads, _evaluations]
+SHAPES = [_branches, _loops, _moves, _reads, _evaluations]
 
 
-@pytest.mark.parametrize("shape", _SHAPES)
+@pytest.mark.parametrize("shape", SHAPES)
 def test_walks_grow_with_the_code(shape: Callable[[int], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     walked = 0
 
