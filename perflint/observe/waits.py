@@ -140,6 +140,7 @@ ROWS: tuple[Row, ...] = (
         waits=True,
         kind="shape",
         source=_CUDA + "IndexKernel.cpp",
+        read=False,
         example="x.masked_select(mask)",
     ),
     Row(
@@ -157,6 +158,7 @@ ROWS: tuple[Row, ...] = (
         waits=False,
         kind="launch",
         source=_NATIVE + "TensorAdvancedIndexing.cpp",
+        read=False,
         example="x[n % 4]",
     ),
     *(
@@ -169,6 +171,7 @@ ROWS: tuple[Row, ...] = (
                 waits=False,
                 kind="launch",
                 source=_NATIVE + "TensorAdvancedIndexing.cpp",
+                read=False,
                 example="x[mask] = 0.0" if operation == "aten::index_put_" else "",
                 holds=_fills_by_mask,
             ),
@@ -230,7 +233,7 @@ ROWS: tuple[Row, ...] = (
         "`output_size` is given",
         waits=False,
         kind="launch",
-        source=_NATIVE + "Repeat.cpp",
+        source=_NATIVE + "Repeat.h",
         example="x.repeat_interleave(n[:4], dim=0, output_size=int(6))",
         holds=_given(1, "output_size"),
     ),
@@ -239,7 +242,7 @@ ROWS: tuple[Row, ...] = (
         "the counts are a device tensor and `output_size` is not given: their sum is the size of the result",
         waits=True,
         kind="shape",
-        source=_NATIVE + "Repeat.cpp",
+        source=_NATIVE + "Repeat.h",
         example="x.repeat_interleave(n[:4], dim=0)",
     ),
     Row(
@@ -248,6 +251,7 @@ ROWS: tuple[Row, ...] = (
         waits=True,
         kind="read",
         source=_NATIVE + "Distributions.cpp",
+        read=False,
         example="x.abs().multinomial(1)",
         holds=_checks_probabilities,
     ),
@@ -257,6 +261,7 @@ ROWS: tuple[Row, ...] = (
         waits=False,
         kind="launch",
         source=_CUDA + "MultinomialKernel.cu",
+        read=False,
         example="x.abs().multinomial(3, replacement=True)",
     ),
     *(
@@ -266,6 +271,7 @@ ROWS: tuple[Row, ...] = (
             waits=True,
             kind="read",
             source=_NATIVE + "DistributionTemplates.h",
+            read=False,
             example=example,
         )
         for overload, example in (
@@ -279,6 +285,7 @@ ROWS: tuple[Row, ...] = (
         waits=True,
         kind="shape",
         source=_NATIVE + "TensorCompare.cpp",
+        read=False,
         example="torch.isin(n, torch.arange(64, device=n.device))",
         holds=_sorts,
     ),
@@ -289,6 +296,7 @@ ROWS: tuple[Row, ...] = (
             waits=True,
             kind="read",
             source=_NATIVE + "BatchLinearAlgebra.cpp",
+            read=False,
             example=example,
         )
         for name, example in (
@@ -303,6 +311,7 @@ ROWS: tuple[Row, ...] = (
             waits=True,
             kind="read",
             source=_NATIVE + "BatchLinearAlgebra.cpp",
+            read=False,
             example=f"torch.linalg.{name.removeprefix('linalg_')}({matrix}, check_errors=True)",
             holds=_true(1 if name == "linalg_inv_ex" else 99, "check_errors"),
         )
@@ -314,6 +323,7 @@ ROWS: tuple[Row, ...] = (
         waits=False,
         kind="launch",
         source=_NATIVE + "BatchLinearAlgebra.cpp",
+        read=False,
         example="torch.linalg.inv_ex(x)",
     ),
     *(
@@ -343,6 +353,7 @@ ROWS: tuple[Row, ...] = (
         waits=True,
         kind="synchronize",
         source="https://docs.pytorch.org/docs/stable/generated/torch.cuda.synchronize.html",
+        read=False,
         example="torch.cuda.synchronize()",
     ),
     Row(
@@ -351,6 +362,7 @@ ROWS: tuple[Row, ...] = (
         waits=True,
         kind="synchronize",
         source="https://docs.pytorch.org/docs/stable/generated/torch.cuda.Event.html",
+        read=False,
         example="event = torch.cuda.Event()\nevent.record()\nevent.synchronize()",
     ),
     Row(
@@ -359,6 +371,7 @@ ROWS: tuple[Row, ...] = (
         waits=True,
         kind="synchronize",
         source="https://docs.pytorch.org/docs/stable/generated/torch.cuda.Stream.html",
+        read=False,
         example="torch.cuda.current_stream().synchronize()",
     ),
     Row(
@@ -367,6 +380,7 @@ ROWS: tuple[Row, ...] = (
         waits=True,
         kind="synchronize",
         source="c10/cuda/CUDACachingAllocator.cpp",
+        read=False,
         example="torch.cuda.empty_cache()",
     ),
 )
@@ -382,7 +396,8 @@ COPIES: tuple[Row, ...] = (
     ),
     Row(
         "aten::copy_",
-        "host to device, `non_blocking=True`, from pinned memory",
+        "host to device, `non_blocking=True`, from pinned memory without gaps (else it is gathered in pageable memory "
+        "first)",
         waits=False,
         kind="to-device",
         source=_CUDA + "Copy.cu",
@@ -394,6 +409,7 @@ COPIES: tuple[Row, ...] = (
         waits=False,
         kind="to-device",
         source=_CUDA_COPIES,
+        read=False,
         example="host.to(x.device, non_blocking=True)",
     ),
     Row(
@@ -402,6 +418,7 @@ COPIES: tuple[Row, ...] = (
         waits=True,
         kind="to-device",
         source=_CUDA_COPIES,
+        read=False,
         example="torch.zeros(100_000).to(x.device, non_blocking=True)",
     ),
     Row(
@@ -426,6 +443,7 @@ COPIES: tuple[Row, ...] = (
         waits=True,
         kind="to-host",
         source=_CUDA_COPIES,
+        read=False,
         example="host.copy_(x, non_blocking=True)",
     ),
 )

@@ -223,6 +223,17 @@ def test_pinned_memory_is_known_through_views_and_loaders(seen: Observed) -> Non
         assert all(batch.is_pinned() for (batch,) in loader)
 
 
+def test_strided_pinned_memory_is_gathered_in_pageable_memory(seen: Observed) -> None:
+    pinned = torch.zeros(400, 400).pin_memory()
+    for part, waits in ((pinned, 0), (pinned.t(), 0), (pinned[:, :200], 1)):
+        seen.restart()
+        part.to("cuda", non_blocking=True)
+        with seen.step():
+            moved = part.to("cuda", non_blocking=True)
+        assert torch.equal(moved.cpu(), part)
+        assert seen.waits == waits
+
+
 def test_threads_have_the_device(seen: Observed) -> None:
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append((torch.ones(2, device="cuda") * 2).sum().item()))

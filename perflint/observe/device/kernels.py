@@ -488,21 +488,32 @@ def _copy(device: Device, overload: Any) -> _Kernel:
             size = bytes_of((to, source))
             recorder.record("aten::copy_", "launch", frame, waits=False, size=size, launches=1)
             return to
-        record_copy(recorder, frame, source if to_device else to, to_device=to_device, non_blocking=non_blocking)
+        host, other = (source, to) if to_device else (to, source)
+        record_copy(recorder, frame, host, other, to_device=to_device, non_blocking=non_blocking)
         return to
 
     return copy_
 
 
-def record_copy(recorder: Recorder, frame: FrameType, host: Any, *, to_device: bool, non_blocking: bool) -> None:
-    """A copy between host and device. `host` is the tensor on the host."""
+def record_copy(
+    recorder: Recorder, frame: FrameType, host: Any, other: Any, *, to_device: bool, non_blocking: bool
+) -> None:
+    """A copy between host and device. `host` is the tensor on the host, `other` has the strides of the device's."""
     size = int(host.numel()) * int(host.element_size())
     if to_device:
         pinning.report_allocation(recorder, host)
-    pinned = pinning.is_pinned(host)
+    pinned = pinning.is_pinned(host) and _without_gaps(host, other)
     blocks = waits.copy_waits(to_device=to_device, non_blocking=non_blocking, pinned=pinned, size=size)
     kind: Kind = "to-device" if to_device else "to-host"
     recorder.record("aten::copy_", kind, frame, waits=blocks, size=size, pinned=pinned)
+
+
+def _without_gaps(host: Any, other: Any) -> bool:
+    """Whether one block of bytes can be copied to another: else the host's part is gathered in pageable memory."""
+    if host.is_contiguous() and other.is_contiguous():
+        return True
+    dense: bool = torch.ops.aten.is_non_overlapping_and_dense(host)
+    return dense and host.stride() == other.stride()
 
 
 def _to_copy(device: Device, overload: Any) -> _Kernel:
@@ -521,13 +532,13 @@ def _to_copy(device: Device, overload: Any) -> _Kernel:
         recorder = device.recorder
         if not from_device:
             if recorder is not None:
-                record_copy(recorder, frame, tensor, to_device=True, non_blocking=non_blocking)
+                record_copy(recorder, frame, tensor, host, to_device=True, non_blocking=non_blocking)
             return device.memory.adopt(host)
         if to_host:
             if non_blocking:
                 pinning.pin(host)
             if recorder is not None:
-                record_copy(recorder, frame, host, to_device=False, non_blocking=non_blocking)
+                record_copy(recorder, frame, host, tensor, to_device=False, non_blocking=non_blocking)
             return host
         result = device.memory.adopt(host)
         if recorder is not None:
