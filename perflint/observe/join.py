@@ -309,6 +309,8 @@ class _Join:
         if matched is not None and matched.all:
             return self._confirmed(matched.all)
         span = finding.span
+        if not self.observation.ran:
+            return None  # the run recorded no coverage
         if not self.files.is_observed(finding.path, span.line) and self.files.is_changed(finding.path, span.line):
             return None
         ran = self._ran.get(finding.path, set())

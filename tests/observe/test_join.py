@@ -373,3 +373,11 @@ def test_what_was_not_reached_stands_before_what_was_refuted(check: Check) -> No
     seen.ran = {"train.py": frozenset({10, 13})}
     verdicts = [one["observed"]["verdict"] for one in check(seen, "--sort", "impact")["findings"]]
     assert verdicts == ["not reached", "not reached", "refuted", "refuted"]
+
+
+def test_without_coverage_nothing_is_refuted(check: Check) -> None:
+    seen = observation()
+    seen.ran = {}
+    report = check(seen)
+    assert seen_at(report, "TPL101", 10) is None
+    assert seen_at(report, "TPL101", 9)["verdict"] == "confirmed"

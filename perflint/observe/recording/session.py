@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perflint.observe.device.install import simulated
-from perflint.observe.functions import regions_of
+from perflint.observe.functions import lines_of, regions_of
 from perflint.observe.model.hardware import DEFAULT, hardware
 from perflint.observe.recording import steps
 from perflint.observe.recording.coverage import Coverage
@@ -56,14 +56,12 @@ class Session:
 
 
 def _texts(found: Observation, root: Path) -> tuple[dict[str, str], dict[str, set[int]]]:
-    """The files that sites and lines are in, and those lines."""
-    lines: dict[str, set[int]] = {path: set(ran) for path, ran in found.ran.items()}
-    for site in found.sites:
-        lines.setdefault(site.path, set()).add(site.line)
+    """The files that lines, sites and their stacks are in, and those lines."""
+    lines = lines_of(found.sites, found.ran)
     texts = {}
     for path in lines:
         try:
-            texts[path] = (root / path).read_text(encoding="utf-8")
+            texts[path] = (root / path).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError):
             continue
     return texts, lines
