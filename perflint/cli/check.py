@@ -159,7 +159,9 @@ def _watch(asked: _Asked) -> int:
         settings = asked.settings()
         discovery, _ = project.find(asked.paths, None, settings)
         configuration = () if settings.file is None else (settings.file,)
-        return (*configuration, *(one.file for one in discovery.analysed))
+        observed = asked.observed or settings.observed
+        evidence = () if observed is None else (observed,)
+        return (*configuration, *evidence, *(one.file for one in discovery.analysed))
 
     memory = Memory()
     watch(lambda: _once(asked, memory), files)
