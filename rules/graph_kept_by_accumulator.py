@@ -22,6 +22,7 @@ from perflint.api import (
     callee_name,
     pattern,
     statements,
+    tensors,
     walk,
 )
 
@@ -44,6 +45,10 @@ _BACKWARD = frozenset({"backward", "manual_backward"})
 #: What makes a tensor of a tensor on the way to `backward`: methods of it, and functions that are given it.
 _ARITHMETIC = frozenset("mean sum div mul add sub float double half squeeze to div_ mul_ add_ sub_".split())
 _SCALING = frozenset({"scale", "scale_loss"})
+#: What makes tensors of a class that may do anything when it is added.
+_SUBCLASSING = ("as_subclass", "_make_subclass", "_make_wrapper_subclass", "__torch_function__")
+#: What reads names that it does not write.
+_LOOKING = frozenset({"locals", "vars", "eval", "exec", "_getframe", "currentframe"})
 #: Attributes that ask for the graph, not for the number.
 _OF_GRAPH = frozenset({"grad_fn", "requires_grad", "is_leaf", "grad", "retains_grad"})
 
@@ -217,25 +222,73 @@ def _is_walked_back(value: ast.expr, loop: ast.stmt, ctx: Context) -> bool:
 
 
 def _may_be_no_tensor(value: ast.expr, loop: ast.stmt, node: ast.AST, ctx: Context) -> bool:
-    """Whether `backward` may be left out because there is none: a test or a `try` asks the loss, a definition of it is
-    a number, or a class of the project has a `backward` of its own.
+    """Whether what is kept may be something else than a plain tensor on some turn: nothing but a `backward` on every
+    turn on which it is kept says that it is one, and a class that has a `backward` need have no `detach`.
     """
     name = _own_name(value)
-    if not isinstance(name, ast.Name) or _has_own_backward(ctx):
+    if not isinstance(name, ast.Name) or _has_own_tensors(ctx):
         return True
-    around = set(ctx.tree.ancestors(node))
     origins = ctx.inference.origins(name)
-    plain = not any(isinstance(item, (ast.Constant, ast.IfExp, ast.BoolOp, ast.UnaryOp)) for item in origins)
-    for call in _backwards(loop):
-        for outer in ctx.tree.ancestors(call):
-            if outer is loop:
-                break
-            if outer in around or not isinstance(outer, (ast.If, ast.IfExp, ast.While, ast.BoolOp, ast.Try)):
-                continue
-            asked = not isinstance(outer, (ast.If, ast.IfExp, ast.While)) or name.id in _names(outer.test)
-            if asked or not plain:
-                return True
-    return False
+    if any(isinstance(item, (ast.Constant, ast.IfExp, ast.BoolOp, ast.UnaryOp)) for item in origins):
+        return True
+    return not any(_comes_along(call, node, loop, ctx) for call in _backwards(loop))
+
+
+def _comes_along(backward: ast.Call, node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
+    """Whether a `backward` surely runs on each turn on which a value is kept, or raises where nobody catches it."""
+    kept, walked = ctx.tree.statement_of(node), ctx.tree.statement_of(backward)
+    if not isinstance(walked, ast.Expr) or walked.value is not backward:
+        return False
+    ways = [_way_to(statement, loop, ctx) for statement in (kept, walked)]
+    if None in ways:
+        return False
+    (here, at), (there, up) = ways  # type: ignore[misc]
+    if here is not there:
+        return False
+    # Kept first, it is walked back unless something between the two leaves the turn.
+    between = here[at + 1 : up]
+    return all(isinstance(part, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)) for part in between)
+
+
+def _way_to(statement: ast.stmt, loop: ast.stmt, ctx: Context) -> tuple[list[ast.stmt], int] | None:
+    """The block of the loop that a statement stands in, and the place there of what holds it; regions of torch are
+    looked through. None where something else decides whether it runs, or sees how it ends.
+    """
+    child: ast.AST = statement
+    for outer in ctx.tree.ancestors(statement):
+        if isinstance(outer, ast.With) and all(_is_of_torch(item.context_expr, ctx) for item in outer.items):
+            child = outer
+            continue
+        block = next(
+            (block for block in (getattr(outer, "body", []), getattr(outer, "orelse", [])) if child in block), []
+        )
+        inside = [outer, *ctx.tree.ancestors(outer)]
+        if loop not in inside or any(isinstance(item, _CATCHING) for item in inside[: inside.index(loop)]):
+            return None
+        return block, block.index(child)  # type: ignore[arg-type]
+    return None
+
+
+#: What may catch an error of a statement in it.
+_CATCHING = (ast.Try, ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def _is_of_torch(context: ast.expr, ctx: Context) -> bool:
+    """`torch.autocast("cuda")`: a region that catches nothing."""
+    return isinstance(context, ast.Call) and (ctx.target(context.func) or "").startswith("torch.")
+
+
+def _has_own_tensors(ctx: Context) -> bool:
+    """Whether the project has tensors of classes of its own, or objects that pass for one."""
+    if _has_own_backward(ctx) or ctx.program.whole.has_derived("Tensor") or ctx.program.mentions(_SUBCLASSING):
+        return True
+    answering = (
+        Ref(CLASS, scope.path, scope.function.rpartition(".")[0])
+        for name in ("__getattr__", "__getattribute__")
+        for scope in ctx.program.named(name)
+        if "." in scope.function and ctx.program.function(scope).in_class
+    )
+    return any(not ctx.program.is_module(owner) for owner in answering)
 
 
 def _has_own_backward(ctx: Context) -> bool:
@@ -249,17 +302,44 @@ def _has_own_backward(ctx: Context) -> bool:
 
 
 def _begins_here(name: str, node: ast.AST, ctx: Context) -> bool:
-    """Whether nothing else has what is kept: it is bound to a value that is made there, to no other name of one."""
-    for part in statements(_function(node, ctx)):
-        if isinstance(part, (ast.Assign, ast.AnnAssign)) and part.value is not None:
-            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
-            if not any(isinstance(item, ast.Name) and item.id == name for target in targets for item in walk(target)):
-                continue
-            shared = isinstance(part.value, (ast.Name, ast.Attribute, ast.Subscript))
-            several = len(targets) > 1 and not isinstance(part.value, ast.Constant)
-            if (shared or several) and part.lineno < node.lineno:  # type: ignore[attr-defined]
-                return False
+    """Whether nothing else has what is kept: all that its name is bound to before is made there, and has no other
+    name; and nothing in the function looks names up by itself.
+    """
+    function = _function(node, ctx)
+    if any(part in _LOOKING for part in _names(function)):
+        return False
+    for store in _named(name, ast.Store, function, ctx):
+        statement = ctx.tree.statement_of(store)
+        if isinstance(statement, ast.AugAssign) or store.lineno > node.lineno:  # type: ignore[attr-defined]
+            continue
+        if not _is_made_for(store, statement, ctx):
+            return False
     return True
+
+
+def _is_made_for(store: ast.Name, statement: ast.stmt, ctx: Context) -> bool:
+    """`total = 0.0`, `losses = []`, `total, losses = 0.0, []`, `total = torch.zeros(1)`"""
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is None:
+        return False
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    value = statement.value
+    if len(targets) > 1 and not isinstance(value, ast.Constant):
+        return False
+    for target in targets:
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and store in target.elts:
+            return len(target.elts) == len(value.elts) and _is_new(value.elts[target.elts.index(store)], ctx)
+    return store in targets and _is_new(value, ctx)
+
+
+def _is_new(value: ast.expr, ctx: Context) -> bool:
+    if isinstance(value, (ast.List, ast.Dict, ast.Set)):
+        return not any(True for part in ast.iter_child_nodes(value) if not isinstance(part, (ast.Load, ast.Constant)))
+    if isinstance(value, ast.Call):
+        target = ctx.target(value.func) or ""
+        return target in ("list", "float", "int") or target in tensors.CONSTRUCTORS
+    return isinstance(value, ast.Constant) or (
+        isinstance(value, ast.UnaryOp) and isinstance(value.operand, ast.Constant)
+    )
 
 
 def _backwards(region: ast.AST) -> list[ast.Call]:

@@ -117,8 +117,8 @@ class UnpinnedLoader(Rule):
             reason = "the collate function may return batches that cannot be pinned"
         elif not _plain_dataset(node, ctx):
             reason = "the dataset is not known, and may hand out batches that cannot be pinned"
-        elif ctx.program.named("pin_memory"):
-            reason = "a class of the project says itself what pinning does"
+        elif any(map(ctx.program.whole.is_set_anywhere, _PINNING)):
+            reason = "a class of the project says itself what pinning does, or answers any question"
         elif _may_be_unpinnable(node, ctx):
             reason = "the dataset may hand out sparse tensors, or such of a device, which cannot be pinned"
         return Fix(
@@ -138,6 +138,8 @@ def _plain_dataset(node: ast.Call, ctx: Context) -> bool:
     )
 
 
+#: What a batch is asked for when it is to be pinned, and what answers that without a word of it.
+_PINNING = ("pin_memory", "__getattr__", "__getattribute__")
 #: What makes tensors that cannot be pinned, and what workers need to make some on a device.
 _SPARSE = ("to_sparse", "sparse_coo_tensor", "sparse_csr_tensor", "to_sparse_csr")
 _SPAWNS = ("set_start_method", "get_context")

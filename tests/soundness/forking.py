@@ -140,6 +140,7 @@ def _pretend_pinning() -> None:
 
     def pinned(loader: DataLoader[Any]) -> Iterator[Any]:
         asked, loader.pin_memory = loader.pin_memory, False
+        loader.__dict__["num_workers"] = 0  # who reads the rows makes no difference to how they are pinned
         try:
             for batch in iterate(loader):
                 yield pin_memory(batch) if asked else batch
