@@ -27,9 +27,18 @@ from torch.utils.data._utils.pin_memory import pin_memory
 def main() -> None:
     """Until the input ends. What a child leaves behind (threads, modules, settings) ends with it."""
     torch.set_num_threads(1)
-    torch.nn.Linear(2, 2)(torch.ones(1, 2)).sum().backward()  # what torch imports late is imported once
+    _import_what_is_late()
     for line in sys.stdin:
         print(json.dumps(_outcome(json.loads(line))), flush=True)
+
+
+def _import_what_is_late() -> None:
+    """What torch imports when it is first used, such as its compiler by an optimizer: once, not in each child."""
+    layer = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    for inputs in DataLoader(torch.ones(4, 2), batch_size=2):
+        torch.nn.functional.mse_loss(layer(inputs), inputs).backward()
+        optimizer.step()
 
 
 def _outcome(job: dict[str, Any]) -> dict[str, Any]:
