@@ -35,6 +35,7 @@ from ._shared.device_branches import goes_to_xla, is_without_cuda
 from ._shared.forwards import is_method_of_values
 from ._shared.generating import beside_generation
 from ._shared.loops import names_in
+from ._shared.only_read import unread
 from ._shared.sources import changes_later
 from ._shared.transfers import (
     aligns,
@@ -155,6 +156,10 @@ class BlockingTransfer(Rule):
             reason = "a value out of the range of the type becomes another one on the device than on the host"
         elif changes_later(node.func.value, node, ctx):
             reason = "the source is written to afterwards, while the copy may still be under way"
+        elif (use := unread(node.func.value, node, ctx)) is not None:
+            reason = f"what is done with `{ctx.text(use)}` may write into it, while the copy may still be under way"
+        elif ctx.program.whole.pins_itself:
+            reason = "the program pins memory itself, and may fill it anew while the copy is under way"
         return Fix(
             "Do not wait for the copy",
             Applicability.UNSAFE if reason else Applicability.SAFE,

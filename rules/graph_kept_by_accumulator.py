@@ -265,7 +265,7 @@ def _way_to(statement: ast.stmt, loop: ast.stmt, ctx: Context) -> tuple[list[ast
         inside = [outer, *ctx.tree.ancestors(outer)]
         if loop not in inside or any(isinstance(item, _CATCHING) for item in inside[: inside.index(loop)]):
             return None
-        return block, block.index(child)  # type: ignore[arg-type]
+        return block, block.index(child)
     return None
 
 

@@ -168,6 +168,7 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "files_of_modules": (),
     "outlasting": (_plain,),
     "data_asks": (),
+    "pins_itself": (),
     "is_method_called_without_grad": (_plain,),
     "is_unknown_called_without_grad": (_plain,),
     "given": (_plain,),

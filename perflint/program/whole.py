@@ -163,6 +163,17 @@ class Whole:
         return self._lasting.fault(started)
 
     @cached_property
+    def pins_itself(self) -> bool:
+        """Whether the program has pinned memory other than that of its loaders' batches, which is new each time."""
+        return any(
+            last_name(call.func) == "pin_memory"
+            or (not last_name(call.func).endswith("Loader") and any(_pins(*item) for item in call.keywords))
+            for _, facts in self._program.resolver.nesting.functions
+            for call in facts.calls
+            if last_name(call.func) == "pin_memory" or str(call.func).startswith("torch.")
+        )
+
+    @cached_property
     def data_asks(self) -> bool:
         """Whether what hands out data, or what it calls, asks for gradients or whether there are any."""
         return self._lasting.data_asks()
@@ -224,6 +235,10 @@ def _calls(path: str, summary: Summary) -> Iterator[tuple[Scope, CallFacts]]:
     for qualname, facts in summary.functions.items():
         for call in facts.calls:
             yield Scope(path, qualname), call
+
+
+def _pins(name: str, value: Value) -> bool:
+    return name == "pin_memory" and not _is_off(value)
 
 
 def _is_off(value: Value) -> bool:

@@ -1,0 +1,150 @@
+"""Whether all that is done with a part of a batch is known to only read it: what is not known may write into it, now or
+when nobody looks, by another name.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.api import Context, callee_name, tensors, walk
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+#: Attributes that are no memory.
+_FACTS = frozenset("shape dtype device ndim is_cuda layout names __class__".split())
+_MOVES = frozenset({"to", "cuda"})
+_READERS = tensors.FRESH_METHODS | tensors.NUMBER_METHODS | _MOVES | {"item", "tolist", "size", "cpu", "keys"}
+#: What hands on its receiver, or a view of it: what is done with that counts.
+_ALIASES = tensors.VIEW_METHODS | tensors.CAST_METHODS
+_THROUGH = frozenset({"items", "values"})
+_BUILTINS = frozenset("len print isinstance type str repr float int bool id hasattr".split())
+_FROM_TORCH = tensors.FRESH_METHODS | {"cat", "stack", "zeros_like", "ones_like", "empty_like", "rand_like", "where"}
+
+
+def unread(value: ast.expr, node: ast.Call, ctx: Context) -> ast.expr | None:
+    """The first use of what is moved, of what it is a part of or of a part of it, that is not known to only read it."""
+    root = _root(value)
+    if root is None:
+        return None
+    around = [outer for outer in ctx.tree.ancestors(node) if isinstance(outer, _FUNCTIONS)]
+    return _Uses(around[-1] if around else ctx.tree.module, node, _key(root, ctx), ctx).first({root.id})
+
+
+def _key(root: ast.Name, ctx: Context) -> object:
+    """`"image"` of `sample["image"]`, None where there is no key, or none that is plain to see."""
+    outer = ctx.tree.parent(root)
+    if isinstance(outer, ast.Subscript) and outer.value is root and isinstance(outer.slice, ast.Constant):
+        return outer.slice.value
+    return None
+
+
+def _root(value: ast.expr) -> ast.Name | None:
+    while isinstance(value, (ast.Subscript, ast.Attribute)):
+        value = value.value
+    return value if isinstance(value, ast.Name) else None
+
+
+class _Uses:
+    def __init__(self, region: ast.AST, node: ast.Call, key: object, ctx: Context) -> None:
+        self.ctx = ctx
+        self.node = node
+        self.key = key
+        self.parts = list(walk(region))
+        self.moved = {id(part) for part in walk(node)}
+        self.names: set[str] = set()
+
+    def first(self, names: set[str]) -> ast.expr | None:
+        waiting = [*names]
+        while waiting:
+            name = waiting.pop()
+            if name in self.names:
+                continue
+            self.names.add(name)
+            uses = [part for part in self.parts if isinstance(part, ast.Name) and part.id == name]
+            for use in uses:
+                if isinstance(use.ctx, ast.Store):
+                    waiting += self._whole_of(use)
+                    continue
+                told = id(use) in self.moved or self._is_moved(use) or self._is_apart(use)
+                aliases = [] if told else self._aliases(use)
+                if aliases is None:
+                    return use
+                waiting += aliases
+        return None
+
+    def _whole_of(self, store: ast.Name) -> list[str]:
+        """`batch` of `images, labels = batch`: what is done with the whole is done with its parts."""
+        statement = self.ctx.tree.statement_of(store)
+        if isinstance(statement, ast.Assign):
+            root = _root(statement.value)
+            if root is not None and not any(root.id == part.id for part in self._imported(root)):
+                return [root.id]
+        return []
+
+    def _imported(self, root: ast.Name) -> list[ast.Name]:
+        return [root] if root.id in self.ctx.summary.imports or root.id == "self" else []
+
+    def _is_moved(self, use: ast.Name) -> bool:
+        """Whether a name holds the copy on the device there, wherever the copy was made."""
+        definitions = self.ctx.inference.flow.definitions(use)
+        values = (item.value for item in definitions if item.value is not None)
+        if any(part is self.node for value in values for part in walk(value)):
+            return True
+        return bool(definitions) and all(
+            isinstance(item.value, ast.Call) and callee_name(item.value) in _MOVES for item in definitions
+        )
+
+    def _is_apart(self, use: ast.Name) -> bool:
+        """Whether another part is meant: `sample["label"]` beside `sample["image"]`."""
+        other = _key(use, self.ctx)
+        return self.key is not None and other is not None and type(other) is type(self.key) and other != self.key
+
+    def _aliases(self, use: ast.expr) -> list[str] | None:
+        """The names that a use gives the same memory; None for one that may do anything."""
+        child: ast.AST = use
+        for outer in self.ctx.tree.ancestors(use):
+            if isinstance(outer, ast.Attribute):
+                called = self.ctx.tree.parent(outer)
+                if outer.attr in _FACTS:
+                    return []
+                if not (isinstance(called, ast.Call) and called.func is outer):
+                    return None
+                if outer.attr in _READERS and not any(item.arg == "out" for item in called.keywords):
+                    return []
+                if outer.attr not in _ALIASES | _THROUGH:
+                    return None
+            elif isinstance(outer, ast.Call):
+                if child is not outer.func:
+                    return [] if self._reads(outer) else None
+            elif isinstance(outer, ast.Subscript):
+                if child is outer.slice or not isinstance(outer.ctx, ast.Load):
+                    return []
+            elif isinstance(outer, (ast.For, ast.comprehension)):
+                return self._targets(outer.target) if child is outer.iter else []
+            elif isinstance(outer, ast.Assign):
+                found = [name for target in outer.targets for name in self._targets(target) or [""]]
+                return None if "" in found else found
+            elif isinstance(outer, (ast.BinOp, ast.Compare, ast.FormattedValue, ast.UnaryOp, ast.If, ast.Delete)):
+                return []
+            elif isinstance(outer, ast.Expr):
+                return []
+            elif not isinstance(outer, (ast.Tuple, ast.List)) or not self._is_taken_apart(outer):
+                return None
+            child = outer
+        return None
+
+    def _is_taken_apart(self, display: ast.Tuple | ast.List) -> bool:
+        """`a, b = images.cuda(), labels`: each has its name."""
+        return isinstance(self.ctx.tree.parent(display), ast.Assign)
+
+    def _targets(self, target: ast.expr) -> list[str] | None:
+        if isinstance(target, ast.Name):
+            return [target.id]
+        if isinstance(target, (ast.Tuple, ast.List)) and all(isinstance(item, ast.Name) for item in target.elts):
+            return [item.id for item in target.elts if isinstance(item, ast.Name)]
+        return None
+
+    def _reads(self, call: ast.Call) -> bool:
+        if isinstance(call.func, ast.Name) and call.func.id in _BUILTINS:
+            return True
+        target = self.ctx.target(call.func) or ""
+        return target.startswith("torch.") and target.removeprefix("torch.") in _FROM_TORCH and not call.keywords
