@@ -20,7 +20,6 @@ from perflint.api import (
     arrays,
     callee_name,
     has_unpacking,
-    is_constant,
     keyword,
     walk,
 )
@@ -355,7 +354,7 @@ def _keeps_shape(node: ast.expr, ctx: Context) -> bool:
         if node.func.attr in ("ravel", "flatten"):
             return True
         if node.func.attr == "reshape" and len(node.args) == 1:
-            return is_constant(node.args[0], -1)
+            return ctx.text(node.args[0]) == "-1"
     made = (ctx.target(node.func) or "").removeprefix("numpy.")
     if made in ("arange", "linspace"):
         return True
