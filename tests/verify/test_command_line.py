@@ -65,7 +65,7 @@ def test_more_can_be_asked_for(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(FixTrials, "measure", _planted)
-    _, out, err = _run(capsys, "fix", ".", "--apply", "--verify", "--min-speedup", "3")
+    _, out, err = _run(capsys, "fix", ".", "--apply", "--verify", "--unsafe", "--min-speedup", "3")
     assert out == ""
     assert "less than the 3 that were asked for" in err
 
@@ -97,7 +97,15 @@ def test_a_command_at_fault_is_told_before_any_fix_is_tried(
 ) -> None:
     code, out, err = _run(
         capsys,
-        *("verify", "training/teacher.py", "--command", f"{sys.executable} {command}", "--output-format", "json"),
+        *(
+            "verify",
+            "training/teacher.py",
+            "--unsafe",
+            "--command",
+            f"{sys.executable} {command}",
+            "--output-format",
+            "json",
+        ),
         *("--device", "cpu", *options),
     )
     assert (code, out) == (2, "")
@@ -145,7 +153,7 @@ def test_a_fix_that_the_workload_does_not_reach_is_not_reached(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (project / "bench.py").write_text("from training import cast, loop, teacher\n\ndef step():\n    return 1\n")
-    arguments = ("verify", "training/teacher.py", "--device", "cpu", "--no-store")
+    arguments = ("verify", "training/teacher.py", "--unsafe", "--device", "cpu", "--no-store")
     code, out, _ = _run(capsys, *arguments, "--output-format", "json")
     (row,) = json.loads(out)["results"]
     assert (code, row["verdict"], row["ratio"]) == (1, "not reached", None)
@@ -153,7 +161,7 @@ def test_a_fix_that_the_workload_does_not_reach_is_not_reached(
     code, out, _ = _run(capsys, *arguments)
     assert code == 1
     assert "not reached: the workload never runs training/teacher.py:9" in out
-    _, out, err = _run(capsys, "fix", "training/teacher.py", "--apply", "--verify", "--device", "cpu")
+    _, out, err = _run(capsys, "fix", "training/teacher.py", "--unsafe", "--apply", "--verify", "--device", "cpu")
     assert out == ""
     assert "TPL301 left out" in err
     assert ": not reached: the workload never runs training/teacher.py:9" in err
@@ -228,7 +236,15 @@ def test_a_command_is_measured_by_the_figure_that_it_prints(project: Path, capsy
     )
     _, out, _ = _run(
         capsys,
-        *("verify", "training/teacher.py", "--command", f"{sys.executable} figure.py", "--output-format", "json"),
+        *(
+            "verify",
+            "training/teacher.py",
+            "--unsafe",
+            "--command",
+            f"{sys.executable} figure.py",
+            "--output-format",
+            "json",
+        ),
         *("--metric", r"steps/s: ([\d.]+)", "--higher-is-better", "--device", "cpu"),
     )
     (row,) = json.loads(out)["results"]
@@ -294,7 +310,7 @@ def test_an_interruption_leaves_no_process_behind(
         f"def step():\n    subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)', {str(project)!r}])\n"
         f"    pathlib.Path({str(project / 'started')!r}).touch()\n    time.sleep(600)\n"
     )
-    command = [sys.executable, "-m", "perflint", "verify", "training/teacher.py", "--device", "cpu"]
+    command = [sys.executable, "-m", "perflint", "verify", "training/teacher.py", "--unsafe", "--device", "cpu"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         while not (project / "started").exists():
