@@ -1,0 +1,83 @@
+"""Makes docs/accuracy.md of the scores in tests/accuracy/results.
+
+python tests/accuracy/page.py
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent.parent / "docs" / "accuracy.md"
+
+_HEAD = """\
+<!-- Made by `python tests/accuracy/page.py`; run the commands below instead of editing it. -->
+
+# Accuracy: what `check` says, and what really happened
+
+The code below ran for one training step (programs: three steps) on a simulated CUDA device, after a warm-up, and every
+line that waited, or made a tensor on the host that was then moved to the device, was recorded (docs/observe.md).
+
+- **Recall**: of those lines, how many carry a finding on the line, or on a line of the project that called it.
+- **Precision**: of the findings whose line ran, how many were seen to happen.
+
+Only rules that claim something an observation shows are counted. A finding that is right under another configuration
+than the one that ran counts as wrong here, and a line that only runs with another one is not counted at all. Nobody
+judged anything by hand.
+
+    python tests/accuracy/drive.py timm OUT                     # transformers, torchvision, kornia: the same
+    python tests/accuracy/score.py timm .../site-packages/timm OUT --out tests/accuracy/results/timm.json
+    python tests/accuracy/training.py REPOSITORIES OUT          # training programs of public repositories
+"""
+
+
+def page(scores: Iterable[dict[str, Any]]) -> str:
+    """The whole page, from the objects that score.py writes."""
+    listed = sorted(scores, key=lambda one: str(one["name"]))
+    parts = [_HEAD, "## By corpus\n\n" + "\n".join(_corpora(listed)), "## By rule\n\n" + "\n".join(_rules(listed))]
+    return "\n".join(parts) + "\n"
+
+
+def _corpora(scores: Iterable[dict[str, Any]]) -> Iterator[str]:
+    yield "| corpus | version | observed | could not run | recall | precision |"
+    yield "|---|---|---|---|---|---|"
+    for one in scores:
+        rules = one["rules"].values()
+        found, missed = _sum(rules, "found"), _sum(rules, "missed")
+        right, wrong = _sum(rules, "confirmed"), _sum(rules, "refuted")
+        yield (
+            f"| {one['name']} | {one['version']} | {one['observed']} | {one['failed']} "
+            f"| {_share(found, missed)} | {_share(right, wrong)} |"
+        )
+
+
+def _rules(scores: Iterable[dict[str, Any]]) -> Iterator[str]:
+    yield "| rule | recall | precision |"
+    yield "|---|---|---|"
+    listed = list(scores)
+    for rule in sorted({rule for one in listed for rule in one["rules"]}):
+        rows = [one["rules"][rule] for one in listed if rule in one["rules"]]
+        recall = _share(_sum(rows, "found"), _sum(rows, "missed"))
+        name = "no rule claims such lines" if rule == "none" else rule
+        yield f"| {name} | {recall} | {_share(_sum(rows, 'confirmed'), _sum(rows, 'refuted'))} |"
+
+
+def _sum(rows: Iterable[dict[str, int]], key: str) -> int:
+    return sum(row[key] for row in rows)
+
+
+def _share(yes: int, no: int) -> str:
+    """`3 of 4 (75 %)`, or a dash where there is nothing to count."""
+    return f"{yes} of {yes + no} ({round(100 * yes / (yes + no))} %)" if yes + no else "-"
+
+
+def main() -> None:
+    found = [json.loads(file.read_text()) for file in sorted((HERE / "results").glob("*.json"))]
+    PAGE.write_text(page(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

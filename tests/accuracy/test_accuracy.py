@@ -1,0 +1,66 @@
+"""The harness itself: what counts as found, missed, confirmed and refuted, and the page that is made of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from page import PAGE, page
+from score import Seen, plain, score, seen_in, together
+
+HERE = Path(__file__).parent
+
+
+def line(at: int, kind: str, *stack: int, waits: bool = True, path: str = "pkg/m.py") -> dict[str, Any]:
+    frames = [{"path": path, "line": one, "function": "f"} for one in stack]
+    return {"path": path, "line": at, "end_line": at, "kind": kind, "waits": waits, "stack": frames}
+
+
+def finding(at: int, code: str = "TPL201") -> dict[str, Any]:
+    return {"path": "pkg/m.py", "line": at, "end_line": at, "code": code, "message": "m"}
+
+
+def observed(tmp_path: Path, *lines: dict[str, Any], ran: list[list[int]]) -> Seen:
+    file = tmp_path / "one.json"
+    file.write_text(json.dumps({"ran": {"pkg/m.py": ran}, "lines": list(lines)}))
+    return seen_in([file], "pkg")
+
+
+def test_a_line_is_found_by_a_finding_on_it_or_on_a_caller(tmp_path: Path) -> None:
+    seen = observed(tmp_path, line(5, "read", 5), line(9, "read", 3, 9), line(12, "shape", 12), ran=[[1, 20]])
+    made = score("c", "1", seen, [finding(5), finding(3)], 0)
+    assert (sum(made.found.values()), sum(made.missed.values())) == (2, 1)
+    assert made.lines_missed == ["pkg/m.py:12 shape"]
+    assert (made.right["TPL201"], made.wrong["TPL201"]) == (2, 0)
+
+
+def test_a_finding_counts_only_where_its_line_ran(tmp_path: Path) -> None:
+    seen = observed(tmp_path, line(5, "read", 5), ran=[[5, 6]])
+    made = score("c", "1", seen, [finding(6), finding(30), finding(5, "TPL606")], 0)
+    assert (made.right["TPL201"], made.wrong["TPL201"]) == (0, 1)
+    assert "TPL606" not in {*made.right, *made.wrong}, "a rule that claims nothing observable"
+
+
+def test_launches_and_copies_that_do_not_wait_are_no_waste(tmp_path: Path) -> None:
+    seen = observed(
+        tmp_path,
+        line(5, "launch", 5, waits=False),
+        line(6, "to-device", 6, waits=False),
+        line(7, "read", 7, path="other/m.py"),
+        ran=[[1, 9]],
+    )
+    assert not seen.kinds
+
+
+def test_the_page_is_that_of_the_results() -> None:
+    results = [json.loads(file.read_text()) for file in sorted((HERE / "results").glob("*.json"))]
+    assert PAGE.read_text(encoding="utf-8") == page(results)
+
+
+def test_scores_add_up(tmp_path: Path) -> None:
+    seen = observed(tmp_path, line(5, "read", 5), line(7, "read", 7), ran=[[1, 9]])
+    one = score("c", "1", seen, [finding(5)], 1)
+    whole = plain(together("all", [one, one], 3))
+    assert whole["rules"]["TPL201"] == {"found": 2, "missed": 2, "confirmed": 2, "refuted": 0}
+    assert (whole["observed"], whole["failed"]) == (2, 3)
