@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from perflint.finding import Applicability, Finding, Fix, Heat, Hop, Report, Verdict
 from perflint.report import patch, places, prose
 from perflint.report.counts import Counts, many
+from perflint.report.html_overview import overview
 from perflint.report.html_page import SCRIPT, STYLE
 from perflint.report.measured import plot
 from perflint.report.visible import visible, visible_lines
@@ -43,9 +44,10 @@ def render(report: Report, options: Options) -> str:
     parts = [
         _document_start(options),
         f'<header><h1>perflint</h1><p class="sum">{head}</p></header>',
-        _filters(ordered) if ordered else "",
         *_errors(report),
+        overview(ordered),
         options.step_picture,
+        _filters(ordered) if ordered else "",
         '<main id="findings">',
         *cards,
         '<p id="none" hidden>No finding matches the filters.</p></main>',
@@ -96,11 +98,17 @@ def _filters(findings: Sequence[Finding]) -> str:
     seen = Counter((_verdict(one), _verdict(one)) for one in findings)
     impacts = Counter(one.impact for one in findings)
     heats = Counter(one.heat for one in findings)
+    confidences = Counter(one.confidence for one in findings)
     return (
         '<form id="filters" role="search" aria-label="Filter findings">'
         '<label>Search <input id="q" type="search" autocomplete="off"></label>'
         + _select("rule", "Rule", sorted(rules.items()))
         + _select("impact", "Impact", [((one.label, one.label), impacts[one]) for one in sorted(impacts, reverse=True)])
+        + _select(
+            "confidence",
+            "Confidence",
+            [((one.label, one.label), confidences[one]) for one in sorted(confidences, reverse=True)],
+        )
         + _select("heat", "Heat", [((one.label, one.phrase), heats[one]) for one in sorted(heats, reverse=True)])
         + _select("file", "File", sorted(files.items()))
         + _select("fix", "Fix", sorted(fixes.items()))
@@ -131,6 +139,7 @@ def _card(finding: Finding, position: int, texts: places.Texts) -> str:
     data = {
         "rule": finding.code,
         "impact": finding.impact.label,
+        "confidence": finding.confidence.label,
         "heat": finding.heat.label,
         "file": finding.path,
         "fix": _fix_label(finding),

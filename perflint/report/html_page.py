@@ -77,6 +77,17 @@ summary{cursor:pointer;overflow-wrap:anywhere}
 .key.wait{border-color:var(--high)}
 .key.device{border-color:var(--link)}
 .key.copy{border-color:var(--medium)}
+.overview{border-bottom:1px solid var(--line);margin:.6rem 0;padding-bottom:.4rem}
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(16rem,1fr));gap:.4rem 1.6rem}
+.rows{list-style:none;padding:0;margin:.3rem 0}
+.rows li{margin:.25rem 0;font-size:.87rem}
+.share{display:block;width:100%;height:.55rem;background:var(--soft);border-radius:3px}
+.share rect{fill:var(--dim)}
+.share.high rect{fill:var(--high)}
+.share.medium rect{fill:var(--medium)}
+.share.low rect{fill:var(--low)}
+.tree{margin:.5rem 0}
+.tree ul{margin:.1rem 0;padding-left:1.2rem;overflow-wrap:anywhere}
 footer{color:var(--dim);font-size:.85rem;margin-top:1.5rem}
 kbd{border:1px solid var(--line);border-radius:3px;padding:0 .3em;font-size:.85em}
 @media(max-width:40rem){body{padding:.6rem}form{position:static}label{flex:1 1 42%}
@@ -95,8 +106,28 @@ SCRIPT = """
   const cards = [...list.querySelectorAll("article")];
   const worst = new Map(cards.map((card, rank) => [card, rank]));
   const texts = new Map(cards.map((card) => [card, card.textContent.toLowerCase()]));
-  const names = ["rule", "impact", "heat", "file", "fix", "observed"].filter((name) => byId(name));
+  const names = ["rule", "impact", "confidence", "heat", "file", "fix", "observed"].filter((name) => byId(name));
   const visible = () => [...list.querySelectorAll("article")].filter((card) => !card.hidden);
+
+  // Filters are kept in the address, so that a link to the page shows what was looked at.
+  const keep = () => {
+    const kept = new URLSearchParams();
+    for (const name of [...names, "q", "order"]) {
+      const value = byId(name).value;
+      if (value && !(name === "order" && value === "worst")) kept.set(name, value);
+    }
+    const hash = kept.toString();
+    history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
+  };
+
+  const restore = () => {
+    const hash = location.hash.slice(1);
+    if (!hash.includes("=")) return false;
+    for (const [name, value] of new URLSearchParams(hash)) {
+      if ([...names, "q", "order"].includes(name) && byId(name)) byId(name).value = value;
+    }
+    return true;
+  };
 
   const apply = () => {
     const words = byId("q").value.toLowerCase().split(/\\s+/).filter(Boolean);
@@ -127,6 +158,7 @@ SCRIPT = """
   };
 
   const openTarget = () => {
+    if (restore()) { sort(); apply(); return; }
     const target = location.hash && byId(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
     if (target.tagName === "DETAILS") target.open = true;
@@ -134,8 +166,17 @@ SCRIPT = """
     target.scrollIntoView({block: "start"});
   };
 
-  form.addEventListener("input", () => { sort(); apply(); });
-  form.addEventListener("reset", () => setTimeout(() => { sort(); apply(); }));
+  form.addEventListener("input", () => { sort(); apply(); keep(); });
+  form.addEventListener("reset", () => setTimeout(() => { sort(); apply(); keep(); }));
+  for (const link of document.querySelectorAll("a[data-set]")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      const control = byId(link.dataset.set);
+      control.value = control.value === link.dataset.value ? "" : link.dataset.value;
+      sort(); apply(); keep();
+      list.scrollIntoView({block: "start"});
+    });
+  }
   form.addEventListener("submit", (event) => event.preventDefault());
   window.addEventListener("hashchange", openTarget);
   document.addEventListener("keydown", (event) => {

@@ -8,7 +8,7 @@ import pytest
 from headless import BROWSER, Page, browser
 from report_samples import EMPTY, HOSTILE, HOSTILE_LINE, REPORT, RULES, SYNC, TRAIN, TRANSFER, one, shown
 
-from perflint.finding import Edit, Report, Span
+from perflint.finding import Edit, Hop, Report, Span
 from perflint.report import render
 from perflint.report.measured import Bar
 from perflint.report.patch import diff
@@ -107,12 +107,12 @@ def test_measurements_of_a_rule_stand_below_its_page() -> None:
     assert middles[1] == pytest.approx(50, abs=0.1)
     four, half = middles[0] - 50, 50 - middles[2]
     assert four == pytest.approx(2 * half, abs=0.1)
-    assert set(Elements(page).tags) - set(Elements(shown(REPORT, "html")).tags) == {"br", "line", "rect", "svg"}
+    assert set(Elements(page).tags) - set(Elements(shown(REPORT, "html")).tags) == {"br", "line"}
 
 
 @pytest.mark.parametrize("bar", [(0.0, 0.0, 1.0), (1.0, 1.0, float("inf")), (float("nan"),) * 3, (2.0, 3.0, 4.0)])
 def test_figures_that_are_none_are_left_out(bar: tuple[float, float, float]) -> None:
-    assert "<svg" not in with_measurements([Bar("x", "cpu", "faster", *bar)])
+    assert '<svg class="bar' not in with_measurements([Bar("x", "cpu", "faster", *bar)])
 
 
 def put(path: Path, report: Report) -> Path:
@@ -132,6 +132,40 @@ def choose(page: Page, control: str, value: str) -> None:
         f'(() => {{ const one = document.getElementById("{control}"); one.value = "{value}";'
         ' one.dispatchEvent(new Event("input", {bubbles: true})); })()'
     )
+
+
+def test_the_page_opens_with_an_overview() -> None:
+    text = shown(REPORT, "html")
+    head = text[: text.index('<main id="findings">')]
+    assert 'data-set="impact" data-value="high">high: 1</a>' in head
+    assert 'data-set="rule" data-value="TPL201">TPL201 sync-in-hot-loop: 1</a>' in head
+    assert 'data-set="file" data-value="train.py">train.py: 2 findings</a>' in head
+    assert "Hot calls with findings" in head
+    assert '<a href="#f1">train.py:4:24</a>' in head
+    assert "style=" not in head, "the security policy allows none"
+    assert 'class="overview"' not in shown(EMPTY, "html")
+
+
+def test_a_large_report_keeps_its_overview_short() -> None:
+    many = tuple(
+        replace(SYNC, path=f"m{number}.py", route=(Hop(f"m{number}.py", 1, "for b in l"),)) for number in range(500)
+    )
+    text = shown(Report(many, (), 500), "html")
+    head = text[: text.index('<main id="findings">')]
+    assert head.count("<li") < 60
+    assert "and 488 others" in head
+
+
+def test_filters_are_kept_in_the_address_in_a_browser(page: Page, tmp_path: Path) -> None:
+    page.open(put(tmp_path / "r.html", REPORT))
+    page.ask('document.querySelector("a[data-set=rule][data-value=TPL101]").click()')
+    assert cards(page) == ["TPL101"]
+    assert page.ask("location.hash") == "#rule=TPL101"
+    page.ask('document.querySelector("a[data-set=rule][data-value=TPL101]").click()')
+    assert cards(page) == ["TPL201", "TPL101"]
+    page.ask('location.hash = "#impact=high"')
+    assert cards(page) == ["TPL201"]
+    page.ask('document.querySelector("button[type=reset]").click()')
 
 
 def test_filters_in_a_browser(page: Page, tmp_path: Path) -> None:
