@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import pickle
 import random
+import string
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,10 +34,10 @@ def _text(words: int) -> str:
 
 
 def text_file(name: str) -> Callable[[Path], None]:
-    """A text of some thousand words."""
+    """A text of some thousand words, with every character that a prompt may have."""
 
     def fill(folder: Path) -> None:
-        (folder / name).write_text(_text(5000))
+        (folder / name).write_text(f"{string.ascii_letters} {string.punctuation}\n{_text(5000)}")
 
     return fill
 
@@ -79,17 +80,6 @@ def mnist(name: str) -> Callable[[Path], None]:
             (target / f"{part}-labels-idx1-ubyte").write_bytes(labels + bytes(at % 10 for at in range(count)))
 
     return fill
-
-
-def waves(folder: Path) -> None:
-    """Sine waves in the file that the example of time sequences reads."""
-    import numpy as np
-    import torch
-
-    starts = np.random.default_rng(0).integers(-80, 80, 12)
-    made = np.sin((np.arange(60) + starts[:, None]) / 20.0)
-    with (folder / "traindata.pt").open("wb") as file:
-        torch.save(made, file)
 
 
 def enwik8(folder: Path) -> None:

@@ -59,3 +59,12 @@ def test_types_of_old_make_tensors_on_the_device() -> None:
         assert torch.ones(2).type("torch.cuda.LongTensor").is_cuda
         assert made.type() == "torch.cuda.FloatTensor"
         assert made.type(torch.float64).dtype is torch.float64
+
+
+def test_data_parallel_runs_on_the_one_device() -> None:
+    with observing(Wanted(coverage=False)):
+        model = torch.nn.DataParallel(torch.nn.Linear(3, 2)).cuda()
+        loss = model(torch.ones(4, 3)).sum()
+        loss.backward()
+        assert loss.is_cuda
+        assert model.module.weight.grad is not None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from perflint.errors import PerflintError
-from perflint.observe.device import cuda_api, legacy_types, runtime, tensor_api
+from perflint.observe.device import cuda_api, data_parallel, legacy_types, runtime, tensor_api
 from perflint.observe.device.kernels import Device
 from perflint.observe.device.memory import Memory
 from perflint.observe.device.patches import Patches
@@ -69,6 +69,7 @@ def simulated(
         cuda_api.install(device, card, patches)
         tensor_api.install(device, patches)
         legacy_types.install(patches)
+        data_parallel.install(patches)
         # The backward pass runs on the caller's thread, below the frames that called it.
         torch._C._set_multithreading_enabled(False)
         yield device
