@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from perflint.context import Context, callee_name
 from perflint.errors import SourceError
-from perflint.finding import Finding, Heat, Problem, Span
+from perflint.finding import Finding, Heat, Impact, Problem, Span
 from perflint.own_training import beside_own_training
 from perflint.program.program import Program
 from perflint.program.refs import Scope
@@ -19,7 +20,7 @@ from perflint.source.parse import parse
 from perflint.source.roles import is_test
 from perflint.source.tree import FUNCTIONS, FunctionNode, Tree, start_of
 from perflint.suspects import Suspects, Wanted
-from perflint.unreached import is_unreached
+from perflint.unreached import is_unreached, only_in_float16
 
 #: Statements that hold no functions.
 _SIMPLE = frozenset(
@@ -151,6 +152,9 @@ class Inspector:
                 if finding.sort_key in findings:
                     continue
                 if finding.heat < Heat.STEP or _is_as_hot(node, at_least, context):
+                    if finding.impact > Impact.LOW and only_in_float16(_at(finding.span, node, context.tree), context):
+                        words = f"{finding.message} It needs a float16 run."
+                        finding = replace(finding, message=words, impact=Impact.LOW)  # noqa: PLW2901
                     lines = _statement_lines(context.tree, node, finding)
                     findings[finding.sort_key] = Located(finding, lines)
         except RecursionError:
@@ -167,6 +171,12 @@ class Inspector:
 def _is_as_hot(node: ast.AST, at_least: Heat, context: Context) -> bool:
     """Whether what is said to run on every step does, if that is what its rule looks for."""
     return not (is_unreached(node, context) or (at_least >= Heat.STEP and beside_own_training(node, context)))
+
+
+def _at(span: Span, node: ast.AST, tree: Tree) -> ast.AST:
+    """The part of `node` that a finding stands at: of a condition, one of its tests."""
+    places = (part for part in ast.walk(node) if isinstance(part, ast.expr) and part.lineno == span.line)
+    return next((part for part in places if tree.span(part) == span), node)
 
 
 def _statement_lines(tree: Tree, node: ast.AST, finding: Finding) -> tuple[int, int]:

@@ -41,6 +41,7 @@ _GIVEN = frozenset(
     "set_submodule get_extra_state set_extra_state register_forward_hook register_forward_pre_hook "
     "register_full_backward_hook zero_grad requires_grad_ share_memory extra_repr dump_patches call_super_init".split()
 )
+_FLOAT16 = frozenset({"torch.float16", "torch.half"})
 _UNKNOWN = object()
 
 
@@ -54,6 +55,27 @@ def is_unreached(node: ast.AST, ctx: Context) -> bool:
         return False
     told = _by_parameters(scope, function, tests, ctx) or _by_attributes(scope, tests, ctx)
     return told or _by_absence(scope, tests, ctx)
+
+
+def only_in_float16(node: ast.AST, ctx: Context) -> bool:
+    """Whether a test around `node` lets it run for float16 values only, which hardly any training has by now."""
+    _, tests = _tests_around(node, ctx)
+    return any(_asks_for_float16(test, truth=truth, ctx=ctx) for test, truth in tests)
+
+
+def _asks_for_float16(test: ast.expr, *, truth: bool, ctx: Context) -> bool:
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is truth:
+        return any(_asks_for_float16(part, truth=truth, ctx=ctx) for part in test.values)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _asks_for_float16(test.operand, truth=not truth, ctx=ctx)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    if not isinstance(test.ops[0], (ast.Eq, ast.Is, ast.In) if truth else (ast.NotEq, ast.IsNot, ast.NotIn)):
+        return False
+    asked = test.comparators[0]
+    listed = asked.elts if isinstance(asked, (ast.Tuple, ast.List, ast.Set)) else [asked]
+    is_dtype = isinstance(test.left, ast.Attribute) and test.left.attr == "dtype"
+    return is_dtype and bool(listed) and all(ctx.target(one) in _FLOAT16 for one in listed)
 
 
 def _by_parameters(scope: Scope, function: FunctionNode, tests: Tests, ctx: Context) -> bool:
