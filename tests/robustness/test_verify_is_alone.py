@@ -96,7 +96,9 @@ def test_nothing_is_asked_of_the_network(project: Path, tmp_path: Path) -> None:
     guard.mkdir()
     notes.mkdir()
     (guard / "sitecustomize.py").write_text(GUARD.format(folder=str(notes)))
-    process = verify(project, "training/teacher.py", "--budget", "5s", PYTHONPATH=f"{ROOT}{os.pathsep}{guard}")
+    process = verify(
+        project, "training/teacher.py", "--unsafe", "--budget", "5s", PYTHONPATH=f"{ROOT}{os.pathsep}{guard}"
+    )
     out, err = process.communicate(timeout=280)
     assert "TPL301" in out, err  # on a busy machine without a verdict, and then the exit code is 2
     said = {file.name: file.read_text() for file in notes.iterdir()}
