@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from perflint.kinds.kind import Kind
+from perflint.kinds.kind import Kind, limited
 
 Thunk = Callable[[], Kind]
 
@@ -50,11 +50,11 @@ class Arguments:
         for thunk in self.keywords.values():
             yield thunk()
 
-    def signature(self) -> tuple[tuple[Kind, ...], tuple[tuple[str, Kind], ...]]:
-        """All arguments, evaluated: what tells one call of a helper from another."""
+    def signature(self, depth: int) -> tuple[tuple[Kind, ...], tuple[tuple[str, Kind], ...]]:
+        """All arguments, evaluated, so many containers deep: what tells one call of a helper from another."""
         return (
-            tuple(thunk() for thunk in self.positional),
-            tuple((name, thunk()) for name, thunk in self.keywords.items()),
+            tuple(limited(thunk(), depth) for thunk in self.positional),
+            tuple((name, limited(thunk(), depth)) for name, thunk in self.keywords.items()),
         )
 
 
@@ -63,7 +63,13 @@ NO_ARGUMENTS = Arguments()
 
 def given(*kinds: Kind) -> Arguments:
     """Arguments that are known already."""
-    return Arguments(tuple(_constantly(kind) for kind in kinds))
+    return signed(kinds)
+
+
+def signed(positional: Iterable[Kind], keywords: Iterable[tuple[str, Kind]] = (), *, exact: bool = True) -> Arguments:
+    """Arguments with a signature."""
+    named = {name: _constantly(kind) for name, kind in keywords}
+    return Arguments(tuple(map(_constantly, positional)), named, exact=exact)
 
 
 def _constantly(kind: Kind) -> Thunk:

@@ -8,12 +8,12 @@ from perflint.facts.notation import last_name
 from perflint.facts.summary import MODULE
 from perflint.finding import Confidence
 from perflint.kinds import library, methods, operations, promises
-from perflint.kinds.arguments import Arguments, Thunk, given
+from perflint.kinds.arguments import Arguments, Thunk, given, signed
 from perflint.kinds.classes import Classes
 from perflint.kinds.defaults import Defaults
 from perflint.kinds.evaluating import Evaluating
 from perflint.kinds.frames import Frame
-from perflint.kinds.kind import NAMED_BATCH, NEVER, NONE, UNKNOWN, Device, Kind, Place, Tag, join, sequence
+from perflint.kinds.kind import NAMED_BATCH, NEVER, NONE, UNKNOWN, Device, Kind, Place, Tag, join, limited, sequence
 from perflint.kinds.narrowing import Narrowing
 from perflint.kinds.parameters import Parameters
 from perflint.kinds.values import Values
@@ -21,9 +21,11 @@ from perflint.program.conventions import ITERATOR_NAME, looks_like_loader
 from perflint.program.declared import is_abstract
 from perflint.program.refs import CLASS, FUNCTION, Ref
 from perflint.source.bindings import key_of
+from perflint.source.tree import FunctionNode
 
-#: How many of the project's functions deep a call is followed.
-_DEPTH = 5
+#: How many containers deep the arguments of a call are told apart. A function that calls itself with `[x]` has no end
+#: of calls otherwise.
+_DEEPEST = 4
 #: `batches.__next__()`, and `batches.next()` as iterators of loaders had it.
 _NEXT = frozenset({"__next__", "next"})
 
@@ -42,7 +44,7 @@ class Calls:
         self.defaults = Defaults(inference.tree, inference.eval)
         self._runs: dict[int, Kind] = {}
         self._numbers: dict[object, int] = {}
-        self._depth = 0
+        self._frames: dict[int, Frame] = {}
 
     def node(self, node: ast.Call, frame: Frame | None) -> Kind:
         arguments = self.arguments(node, frame)
@@ -209,21 +211,30 @@ class Calls:
 
     def run(self, function: Ref, arguments: Arguments, receiver: Kind | None = None) -> Kind:
         """What a function of the project returns for these arguments."""
-        if self._depth >= _DEPTH:
-            return UNKNOWN
+        positional, keywords = arguments.signature(_DEEPEST)
         # Such a key takes long to hash, a number stands for it.
-        key = (function, arguments.signature(), receiver)
+        receiver = None if receiver is None else limited(receiver, _DEEPEST)
+        key = (function, positional, keywords, arguments.exact, receiver)
         number = self._numbers.setdefault(key, len(self._numbers))
         known = self._runs.get(number)
         if known is not None:
             return known
-        self._depth += 1
-        try:
-            return self.inference.guard.once(number, self._runs, number, self._returned, function, arguments, receiver)
-        finally:
-            self._depth -= 1
+        if any(kind.tag is Tag.NEVER for kind in (*positional, *(kind for _, kind in keywords))):
+            return NEVER  # of a call that is not made there is no result
+        same = signed(positional, keywords, exact=arguments.exact)
+        found = self.inference.queries.ask(number, self._runs, number, self._returned, number, function, same, receiver)
+        if number in self._runs:
+            self._frames.pop(number, None)
+        return found
 
-    def _returned(self, function: Ref, arguments: Arguments, receiver: Kind | None) -> Kind:
+    def _frame(self, number: int, node: FunctionNode | ast.Lambda, params: dict[str, Kind]) -> Frame:
+        """The frame of one call. What is worked out again for the same parameters is so in the same frame."""
+        frame = self._frames.get(number)
+        if frame is None or frame.params != params:
+            frame = self._frames[number] = Frame(node, params)
+        return frame
+
+    def _returned(self, number: int, function: Ref, arguments: Arguments, receiver: Kind | None) -> Kind:
         if self._is_left_open(function):
             return UNKNOWN  # what the classes below return
         if function.path != self.inference.path:
@@ -232,9 +243,10 @@ class Calls:
         if node is None:
             return UNKNOWN
         if isinstance(node, ast.Lambda):
-            frame = Frame(node, self.parameters.bound(node, arguments, receiver))
-            return self.inference.eval(node.body, frame)
-        frame = Frame(node, self.parameters.bound(node, arguments, receiver))
+            return self.inference.eval(
+                node.body, self._frame(number, node, self.parameters.bound(node, arguments, receiver))
+            )
+        frame = self._frame(number, node, self.parameters.bound(node, arguments, receiver))
         returns, yields, generator = self.classes.results(node)
         if generator:
             return sequence(join(self.inference.eval(item, frame) for item in yields) if yields else UNKNOWN)

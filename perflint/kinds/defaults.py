@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from perflint.facts.notation import last_name
 from perflint.kinds import transfers
 from perflint.kinds.frames import Frame
 from perflint.kinds.kind import UNKNOWN, Device, Kind, Tag
 from perflint.source.tree import FUNCTIONS, Tree
+
+_SETTERS = ("set_default_device", "set_default_tensor_type")
 
 
 class Defaults:
@@ -18,7 +20,7 @@ class Defaults:
     def __init__(self, tree: Tree, evaluate: Callable[[ast.expr, Frame | None], Kind]) -> None:
         self.tree = tree
         self.evaluate = evaluate
-        self._known: Kind | bool | None = False
+        self._calls: list[ast.Call] | None = None
 
     def at(self, node: ast.AST, frame: Frame | None = None) -> Kind | None:
         """The device that new tensors are made on at `node`, when `with torch.device(...)` or a default says so."""
@@ -45,18 +47,17 @@ class Defaults:
 
     def _file_default(self) -> Kind | None:
         """`torch.set_default_device(...)` anywhere in the file holds for all of it."""
-        if self._known is not False:
-            return self._known  # type: ignore[return-value]
-        self._known = None
-        if "set_default_device" in self.tree.source.text or "set_default_tensor_type" in self.tree.source.text:
+        if self._calls is None:
+            self._calls = list(self._setting())
+        return self._default_of(self._calls[-1]) if self._calls else None
+
+    def _setting(self) -> Iterator[ast.Call]:
+        """The calls that set a default."""
+        if any(name in self.tree.source.text for name in _SETTERS):
             for top in self.tree.module.body:
                 for node in self.tree.walk(top):
-                    if isinstance(node, ast.Call) and last_name(node.func) in (
-                        "set_default_device",
-                        "set_default_tensor_type",
-                    ):
-                        self._known = self._default_of(node)
-        return self._known
+                    if isinstance(node, ast.Call) and last_name(node.func) in _SETTERS:
+                        yield node
 
     def _default_of(self, node: ast.Call) -> Kind:
         if last_name(node.func) == "set_default_tensor_type":

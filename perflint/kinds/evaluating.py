@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from perflint.kinds.arguments import Arguments
     from perflint.kinds.frames import Frame
-    from perflint.kinds.guard import Guard
     from perflint.kinds.kind import Kind
     from perflint.kinds.linked import Linked
+    from perflint.kinds.queries import Queries
     from perflint.program.refs import Ref, Refs, Scope
     from perflint.source.bindings import Definition
     from perflint.source.flow import Flow
@@ -34,7 +34,7 @@ class Evaluating(Protocol):
     tree: Tree
     flow: Flow
     program: Linked
-    guard: Guard
+    queries: Queries
 
     @property
     def calls(self) -> Calling: ...

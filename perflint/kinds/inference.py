@@ -22,7 +22,6 @@ from perflint.kinds.calls import Calls
 from perflint.kinds.classes import Classes
 from perflint.kinds.filling import Filling, is_empty_dict
 from perflint.kinds.frames import Frame
-from perflint.kinds.guard import Guard
 from perflint.kinds.kind import (
     DTYPE,
     NAMED_LOADER,
@@ -40,6 +39,7 @@ from perflint.kinds.kind import (
 from perflint.kinds.linked import Linked, program_of
 from perflint.kinds.narrowing import Narrowing
 from perflint.kinds.parameters import Parameters
+from perflint.kinds.queries import Queries
 from perflint.kinds.values import Values
 from perflint.patterns import pattern
 from perflint.program.conventions import looks_like_loader
@@ -64,7 +64,7 @@ class Inference:
         self.path = tree.source.path
         self.flow = flow or Flow(tree)
         self.program = program or program_of(self.path, tree.module, tree.source.lines)
-        self.guard = Guard()
+        self.queries = Queries()
         self.narrowing = Narrowing(self.tree, self.flow, self.eval)
         self.filling = Filling(self)
         self.values = Values(self)
@@ -94,11 +94,10 @@ class Inference:
 
     def kind(self, node: ast.expr) -> Kind:
         """What `node` is. Never raises for valid trees; what is not plain to see is `UNKNOWN`."""
-        self.guard.restart()
         try:
             found = self.eval(node, None)
         except RecursionError:
-            self.guard.abandon()
+            self.queries.abandon()
             found = UNKNOWN
         if found.tag is Tag.NEVER:
             found = UNKNOWN
@@ -148,14 +147,14 @@ class Inference:
         known = memo.get(id(node))
         if known is not None:
             return known
-        return self.guard.once((id(node), id(frame)), memo, id(node), self._eval, node, frame)
+        return self.queries.ask((id(node), id(frame)), memo, id(node), self._eval, node, frame)
 
     def _guarded(self, node: _Node, frame: Frame | None, evaluate: Callable[[_Node, Frame | None], Kind]) -> Kind:
         memo = self._memo if frame is None else frame.memo
         known = memo.get(id(node))
         if known is not None:
             return known
-        return self.guard.once((id(node), id(frame)), memo, id(node), evaluate, node, frame)
+        return self.queries.ask((id(node), id(frame)), memo, id(node), evaluate, node, frame)
 
     def _eval(self, node: ast.expr, frame: Frame | None) -> Kind:
         if isinstance(node, ast.Name):
@@ -301,6 +300,8 @@ class Inference:
         kinds = [self.definition_kind(item, frame) for item in earlier]
         if through and not isinstance(definition.target, ast.Name) and definition.target is not None:
             kinds.append(self._load_of(definition.target, frame))
+        if any(kind.is_tensor for kind in kinds):
+            kinds = [kind for kind in kinds if kind.tag is not Tag.NUMBER]  # `total = 0` before the first iteration
         before = join(kinds) if kinds else UNKNOWN
         added = self.eval(node.value, frame)
         if before.tag is Tag.SEQUENCE and added.tag is Tag.SEQUENCE:

@@ -90,7 +90,7 @@ class Kind(NamedTuple):
     the kinds of known positions or keys. `qualified` is the dotted name of the class of a library instance, of a
     library function or class; for project things their qualname, with their file in `path`. `scalar` is a 0-d tensor
     such as a loss. `fresh` is a result just made, which nothing else refers to. `optional` values may also be None.
-    `certainty` says how sure all this is; `how` says why, for messages, and does not count in comparisons.
+    `certainty` says how sure all this is; `how` says why, for messages.
     """
 
     tag: Tag
@@ -107,15 +107,6 @@ class Kind(NamedTuple):
     optional: bool = False
     certainty: Confidence = Confidence.HIGH
     how: str = ""
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Kind) and self[:-1] == other[:-1])
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(self[:-1])
 
     @property
     def known(self) -> bool:
@@ -186,6 +177,17 @@ TENSOR = Kind(Tag.TENSOR)
 
 #: Structures of tensors: what a batch may turn out to be.
 _STRUCTURES = frozenset({Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.MAPPING, Tag.SEQUENCE})
+
+
+def limited(kind: Kind, depth: int) -> Kind:
+    """`kind` with nothing known of what is held more than `depth` containers deep: no value grows for ever."""
+    if kind.element is None and not kind.items:
+        return kind
+    if not depth:
+        return kind._replace(element=None, items=())
+    element = None if kind.element is None else limited(kind.element, depth - 1)
+    items = tuple((key, limited(item, depth - 1)) for key, item in kind.items)
+    return kind if element == kind.element and items == kind.items else kind._replace(element=element, items=items)
 
 
 def tensor(place: Place = Place.UNKNOWN, **fields: object) -> Kind:

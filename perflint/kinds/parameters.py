@@ -17,7 +17,7 @@ from perflint.kinds import promises
 from perflint.kinds.arguments import Arguments
 from perflint.kinds.classes import Classes
 from perflint.kinds.evaluating import Evaluating
-from perflint.kinds.kind import NAMED_LOADER, UNKNOWN, Device, Kind, Place, Tag, join, mapping, sequence, tensor
+from perflint.kinds.kind import NAMED_LOADER, NEVER, UNKNOWN, Device, Kind, Place, Tag, join, mapping, sequence, tensor
 from perflint.kinds.operations import iterate, part_of
 from perflint.kinds.values import Values
 from perflint.program.conventions import looks_like_loader
@@ -35,7 +35,6 @@ _WEAK = frozenset({Tag.NUMBER, Tag.STRING, Tag.NONE, Tag.SEQUENCE, Tag.MAPPING, 
 _OF_LOADER = ("a batch of ", "from a batch of ")
 _MOVING_WRAPPERS = frozenset({"DataParallel", "DistributedDataParallel", "DDP"})
 _MOST_CALLERS = 8
-_CALLER_DEPTH = 3
 
 
 class Parameters:
@@ -46,30 +45,23 @@ class Parameters:
         self.classes = classes
         self.values = values
         self._known: dict[int, Kind] = {}
-        #: What is being asked, and at which evaluation it began.
-        self._asking: dict[int, int] = {}
 
     def kind(self, definition: Definition) -> Kind:
-        """What the function may be given. One that is asked for on the way to its own answer is unknown."""
-        known = self._known.get(id(definition.node))
+        """What the function may be given. Callers that only pass on what they are given say nothing."""
+        number = id(definition.node)
+        known = self._known.get(number)
         if known is not None:
             return known
-        guard = self.inference.guard
-        since = self._asking.get(id(definition.node))
-        if since is not None:
-            guard.lean(since)
-            return UNKNOWN
-        self._asking[id(definition.node)] = guard.position
-        try:
-            found = self._kind(definition)
-        finally:
-            del self._asking[id(definition.node)]
-        # Asked for from within another parameter's callers, the answer may be cut short.
-        if not self._asking:
-            self._known[id(definition.node)] = found
-        return found
+        return self.inference.queries.ask(
+            ("parameter", number),
+            self._known,
+            number,
+            self._kind,
+            definition,
+            floor=lambda: self._kind(definition, is_called=False),
+        )
 
-    def _kind(self, definition: Definition) -> Kind:
+    def _kind(self, definition: Definition, *, is_called: bool = True) -> Kind:
         argument = definition.node
         assert isinstance(argument, ast.arg)
         tree = self.inference.tree
@@ -98,7 +90,7 @@ class Parameters:
             hooked = self._from_hook(function, cls, place)
             if hooked is not None:
                 return self._refined(hooked, self._annotated(argument))
-        return self._ordinary(function, definition, cls)
+        return self._ordinary(function, definition, cls, is_called=is_called)
 
     def _mapped(self, function: ast.Lambda, argument: ast.arg) -> Kind:
         """The parameter of a function that is mapped where it stands: `map(lambda part: part.to(device), batch)`."""
@@ -165,13 +157,17 @@ class Parameters:
     def _annotated(self, argument: ast.arg) -> Kind:
         return self.inference.annotated(argument.annotation) if argument.annotation is not None else UNKNOWN
 
-    def _ordinary(self, function: FunctionNode, definition: Definition, cls: ast.ClassDef | None) -> Kind:
+    def _ordinary(
+        self, function: FunctionNode, definition: Definition, cls: ast.ClassDef | None, *, is_called: bool
+    ) -> Kind:
         argument = definition.node
         assert isinstance(argument, ast.arg)
         annotated = self._annotated(argument)
         found = annotated
         if not found.known or _is_open(found):
-            passed = self._passed(function, argument.arg)
+            passed = self._passed(function, argument.arg) if is_called else UNKNOWN
+            if passed.tag is Tag.NEVER:
+                return passed
             found = _merged(annotated, passed)
         is_forward = self._is_of_forward(function, cls)
         if is_forward and not found.known and self._used_as_tensor(definition, in_forward=True):
@@ -305,17 +301,10 @@ class Parameters:
 
     # Callers.
 
-    def _is_too_deep(self) -> bool:
-        """Whether callers of callers are asked already: those of this one are left out, as long as that goes on."""
-        if len(self._asking) <= _CALLER_DEPTH:
-            return False
-        self.inference.guard.lean(min(self._asking.values()))
-        return True
-
     def _passed(self, function: FunctionNode, name: str) -> Kind:
         """What the project's own callers pass. Callers that cannot be followed leave the place unknown."""
         inference = self.inference
-        if self._is_too_deep() or inference.path not in inference.program.summaries:
+        if inference.path not in inference.program.summaries:
             return UNKNOWN
         scope = Scope(inference.path, inference.tree.qualname(function))
         if scope.function not in inference.program.summaries[inference.path].functions:
@@ -328,7 +317,10 @@ class Parameters:
         edges = [edge for edge in edges if not self._is_last_resort(edge)] or edges
         shown = function.name == "forward" and [_shown(edge, inference.path) for edge in edges]
         kinds = [self._argument(edge, function, name) for edge in edges[:_MOST_CALLERS]]
-        given = [kind for kind in kinds if kind is not None]
+        # What never comes to be is passed by no call.
+        given = [kind for kind in kinds if kind is not None and kind.tag is not Tag.NEVER]
+        if not given and any(kind is not None for kind in kinds):
+            return NEVER
         if edges and not given and all(self._leaves_out(edge, function, name) for edge in edges):
             return self._never_given(function, name)
         if shown and all(shown):
@@ -358,7 +350,7 @@ class Parameters:
         inference = self.inference
         scope = Scope(inference.path, inference.tree.qualname(function))
         summary = inference.program.summaries.get(inference.path)
-        if summary is None or scope.function not in summary.functions or self._is_too_deep():
+        if summary is None or scope.function not in summary.functions:
             return None
         named = {item.arg for item in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
         found = []

@@ -28,7 +28,6 @@ from perflint.kinds.kind import (
 from perflint.program.conventions import last_name, looks_like_loader
 from perflint.program.refs import CLASS, EXTERNAL, FUNCTION, MODULE_REF, Ref, Scope
 
-_DEPTH = 40
 _MOVERS = ("to", "cuda")
 
 
@@ -48,9 +47,8 @@ class Values:
     def __init__(self, inference: Evaluating) -> None:
         self.inference = inference
         self._empty = Env()
-        #: Answers in the making are known by their environment's identity, so none may go before the file is done.
-        self._kept: list[Env] = []
-        self._depth = 0
+        #: One environment for the same parameters of a function: answers are known by its identity.
+        self._envs: dict[object, Env] = {}
 
     def value(self, value: Value, scope: Scope, env: Env | None = None) -> Kind:
         """The kind of a value written in `scope`; `env` gives parameters their kinds."""
@@ -62,13 +60,13 @@ class Values:
         known = memo.get(key)
         if known is not None:
             return known
-        if self._depth > _DEPTH:
-            return UNKNOWN
-        self._depth += 1
-        try:
-            return self.inference.guard.once((key, id(memo)), memo, key, self._evaluate, value, scope, env)
-        finally:
-            self._depth -= 1
+        # A name that is only made of itself is whatever the function is given.
+        floor = _anything if isinstance(value, str) else None
+        return self.inference.queries.ask((key, id(memo)), memo, key, self._evaluate, value, scope, env, floor=floor)
+
+    def _same(self, env: Env) -> Env:
+        """The environment that has the same parameters as `env`, with what is known in it already."""
+        return self._envs.setdefault((env.moving, tuple(env.items())), env)
 
     def run(self, function: Ref, arguments: Arguments, receiver: Kind | None) -> Kind:
         """What a function of another file returns for these arguments."""
@@ -77,8 +75,7 @@ class Values:
         if facts is None:
             return UNKNOWN
         scope = Scope(function.path, function.name)
-        env = self._bound(facts, arguments, receiver, scope)
-        self._kept.append(env)
+        env = self._same(self._bound(facts, arguments, receiver, scope))
         if facts.is_generator:
             given = [self.value(value, scope, env) for value, _ in facts.yields]
             return sequence(join(given) if given else UNKNOWN)
@@ -207,13 +204,13 @@ class Values:
         if name in facts.binds:
             kinds = []
             for part in facts.binds[name]:
-                if part != name and _moved_entry(part, name) is None:
+                if part != name and _moved_entry(part, name) is None and not _moves(part, name):
                     kinds.append(ARRAY if _becomes_array(part, name) else self.value(part, scope, env))
                     if kinds[-1] is UNKNOWN:
                         break  # whatever the others are
             if name in env and env[name].known and not (kinds and all(kind.known for kind in kinds)):
                 kinds.append(env[name])
-            found = self._moved(join(kinds), name, facts, scope, env) if kinds else UNKNOWN
+            found = self._moved(join(kinds) if kinds else UNKNOWN, name, facts, scope, env)
             if found.tag is Tag.NUMBER and name in facts.unclear:
                 return UNKNOWN  # `total = 0.0` and then `total += loss`
             if found.known or found.tag is Tag.NEVER:
@@ -238,17 +235,17 @@ class Values:
             entry = _moved_entry(part, name)
             if entry is not None:
                 return self._with_entries(found, entry, scope, env)
-        if found.place is not Place.HOST or not found.holds_tensors:
-            return found
         for part in facts.binds[name]:
             if _moves(part, name):
                 inner = Env()
                 inner.update(env)
                 inner[name], inner.moving = found, name
-                self._kept.append(inner)
-                made = self.value(part, scope, inner)
-                if made.place.is_accelerator:
-                    return made
+                made = self.value(part, scope, self._same(inner))
+                if found.place is Place.HOST and found.holds_tensors:
+                    if made.place.is_accelerator:
+                        return made
+                else:
+                    found = join((found, made))
         return found
 
     def _with_entries(self, found: Kind, entry: Value, scope: Scope, env: Env) -> Kind:
@@ -257,8 +254,7 @@ class Values:
         inner.update(env)
         inner.moving = _owner(entry)
         inner[inner.moving] = Kind(Tag.TENSOR, Place.HOST)
-        self._kept.append(inner)
-        made = self.value(entry, scope, inner)
+        made = self.value(entry, scope, self._same(inner))
         place = made.place
         if place is Place.HOST:
             # Of another type; or, without flow, taken to the host before whatever is done with it.
@@ -316,6 +312,10 @@ class Values:
     def _function(self, scope: Scope) -> FunctionFacts:
         functions = self.inference.program.summaries[scope.path].functions
         return functions.get(scope.function) or functions[MODULE]
+
+
+def _anything() -> Kind:
+    return UNKNOWN
 
 
 def _constant(name: str, value: object) -> Kind:
