@@ -90,7 +90,11 @@ class Kind(NamedTuple):
     the kinds of known positions or keys. `qualified` is the dotted name of the class of a library instance, of a
     library function or class; for project things their qualname, with their file in `path`. `scalar` is a 0-d tensor
     such as a loss. `fresh` is a result just made, which nothing else refers to. `optional` values may also be None.
-    `certainty` says how sure all this is; `how` says why, for messages.
+    `mixed` is one of several structures of tensors, or a loader or a list; a `bare` container may also be one that
+    nothing was seen to fill. `certainty` says how sure all this is; `how` says why, for messages.
+
+    Kinds are a lattice: `NEVER` is its bottom, `UNKNOWN` its top, `join` the least upper bound. Of an `element`, None
+    (nothing was seen in it) is the bottom and `UNKNOWN` the top.
     """
 
     tag: Tag
@@ -106,6 +110,8 @@ class Kind(NamedTuple):
     fresh: bool = False
     optional: bool = False
     certainty: Confidence = Confidence.HIGH
+    mixed: bool = False
+    bare: bool = False
     how: str = ""
 
     @property
@@ -147,7 +153,8 @@ class Kind(NamedTuple):
         return self._replace(**changes)  # type: ignore[arg-type]
 
     def at_most(self, certainty: Confidence) -> Kind:
-        return self if self.certainty <= certainty else self._replace(certainty=certainty)
+        is_less = self.certainty <= certainty or self.tag is Tag.NEVER
+        return self if is_less else self._replace(certainty=certainty)
 
     def __str__(self) -> str:
         """As pinned in test cases: `tensor host pinned scalar`."""
@@ -175,19 +182,26 @@ DTYPE = Kind(Tag.DTYPE)
 ARRAY = Kind(Tag.ARRAY)
 TENSOR = Kind(Tag.TENSOR)
 
-#: Structures of tensors: what a batch may turn out to be.
-_STRUCTURES = frozenset({Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.MAPPING, Tag.SEQUENCE})
-
 
 def limited(kind: Kind, depth: int) -> Kind:
     """`kind` with nothing known of what is held more than `depth` containers deep: no value grows for ever."""
     if kind.element is None and not kind.items:
         return kind
     if not depth:
-        return kind._replace(element=None, items=())
+        return _flat(kind)
     element = None if kind.element is None else limited(kind.element, depth - 1)
     items = tuple((key, limited(item, depth - 1)) for key, item in kind.items)
     return kind if element == kind.element and items == kind.items else kind._replace(element=element, items=items)
+
+
+def _flat(kind: Kind) -> Kind:
+    """What covers a structure and holds nothing itself."""
+    if kind.tag not in (Tag.MAPPING, Tag.SEQUENCE, Tag.LOADER):
+        return kind._replace(element=kind.element and UNKNOWN, items=())
+    place = _tensors_at(kind)
+    if place is None:
+        return UNKNOWN
+    return _join_tags(kind, Kind(Tag.BATCH, place, element=None if place is not Place.UNKNOWN else NEVER, mixed=True))
 
 
 def tensor(place: Place = Place.UNKNOWN, **fields: object) -> Kind:
@@ -210,75 +224,104 @@ def mapping(element: Kind | None = None, items: Iterable[tuple[str, Kind]] = ())
 
 
 def join(kinds: Iterable[Kind]) -> Kind:
-    """What is known of a value that may be any of `kinds`: what they agree on, `UNKNOWN` when they are different. Those
-    behind one of which nothing is known are not asked for.
+    """What is known of a value that may be any of `kinds`: their least upper bound. `NEVER` adds nothing, and what
+    comes after `UNKNOWN`, which nothing changes, is not asked for.
     """
-    result: Kind | None = None
-    optional = recursive = False
+    result = NEVER
     for kind in kinds:
-        if kind.tag is Tag.NEVER:
-            continue
-        if kind.element is not None and kind.element.tag is Tag.NEVER and not kind.items:
-            # A container of what a helper is still making by calling itself: it holds what the other arms give.
-            recursive = True
-            continue
-        if kind.tag is Tag.NONE:
-            optional = True
-            continue
-        result = kind if result is None else _join(result, kind)
+        result = _join(result, kind)
         if result is UNKNOWN:
-            return UNKNOWN
-    if result is None:
-        return NONE if optional else NEVER
-    if recursive and result.tag is Tag.TENSOR and result.place is not Place.UNKNOWN:
-        result = Kind(Tag.BATCH, result.place, result.device, pinned=result.pinned, how=result.how)
-        result = result.at_most(Confidence.MEDIUM)
-    return result._replace(optional=True).at_most(Confidence.MEDIUM) if optional and result.known else result
+            break
+    return result
+
+
+def leq(left: Kind, right: Kind) -> bool:
+    """Whether `right` covers `left`, in the order that `join` makes."""
+    return _join(left, right) == right
 
 
 def _join(left: Kind, right: Kind) -> Kind:
+    if left.tag is Tag.NEVER or right.tag is Tag.NEVER:
+        return NEVER if left.tag is right.tag else right if left.tag is Tag.NEVER else left
     if left == right:
         return left
     if left.tag is Tag.UNKNOWN or right.tag is Tag.UNKNOWN:
-        both = left.tag is right.tag and left.place is right.place
+        both = left.tag is right.tag and left.place is right.place and left.place is not Place.UNKNOWN
         return UNKNOWN._replace(place=left.place) if both else UNKNOWN
-    if left.tag is not right.tag:
+    if left.tag is Tag.NONE or right.tag is Tag.NONE:
+        if left.tag is right.tag:
+            return NONE
+        other = right if left.tag is Tag.NONE else left
+        return other._replace(optional=True).at_most(Confidence.MEDIUM)
+    if left.tag is not right.tag or left.mixed or right.mixed:
         return _join_tags(left, right)
-    if left.tag is Tag.CLASS and left.qualified != right.qualified:
-        for one, other in ((left, right), (right, left)):
-            if one.qualified == other.qualified.replace("torch.", "torch.cuda.", 1):
-                # `torch.cuda.FloatTensor if cuda else torch.FloatTensor`: where there is a device, tensors of it.
-                return one._replace(device=Device.MAYBE)
-    place = join_places(left.place, right.place)
+    qualified, path, device = _join_names(left, right)
+    element = _join_elements(left, right)
     return Kind(
         left.tag,
-        place,
-        device=left.device if left.device is right.device else _join_devices(left, right),
-        element=_join_elements(left, right),
+        join_places(left.place, right.place),
+        device=device,
+        element=element,
         items=_join_items(left, right),
-        qualified=left.qualified if (left.qualified, left.path) == (right.qualified, right.path) else "",
-        path=left.path if (left.qualified, left.path) == (right.qualified, right.path) else "",
+        qualified=qualified,
+        path=path,
         pinned=left.pinned and right.pinned,
         scalar=left.scalar and right.scalar,
         requires_grad=left.requires_grad if left.requires_grad == right.requires_grad else None,
         fresh=left.fresh and right.fresh,
         optional=left.optional or right.optional,
         certainty=min(left.certainty, right.certainty),
-        how=left.how,
+        bare=element is not None and (_is_bare(left) or _is_bare(right)),
+        how=_join_reasons(left, right),
     )
 
 
 def _join_tags(left: Kind, right: Kind) -> Kind:
     """Different tags: structures of tensors in one place have something in common, and what can be gone through."""
-    if {left.tag, right.tag} == {Tag.LOADER, Tag.SEQUENCE}:
+    tags = {left.tag, right.tag}
+    made = Kind(
+        Tag.BATCH,
+        optional=left.optional or right.optional,
+        certainty=min(left.certainty, right.certainty, Confidence.MEDIUM),
+        mixed=True,
+        how=_join_reasons(left, right),
+    )
+    if tags <= {Tag.LOADER, Tag.SEQUENCE}:
         # `bar(loader) if shown else loader`
-        element = _join_elements(left, right) if left.element is not None and right.element is not None else None
-        return UNKNOWN if element is None else Kind(Tag.SEQUENCE, element=element)
-    if left.tag in _STRUCTURES and right.tag in _STRUCTURES:
-        places = {leaf_place(left), leaf_place(right)}
-        if len(places) == 1 and Place.UNKNOWN not in places:
-            return Kind(Tag.BATCH, places.pop(), certainty=Confidence.MEDIUM, how=left.how or right.how)
-    return UNKNOWN
+        return made._replace(tag=Tag.SEQUENCE, element=_join_elements(left, right), certainty=_least(left, right))
+    one, other = _tensors_at(left), _tensors_at(right)
+    if one is None or other is None:
+        return UNKNOWN
+    if one is Place.UNKNOWN and other is Place.UNKNOWN:
+        return made._replace(element=NEVER)
+    place = other if one is Place.UNKNOWN else one if other is Place.UNKNOWN else join_places(one, other)
+    return UNKNOWN if place is Place.UNKNOWN else made._replace(place=place)
+
+
+def _least(left: Kind, right: Kind) -> Confidence:
+    return min(left.certainty, right.certainty)
+
+
+def _tensors_at(kind: Kind) -> Place | None:
+    """Where all tensors of a structure are, which holds nothing else. None where that is not known, `UNKNOWN` for a
+    structure that holds none so far: a helper that calls itself has yet to say what is in it.
+    """
+    if kind.tag in (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT):
+        is_empty = kind.mixed and kind.element is not None and kind.element.tag is Tag.NEVER
+        return kind.place if is_empty or kind.place is not Place.UNKNOWN else None
+    if kind.tag in (Tag.NEVER, Tag.NONE):
+        return Place.UNKNOWN
+    is_container = kind.tag in (Tag.MAPPING, Tag.SEQUENCE) and not kind.mixed
+    return _tensors_at(kind.element) if is_container and not kind.bare and kind.element is not None else None
+
+
+def _is_bare(kind: Kind) -> bool:
+    return kind.bare or (kind.element is None and kind.tag in (Tag.MAPPING, Tag.SEQUENCE))
+
+
+def _join_reasons(left: Kind, right: Kind) -> str:
+    """One of the two, whichever is first."""
+    return min(left.how, right.how) if left.how and right.how else left.how or right.how
 
 
 def leaf_place(kind: Kind) -> Place:
@@ -299,7 +342,23 @@ def join_places(left: Place, right: Place) -> Place:
     return Place.UNKNOWN
 
 
+def _join_names(left: Kind, right: Kind) -> tuple[str, str, Device | None]:
+    """What a value is an instance of or names, with its file, and its device."""
+    same = (left.qualified, left.path) == (right.qualified, right.path)
+    if left.tag is not Tag.CLASS:
+        return left.qualified if same else "", left.path if same else "", _join_devices(left, right)
+    if same:
+        return left.qualified, left.path, left.device or right.device
+    for one, other in ((left, right), (right, left)):
+        if one.qualified and one.qualified == other.qualified.replace("torch.", "torch.cuda.", 1):
+            # `torch.cuda.FloatTensor if cuda else torch.FloatTensor`: where there is a device, tensors of it.
+            return one.qualified, "", Device.MAYBE
+    return "", "", None
+
+
 def _join_devices(left: Kind, right: Kind) -> Device | None:
+    if left.device is right.device:
+        return left.device
     if left.tag in (Tag.DEVICE, Tag.STRING) and left.device is not None and right.device is not None:
         either = {left.device, right.device} <= {Device.CUDA, Device.CPU, Device.CUDA_OR_CPU}
         return Device.CUDA_OR_CPU if either else Device.MAYBE
@@ -310,21 +369,22 @@ def _join_elements(left: Kind, right: Kind) -> Kind | None:
     # An empty list or dict says nothing about what a filled one holds.
     if left.element is None or right.element is None:
         return left.element or right.element
-    found = _join(left.element, right.element)
-    return found if found.known else None
+    return _join(left.element, right.element)
 
 
 def _join_items(left: Kind, right: Kind) -> tuple[tuple[int | str, Kind], ...]:
-    if left.tag is Tag.MAPPING:
-        return tuple(
-            (key, both)
-            for key, kind in left.items
-            if (other := right.item(key)) is not None and (both := join((kind, other))).known
-        )
-    if len(left.items) != len(right.items):
-        return ()
-    joined = tuple((key, join((kind, other))) for (key, kind), (_, other) in zip(left.items, right.items))
-    return joined if all(kind.known for _, kind in joined) else ()
+    if left.items == right.items:
+        return left.items
+    if left.tag is Tag.SEQUENCE:
+        if len(left.items) != len(right.items):
+            return ()
+        return tuple((key, _join(kind, other)) for (key, kind), (_, other) in zip(left.items, right.items))
+    others = dict(right.items)
+    return tuple(sorted(((key, _join(kind, others[key])) for key, kind in left.items if key in others), key=_by_name))
+
+
+def _by_name(item: tuple[int | str, Kind]) -> tuple[bool, str]:
+    return isinstance(item[0], str), str(item[0])
 
 
 def same_place(kinds: Iterable[Kind]) -> tuple[Place, Device | None]:
