@@ -271,7 +271,7 @@ def _join(left: Kind, right: Kind) -> Kind:
         fresh=left.fresh and right.fresh,
         optional=left.optional or right.optional,
         certainty=min(left.certainty, right.certainty),
-        bare=element is not None and (_is_bare(left) or _is_bare(right)),
+        bare=left.bare or right.bare if element is None else _is_bare(left) or _is_bare(right),
         how=_join_reasons(left, right),
     )
 

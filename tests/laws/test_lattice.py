@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import pytest
@@ -11,65 +12,64 @@ from hypothesis import strategies as st
 from perflint.finding import Confidence
 from perflint.kinds.kind import NEVER, NONE, UNKNOWN, Device, Kind, Place, Tag, join, leq, limited
 
-NAMES = st.sampled_from(["", "torch.FloatTensor", "torch.cuda.FloatTensor", "a.B"])
-REASONS = st.sampled_from(["", "made by `torch.zeros`", "moved by `x.cuda()`", "a batch of `DataLoader`"])
-CONFIDENCES = st.sampled_from(list(Confidence))
-TENSORS = st.builds(
-    Kind,
-    st.sampled_from([Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.MODULE]),
-    st.sampled_from(list(Place)),
-    device=st.sampled_from([None, Device.CUDA, Device.CPU, Device.MAYBE]),
-    pinned=st.booleans(),
-    scalar=st.booleans(),
-    requires_grad=st.sampled_from([None, True, False]),
-    fresh=st.booleans(),
-    optional=st.booleans(),
-    certainty=CONFIDENCES,
-    how=REASONS,
-)
-DEVICES = st.builds(
-    Kind, st.sampled_from([Tag.DEVICE, Tag.STRING]), device=st.sampled_from([None, *Device]), certainty=CONFIDENCES
-)
-NAMED = st.builds(
-    Kind, st.sampled_from([Tag.CLASS, Tag.FUNCTION, Tag.INSTANCE]), qualified=NAMES, certainty=CONFIDENCES
-)
-LEAVES = st.one_of(
-    st.sampled_from([NEVER, UNKNOWN, NONE, Kind(Tag.NUMBER), Kind(Tag.ARRAY), UNKNOWN.but(place=Place.TARGET)]),
-    TENSORS,
-    DEVICES,
-    NAMED,
-)
+NAMES = ("", "torch.FloatTensor", "torch.cuda.FloatTensor", "a.B")
+REASONS = ("", "made by `torch.zeros`", "moved by `x.cuda()`", "a batch of `DataLoader`")
+CONSTANTS = (NEVER, UNKNOWN, NONE, Kind(Tag.NUMBER), Kind(Tag.ARRAY), UNKNOWN.but(place=Place.TARGET))
+HOLDERS = (Tag.SEQUENCE, Tag.MAPPING, Tag.LOADER, Tag.BATCH)
 
 
-def containers(held: st.SearchStrategy[Kind]) -> st.SearchStrategy[Kind]:
-    items = st.one_of(
-        st.lists(held, max_size=2).map(lambda kinds: tuple(enumerate(kinds))),
-        st.dictionaries(st.sampled_from(["x", "y"]), held).map(lambda kinds: tuple(kinds.items())),
+def made(source: random.Random, depth: int = 2) -> Kind:
+    """A kind as the tables make them, or the join of two."""
+    forms = [lambda: source.choice(CONSTANTS), lambda: _named(source), lambda: _tensor(source), lambda: _tensor(source)]
+    if depth:
+        forms += [lambda: _holder(source, depth - 1)] * 2
+        forms += [lambda: join((made(source, depth - 1), made(source, depth - 1)))]
+    return source.choice(forms)()
+
+
+def _tensor(source: random.Random) -> Kind:
+    return Kind(
+        source.choice([Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.MODULE]),
+        source.choice(list(Place)),
+        device=source.choice([None, Device.CUDA, Device.CPU, Device.MAYBE]),
+        pinned=source.random() < 0.5,
+        scalar=source.random() < 0.5,
+        requires_grad=source.choice([None, True, False]),
+        fresh=source.random() < 0.5,
+        optional=source.random() < 0.3,
+        certainty=source.choice(list(Confidence)),
+        how=source.choice(REASONS),
     )
-    return st.builds(
-        Kind,
-        st.sampled_from([Tag.SEQUENCE, Tag.MAPPING, Tag.LOADER, Tag.BATCH]),
-        st.sampled_from([Place.UNKNOWN, Place.HOST, Place.TARGET]),
-        element=st.one_of(st.none(), held),
-        items=items,
-        optional=st.booleans(),
-        certainty=CONFIDENCES,
-        how=REASONS,
-    ).map(_named)
 
 
-def _named(kind: Kind) -> Kind:
-    """Items of lists are numbered, those of all others named."""
-    named = kind.tag is not Tag.SEQUENCE
-    if named != all(isinstance(key, str) for key, _ in kind.items):
-        return kind.but(items=())
-    return kind
+def _named(source: random.Random) -> Kind:
+    certainty = source.choice(list(Confidence))
+    if source.random() < 0.5:
+        tag = source.choice([Tag.DEVICE, Tag.STRING])
+        return Kind(tag, device=source.choice([None, *Device]), certainty=certainty)
+    tag = source.choice([Tag.CLASS, Tag.FUNCTION, Tag.INSTANCE])
+    return Kind(tag, qualified=source.choice(NAMES), certainty=certainty)
 
 
-KINDS = st.recursive(LEAVES, containers, max_leaves=5)
+def _holder(source: random.Random, depth: int) -> Kind:
+    """A container. Items of lists are numbered, those of all others named."""
+    tag = source.choice(HOLDERS)
+    keys = source.choice([(), (0,), (0, 1)]) if tag is Tag.SEQUENCE else source.choice([(), ("x",), ("y", "x")])
+    return Kind(
+        tag,
+        source.choice([Place.UNKNOWN, Place.HOST, Place.TARGET]),
+        element=None if source.random() < 0.2 else made(source, depth),
+        items=tuple((key, made(source, depth)) for key in keys),
+        optional=source.random() < 0.3,
+        certainty=source.choice(list(Confidence)),
+        how=source.choice(REASONS),
+    )
 
 
-@settings(max_examples=200, deadline=None)
+KINDS = st.integers(0, 2**32).map(lambda seed: made(random.Random(seed)))
+
+
+@settings(max_examples=1_000, deadline=None)
 @given(KINDS, KINDS, KINDS)
 def test_join_is_that_of_a_lattice(one: Kind, two: Kind, three: Kind) -> None:
     assert join((one, one)) == one
@@ -77,7 +77,7 @@ def test_join_is_that_of_a_lattice(one: Kind, two: Kind, three: Kind) -> None:
     assert join((join((one, two)), three)) == join((one, join((two, three))))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(KINDS, KINDS)
 def test_bottom_adds_nothing_top_takes_all_and_a_join_covers_its_parts(one: Kind, two: Kind) -> None:
     assert join((NEVER, one)) == join((one, NEVER)) == one
@@ -97,7 +97,7 @@ TRANSFERS: dict[str, Callable[[Kind], Kind]] = {
 
 
 @pytest.mark.parametrize("name", TRANSFERS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(one=KINDS, two=KINDS)
 def test_what_covers_more_gives_what_covers_more(name: str, one: Kind, two: Kind) -> None:
     transfer = TRANSFERS[name]
