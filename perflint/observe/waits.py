@@ -18,12 +18,17 @@ PYTORCH = "https://github.com/pytorch/pytorch/blob/main/"
 _NATIVE = "aten/src/ATen/native/"
 _CUDA = _NATIVE + "cuda/"
 _CUDA_COPIES = "https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html"
+_CUDA_GUIDE = "https://docs.nvidia.com/cuda/archive/12.8.0/cuda-c-programming-guide/index.html#concurrent-execution-between-host-and-device"
+
+#: A matrix with every decomposition, made of what examples may use.
+_DEFINITE = "x @ x.T + 9 * torch.eye(4, device=x.device)"
 
 Arguments = Sequence[Any]
 Keywords = Mapping[str, Any]
 Condition = Callable[[Arguments, Keywords], bool]
 
-#: Copies from pageable memory up to this size are staged by the driver without waiting for the stream.
+#: Copies from pageable memory to the device up to this size are asynchronous for the host ("a memory block of 64 KB or
+#: less"); greater ones are staged, before which the driver may synchronize with the stream, so they count as waits.
 STAGED_BYTES = 64 * 1024
 
 
@@ -32,7 +37,7 @@ class Row:
     """What one operation does to the host under one condition.
 
     `operation` is the dispatcher's name without overload, or a Python function's for what never comes to the
-    dispatcher. `condition` is for readers, `holds` decides (None: always). `read`: the source was read for this row.
+    dispatcher. `condition` is for readers, `holds` decides (None: always).
     `example` are statements that make exactly this happen; they may use `torch`, `x` (float32, 4 by 4, on the
     device), `n` (int64, 8, on the device), `mask` (4 by 4, on the device, two set) and `host` (float32, pageable).
     """
@@ -43,8 +48,11 @@ class Row:
     kind: Kind
     source: str
     example: str
-    read: bool = True
     holds: Condition | None = None
+    #: The function in the source, where it is not plain from the operation's name.
+    function: str = ""
+    #: How often the host waits in one call.
+    times: int = 1
 
 
 def _argument(position: int, name: str, default: Any = None) -> Callable[[Arguments, Keywords], Any]:
@@ -59,9 +67,14 @@ def _given(position: int, name: str) -> Condition:
     return lambda arguments, keywords: of(arguments, keywords) is not None
 
 
-def _true(position: int, name: str) -> Condition:
-    of = _argument(position, name, default=False)
-    return lambda arguments, keywords: bool(of(arguments, keywords))
+def _asked(name: str) -> Condition:
+    """An option that is given by name only, and that is off otherwise."""
+    return lambda _arguments, keywords: bool(keywords.get(name, False))
+
+
+def _checks_lengths(_arguments: Arguments, keywords: Keywords) -> bool:
+    """`segment_reduce` checks lengths, and neither offsets nor what is said to be safe."""
+    return keywords.get("lengths") is not None and keywords.get("offsets") is None and not keywords.get("unsafe", False)
 
 
 def _is_mask(index: Any) -> bool:
@@ -94,11 +107,6 @@ def _sorts(arguments: Arguments, _keywords: Keywords) -> bool:
 
 def _no_range(arguments: Arguments, keywords: Keywords) -> bool:
     return bool(_argument(2, "min", 0)(arguments, keywords) == _argument(3, "max", 0)(arguments, keywords))
-
-
-def _checks_probabilities(arguments: Arguments, keywords: Keywords) -> bool:
-    replacement = _argument(2, "replacement", default=False)(arguments, keywords)
-    return not replacement or _argument(1, "num_samples", 1)(arguments, keywords) == 1
 
 
 ROWS: tuple[Row, ...] = (
@@ -140,7 +148,7 @@ ROWS: tuple[Row, ...] = (
         waits=True,
         kind="shape",
         source=_CUDA + "IndexKernel.cpp",
-        read=False,
+        function="masked_select_out_cuda_impl",
         example="x.masked_select(mask)",
     ),
     Row(
@@ -149,16 +157,17 @@ ROWS: tuple[Row, ...] = (
         waits=True,
         kind="shape",
         source=_NATIVE + "IndexingUtils.h",
+        function="expandTensors",
         example="x[mask]",
         holds=_has_mask,
     ),
     Row(
         "aten::index",
-        "all indices are positions",
+        "all indices are positions on the device",
         waits=False,
         kind="launch",
-        source=_NATIVE + "TensorAdvancedIndexing.cpp",
-        read=False,
+        source=_NATIVE + "TensorAdvancedIndexingUtils.h",
+        function="make_info",
         example="x[n % 4]",
     ),
     *(
@@ -170,8 +179,8 @@ ROWS: tuple[Row, ...] = (
                 "one mask, and the value is one number: `x[mask] = 0` becomes `masked_fill_`",
                 waits=False,
                 kind="launch",
-                source=_NATIVE + "TensorAdvancedIndexing.cpp",
-                read=False,
+                source=_NATIVE + "TensorAdvancedIndexingUtils.h",
+                function="canDispatchToMaskedFill",
                 example="x[mask] = 0.0" if operation == "aten::index_put_" else "",
                 holds=_fills_by_mask,
             ),
@@ -181,6 +190,7 @@ ROWS: tuple[Row, ...] = (
                 waits=True,
                 kind="shape",
                 source=_NATIVE + "IndexingUtils.h",
+                function="expandTensors",
                 example="x[mask] = x.sum()" if operation == "aten::index_put_" else "",
                 holds=_has_mask,
             ),
@@ -239,30 +249,32 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "aten::repeat_interleave",
-        "the counts are a device tensor and `output_size` is not given: their sum is the size of the result",
+        "the counts are a device tensor and `output_size` is not given: their sum is the size of the result, and that "
+        "none is negative is checked",
         waits=True,
         kind="shape",
         source=_NATIVE + "Repeat.h",
+        function="repeat_interleave_common",
+        times=2,
         example="x.repeat_interleave(n[:4], dim=0)",
     ),
     Row(
         "aten::multinomial",
-        "one sample, or without replacement: the probabilities are checked on the host",
-        waits=True,
-        kind="read",
-        source=_NATIVE + "Distributions.cpp",
-        read=False,
-        example="x.abs().multinomial(1)",
-        holds=_checks_probabilities,
-    ),
-    Row(
-        "aten::multinomial",
-        "several samples with replacement",
+        "the probabilities are checked on the device; PyTorch before 2.6 read them",
         waits=False,
         kind="launch",
-        source=_CUDA + "MultinomialKernel.cu",
-        read=False,
-        example="x.abs().multinomial(3, replacement=True)",
+        source=_NATIVE + "Distributions.cpp",
+        function="multinomial_out",
+        example="x.abs().multinomial(1)",
+    ),
+    Row(
+        "aten::_assert_async",
+        "the device checks; what fails ends the program at a later call",
+        waits=False,
+        kind="launch",
+        source=_CUDA + "TensorCompare.cu",
+        function="_assert_async_cuda",
+        example="torch._assert_async(x.sum() < 1000)",
     ),
     *(
         Row(
@@ -271,7 +283,8 @@ ROWS: tuple[Row, ...] = (
             waits=True,
             kind="read",
             source=_NATIVE + "DistributionTemplates.h",
-            read=False,
+            function="CHECK_NORMAL_TENSOR_STD",
+            times=2,
             example=example,
         )
         for overload, example in (
@@ -281,11 +294,12 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "aten::isin",
-        "many test elements: duplicates are removed first (`unique`)",
+        "many test elements: duplicates are removed from both first (`unique`)",
         waits=True,
         kind="shape",
         source=_NATIVE + "TensorCompare.cpp",
-        read=False,
+        function="isin_sorting",
+        times=2,
         example="torch.isin(n, torch.arange(64, device=n.device))",
         holds=_sorts,
     ),
@@ -296,47 +310,115 @@ ROWS: tuple[Row, ...] = (
             waits=True,
             kind="read",
             source=_NATIVE + "BatchLinearAlgebra.cpp",
-            read=False,
+            function="_linalg_check_errors",
             example=example,
         )
         for name, example in (
             ("_linalg_eigh", "torch.linalg.eigh(x @ x.T)"),
             ("_linalg_svd", "torch.linalg.svd(x)"),
+            ("linalg_eig", "torch.linalg.eig(x)"),
+            ("_linalg_eigvals", "torch.linalg.eigvals(x)"),
+            ("linalg_lstsq", "torch.linalg.lstsq(x, x)"),
+            ("cholesky", ""),
+            ("cholesky_inverse", f"torch.cholesky_inverse({_DEFINITE})"),
         )
     ),
     *(
-        Row(
-            f"aten::{name}",
-            "`check_errors=True`: the error codes are read by the host",
-            waits=True,
-            kind="read",
-            source=_NATIVE + "BatchLinearAlgebra.cpp",
-            read=False,
-            example=f"torch.linalg.{name.removeprefix('linalg_')}({matrix}, check_errors=True)",
-            holds=_true(1 if name == "linalg_inv_ex" else 99, "check_errors"),
+        row
+        for name, call in (
+            ("linalg_inv_ex", f"inv_ex({_DEFINITE}"),
+            ("linalg_cholesky_ex", f"cholesky_ex({_DEFINITE}"),
+            ("_linalg_solve_ex", f"solve_ex({_DEFINITE}, x"),
+            ("linalg_lu_factor_ex", f"lu_factor_ex({_DEFINITE}"),
+            ("linalg_ldl_factor_ex", f"ldl_factor_ex({_DEFINITE}"),
         )
-        for name, matrix in (("linalg_inv_ex", "x + 9 * torch.eye(4, device=x.device)"),)
+        for row in (
+            Row(
+                f"aten::{name}",
+                "`check_errors=True`: the error codes are read by the host",
+                waits=True,
+                kind="read",
+                source=_NATIVE + "BatchLinearAlgebra.cpp",
+                function="_linalg_check_errors",
+                example=f"torch.linalg.{call}, check_errors=True)",
+                holds=_asked("check_errors"),
+            ),
+            Row(
+                f"aten::{name}",
+                "without `check_errors`; the function without `_ex` reads the error codes itself and waits",
+                waits=False,
+                kind="launch",
+                source=_NATIVE + "BatchLinearAlgebra.cpp",
+                function=f"{name}_out",
+                example=f"torch.linalg.{call})",
+            ),
+        )
     ),
     Row(
-        "aten::linalg_inv_ex",
-        "without `check_errors`; `torch.linalg.inv` and `cholesky` read the error codes themselves and wait",
+        "aten::linalg_matrix_exp",
+        "how many products are needed depends on the norm, which is copied to the host",
+        waits=True,
+        kind="read",
+        source=_NATIVE + "LinearAlgebra.cpp",
+        function="mexp_impl",
+        example="torch.matrix_exp(x)",
+    ),
+    Row(
+        "aten::segment_reduce",
+        "with `lengths`, and without `unsafe=True`: that none is negative is checked, and their sum",
+        waits=True,
+        kind="read",
+        source=_NATIVE + "SegmentReduce.cpp",
+        function="segment_reduce_kernel",
+        times=2,
+        example="torch.segment_reduce(x, 'sum', lengths=n[3:5], unsafe=False)",
+        holds=_checks_lengths,
+    ),
+    Row(
+        "aten::segment_reduce",
+        "with `offsets`, or with `unsafe=True`",
         waits=False,
         kind="launch",
-        source=_NATIVE + "BatchLinearAlgebra.cpp",
-        read=False,
-        example="torch.linalg.inv_ex(x)",
+        source=_NATIVE + "SegmentReduce.cpp",
+        function="segment_reduce_kernel",
+        example="torch.segment_reduce(x, 'sum', lengths=n[3:5], unsafe=True)",
     ),
     *(
         Row(
             f"aten::{name}",
-            "runs on the host (MAGMA) or reads its error codes",
+            "lengths of inputs and targets, and where each target begins, are copied to the device, in forward and in "
+            "backward. Lengths that are device tensors are copied to the host before, which waits as well",
             waits=True,
-            kind="read",
-            source=_NATIVE + "BatchLinearAlgebra.cpp",
+            kind="to-device",
+            source=_CUDA + "LossCTC.cu",
+            function=function,
+            times=3,
             example=example,
-            read=False,
         )
-        for name, example in (("linalg_eig", "torch.linalg.eig(x)"), ("linalg_lstsq", "torch.linalg.lstsq(x, x)"))
+        for name, function, example in (
+            ("_ctc_loss", "ctc_loss_gpu_template", "torch._ctc_loss(x.log_softmax(1)[:, None], n[None, :2], [4], [2])"),
+            ("_ctc_loss_backward", "ctc_loss_backward_gpu_template", ""),
+        )
+    ),
+    *(
+        Row(
+            f"aten::{name}",
+            "how many rows differ stays on the device",
+            waits=False,
+            kind="launch",
+            source=_CUDA + file,
+            function=function,
+            example=example,
+        )
+        for name, file, function, example in (
+            (
+                "embedding_dense_backward",
+                "EmbeddingBackwardKernel.cu",
+                "embedding_backward_cuda_kernel",
+                "torch.ops.aten.embedding_dense_backward(x[n % 4], n, 4, -1, False)",
+            ),
+            ("embedding_renorm_", "Embedding.cu", "embedding_renorm_cuda_", "torch.embedding_renorm_(x, n, 1.0, 2.0)"),
+        )
     ),
     Row(
         "torchvision::nms",
@@ -344,16 +426,16 @@ ROWS: tuple[Row, ...] = (
         waits=True,
         kind="shape",
         source="https://github.com/pytorch/vision/blob/main/torchvision/csrc/ops/cuda/nms_kernel.cu",
+        function="nms_kernel",
         example="",
-        read=False,
     ),
     Row(
         "torch.cuda.synchronize",
         "waits for all that was queued",
         waits=True,
         kind="synchronize",
-        source="https://docs.pytorch.org/docs/stable/generated/torch.cuda.synchronize.html",
-        read=False,
+        source="torch/cuda/__init__.py",
+        function="synchronize",
         example="torch.cuda.synchronize()",
     ),
     Row(
@@ -361,8 +443,8 @@ ROWS: tuple[Row, ...] = (
         "waits for all that was queued before the event",
         waits=True,
         kind="synchronize",
-        source="https://docs.pytorch.org/docs/stable/generated/torch.cuda.Event.html",
-        read=False,
+        source="torch/cuda/streams.py",
+        function="Event.synchronize",
         example="event = torch.cuda.Event()\nevent.record()\nevent.synchronize()",
     ),
     Row(
@@ -370,18 +452,52 @@ ROWS: tuple[Row, ...] = (
         "waits for all that was queued on the stream",
         waits=True,
         kind="synchronize",
-        source="https://docs.pytorch.org/docs/stable/generated/torch.cuda.Stream.html",
-        read=False,
+        source="torch/cuda/streams.py",
+        function="Stream.synchronize",
         example="torch.cuda.current_stream().synchronize()",
     ),
     Row(
         "torch.cuda.empty_cache",
-        "gives blocks back to the driver, whose `cudaFree` waits for the device",
+        "gives blocks back to the driver: events are waited for, and `cudaFree` waits for the device",
         waits=True,
         kind="synchronize",
         source="c10/cuda/CUDACachingAllocator.cpp",
-        read=False,
+        function="synchronize_and_free_events",
         example="torch.cuda.empty_cache()",
+    ),
+    *(
+        Row(
+            f"torch.cuda.{name}",
+            condition,
+            waits=False,
+            kind="synchronize",
+            source=source,
+            function=function,
+            example=example,
+        )
+        for name, condition, source, function, example in (
+            (
+                "Event.query",
+                "asks whether the device has come to the event",
+                "torch/cuda/streams.py",
+                "Event.query",
+                "event = torch.cuda.Event()\nevent.record()\nevent.query()",
+            ),
+            (
+                "Stream.query",
+                "asks whether the queue is empty",
+                "torch/cuda/streams.py",
+                "Stream.query",
+                "torch.cuda.current_stream().query()",
+            ),
+            (
+                "memory_stats",
+                "figures that the host keeps; `memory_allocated` and `max_memory_allocated` too",
+                "torch/cuda/memory.py",
+                "memory_stats",
+                "torch.cuda.memory_stats()\ntorch.cuda.max_memory_allocated()",
+            ),
+        )
     ),
 )
 
@@ -405,20 +521,19 @@ COPIES: tuple[Row, ...] = (
     ),
     Row(
         "aten::copy_",
-        "host to device, `non_blocking=True`, from pageable memory, up to 64 KB: the driver stages it at once",
+        "host to device, `non_blocking=True`, from pageable memory, up to 64 KB: the driver takes it along at once",
         waits=False,
         kind="to-device",
-        source=_CUDA_COPIES,
-        read=False,
+        source=_CUDA_GUIDE,
         example="host.to(x.device, non_blocking=True)",
     ),
     Row(
         "aten::copy_",
-        "host to device, `non_blocking=True`, from pageable memory, more than 64 KB",
+        "host to device, `non_blocking=True`, from pageable memory, more than 64 KB: the driver synchronizes with the "
+        "stream and copies to a buffer of its own first",
         waits=True,
         kind="to-device",
         source=_CUDA_COPIES,
-        read=False,
         example="torch.zeros(100_000).to(x.device, non_blocking=True)",
     ),
     Row(
@@ -443,7 +558,6 @@ COPIES: tuple[Row, ...] = (
         waits=True,
         kind="to-host",
         source=_CUDA_COPIES,
-        read=False,
         example="host.copy_(x, non_blocking=True)",
     ),
 )

@@ -15,9 +15,8 @@ goes on. Operations that PyTorch composes of others wait where those do: `torch.
 `clip_grad_norm_(error_if_nonfinite=True)` read a bool, `GradScaler.step` reads whether a gradient is infinite, a slice
 or a size that is a device tensor is read.
 
-A row marked *not read* says what is known of the operation, without PyTorch's source having been read for this table.
-Each row with an example is run by the tests on the simulated device, and on a real one, where there is one, under
-`torch.cuda.set_sync_debug_mode`.
+Each row was made by reading the source that it names. Each row with an example is run by the tests on the simulated
+device, and on a real one, where there is one, under `torch.cuda.set_sync_debug_mode`.
 
 """
 _COLUMNS = "| operation | when | the host | kind | source |\n|---|---|---|---|---|\n"
@@ -34,14 +33,14 @@ def _table(rows: Iterable[Row]) -> str:
 
 def _row(row: Row) -> str:
     name = row.operation.removeprefix("aten::")
-    host = "waits" if row.waits else "goes on"
+    host = ("waits" if row.times == 1 else f"waits {row.times} times") if row.waits else "goes on"
     return f"| `{name}` | {row.condition} | {host} | {row.kind} | {_source(row)} |"
 
 
 def _source(row: Row) -> str:
     address = row.source if row.source.startswith("https:") else PYTORCH + row.source
     link = f"[{row.source.rpartition('/')[2] or row.source}]({address})"
-    return link if row.read else f"{link}, not read"
+    return f"{link}, `{row.function}`" if row.function else link
 
 
 if __name__ == "__main__":

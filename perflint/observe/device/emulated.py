@@ -100,6 +100,7 @@ EMULATED: dict[str, Callable[..., Any]] = {
     "cudnn_batch_norm_backward": _cudnn_batch_norm_backward,
     "_cudnn_rnn_flatten_weight": _flatten_weight,
     "_use_cudnn_ctc_loss": lambda *_arguments, **_keywords: False,
+    "_use_miopen_ctc_loss": lambda *_arguments, **_keywords: False,
     "cudnn_grid_sampler": _grid_sampler,
     "cudnn_grid_sampler_backward": _grid_sampler_backward,
     "cudnn_affine_grid_generator": _affine_grid,

@@ -55,8 +55,13 @@ _TENSORS_A_LAUNCH = (110, 110, 64, 48, 36, 30)
 _BLOCKS_A_LAUNCH, _CHUNK = 320, 65536
 #: May mix devices: they move or read the host's part.
 _MIXED = frozenset(
-    "index index_put_ index_put _index_put_impl_ copy_ _to_copy set_ _fused_adam_ _fused_adamw_ record_stream".split()
+    """index index_put_ index_put _index_put_impl_ copy_ _to_copy set_ _fused_adam_ _fused_adamw_ record_stream
+    _use_cudnn_ctc_loss _use_miopen_ctc_loss""".split()
 )
+
+
+#: Types of indices that are masks.
+_MASKS = frozenset({torch.bool, torch.uint8})
 
 
 class MissingKernelError(NotImplementedError):
@@ -351,11 +356,11 @@ class Operation:
         recorder = self.device.recorder
         assert recorder is not None
         kind: Kind = "launch"
-        blocks = False
+        blocks, times = False, 1
         if self.rows:
             row = waits.row_for(self.rows, arguments, keywords)
             if row is not None:
-                kind, blocks = row.kind, row.waits
+                kind, blocks, times = row.kind, row.waits, row.times
         if self.mixed:
             self._record_moved(frame, arguments)
         flops = 0.0
@@ -372,6 +377,8 @@ class Operation:
         launches = self._launches(arguments) if self.lists else self.launches
         place, in_backward = recorder.place(frame)
         recorder.count(self.operation, kind, place, blocks, in_backward, size, launches, flops, dtype)
+        for _ in range(times - 1):
+            recorder.count(self.operation, kind, place, blocks, in_backward)
 
     def _flops_of(self, arguments: Sequence[Any], keywords: Mapping[str, Any], result: Any) -> float:
         """They depend on shapes and options only, and counting them takes longer than a small product."""
@@ -385,13 +392,17 @@ class Operation:
         return known
 
     def _record_moved(self, frame: FrameType, arguments: Sequence[Any]) -> None:
-        """Indices on the host are copied to the device first, each from pageable memory."""
+        """Indices on the host are copied to the device first: positions from pageable memory; of a mask the positions,
+        which are put into pinned memory and copied without waiting (`expandTensors` in IndexingUtils.h).
+        """
         if self.base.startswith(("index", "_index")) and len(arguments) > 1:
             recorder = self.device.recorder
             assert recorder is not None
             for index in arguments[1]:
                 if index is not None and not index.is_cuda:
-                    recorder.record("aten::copy_", "to-device", frame, waits=True, size=index.nbytes)
+                    mask = index.dtype in _MASKS
+                    size = int(index.count_nonzero()) * index.dim() * 8 if mask else index.nbytes
+                    recorder.record("aten::copy_", "to-device", frame, waits=not mask, size=size, pinned=mask)
 
     def _launches(self, arguments: Sequence[Any]) -> int:
         """Of a multi-tensor kernel: so many tensors and so many chunks fit into one launch."""

@@ -40,6 +40,7 @@ def install(device: Device, patches: Patches) -> None:
     patches.set(
         torch.UntypedStorage, "cuda", lambda self, device=None, non_blocking=False: _storage_to(self, device="cuda")
     )
+    patches.set(torch.UntypedStorage, "clone", _storage_clone(torch.UntypedStorage.clone))
     patches.set(torch, "Generator", _generator_class())
     patches.set(torch, "compile", _compile(device))
     distributed.install(patches)
@@ -86,6 +87,17 @@ def _storage_to(self: Any, device: Any = None, non_blocking: bool = False, **_ke
         return self
     values = torch.empty(0, dtype=torch.uint8, device=self.device).set_(self)
     return values.to(target, non_blocking=non_blocking).untyped_storage()
+
+
+def _storage_clone(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A copy on the same device: what `copy.deepcopy` of a tensor makes first."""
+
+    def clone(self: Any) -> Any:
+        if self.device.type != "cuda":
+            return original(self)
+        return torch.empty(0, dtype=torch.uint8, device=self.device).set_(self).clone().untyped_storage()
+
+    return clone
 
 
 @functools.cache
