@@ -113,7 +113,8 @@ def width() -> int:
 class Progress:
     """A counter on standard error, shown after a second and only on a terminal."""
 
-    def __init__(self) -> None:
+    def __init__(self, things: str = "files") -> None:
+        self._things = things
         self._next = time.monotonic() + _PATIENCE
         self._shown = False
 
@@ -122,7 +123,7 @@ class Progress:
         if now >= self._next:
             self._next = now + _INTERVAL
             self._shown = True
-            sys.stderr.write(f"\r{done}/{total} files")
+            sys.stderr.write(f"\r{done}/{total} {self._things}")
             sys.stderr.flush()
 
     def clear(self) -> None:
@@ -132,12 +133,12 @@ class Progress:
 
 
 @contextmanager
-def progress() -> Iterator[Progress | None]:
-    """None where standard error is no terminal."""
+def progress(things: str = "files") -> Iterator[Progress | None]:
+    """Counts `things`. None where standard error is no terminal."""
     if not is_terminal(sys.stderr):
         yield None
         return
-    shown = Progress()
+    shown = Progress(things)
     try:
         yield shown
     finally:

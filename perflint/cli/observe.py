@@ -19,7 +19,7 @@ import click
 from perflint.cli import console
 from perflint.cli.app import CLEAN, FAULT, FOUND, INTERRUPTED
 from perflint.errors import PerflintError
-from perflint.observe.child import ORDER, Order
+from perflint.observe.child import ORDER, Order, steps_in
 
 if TYPE_CHECKING:
     from perflint.observe.trace import Observation
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 #: What a call of Python starts with, where the program is not a file, and options of Python that take a value.
 _MODULE, _CODE = "-m", "-c"
 _WITH_VALUE = ("-X", "-W", "--check-hash-based-pycs")
+#: Seconds between two looks at how many steps were made.
+_LOOK = 0.2
 _BUDGETS = {
     "waits": "max_waits",
     "launches": "max_launches",
@@ -71,6 +73,12 @@ _BUDGETS = {
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="A folder whose code is yours although it is installed.",
 )
+@click.option(
+    "--check/--no-check",
+    "checks",
+    default=True,
+    help="Check the project too, and name the rule that found each line.  [default: check]",
+)
 @click.option("--try-without", is_flag=True, help="Run a program that failed once more without observation.")
 def command(
     program: tuple[str, ...],
@@ -85,6 +93,7 @@ def command(
     stub: tuple[str, ...],
     project: tuple[Path, ...],
     *,
+    checks: bool,
     try_without: bool,
     what_if: bool,
     **budgets: float | None,
@@ -120,7 +129,7 @@ def command(
         code, found = _observe(started, result, to_stderr=to_stderr)
         if found is None:
             return code
-        _deliver(found, output, output_format, what_if=what_if)
+        _deliver(found, output, output_format, what_if=what_if, checks=checks)
         if try_without and code not in {CLEAN, INTERRUPTED}:
             _try_without(started, to_stderr=to_stderr)
     beyond = _beyond(found, budgets)
@@ -184,7 +193,7 @@ def _observe(started: _Started, result: Path, *, to_stderr: bool) -> tuple[int, 
         raise PerflintError(fault.read_text(encoding="utf-8"))
     if not result.exists():
         console.complain(f"the program ended with {_described(code)} before anything was recorded")
-        return code if code > 0 else FAULT, None
+        return (128 - code if code < 0 else code or FAULT), None
     return code if code >= 0 else 128 - code, read(result)
 
 
@@ -213,11 +222,25 @@ def _child(started: _Started, result: Path, *, to_stderr: bool, observe: bool = 
         )
     except OSError as error:
         raise PerflintError(f"{started.python[0]}: cannot be started: {error.strerror or error}") from error
+    with console.progress("steps") as shown:
+        while True:
+            try:
+                return _waited(process, order, shown)
+            except KeyboardInterrupt:
+                continue
+
+
+def _waited(process: subprocess.Popen[bytes], order: Order, shown: console.Progress | None) -> int:
+    """Its exit code once it ends. Until then the steps that it has made are shown."""
+    if shown is None or order.steps is None or not order.observe:
+        return process.wait()
     while True:
         try:
-            return process.wait()
-        except KeyboardInterrupt:
-            continue
+            return process.wait(_LOOK)
+        except subprocess.TimeoutExpired:
+            done = steps_in(Path(order.result))
+            if done:
+                shown(done, order.warmup + order.steps)
 
 
 def _try_without(started: _Started, *, to_stderr: bool) -> None:
@@ -226,8 +249,11 @@ def _try_without(started: _Started, *, to_stderr: bool) -> None:
     console.complain(f"without observation the program ends with {_described(code)}")
 
 
-def _deliver(found: Observation, output: Path | None, output_format: str, *, what_if: bool) -> None:
-    """Write the observation, or the page that was asked for, to `output`, and print what goes to standard output."""
+def _deliver(found: Observation, output: Path | None, output_format: str, *, what_if: bool, checks: bool) -> None:
+    """Write the observation, or the page that was asked for, to `output`, and print what goes to standard output.
+
+    `checks`: the project is checked for the rules that found the lines, which takes its time where it is large.
+    """
     from perflint.cli.joining import codes
     from perflint.observe.document import write
     from perflint.observe.join import text_on_disk
@@ -239,7 +265,7 @@ def _deliver(found: Observation, output: Path | None, output_format: str, *, wha
         hardware=tuple(HARDWARE) if what_if else (),
         color=console.wants_color(None),
         width=console.width(),
-        findings=codes(found),
+        findings=codes(found) if checks else {},
         text_of=text_on_disk,
     )
     if output is not None and output_format != "html":

@@ -7,11 +7,13 @@ streams and exit code.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import ctypes
 import importlib
 import json
 import os
 import runpy
+import signal
 import sys
 import threading
 import traceback
@@ -82,6 +84,7 @@ def _run(order: Order) -> int:
             coverage=order.coverage,
         )
         with observing(wanted, enough) as session:
+            session.recorder.on_step = lambda: _tell_steps(order, session.recorder.index)
             session.program = (order.target, *order.arguments)
             watch = _Watch(order, lambda ended: write(session.observation(ended), Path(order.result)))
             watch.recorder = session.recorder
@@ -103,6 +106,24 @@ def _run(order: Order) -> int:
     return code
 
 
+def _tell_steps(order: Order, done: int) -> None:
+    """For whoever shows progress. A full disk is no reason to end the program."""
+    with contextlib.suppress(OSError):
+        _steps_file(Path(order.result)).write_text(str(done), encoding="ascii")
+
+
+def steps_in(result: Path) -> int:
+    """How many steps the program has made whose observation goes to `result`; 0 where none is known."""
+    try:
+        return int(_steps_file(result).read_text(encoding="ascii"))
+    except (OSError, ValueError):  # not written yet, or being written
+        return 0
+
+
+def _steps_file(result: Path) -> Path:
+    return result.with_suffix(".steps")
+
+
 def _default_device() -> str:
     import torch
 
@@ -122,6 +143,8 @@ def _ended_by(run: Callable[[], None]) -> tuple[int, str]:
             sys.stderr.write(f"{end.code}\n")
         return code, f"exit code {code}" if code else ""
     except KeyboardInterrupt:
+        # What was seen is yet to be written: the impatient who interrupt again get it too.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         return 130, "interrupted"
     except PerflintError:
         raise  # the order is at fault, not the program
@@ -259,4 +282,4 @@ class _Watch:
         return text
 
 
-__all__ = ["ORDER", "Order", "main"]
+__all__ = ["ORDER", "Order", "main", "steps_in"]

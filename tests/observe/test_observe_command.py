@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -146,6 +149,81 @@ def test_no_step_in_time_says_where_it_stood(tmp_path: Path) -> None:
     found, _ = _json(tmp_path, "--timeout", "4", "--", "python", "train.py")
     assert "no steady step within 4 s; it stood at train.py:" in found["ended"]
     assert "in stuck" in found["ended"]
+
+
+_ENDLESS = """
+import torch
+
+weight = torch.nn.Parameter(torch.ones(3, device="cuda"))
+optimizer = torch.optim.SGD([weight], 0.1)
+step = 0
+while True:
+    optimizer.zero_grad()
+    weight.sum().backward()
+    optimizer.step()
+    weight.sum().item()
+    step += 1
+    if step == 5:
+        print("five steps", flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no interrupts to a group of processes")
+def test_interrupt_ends_the_program_and_reports_what_was_seen(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(_ENDLESS)
+    words = ["--steps", "1000000", "--warmup", "1", "--output", "seen.json", "--", "python", "train.py"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "perflint", "observe", "--device", "simulated", *words],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "five steps\n"
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it
+        said, complained = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "Traceback" not in complained
+    assert "train.py:11" in said
+    found = json.loads((tmp_path / "seen.json").read_text())
+    assert found["ended"] == "interrupted"
+    assert len(found["totals"]) >= 3
+    assert {total["waits"] for total in found["totals"]} == {1}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+def test_steps_are_counted_on_a_terminal(tmp_path: Path) -> None:
+    import pty
+
+    (tmp_path / "bench.py").write_text("import time\n\ndef step():\n    time.sleep(0.5)\n")
+    ours, theirs = pty.openpty()
+    run = subprocess.Popen(
+        [sys.executable, "-m", "perflint", "observe", "--device", "simulated", "--steps", "4", "--call", "bench:step"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # what the end of a terminal is on Linux
+        while piece := os.read(ours, 4096):
+            shown += piece
+    os.close(ours)
+    assert run.wait(120) == 0
+    assert re.search(rb"\r[1-6]/6 steps", shown)
+    assert b"\r\x1b[K" in shown
+
+
+def test_check_can_be_left_out(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(_PROGRAM)
+    found, _ = _json(tmp_path, "--", "python", "train.py")
+    assert any(line["finding"] for line in found["lines"])
+    found, _ = _json(tmp_path, "--no-check", "--", "python", "train.py")
+    assert not any(line["finding"] for line in found["lines"])
 
 
 def test_kernel_without_host_implementation_names_line_and_stub(tmp_path: Path) -> None:

@@ -55,6 +55,8 @@ class Recorder:
     on_end: Callable[[], None] | None = None
     #: Called with True when steady steps begin, with False when they end.
     on_steady: Callable[[bool], None] | None = None
+    #: Called after each step, `index` being the number of those that were made.
+    on_step: Callable[[], None] | None = None
     index: int = 0
     errors: list[str] = field(default_factory=list)
     ended: bool = False
@@ -197,6 +199,8 @@ class Recorder:
         self.steady = self.index >= self.warmup and not self.ended
         if self.on_steady is not None and was != self.steady:
             self.on_steady(self.steady)
+        if self.on_step is not None:
+            self.on_step()
         if self.ended and self.on_end is not None:
             self.on_end()
 
