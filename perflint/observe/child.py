@@ -95,8 +95,8 @@ def _run(order: Order) -> int:
             if not session.recorder.ended and session.recorder.index == 0 and code == 0:
                 session.recorder.whole_program()
                 session.recorder.errors.append(
-                    "no step was seen (no optimizer stepped, no DataLoader gave two batches): the whole program is "
-                    "counted as one step"
+                    "no step was seen (no optimizer stepped, no DataLoader gave two batches, no backward pass ran): "
+                    "the whole program is counted as one step"
                 )
             session.recorder.errors.extend(stubs.advice())
             write(session.observation(ended), Path(order.result))
@@ -217,6 +217,8 @@ def _call(order: Order, session: Any) -> None:
             found = getattr(found, part)
     except (ModuleNotFoundError, AttributeError) as error:
         raise PerflintError(f"--call {order.target}: {error}") from error
+    if session is not None:
+        session.recorder.by_calls = True
     calls = order.warmup + order.steps if order.steps is not None else order.warmup + 1
     for _ in range(calls):
         before = session.recorder.index if session is not None else 0

@@ -291,3 +291,29 @@ def test_compile_is_passed_over_and_said_so(seen: Observed) -> None:
     model = torch.compile(torch.nn.Linear(2, 2).cuda())
     assert model(torch.ones(1, 2, device="cuda")).is_cuda
     assert any("torch.compile" in error for error in seen.observation.errors)
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        "torch.ones(2, 3).to('cuda')",
+        "torch.ones(2, 3).bool().to('cuda')",
+        "torch.zeros(2, 3).to(torch.int64).cuda()",
+        "torch.Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).cuda()",
+        "torch.rand(2, 3).half().pin_memory().to('cuda', non_blocking=True)",
+    ],
+)
+def test_what_is_made_on_the_host_and_moved_is_told_through_conversions(seen: Observed, moved: str) -> None:
+    with seen.step():
+        exec(moved, {"torch": torch})
+    allocated = [line for line in seen.observation.lines if line.kind == "host-allocation"]
+    assert [(line.total, line.bytes) for line in allocated] == [(1, 24)]
+
+
+def test_what_a_loader_makes_is_no_allocation_of_the_program(seen: Observed) -> None:
+    loader = torch.utils.data.DataLoader([(1.0, 2), (3.0, 4)], batch_size=2)
+    with seen.step():
+        for numbers, labels in loader:
+            numbers.cuda()
+            labels.cuda()
+    assert [line.kind for line in seen.observation.lines if line.kind != "launch"] == ["to-device"] * 2

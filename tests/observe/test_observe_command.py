@@ -129,6 +129,69 @@ def test_call_and_module(tmp_path: Path) -> None:
     assert found["totals"][0]["waits"] == 1
 
 
+_BY_HAND = """
+import torch
+
+weight = torch.ones(4, 2, device="cuda", requires_grad=True)
+for _ in range(9):
+    loss = (torch.ones(3, 4).cuda() @ weight).sum()
+    loss.backward()
+    with torch.no_grad():
+        weight -= 0.1 * weight.grad
+        weight.grad = None
+    print(loss.item())
+"""
+
+
+def test_parameters_changed_by_hand_make_steps_of_backward_passes(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(_BY_HAND)
+    found, _ = _json(tmp_path, "--", "python", "train.py")
+    assert [total["waits"] for total in found["totals"]] == [2, 2, 2]
+    assert {(one["line"], one["kind"]): one["per_step"] for one in found["lines"] if one["waits"]} == {
+        (6, "to-device"): 1,
+        (11, "read"): 1,
+    }
+    assert not found["errors"]
+
+
+def test_program_without_steps_is_one_step_with_its_lines(tmp_path: Path) -> None:
+    (tmp_path / "evaluate.py").write_text(
+        "import torch\nx = torch.ones(3).long().cuda()\nfor _ in range(4):\n    x.sum().item()\n"
+    )
+    found, _ = _json(tmp_path, "--", "python", "evaluate.py")
+    assert (found["steps"], found["warmup"], found["step"]["waits"]) == (1, 0, 5)
+    assert {(one["line"], one["kind"]): one["per_step"] for one in found["lines"] if one["kind"] != "launch"} == {
+        (2, "host-allocation"): 1,
+        (2, "to-device"): 1,
+        (4, "read"): 4,
+    }
+    assert found["trace"]["rows"]
+
+
+_TWO_OPTIMIZERS = """
+import torch
+
+critic = torch.nn.Linear(2, 2).cuda()
+actor = torch.nn.Linear(2, 2).cuda()
+first = torch.optim.SGD(critic.parameters(), 0.1)
+second = torch.optim.SGD(actor.parameters(), 0.1)
+x = torch.ones(3, 2, device="cuda")
+for _ in range(9):
+    critic(x).sum().backward()
+    first.step()
+    actor(x).sum().backward()
+    second.step()
+    x.sum().item()
+"""
+
+
+def test_two_optimizers_make_one_step_and_the_report_says_whose(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(_TWO_OPTIMIZERS)
+    found, _ = _json(tmp_path, "--", "python", "train.py")
+    assert [total["waits"] for total in found["totals"]] == [1, 1, 1]
+    assert found["errors"] == ["2 optimizers step: a step ends with the one that steps at train.py:11"]
+
+
 def test_failing_program_keeps_its_traceback_and_code(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import torch\ntorch.ones(2).cuda()\nraise SystemExit(7)\n")
     run = _observe(tmp_path, "--", "python", "train.py")

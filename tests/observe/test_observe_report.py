@@ -66,7 +66,7 @@ def test_long_tables_are_cut_and_say_so() -> None:
 def test_nothing_recorded_is_said() -> None:
     text = shown(seen=Observation("simulated", "2.13.0", "h100", 0, 0, errors=["no step began"], ended="exit code 3"))
     assert "The program ended early: exit code 3." in text
-    assert "error: no step began" in text
+    assert "note: no step began" in text
     assert "Nothing waits" in text
     page = shown("html", Observation("simulated", "2.13.0", "h100", 0, 0, errors=["no <step>"]))
     assert "Nothing was recorded." in page

@@ -366,7 +366,7 @@ class Operation:
         flops = 0.0
         dtype = ""
         size = 0
-        if recorder.steady:
+        if recorder.keeps:
             if self.launches and kind in _MOVES_MEMORY:
                 size = bytes_of(arguments) + bytes_of(result)
                 if keywords:

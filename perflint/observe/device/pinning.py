@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -26,8 +28,22 @@ def is_pinned(tensor: Any) -> bool:
 
 
 def made(recorder: Recorder, tensor: Any, frame: FrameType) -> None:
-    """The program allocated this host tensor at `frame`, in the step that runs."""
-    setattr(tensor.untyped_storage(), _MADE, (recorder.place(frame)[0], recorder.index))
+    """The program allocated this host tensor at `frame`, in the step that runs.
+
+    What a loader makes is data, which comes from the host: workers make it unseen, and without them it is no other.
+    """
+    place = recorder.place(frame)[0]
+    if place.phase != "data":
+        storage = tensor.untyped_storage()
+        setattr(storage, _MADE, (place, recorder.index, storage.nbytes()))
+
+
+def follow(tensor: Any, copy: Any) -> None:
+    """`copy` has on the host the values of `tensor`, which the program may have allocated there."""
+    if tensor.layout is torch.strided and not (tensor.is_cuda or copy.is_cuda):
+        known = getattr(tensor.untyped_storage(), _MADE, None)
+        if known is not None:
+            setattr(copy.untyped_storage(), _MADE, known)
 
 
 def report_allocation(recorder: Recorder, tensor: Any) -> None:
@@ -37,6 +53,6 @@ def report_allocation(recorder: Recorder, tensor: Any) -> None:
     if known is None:
         return
     delattr(storage, _MADE)
-    place, step = known
+    place, step, size = known
     if step == recorder.index:
-        recorder.count("host allocation", "host-allocation", place, False, size=storage.nbytes())
+        recorder.count("host allocation", "host-allocation", place, False, size=size)

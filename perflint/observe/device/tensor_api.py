@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import torch
@@ -22,6 +23,9 @@ _FACTORIES = (
     "zeros_like ones_like empty_like full_like rand_like randn_like empty_strided"
 ).split()
 
+#: Give a tensor of another type, on the host where it was.
+_CONVERSIONS = "to type float double half bfloat16 bool byte char short int long".split()
+
 
 def install(device: Device, patches: Patches) -> None:
     """Replace them."""
@@ -31,6 +35,9 @@ def install(device: Device, patches: Patches) -> None:
     _device_constructors()
     for name in _FACTORIES:
         patches.set(torch, name, _factory(device, getattr(torch, name)))
+    patches.set(torch.Tensor, "__new__", staticmethod(_constructor(device)))
+    for name in _CONVERSIONS:
+        patches.set(torch.Tensor, name, _converting(getattr(torch.Tensor, name)))
     patches.set(torch.Tensor, "pin_memory", _pin_memory)
     patches.set(torch.Tensor, "is_pinned", _is_pinned)
     patches.set(torch.Tensor, "record_stream", lambda self, stream: None)
@@ -55,15 +62,48 @@ def _factory(device: Device, original: Callable[..., Any]) -> Callable[..., Any]
     def factory(*arguments: Any, **keywords: Any) -> Any:
         pinned = keywords.pop("pin_memory", False)
         made = original(*arguments, **keywords)
-        if not made.is_cuda and made.layout is torch.strided and made.device.type == "cpu":
-            if pinned:
-                pinning.pin(made)
-            recorder = device.recorder
-            if recorder is not None and recorder.steady and made.numel():
-                pinning.made(recorder, made, sys._getframe(1))
+        if pinned and _is_on_host(made):
+            pinning.pin(made)
+        _remember(device, made, sys._getframe(1))
         return made
 
     return factory
+
+
+def _constructor(device: Device) -> Callable[..., Any]:
+    """`torch.Tensor(values)` makes a tensor on the host, as the functions do."""
+    original = torch._C.TensorBase.__new__
+
+    def new(cls: Any, *arguments: Any, **keywords: Any) -> Any:
+        made = original(cls, *arguments, **keywords)
+        if cls is torch.Tensor and not any(isinstance(one, torch.Tensor) for one in arguments):
+            _remember(device, made, sys._getframe(1))
+        return made
+
+    return new
+
+
+def _remember(device: Device, made: Any, frame: FrameType) -> None:
+    recorder = device.recorder
+    if recorder is not None and recorder.keeps and _is_on_host(made) and made.numel():
+        pinning.made(recorder, made, frame)
+
+
+def _is_on_host(made: Any) -> bool:
+    return made.layout is torch.strided and made.device.type == "cpu"
+
+
+def _converting(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, where what it makes of a tensor on the host is known by the line that allocated that."""
+
+    @functools.wraps(original)
+    def converting(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        result = original(self, *arguments, **keywords)
+        if result is not self and isinstance(result, torch.Tensor):
+            pinning.follow(self, result)
+        return result
+
+    return converting
 
 
 def _pin_memory(self: Any, device: Any = None) -> Any:
@@ -73,7 +113,9 @@ def _pin_memory(self: Any, device: Any = None) -> Any:
         raise RuntimeError(f"cannot pin 'torch.cuda.{kind}' only dense CPU tensors can be pinned")
     if pinning.is_pinned(self):
         return self
-    return pinning.pin(self.detach().clone().requires_grad_(self.requires_grad))
+    copy = self.detach().clone().requires_grad_(self.requires_grad)
+    pinning.follow(self, copy)
+    return pinning.pin(copy)
 
 
 def _is_pinned(self: Any, device: Any = None) -> bool:

@@ -64,6 +64,8 @@ class Recorder:
     steady: bool = False
     #: Steps end by `close_step` only, whatever the program's optimizers do.
     by_hand: bool = False
+    #: Without optimizers and loaders each call is a step, whatever runs backward in it.
+    by_calls: bool = False
     _paused: bool = False
     _lines: dict[tuple[int, Kind, bool, Phase, bool], LineCount] = field(default_factory=dict)
     _events: list[_Raw] = field(default_factory=list)
@@ -76,6 +78,11 @@ class Recorder:
     def __post_init__(self) -> None:
         self.steady = self.warmup == 0
         os.register_at_fork(after_in_child=self._stop)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether what happens now may be handed over: in steady steps, and in the first, which may be the only one."""
+        return self.steady or (self.index == 0 and not self._paused and not self.ended)
 
     def _stop(self) -> None:
         """Workers of a `DataLoader` are not observed."""
@@ -142,7 +149,7 @@ class Recorder:
             step.to_device += size
         elif kind in {"to-host", "read"}:
             step.to_host += size
-        if not self.steady:
+        if not self.keeps:
             return
         key = (place.site, kind, waits, phase, in_backward)
         line = self._lines.get(key)
@@ -189,6 +196,8 @@ class Recorder:
             if len(self._events) < _EVENTS:
                 self._kept[self.index] = self._events
                 self._drop_extremes()
+        elif self.index == 0:
+            self._lines.clear()
         self._events = []
         self._current = _Sums()
         self._forget_nodes()
@@ -205,7 +214,8 @@ class Recorder:
             self.on_end()
 
     def whole_program(self) -> None:
-        """Take all that was seen for one steady step, where the program had none."""
+        """Take all that was seen for one steady step, where the program had none. No warm-up came before it."""
+        self.warmup = 0
         self._sums[self.index] = self._current
         self._kept[self.index] = self._events
 

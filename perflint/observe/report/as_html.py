@@ -205,7 +205,7 @@ def _elsewhere(observation: Observation) -> str:
 
 def _errors(observation: Observation) -> str:
     listed = "".join(f"<li>{_text(one)}</li>" for one in observation.errors)
-    return f'<section class="errors"><h2>Errors</h2><ul>{listed}</ul></section>' if listed else ""
+    return f'<section class="errors"><h2>Notes</h2><ul>{listed}</ul></section>' if listed else ""
 
 
 def _text(text: str) -> str:

@@ -30,7 +30,7 @@ def as_text(observation: Observation, options: Options) -> str:
         _section("launches", launched, observation, options, paint),
         _what_if(observation, options, paint) if options.what_if else "",
         _elsewhere(observation, options, paint),
-        "\n".join(f"{paint(Tint.RED, 'error:')} {visible(one)}" for one in observation.errors),
+        "\n".join(f"{paint(Tint.RED, 'note:')} {visible(one)}" for one in observation.errors),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
 

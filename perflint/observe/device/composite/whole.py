@@ -69,7 +69,7 @@ def _record(device: Device, name: str, tensors: Sequence[Any], flops: float) -> 
         return
     first = next((one for one in tensors if one is not None), None)
     dtype = str(first.dtype).removeprefix("torch.") if first is not None else ""
-    size = bytes_of(list(tensors)) if recorder.steady else 0
+    size = bytes_of(list(tensors)) if recorder.keeps else 0
     recorder.record(name, "launch", sys._getframe(2), waits=False, launches=1, size=size, flops=flops, dtype=dtype)
 
 
