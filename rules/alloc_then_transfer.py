@@ -34,8 +34,10 @@ from perflint.api import (
 
 from ._shared.constant_copies import is_constant_copy, is_number, is_of_numpy, single
 from ._shared.generating import beside_generation
+from ._shared.legacy_tensors import copied_data, drawn_by, dtype_of
 from ._shared.rarely import hands_over, is_empty_case, is_export, is_fallback, is_tried_out
 from ._shared.transfers import constructor
+from ._shared.wording import short_text
 
 #: Whose work is the data they are given: `device=` makes the same copy.
 _COPIES = tensors.COPYING_CONSTRUCTORS
@@ -53,6 +55,8 @@ _LOOKS_LIKE_DEVICE = pattern(r"dev|cuda|gpu|rank", re.IGNORECASE)
 _SHAPES = frozenset("view reshape unsqueeze squeeze flatten repeat contiguous".split())
 _TO_FLOATS = frozenset({"float", "double", "bool"})
 _TO_INTEGERS = frozenset({"long", "int"})
+_MOVES = frozenset({"to", "cuda", "type_as"})
+_LEGACY_NAMES = frozenset(name.rpartition(".")[2] for name in tensors.DEVICE_CONSTRUCTORS)
 _LITERALS = (ast.Constant, ast.List, ast.Tuple)
 
 
@@ -62,7 +66,9 @@ class AllocThenTransfer(Rule):
     Why it is slow
     `torch.zeros(n).to(device)` fills memory on the host, copies it to the device and waits until all that was queued
     before is done. `torch.zeros(n, device=device)` queues one kernel. (For `torch.tensor(data)` only the second call
-    is saved: the data are on the host in any case.)
+    is saved: the data are on the host in any case.) The legacy `torch.cuda.FloatTensor(array)` converts the array on the
+    host, copies it and waits as well: for random numbers draw them on the device, `torch.randn(n, device=device)`; for
+    other arrays copy from pinned memory with `non_blocking=True`.
 
     What to write instead
     `device=` in the constructor: `torch.zeros(n, device=device)`, `torch.arange(n, device=x.device)`; `x.new_zeros(n)`
@@ -74,6 +80,7 @@ class AllocThenTransfer(Rule):
     code reported that only tries something out (a loop of ten steps, the stand-in that an exporter traces), that draws
     pictures (`visualizations.py`) or that nothing calls, nor what replaces an argument which every call gives.
     `torch.from_numpy`, `torch.stack` and `torch.cat` have no `device=`, nor have the legacy `torch.FloatTensor(...)`.
+    `torch.cuda.FloatTensor(2, 3)` is given sizes and makes its tensor on the device.
     Tensors that are used on the host first, `nn.Parameter(torch.zeros(n)).to(device)`, constructors with
     `pin_memory=True` or a `generator=`, and code under `with torch.device(...)` or `set_default_device`, where `.to`
     does nothing: all silent.
@@ -88,13 +95,16 @@ class AllocThenTransfer(Rule):
 
     code, name = "TPL107", "alloc-then-transfer"
     impact = Impact.MEDIUM
-    listens = (Calls("to", "cuda", "type_as"),)
+    listens = (Calls(),)
     at_least = Heat.EPOCH
     needs_accelerator = True
     claims = Claims("to-device", "host-allocation", waits=False)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
+        if callee_name(node) not in _MOVES:
+            yield from self._legacy(node, ctx)
+            return
         if not isinstance(node.func, ast.Attribute) or has_unpacking(node):
             return
         if _PICTURES.search(ctx.path) or is_export(ctx):
@@ -127,6 +137,35 @@ class AllocThenTransfer(Rule):
             impact=Impact.MEDIUM if hot and not copies else Impact.LOW,
             confidence=Confidence.HIGH if ctx.kind(node).certainty is Confidence.HIGH else Confidence.MEDIUM,
         )
+
+    def _legacy(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
+        """`torch.cuda.FloatTensor(array)`: the constructor is the move."""
+        if not _names_legacy_classes(ctx) or ctx.heat(node) < Heat.STEP or ctx.role(node) == "data":
+            return
+        data = copied_data(node, ctx)
+        if data is None or _PICTURES.search(ctx.path) or is_export(ctx) or is_tried_out(node, ctx):
+            return
+        draw, dtype = drawn_by(data, ctx), dtype_of(node, ctx)
+        if draw:
+            advice = f"Draw it on the device: `{draw}(..., dtype={dtype}, device=...)`."
+        elif ctx.kind(data).tag is Tag.ARRAY:
+            advice = f"Build it on the device, or copy it from pinned memory: `torch.from_numpy(...).to({dtype})"
+            advice += ".pin_memory().to(device, non_blocking=True)`."
+        else:
+            advice = f"Build it on the device (`torch.full`, `torch.arange` with `dtype={dtype}, device=...`), or once."
+        yield self.finding(
+            node,
+            ctx,
+            f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase}: it builds the tensor on the host and copies it to "
+            "the device, blocking the host.",
+            advice=advice,
+            confidence=ctx.kind(node.func).certainty,
+        )
+
+
+def _names_legacy_classes(ctx: Context) -> bool:
+    """Whether the program speaks of device tensors' classes at all: most do not, and every call is asked."""
+    return ctx.program.mentions(_LEGACY_NAMES)
 
 
 def _goes_to_device(node: ast.Call, ctx: Context) -> bool:
