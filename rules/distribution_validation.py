@@ -16,10 +16,12 @@ from perflint.api import (
     Heat,
     Impact,
     Rule,
-    Tier,
+    Tag,
+    callee_name,
     has_unpacking,
     is_constant,
     keyword,
+    modules,
     walk,
 )
 
@@ -31,6 +33,8 @@ _CLASSES = (
     "LogNormal MultivariateNormal LowRankMultivariateNormal OneHotCategorical Geometric Gumbel HalfNormal VonMises "
     "NegativeBinomial Binomial RelaxedBernoulli RelaxedOneHotCategorical ContinuousBernoulli Weibull Pareto"
 ).split()
+#: Methods of a distribution that test the value they are given.
+_CHECKED = ("log_prob", "cdf", "icdf")
 
 
 class DistributionValidation(Rule):
@@ -47,7 +51,8 @@ class DistributionValidation(Rule):
 
     When to leave it
     Outside of hot code, on the CPU, while a model is being debugged: a NaN in the parameters is found by these checks
-    first. This rule is off unless asked for.
+    first. Not reported: `validate_args` that is given, programs that call `set_default_validate_args`, and parameters
+    of which it is not known that they are on the device.
 
     Fix safety
     Unsafe: wrong arguments give wrong numbers instead of an error. Same bits for right ones.
@@ -55,23 +60,18 @@ class DistributionValidation(Rule):
 
     code, name = "TPL210", "distribution-validation"
     numerics = "same bits"
-    tier = Tier.EXTRA
     impact = Impact.MEDIUM
-    listens = (Calls(*_CLASSES),)
+    listens = (Calls(*_CLASSES, *_CHECKED),)
     at_least = Heat.STEP
     needs_accelerator = True
     claims = Claims("read")
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        target = ctx.target(node.func)
-        if target is None or not target.startswith("torch.distributions.") or works_on_host(node, ctx):
+        if callee_name(node) in _CHECKED:
+            yield from self._value(node, ctx)
             return
-        if has_unpacking(node) or keyword(node, "validate_args") is not None:
-            return
-        if any(is_constant(item, False) for item in node.args):  # noqa: FBT003 - the literal that is looked for
-            return
-        if ctx.program.mentions({"set_default_validate_args"}) or not _is_on_device(node, ctx):
+        if not ctx.once(_is_checked, node):
             return
         yield self.finding(
             node,
@@ -86,6 +86,40 @@ class DistributionValidation(Rule):
                 reason="wrong arguments would no longer raise an error",
             ),
         )
+
+    def _value(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
+        """`chosen.log_prob(action)` of a distribution that is made with checks."""
+        if not isinstance(node.func, ast.Attribute) or len(node.args) != 1 or works_on_host(node, ctx):
+            return
+        made = ctx.kind(node.func.value)
+        if made.tag is not Tag.INSTANCE or not made.qualified.startswith(modules.DISTRIBUTION_PACKAGE):
+            return
+        origins = ctx.inference.origins(node.func.value)
+        calls = [item for item in origins if isinstance(item, ast.Call) and ctx.once(_is_checked, item)]
+        if not calls or len(calls) != len(origins):
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node)}` {ctx.heat(node).phrase}, and checks the value it is given on the host.",
+            advice=f"Pass `validate_args=False` to `{callee_name(calls[0])}` once the model is tested.",
+            confidence=Confidence.MEDIUM,
+            related=(ctx.hop(calls[0], "made with checks here"),),
+        )
+
+
+def _is_checked(node: ast.Call, ctx: Context) -> bool:
+    """Whether a call makes a distribution of tensors on the device that checks what it is given."""
+    if callee_name(node) not in _CLASSES:
+        return False
+    target = ctx.target(node.func)
+    if target is None or not target.startswith(modules.DISTRIBUTION_PACKAGE) or works_on_host(node, ctx):
+        return False
+    if has_unpacking(node) or keyword(node, "validate_args") is not None:
+        return False
+    if any(is_constant(item, False) for item in node.args):  # noqa: FBT003 - the literal that is looked for
+        return False
+    return not ctx.program.mentions({"set_default_validate_args"}) and _is_on_device(node, ctx)
 
 
 def _is_on_device(node: ast.Call, ctx: Context) -> bool:

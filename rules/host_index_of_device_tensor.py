@@ -5,17 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Claims, Context, Finding, Heat, Impact, Nodes, Place, Rule, Tag, Tier, callee_name, pattern
+from perflint.api import Claims, Context, Finding, Heat, Impact, Nodes, Place, Rule, Tag, callee_name, pattern
+
+from ._shared.waits import is_on_device
 
 _BOOLEAN = pattern(r"\.bool\(|torch\.bool\b")
+#: What may be an index of many places; numbers and slices are not.
+_INDICES = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.ListComp)
 
 
 class HostIndexOfDeviceTensor(Rule):
     """Indexing a device tensor with an index on the host copies the index to the device first, and waits for that copy.
 
     Why it is slow
-    `data[index]` with `data` on the device and `index` on the host sends the index along on every step, from memory
-    that is not pinned, so the host waits until the device has finished all that was queued.
+    `data[index]` with `data` on the device and `index` on the host (a tensor, an array of numpy, a list of numbers)
+    sends the index along on every step, from memory that is not pinned, so the host waits until the device has
+    finished all that was queued. Each place that indexes by it sends it once more.
 
     What to write instead
     Make the index on the device (`torch.randperm(n, device=data.device)`), or move all of it once, before the loop.
@@ -29,8 +34,7 @@ class HostIndexOfDeviceTensor(Rule):
     """
 
     code, name = "TPL114", "host-index-of-device-tensor"
-    tier = Tier.EXTRA
-    impact = Impact.LOW
+    impact = Impact.MEDIUM
     listens = (Nodes(ast.Subscript),)
     at_least = Heat.STEP
     needs_accelerator = True
@@ -39,11 +43,11 @@ class HostIndexOfDeviceTensor(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Subscript)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        candidates = [part for part in parts if isinstance(part, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))]
+        candidates = [part for part in parts if isinstance(part, _INDICES)]
         if not candidates or ctx.role(node) == "data":
             return
         data = ctx.kind(node.value)
-        if data.tag is not Tag.TENSOR or not data.on_accelerator:
+        if data.tag is not Tag.TENSOR or not data.on_accelerator or not is_on_device(node.value, ctx):
             return
         index = next((part for part in candidates if _is_host_index(part, ctx)), None)
         if index is None:
@@ -59,10 +63,24 @@ class HostIndexOfDeviceTensor(Rule):
 
 
 def _is_host_index(index: ast.expr, ctx: Context) -> bool:
+    if isinstance(index, (ast.List, ast.ListComp)):
+        return _holds_numbers(index, ctx)
     kind = ctx.kind(index)
-    if kind.tag is not Tag.TENSOR or kind.place is not Place.HOST or kind.scalar:
+    is_tensor = kind.tag is Tag.TENSOR and kind.place is Place.HOST and not kind.scalar
+    if not is_tensor and kind.tag is not Tag.ARRAY:
         return False
     return not _is_element(index, ctx) and not _is_mask(index, ctx)
+
+
+def _holds_numbers(index: ast.List | ast.ListComp, ctx: Context) -> bool:
+    """`[0, 2]`, `[places[name] for name in names]`: a list of numbers, which becomes a tensor of the host first."""
+    items = index.elts if isinstance(index, ast.List) else [index.elt]
+    # `True` among them makes a mask of it.
+    return bool(items) and all(ctx.kind(item).tag is Tag.NUMBER and not _is_bool(item) for item in items)
+
+
+def _is_bool(node: ast.expr) -> bool:
+    return isinstance(node, (ast.Compare, ast.BoolOp)) or (isinstance(node, ast.Constant) and type(node.value) is bool)
 
 
 def _is_element(index: ast.expr, ctx: Context) -> bool:

@@ -302,11 +302,33 @@ def _is_trained_on(node: ast.expr, ctx: Context) -> bool:
 
 
 def _is_handed(node: ast.expr, ctx: Context) -> bool:
+    if any(isinstance(part, ast.Subscript) and _is_beside_input(part.value, ctx) for part in walk(node)):
+        return False
     if ctx.role(node) not in ("train", "batches", "texts") and not in_forward(node, ctx):
         return False
     _, route, _ = ctx.heat_and_route(node)
     # Pictures and files are made from what was copied to the host.
     return uses_accelerator(ctx) and not any(_OUTPUT.search(hop.text) for hop in route[1:])
+
+
+_MAPPINGS = pattern(r"(?:^|\.)(?:[Dd]ict|OrderedDict|(?:Mutable)?Mapping)\[\s*str\s*,\s*(?:torch\.)?Tensor\s*\]$")
+_TENSOR = pattern(r"^(?:torch\.)?Tensor$")
+
+
+def _is_beside_input(value: ast.expr, ctx: Context) -> bool:
+    """`params` of `(image: Tensor, params: dict[str, Tensor])`: what a mapping brings along with the input was drawn or
+    chosen for it, where nothing tells. A mapping alone is the batch, which was moved.
+    """
+    if not isinstance(value, ast.Name):
+        return False
+    given = [item.node for item in ctx.inference.flow.definitions(value)]
+    function = ctx.tree.function_of(value)
+    if function is None or len(given) != 1 or not isinstance(given[0], ast.arg):
+        return False
+    if given[0].annotation is None or not _MAPPINGS.search(ctx.text(given[0].annotation)):
+        return False
+    others = (item.annotation for item in (*function.args.posonlyargs, *function.args.args))
+    return any(item is not None and _TENSOR.search(ctx.text(item)) for item in others)
 
 
 def uses_accelerator(ctx: Context) -> bool:
