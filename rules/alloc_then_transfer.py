@@ -66,9 +66,9 @@ class AllocThenTransfer(Rule):
     Why it is slow
     `torch.zeros(n).to(device)` fills memory on the host, copies it to the device and waits until all that was queued
     before is done. `torch.zeros(n, device=device)` queues one kernel. (For `torch.tensor(data)` only the second call
-    is saved: the data are on the host in any case.) The legacy `torch.cuda.FloatTensor(array)` converts the array on the
-    host, copies it and waits as well: for random numbers draw them on the device, `torch.randn(n, device=device)`; for
-    other arrays copy from pinned memory with `non_blocking=True`.
+    is saved: the data are on the host in any case.) The legacy `torch.cuda.FloatTensor(array)` converts the array on
+    the host, copies it and waits as well: for random numbers draw them on the device, `torch.randn(n, device=device)`;
+    for other arrays copy from pinned memory with `non_blocking=True`.
 
     What to write instead
     `device=` in the constructor: `torch.zeros(n, device=device)`, `torch.arange(n, device=x.device)`; `x.new_zeros(n)`
