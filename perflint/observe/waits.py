@@ -537,6 +537,26 @@ COPIES: tuple[Row, ...] = (
         example="torch.zeros(100_000).to(x.device, non_blocking=True)",
     ),
     Row(
+        "aten::index",
+        "positions on the host index a device tensor: they are copied from pageable memory; a list is made a tensor "
+        "on the host first",
+        waits=True,
+        kind="to-device",
+        source=_NATIVE + "IndexingUtils.h",
+        function="expandTensors",
+        example="x[torch.tensor([0, 1])]",
+    ),
+    Row(
+        "aten::index",
+        "a mask on the host indexes a device tensor: the host finds the positions, in pinned memory, and copies them "
+        "without waiting",
+        waits=False,
+        kind="to-device",
+        source=_NATIVE + "IndexingUtils.h",
+        function="expandTensors",
+        example="x[torch.tensor([True, False, True, False])]",
+    ),
+    Row(
         "aten::copy_",
         "device to host, `non_blocking=False`",
         waits=True,

@@ -158,6 +158,13 @@ def test_lengths_of_ctc_loss_on_the_device_are_copied_to_the_host_first() -> Non
     assert _waits(loss.format(".cuda()")) == on_host + 4
 
 
+def test_ctc_loss_copies_its_lengths_in_the_backward_pass_too() -> None:
+    loss = "scores.requires_grad_(); loss = functional.ctc_loss(scores, labels, [5, 5], [2, 2], reduction='sum')"
+    forward = _waits(loss)
+    assert forward >= 3  # some releases look at the targets on the host as well
+    assert _waits(f"{loss}; loss.backward()") == forward + 3
+
+
 def test_text_of_a_tensor_reads_every_value() -> None:
     """For its width each value that is not zero, then each row; sixteen values, of which one is zero."""
     for text in ("repr(x)", "str(x)", "f'{x}'", "print(x, file=io.StringIO())"):

@@ -53,10 +53,11 @@ _ALLOCATIONS = frozenset(
 #: the values of one chunk.
 _TENSORS_A_LAUNCH = (110, 110, 64, 48, 36, 30)
 _BLOCKS_A_LAUNCH, _CHUNK = 320, 65536
+#: Say which implementation to take, and look at no values.
+_QUESTIONS = frozenset({"_use_cudnn_ctc_loss", "_use_miopen_ctc_loss"})
 #: May mix devices: they move or read the host's part.
-_MIXED = frozenset(
-    """index index_put_ index_put _index_put_impl_ copy_ _to_copy set_ _fused_adam_ _fused_adamw_ record_stream
-    _use_cudnn_ctc_loss _use_miopen_ctc_loss""".split()
+_MIXED = _QUESTIONS | frozenset(
+    "index index_put_ index_put _index_put_impl_ copy_ _to_copy set_ _fused_adam_ _fused_adamw_ record_stream".split()
 )
 
 
@@ -187,7 +188,7 @@ class Operation:
         self.rows = waits.rows_of(f"{schema.name}.{schema.overload_name}") or waits.rows_of(schema.name)
         self.flops = flop_registry.get(overload.overloadpacket)
         self.counted: dict[str, float] = {}
-        self.launches = 0 if self.base in _ALLOCATIONS else 1
+        self.launches = 0 if self.base in _ALLOCATIONS or self.base in _QUESTIONS else 1
         self.lists = self.base.startswith(("_foreach_", "_fused_", "_amp_foreach"))
         self.pointwise = torch.Tag.pointwise in overload.tags
         self.mixed = self.base in _MIXED

@@ -46,11 +46,11 @@ class _Watch(TorchDispatchMode):  # type: ignore[misc]
         if not bytes_of((args, tuple(keywords.values()), result)):
             return
         kind: Kind = "launch"
-        blocks = False
+        blocks, times = False, 1
         rows = waits.rows_of(f"{schema.name}.{schema.overload_name}") or waits.rows_of(schema.name)
         row = waits.row_for(rows, args, keywords)
         if row is not None:
-            kind, blocks = row.kind, row.waits
+            kind, blocks, times = row.kind, row.waits, row.times
         view = base in _SILENT or any(one.alias_info and not one.alias_info.is_write for one in schema.returns)
         counted = flop_registry.get(func.overloadpacket)
         self.recorder.record(
@@ -63,6 +63,8 @@ class _Watch(TorchDispatchMode):  # type: ignore[misc]
             flops=float(counted(*args, **keywords, out_val=result)) if counted is not None else 0.0,
             host_us=spent,
         )
+        for _ in range(times - 1):
+            self.recorder.record(schema.name, kind, frame, waits=blocks, host_us=0.0)
 
     def _record_copy(self, base: str, args: Any, keywords: Any, result: Any, spent: float) -> bool:
         source, to = (args[1], args[0]) if base == "copy_" else (args[0], result)
