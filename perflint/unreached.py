@@ -81,7 +81,7 @@ def _asks_for_float16(test: ast.expr, *, truth: bool, ctx: Context) -> bool:
 def _by_parameters(scope: Scope, function: FunctionNode, tests: Tests, ctx: Context) -> bool:
     facts = ctx.program.function(scope)
     params = {param.name.lstrip("=") for param in _own_parameters(facts)}
-    names = {name for test, _ in tests for name in _names_in(test) if name in params}
+    names = {name for test, _ in tests for name in ctx.once(_names_in, test) if name in params}
     names = {name for name in names if not _is_bound(name, function, ctx)}
     if not names or _is_called_unseen(scope, facts, ctx):
         return False
@@ -100,7 +100,9 @@ def _by_attributes(scope: Scope, tests: Tests, ctx: Context) -> bool:
     if not cls or cls not in ctx.summary.classes:
         return False
     made = Scope(scope.path, f"{cls}.__init__")
-    held = {name: param for test, _ in tests for name in _attributes_in(test) if (param := _held(name, made, ctx))}
+    held = {
+        name: param for test, _ in tests for name in ctx.once(_attributes_in, test) if (param := _held(name, made, ctx))
+    }
     callers = ctx.program.callers(made) if held else ()
     if not callers or len(callers) > _MOST_CALLERS:
         return False
@@ -112,7 +114,7 @@ def _by_attributes(scope: Scope, tests: Tests, ctx: Context) -> bool:
 
 def _by_absence(scope: Scope, tests: Tests, ctx: Context) -> bool:
     """Whether a test fails for want of an attribute: `hasattr(self, "crops")`, where nothing sets `crops`."""
-    asked = {key for test, _ in tests for part in ast.walk(test) if (key := _asks_for(part))}
+    asked = {key for test, _ in tests for key in ctx.once(_attributes_asked_for, test)}
     if not asked or not _has_plain_bases(scope, ctx):
         return False
     missing = {key: False for key in asked if not ctx.program.whole.is_set_anywhere(key.partition("?")[2])}
@@ -201,12 +203,16 @@ def _left_before(outer: ast.AST, child: ast.AST) -> Iterator[tuple[ast.expr, boo
                         yield statement.test, True
 
 
-def _names_in(test: ast.expr) -> Iterator[str]:
-    return (part.id for part in ast.walk(test) if isinstance(part, ast.Name))
+def _names_in(test: ast.expr, _ctx: Context) -> frozenset[str]:
+    return frozenset(part.id for part in ast.walk(test) if isinstance(part, ast.Name))
 
 
-def _attributes_in(test: ast.expr) -> Iterator[str]:
-    return (part.attr for part in ast.walk(test) if isinstance(part, ast.Attribute) and _key(part))
+def _attributes_in(test: ast.expr, _ctx: Context) -> frozenset[str]:
+    return frozenset(part.attr for part in ast.walk(test) if isinstance(part, ast.Attribute) and _key(part))
+
+
+def _attributes_asked_for(test: ast.expr, _ctx: Context) -> frozenset[str]:
+    return frozenset(key for part in ast.walk(test) if (key := _asks_for(part)))
 
 
 def _key(node: ast.expr) -> str:

@@ -219,11 +219,20 @@ _MOVERS = pattern(
 def _other_wait(node: ast.Call, ctx: Context) -> ast.Call | None:
     """What else reads the device in the same turn of the loop: the next copy finds little left to wait for."""
     loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
-    for part in ctx.walk(loops[0]) if loops else ():
-        if isinstance(part, ast.Call) and callee_name(part) in READ_NAMES and ctx.heat(part) >= Heat.STEP:
-            if device_read(part, ctx) is not None and _runs_as_often(part, node, ctx):
-                return part
-    return None
+    reads = ctx.once(_device_reads, loops[0]) if loops else ()
+    return next((part for part in reads if _runs_as_often(part, node, ctx)), None)
+
+
+def _device_reads(loop: ast.AST, ctx: Context) -> list[ast.Call]:
+    """The reads of the device in a loop, on every step."""
+    return [
+        part
+        for part in ctx.walk(loop)
+        if isinstance(part, ast.Call)
+        and callee_name(part) in READ_NAMES
+        and ctx.heat(part) >= Heat.STEP
+        and device_read(part, ctx) is not None
+    ]
 
 
 def _runs_as_often(read: ast.Call, node: ast.Call, ctx: Context) -> bool:
@@ -355,19 +364,25 @@ def _was_moved_in_place(call: ast.Call, ctx: Context) -> bool:
         return False
     definitions = ctx.inference.flow.definitions
     return any(
-        isinstance(part, ast.Expr)
-        and isinstance(part.value, ast.Call)
-        and part.lineno < call.lineno
-        and _IN_PLACE.search(callee_name(part.value))
+        part.lineno < call.lineno
         # Not the batch of another loop, by the same name.
         and any(
             isinstance(item, ast.Name)
             and item.id in held
             and not set(definitions(item)).isdisjoint(definitions(held[item.id]))
-            for item in part.value.args
+            for item in part.args
         )
-        for part in ctx.walk(ctx.tree.function_of(call) or ctx.tree.module)
+        for part in ctx.once(_moving_in_place, ctx.tree.function_of(call) or ctx.tree.module)
     )
+
+
+def _moving_in_place(function: ast.AST, ctx: Context) -> list[ast.Call]:
+    """The calls in a function that move what they are given where it is."""
+    return [
+        part.value
+        for part in ctx.walk(function)
+        if isinstance(part, ast.Expr) and isinstance(part.value, ast.Call) and _IN_PLACE.search(callee_name(part.value))
+    ]
 
 
 def _moves_itself(call: ast.Call, ctx: Context) -> bool:

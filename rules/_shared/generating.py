@@ -25,11 +25,13 @@ def beside_generation(node: ast.AST, ctx: Context) -> bool:
     """
     loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
     around = loops[0] if loops else _whole_function(node, ctx)
-    if around is not None and any(
-        isinstance(part, ast.Call) and generates(part) and ctx.heat(part) >= Heat.STEP for part in walk(around)
-    ):
+    if around is not None and ctx.once(_generates_in, around):
         return True
     return ctx.role(node) in ("batches", "texts") and not in_forward(node, ctx) and _is_step_of_samples(node, ctx)
+
+
+def _generates_in(around: ast.AST, ctx: Context) -> bool:
+    return any(isinstance(part, ast.Call) and generates(part) and ctx.heat(part) >= Heat.STEP for part in walk(around))
 
 
 def _is_step_of_samples(node: ast.AST, ctx: Context) -> bool:
