@@ -241,7 +241,8 @@ def test_the_page_has_a_picture_of_one_step_a_filter_and_an_order(check: Check) 
     assert page.count('<svg class="clocks"') == 1
     assert "One step (number 1) on an H100" in page
     assert page.count('<line class="mark"') == 3
-    picture = ET.fromstring(page[page.index('<section class="step">') : page.index("</section>") + 10])
+    start = page.index('<section class="step">')
+    picture = ET.fromstring(page[start : page.index("</section>", start) + 10])
     assert {"host", "wait", "device", "copy"} <= {one.get("class") for one in picture.iter("rect")}
     assert '<select id="observed">' in page
     assert '<option value="cost">' in page
