@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 #: Kinds that say little of what other callers pass.
 _WEAK = frozenset({Tag.NUMBER, Tag.STRING, Tag.NONE, Tag.SEQUENCE, Tag.MAPPING, Tag.FUNCTION, Tag.CLASS, Tag.INSTANCE})
-#: How kinds say that a loader gave a value.
+#: How kinds say that a parameter is a tensor and no more, and that a loader gave a value.
+_HANDED = ("annotated as", "used as")
 _OF_LOADER = ("a batch of ", "from a batch of ")
 _MOVING_WRAPPERS = frozenset({"DataParallel", "DistributedDataParallel", "DDP"})
 _MOST_CALLERS = 8
@@ -343,6 +344,9 @@ class Parameters:
             # On the device by what is known: as a tensor of which nothing is known but that it is one.
             how = "used as a tensor" if found.is_tensor and found.on_accelerator else found.how
             found = found.but(place=Place.UNKNOWN, device=None, items=(), how=how)
+        if found.is_tensor and any(kind.how.startswith(_HANDED) for kind in known):
+            # Some caller was given it, too: what the others made says no more of where it is.
+            found = found.but(how="used as a tensor")
         return found.but(fresh=False).at_most(Confidence.MEDIUM)
 
     def _given_by_name(self, function: FunctionNode) -> Kind | None:
