@@ -231,6 +231,7 @@ while True:
 """
 
 
+@pytest.mark.usefixtures("heeded_signals")
 @pytest.mark.skipif(sys.platform == "win32", reason="no interrupts to a group of processes")
 def test_interrupt_ends_the_program_and_reports_what_was_seen(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(_ENDLESS)
@@ -247,7 +248,11 @@ def test_interrupt_ends_the_program_and_reports_what_was_seen(tmp_path: Path) ->
         assert process.stdout is not None
         assert process.stdout.readline() == "five steps\n"
         os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it
-        said, complained = process.communicate(timeout=120)
+        try:
+            said, complained = process.communicate(timeout=120)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
     assert process.returncode == 130
     assert "Traceback" not in complained
     assert "train.py:11" in said
