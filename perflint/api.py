@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from perflint.context import Context, argument, callee_name, has_unpacking, is_constant, keyword
-from perflint.facts import guards
-from perflint.facts.notation import is_text, last_name
-from perflint.facts.summary import MODULE, CallFacts, FunctionFacts, LoopFacts
+from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.frequency.epochs import LoopHeat
+from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope
+from perflint.analysis.program import Program
+from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
-from perflint.kinds.kind import Device, Kind, Place, Tag
-from perflint.own_training import beside_own_training
-from perflint.patterns import pattern
-from perflint.program.edges import Edge
-from perflint.program.epochs import LoopHeat
-from perflint.program.program import Program
-from perflint.program.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope
-from perflint.pytorch import (
+from perflint.ir import guards
+from perflint.ir.notation import is_text, last_name
+from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts
+from perflint.rule_api.context import Context, argument, callee_name, has_unpacking, is_constant, keyword
+from perflint.rule_api.infeasible import is_unreached
+from perflint.rule_api.own_training import beside_own_training
+from perflint.rule_api.rule import Calls, Claim, Claims, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
+from perflint.syntax.bindings import Definition
+from perflint.syntax.file import SourceFile
+from perflint.syntax.suppressions import Malformed, Suppression
+from perflint.syntax.walk import statements, walk
+from perflint.system.patterns import pattern
+from perflint.torch_model import (
     arrays,
     attention,
     compiling,
@@ -29,14 +35,8 @@ from perflint.pytorch import (
     trackers,
     versions,
 )
-from perflint.pytorch.hooks import Does
-from perflint.pytorch.names import canonical, last
-from perflint.rule import Calls, Claim, Claims, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
-from perflint.source.bindings import Definition
-from perflint.source.file import SourceFile
-from perflint.source.suppressions import Malformed, Suppression
-from perflint.source.walk import statements, walk
-from perflint.unreached import is_unreached
+from perflint.torch_model.hooks import Does
+from perflint.torch_model.names import canonical, last
 
 __all__ = [
     "CLASS",

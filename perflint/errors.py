@@ -21,4 +21,4 @@ class SourceError(PerflintError):
 
 
 class RuleError(PerflintError):
-    """A rule or plug-in is broken: it cannot be loaded, or it breaks the contract of `perflint.rule`."""
+    """A rule or plug-in is broken: it cannot be loaded, or it breaks the contract of `perflint.rule_api.rule`."""

@@ -43,21 +43,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perflint.context import Context
-from perflint.discovery import discover
+from perflint.analysis.program import Program
+from perflint.engine import Options, check
 from perflint.errors import PerflintError
-from perflint.facts.survey import survey
 from perflint.finding import Applicability, Finding, Heat, Report
 from perflint.fixes.rounds import fix_files
-from perflint.program.program import Program
-from perflint.registry import load_rules
-from perflint.rule import Rule, Tier
-from perflint.run import Options, check
-from perflint.settings import load_settings
-from perflint.source.file import SourceFile
-from perflint.source.parse import parse
-from perflint.source.roles import is_test
-from perflint.source.tree import Tree
+from perflint.ir.survey import survey
+from perflint.project.discovery import discover
+from perflint.project.settings import load_settings
+from perflint.rule_api.context import Context
+from perflint.rule_api.registry import load_rules
+from perflint.rule_api.rule import Rule, Tier
+from perflint.syntax.file import SourceFile
+from perflint.syntax.parse import parse
+from perflint.syntax.roles import is_test
+from perflint.syntax.tree import Tree
 
 __all__ = ["Case", "FixtureError", "Marker", "Verb", "check_case", "find_cases", "numerics_of", "read_markers"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from perflint import __version__, run
+from perflint import __version__, engine
 from perflint.cli import app, console
 from perflint.finding import Confidence, Finding, Fix, Heat, Impact, Problem, Report, Span
 
@@ -58,7 +58,7 @@ def perflint(
 def pretend(monkeypatch: pytest.MonkeyPatch, findings: Sequence[Finding] = (), errors: Sequence[Problem] = ()) -> None:
     """Let the analysis come out as told."""
     report = Report(tuple(findings), tuple(errors), files=1)
-    monkeypatch.setattr(run, "check", lambda discovery, options: report)
+    monkeypatch.setattr(engine, "check", lambda discovery, options: report)
 
 
 def finding(
@@ -279,7 +279,7 @@ def test_a_bug_is_one_line_and_two(monkeypatch: pytest.MonkeyPatch, capfd: pytes
     def fail(discovery: object, options: object) -> Report:
         raise KeyError("oh\nno")
 
-    monkeypatch.setattr(run, "check", fail)
+    monkeypatch.setattr(engine, "check", fail)
 
     assert app.run(["check"]) == 2
     printed = capfd.readouterr().err
@@ -293,7 +293,7 @@ def test_interrupted(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtu
     def interrupt(discovery: object, options: object) -> Report:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "check", interrupt)
+    monkeypatch.setattr(engine, "check", interrupt)
 
     assert app.run(["check"]) == 130
     assert capfd.readouterr().err.strip() == "perflint: interrupted"
@@ -419,7 +419,7 @@ def test_version_imports_nothing_that_takes_time() -> None:
     first, _, modules = done.stdout.partition("\n")
 
     assert first == f"perflint {__version__}"
-    assert not {"click", "rich", "libcst", "ast", "pathspec", "perflint.rule"} & set(modules.split())
+    assert not {"click", "rich", "libcst", "ast", "pathspec", "perflint.rule_api.rule"} & set(modules.split())
 
 
 @pytest.mark.parametrize("arguments", [["check", "--help"], ["--help"], ["check", "gone.py"]])

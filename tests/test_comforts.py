@@ -15,7 +15,7 @@ from typing import IO
 import pytest
 
 from perflint.cli import app
-from perflint.registry import load_rules
+from perflint.rule_api.registry import load_rules
 
 HOT = """import gc
 

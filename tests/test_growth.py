@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from perflint import run
-from perflint.discovery import discover
-from perflint.registry import load_rules
-from perflint.settings import load_settings
+from perflint import engine
+from perflint.project.discovery import discover
+from perflint.project.settings import load_settings
+from perflint.rule_api.registry import load_rules
 
 _HEAD = """import torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -84,7 +84,7 @@ def test_walks_grow_with_the_code(shape: Callable[[int], str], tmp_path: Path, m
     for count in (20, 40):
         walked = 0
         (tmp_path / "train.py").write_text(shape(count))
-        report = run.check(discover(["."], settings), run.Options(settings, rules, cache=False, jobs=1))
+        report = engine.check(discover(["."], settings), engine.Options(settings, rules, cache=False, jobs=1))
         counts.append(walked)
         findings.append(len(report.findings))
         assert report.errors == ()

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from perflint.discovery import discover
-from perflint.registry import load_rules
-from perflint.run import Options, check
-from perflint.settings import load_settings
+from perflint.engine import Options, check
+from perflint.project.discovery import discover
+from perflint.project.settings import load_settings
+from perflint.rule_api.registry import load_rules
 
 TRAIN = """\
 import gc

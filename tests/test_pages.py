@@ -13,8 +13,8 @@ import pytest
 
 from perflint.cli import app
 from perflint.cli.pages import INDEX, pages, write_pages
-from perflint.registry import load_rules
-from perflint.rulepage import HEADINGS, file_of
+from perflint.rule_api.page import HEADINGS, file_of
+from perflint.rule_api.registry import load_rules
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "docs" / "rules"

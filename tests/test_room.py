@@ -6,7 +6,7 @@ import platform
 
 import pytest
 
-from perflint.run.worker import with_room
+from perflint.engine.worker import with_room
 
 
 def depth(left: int, *, step: int = 1) -> int:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from perflint.registry import load_rules
-from perflint.rule import Rule
+from perflint.rule_api.registry import load_rules
+from perflint.rule_api.rule import Rule
 from perflint.testing import Case, find_cases
 
 ROOT = Path(__file__).parent.parent

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from perflint.baseline import FILE, Baseline
 from perflint.cli import console, fixing, project
 from perflint.cli.app import CLEAN, FAULT
 from perflint.cli.joining import Joining
-from perflint.discovery import display_path, project_root
+from perflint.project.baseline import FILE, Baseline
+from perflint.project.discovery import display_path, project_root
 from perflint.report.counts import many
 from perflint.report.visible import visible
 
 if TYPE_CHECKING:
     from perflint.finding import Report
-    from perflint.settings import Settings
+    from perflint.project.settings import Settings
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -132,7 +132,7 @@ def _checked(
     debug: bool,
 ) -> tuple[Settings, Report, list[str]]:
     """Settings, report, and the paths that were checked."""
-    from perflint.run import check
+    from perflint.engine import check
 
     paths = paths or (".",)
     settings = project.settings_for(paths, config, confidence, time_limit)

@@ -15,22 +15,22 @@ from perflint import __version__
 from perflint.cli import console, narrowing, project
 from perflint.cli.app import CLEAN, FAULT, FOUND
 from perflint.cli.joining import Joining
-from perflint.discovery import display_path
 from perflint.errors import PerflintError
 from perflint.finding import Impact
+from perflint.project.discovery import display_path
+from perflint.project.settings import FailOn, Settings, level_of
 from perflint.report import COUNTING, FORMATS, render
 from perflint.report.counts import many
 from perflint.report.order import GROUPS, SORTS, Layout
-from perflint.settings import FailOn, Settings, level_of
 
 if TYPE_CHECKING:
     from perflint.cli.fixing import Made
     from perflint.cli.ignoring import Ignored
-    from perflint.cluster import RayExecutor
-    from perflint.discovery import Discovery
+    from perflint.engine import Memory, Options
+    from perflint.engine.cluster import RayExecutor
     from perflint.finding import Report
+    from perflint.project.discovery import Discovery
     from perflint.report.measured import Bar
-    from perflint.run import Memory, Options
 
 
 class _Asked(NamedTuple):
@@ -153,7 +153,7 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
 
 def _watch(asked: _Asked) -> int:
     from perflint.cli.watching import watch
-    from perflint.run import Memory
+    from perflint.engine import Memory
 
     def files() -> tuple[Path, ...]:
         settings = asked.settings()
@@ -171,7 +171,7 @@ def _watch(asked: _Asked) -> int:
 def _executor(asked: _Asked) -> RayExecutor | None:
     if asked.executor == "local":
         return None
-    from perflint.cluster import RayExecutor
+    from perflint.engine.cluster import RayExecutor
 
     return RayExecutor(asked.ray_address)
 
@@ -238,7 +238,7 @@ def _checked(
     asked: _Asked, discovery: Discovery, options: Options, narrow: Callable[[Report], Report]
 ) -> tuple[Report, Made | None, Ignored | None]:
     """What is found once the fixes and comments that are asked for are made, and what became of these."""
-    from perflint.run import check
+    from perflint.engine import check
 
     report = narrow(check(discovery, options))
     made, ignored = None, None
@@ -291,7 +291,7 @@ def _deliver(text: str, output: Path | None, report: Report) -> None:
 
 def _explain_heat(discovery: Discovery, options: Options, place: str) -> str:
     """Raises PerflintError when `place` names no line."""
-    from perflint import run
+    from perflint import engine
 
     file, _, line = place.rpartition(":")
     cell = None
@@ -300,7 +300,7 @@ def _explain_heat(discovery: Discovery, options: Options, place: str) -> str:
         cell = int(number) if number.isdecimal() else 0
     if not file or not line.isdecimal() or (cell is None) == file.endswith(".ipynb"):
         raise PerflintError(f"--explain-heat: {place!r} is not FILE:LINE, nor NOTEBOOK:CELL:LINE")
-    text = run.explain_heat(discovery, options, display_path(Path(file)), int(line), cell)
+    text = engine.explain_heat(discovery, options, display_path(Path(file)), int(line), cell)
     if cell is None:
         last = len(Path(file).read_bytes().splitlines())
         if not 1 <= int(line) <= last:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from perflint.cache import FOLDER, clean
 from perflint.cli import console, project
 from perflint.cli.app import CLEAN
-from perflint.discovery import display_path, project_root
+from perflint.engine.cache import FOLDER, clean
+from perflint.project.discovery import display_path, project_root
 from perflint.report.visible import visible
 
 

@@ -32,7 +32,7 @@ def command(shell: str) -> int:
 def rules_like(incomplete: str) -> list[CompletionItem]:
     """Codes and names of rules that go on from what is typed; after a comma, from what stands behind it."""
     from perflint.errors import PerflintError
-    from perflint.registry import load_rules
+    from perflint.rule_api.registry import load_rules
 
     before, comma, word = incomplete.rpartition(",")
     try:

@@ -12,10 +12,10 @@ import click
 
 from perflint.cli import console, project
 from perflint.cli.app import CLEAN
-from perflint.discovery import common_folder, display_path, project_root
+from perflint.project.discovery import common_folder, display_path, project_root
 
 if TYPE_CHECKING:
-    from perflint.settings import Settings
+    from perflint.project.settings import Settings
 
 
 @click.group("config")
@@ -55,7 +55,7 @@ def show(path: str, config: Path | None, output_format: str) -> int:
 @click.argument("of", type=click.Choice(("config", "report", "observation")), default="config")
 def schema(of: str) -> int:
     """Print the JSON schema of the configuration (`config`, the default), the JSON `report` or an `observation`."""
-    from perflint import schemas
+    from perflint.cli import schemas
 
     made = {"config": schemas.configuration, "report": schemas.report, "observation": schemas.observation}[of]
     console.write(json.dumps(made(), indent=2) + "\n")
@@ -63,7 +63,7 @@ def schema(of: str) -> int:
 
 
 def _values(settings: Settings, folder: Path) -> Iterator[_Value]:
-    from perflint.settings import lines_of_keys
+    from perflint.project.settings import lines_of_keys
 
     given = lines_of_keys(settings.file) if settings.file is not None else {}
     for field in fields(settings):
@@ -83,7 +83,7 @@ def _worked_out(key: str, value: Any, folder: Path) -> _Value:
     """What holds in a folder where nothing is written."""
     root = project_root([folder])
     if key == "target-torch":
-        from perflint.run.governing import torch_required
+        from perflint.engine.governing import torch_required
 
         found = torch_required(folder, root).lowest
         if found is not None:
@@ -92,7 +92,7 @@ def _worked_out(key: str, value: Any, folder: Path) -> _Value:
     if key == "jobs":
         return _Value(key, project.default_jobs(), "the processors there are")
     if key == "cache-dir":
-        from perflint.cache import FOLDER
+        from perflint.engine.cache import FOLDER
 
         return _Value(key, None if root is None else display_path(root / FOLDER), "default")
     if key in {"impact", "sort"}:
@@ -105,7 +105,7 @@ def _worked_out(key: str, value: Any, folder: Path) -> _Value:
 def _plain(value: Any, settings: Settings) -> Any:
     """As it would be written."""
     from perflint.finding import Confidence, Impact
-    from perflint.settings import FailOn
+    from perflint.project.settings import FailOn
 
     if isinstance(value, (Confidence, Impact)):
         return value.label

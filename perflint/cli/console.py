@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from perflint.atomic import write_whole
 from perflint.errors import PerflintError
+from perflint.system.atomic import write_whole
 
 #: Seconds of silence before progress is shown.
 _PATIENCE = 1.0

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from importlib.abc import Traversable
 
-    from perflint.rule import Rule
+    from perflint.rule_api.rule import Rule
 
 _LABELS = {"fixed": "After `perflint fix`", "unsafe": "After `perflint fix --unsafe` (needs a person's look)"}
 
@@ -35,8 +35,8 @@ def command(rule: str) -> int:
 
 def find_rule(word: str) -> type[Rule]:
     """The rule with that code or name. Raises PerflintError naming the nearest one."""
-    from perflint.registry import load_rules
-    from perflint.settings import nearest
+    from perflint.project.settings import nearest
+    from perflint.rule_api.registry import load_rules
 
     rules = load_rules()
     for rule in rules:
@@ -56,7 +56,7 @@ def page(rule: type[Rule]) -> str:
 
 
 def _measured(rule: type[Rule]) -> str:
-    from perflint.discovery import project_root
+    from perflint.project.discovery import project_root
     from perflint.verify import evidence
 
     return _indented("\n".join(evidence.lines(rule.code, project_root([Path.cwd()]))))
@@ -69,7 +69,7 @@ def _examples(rule: type[Rule]) -> Iterator[str]:
 
 def shown_examples(rule: type[Rule]) -> Iterator[tuple[str, str, str]]:
     """Title, language and text: the example, and the difference each kind of fix makes to it."""
-    from perflint.registry import fixture_folder
+    from perflint.rule_api.registry import fixture_folder
     from perflint.testing import read_markers
 
     folder = fixture_folder(rule)

@@ -18,10 +18,10 @@ from perflint.report.counts import many
 
 if TYPE_CHECKING:
     from perflint.cli.fixing import Fixing
-    from perflint.discovery import Discovery
+    from perflint.engine import Options
     from perflint.finding import Report
     from perflint.fixes.rounds import FixedFile
-    from perflint.run import Options
+    from perflint.project.discovery import Discovery
     from perflint.verify.choice import LeftOut
 
 _COLORS = {"+": "green", "-": "red", "@": "cyan"}
@@ -98,7 +98,7 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
 
     Exit code 0: nothing to fix; 1: something was changed, or is left to fix; 2: the input or perflint was at fault.
     """
-    from perflint.run import check
+    from perflint.engine import check
 
     asked = _Asked.of(paths or (".",), given)
     settings = project.settings_for(

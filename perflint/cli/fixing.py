@@ -14,12 +14,12 @@ from perflint.finding import Applicability, Finding, Fix, Problem, Report
 from perflint.fixes.rounds import Dropped, FixedFile, Outcome, fix_files
 from perflint.fixes.width import width_for
 from perflint.report.visible import visible
-from perflint.source.read import decode_source, read_bytes
+from perflint.syntax.read import decode_source, read_bytes
 
 if TYPE_CHECKING:
-    from perflint.discovery import Discovery
-    from perflint.run import Options
-    from perflint.source.file import SourceFile
+    from perflint.engine import Options
+    from perflint.project.discovery import Discovery
+    from perflint.syntax.file import SourceFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def fix_report(
     loading.load(sorted({finding.path for finding in wanted}))
     files = {one.display: one for one in discovery.analysed}
 
-    from perflint.run import Memory, check_overlay
+    from perflint.engine import Memory, check_overlay
 
     memory = options.memory or Memory()
 

@@ -12,14 +12,14 @@ from perflint.cli import console, fixing
 from perflint.errors import SourceError
 from perflint.finding import Finding, Problem, Report
 from perflint.report.counts import many
-from perflint.source.read import decode_source, read_bytes
+from perflint.syntax.read import decode_source, read_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from perflint.discovery import Discovery
-    from perflint.run import Options
-    from perflint.source.file import SourceFile
+    from perflint.engine import Options
+    from perflint.project.discovery import Discovery
+    from perflint.syntax.file import SourceFile
 
 #: What is said about comments themselves is not silenced by another one.
 _ABOUT_COMMENTS = "TPL001"
@@ -100,7 +100,7 @@ def _rewrite(file: Path, path: str, findings: Sequence[Finding], reason: str) ->
 
 def _faults(discovery: Discovery, options: Options, rewrites: Mapping[str, _Rewrite]) -> dict[str, str]:
     """What is wrong with rewritten files: each has to have the findings it had, but for those that are silenced."""
-    from perflint.run import Memory, check_overlay
+    from perflint.engine import Memory, check_overlay
 
     here = tuple(file for file in discovery.analysed if file.display in rewrites)
     narrow = dataclasses.replace(discovery, reported=here, problems=())

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from perflint.cli.project import Chosen
-    from perflint.discovery import Discovery
     from perflint.finding import Report
     from perflint.observe.trace import Observation
-    from perflint.settings import Settings
+    from perflint.project.discovery import Discovery
+    from perflint.project.settings import Settings
 
 
 class Joining:
@@ -82,9 +82,9 @@ def codes(observation: Observation) -> dict[int, str]:
     Empty where the project cannot be checked: that is no reason to lose what was observed.
     """
     from perflint.cli import project
+    from perflint.engine import check
     from perflint.errors import PerflintError
     from perflint.observe.join import join, text_on_disk, wanted_in
-    from perflint.run import check
 
     files = sorted({site.path for site in observation.sites if Path(site.path).is_file()})
     if not files:

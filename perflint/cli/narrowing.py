@@ -13,11 +13,11 @@ import click
 from perflint.errors import PerflintError
 
 if TYPE_CHECKING:
-    from perflint.baseline import Baseline
-    from perflint.changes import Changes
-    from perflint.discovery import Discovery
     from perflint.finding import Report
-    from perflint.settings import Settings
+    from perflint.project.baseline import Baseline
+    from perflint.project.changes import Changes
+    from perflint.project.discovery import Discovery
+    from perflint.project.settings import Settings
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -66,11 +66,11 @@ class Narrowing:
         file = None if off else baseline or settings.baseline
         known = changes = None
         if file is not None:
-            from perflint.baseline import Baseline
+            from perflint.project.baseline import Baseline
 
             known = Baseline.read(file)
         if changed_since is not None:
-            from perflint.changes import Changes
+            from perflint.project.changes import Changes
 
             if git_root is None:
                 raise PerflintError("--changed-since: this is no git repository")

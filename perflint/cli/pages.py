@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from perflint.cli.explain import shown_examples
 from perflint.errors import PerflintError
-from perflint.rulepage import file_of, fix_of, markdown
+from perflint.rule_api.page import file_of, fix_of, markdown
 
 if TYPE_CHECKING:
-    from perflint.rule import Rule
+    from perflint.rule_api.rule import Rule
 
 INDEX = "README.md"
 

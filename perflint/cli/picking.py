@@ -12,8 +12,8 @@ from perflint.cli.proving import keeping
 from perflint.finding import Applicability, Finding, Report
 
 if TYPE_CHECKING:
-    from perflint.discovery import Discovery
-    from perflint.run import Options
+    from perflint.engine import Options
+    from perflint.project.discovery import Discovery
 
 _ANSWERS = "y,n,a,d,q,?"
 _HELP = """\

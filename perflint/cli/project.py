@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from perflint.discovery import Discovery, common_folder, discover, display_path
 from perflint.errors import PerflintError, SettingsError
 from perflint.finding import Confidence
-from perflint.settings import Selection, Settings, level_of, limit_of, load_settings
+from perflint.project.discovery import Discovery, common_folder, discover, display_path
+from perflint.project.settings import Selection, Settings, level_of, limit_of, load_settings
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from perflint.rule import Rule
-    from perflint.run import Options
-    from perflint.run.governing import Governed
+    from perflint.engine import Options
+    from perflint.engine.governing import Governed
+    from perflint.rule_api.rule import Rule
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -131,8 +131,8 @@ def choose(
     discovery: Discovery, settings: Settings, select: Sequence[str], ignore: Sequence[str], *, extra: bool
 ) -> Chosen:
     """Load all rules and choose those that run on some reported file. Raises RuleError and SettingsError."""
-    from perflint.registry import load_rules
-    from perflint.run.governing import Governed, governed
+    from perflint.engine.governing import Governed, governed
+    from perflint.rule_api.registry import load_rules
 
     known = load_rules()
     selection = Selection(settings, split(select), split(ignore), extra)
@@ -150,7 +150,7 @@ def choose(
 
 def options_for(settings: Settings, chosen: Chosen, jobs: int | None = None) -> Options:
     """How a run of the chosen rules goes, in `jobs` processes where that is asked for; nothing shows its progress."""
-    from perflint.run import Options
+    from perflint.engine import Options
 
     return Options(
         settings=settings,

@@ -17,8 +17,8 @@ from perflint.verify.counting import SIMULATED
 from perflint.verify.options import options_from
 
 if TYPE_CHECKING:
-    from perflint.discovery import Discovery
-    from perflint.settings import Settings
+    from perflint.project.discovery import Discovery
+    from perflint.project.settings import Settings
     from perflint.verify.choice import LeftOut
 
 

@@ -11,10 +11,10 @@ import click
 
 from perflint.cli import console
 from perflint.cli.app import CLEAN
-from perflint.rulepage import fix_of
+from perflint.rule_api.page import fix_of
 
 if TYPE_CHECKING:
-    from perflint.rule import Rule
+    from perflint.rule_api.rule import Rule
 
 #: Columns of the table; the summary comes last and is not padded.
 HEADER = ("code", "name", "tier", "impact", "fix", "summary")
@@ -27,7 +27,7 @@ HEADER = ("code", "name", "tier", "impact", "fix", "summary")
 )
 def command(output_format: str, pages: Path | None) -> int:
     """List all rules, those of plug-ins included."""
-    from perflint.registry import load_rules
+    from perflint.rule_api.registry import load_rules
 
     if pages is not None:
         from perflint.cli.pages import write_pages

@@ -23,8 +23,8 @@ from perflint.verify.options import VerifyOptions, options_from
 from perflint.verify.results import Machine, Result, Verdict
 
 if TYPE_CHECKING:
-    from perflint.rule import Rule
-    from perflint.settings import Settings
+    from perflint.project.settings import Settings
+    from perflint.rule_api.rule import Rule
     from perflint.verify.benchmarks import Benchmark
     from perflint.verify.fixtrials import Project
     from perflint.verify.launch import Launcher
@@ -289,7 +289,7 @@ def _found(
     extra: bool,
     unsafe: bool,
 ) -> _Found:
-    from perflint.run import check
+    from perflint.engine import check
 
     discovery, _ = project.find(paths, None, settings)
     chosen = project.choose(discovery, settings, select, ignore, extra=extra)
@@ -307,8 +307,8 @@ def _found(
 
 def _rules(words: Sequence[str]) -> list[type[Rule]]:
     """The rules named, all when none is. Raises SettingsError for a word that names none."""
-    from perflint.registry import load_rules
-    from perflint.settings import check_selector, rank_of
+    from perflint.project.settings import check_selector, rank_of
+    from perflint.rule_api.registry import load_rules
 
     rules = load_rules()
     for word in words:
@@ -319,7 +319,7 @@ def _rules(words: Sequence[str]) -> list[type[Rule]]:
 
 
 def _keep(session: _Session, store_to: Path | None, settings: Settings) -> None:
-    from perflint.discovery import project_root
+    from perflint.project.discovery import project_root
     from perflint.verify import evidence
 
     root = project_root([Path.cwd()]) or settings.root

@@ -19,8 +19,8 @@ from perflint.verify.counting import SIMULATED
 from perflint.verify.options import VerifyOptions, duration, threads_of
 
 if TYPE_CHECKING:
-    from perflint.discovery import Discovery
     from perflint.finding import Finding
+    from perflint.project.discovery import Discovery
     from perflint.verify.command import Command
     from perflint.verify.fixtrials import CallableWorkload, Project
     from perflint.verify.launch import Launcher
@@ -121,8 +121,8 @@ def device_of(options: VerifyOptions, launcher: Launcher) -> tuple[str, Machine]
 
 def project_of(discovery: Discovery, findings: Sequence[Finding], link: tuple[str, ...] = ()) -> Project:
     """The tree around what was discovered, with the text of every file that has one of `findings`."""
-    from perflint.discovery import common_folder
-    from perflint.source.read import read_source
+    from perflint.project.discovery import common_folder
+    from perflint.syntax.read import read_source
     from perflint.verify.fixtrials import Project
 
     root = discovery.root or common_folder([one.file for one in discovery.reported])

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from types import ModuleType
 
-from perflint.registry import load_rules
-from perflint.rule import Rule
-from perflint.rulepage import fix_of
+from perflint.rule_api.page import fix_of
+from perflint.rule_api.registry import load_rules
+from perflint.rule_api.rule import Rule
 
 
 def fixable() -> dict[str, type[Rule]]:

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import libcst
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
-from perflint.discovery import discover
 from perflint.errors import PerflintError
 from perflint.finding import Applicability
-from perflint.settings import load_settings
+from perflint.project.discovery import discover
+from perflint.project.settings import load_settings
 
 if TYPE_CHECKING:
-    from perflint.rule import Rule
-    from perflint.run import Memory
+    from perflint.engine import Memory
+    from perflint.rule_api.rule import Rule
 
 #: What standard input goes by: libcst gives it no name.
 _STDIN = "stdin.py"
@@ -54,7 +54,7 @@ class FixCommand(CodemodCommand):
     def _fixed(self, file: Path, content: bytes) -> bytes | None:
         """The new content, None where nothing is to be fixed."""
         from perflint.cli.fixing import encoded, fix_report, not_fixed
-        from perflint.run import Options, check
+        from perflint.engine import Options, check
 
         settings = load_settings(file.absolute().parent)
         discovery = discover([], settings, stdin=str(file))
@@ -75,7 +75,7 @@ class FixCommand(CodemodCommand):
 @cache
 def _memory() -> Memory:
     """What this process knows of the files around, for all the modules that it is given."""
-    from perflint.run import Memory
+    from perflint.engine import Memory
 
     return Memory()
 

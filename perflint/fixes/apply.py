@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from perflint.finding import Fix
-from perflint.source.file import NEWLINE, SourceFile
+from perflint.syntax.file import NEWLINE, SourceFile
 
 
 @dataclass(frozen=True, slots=True)

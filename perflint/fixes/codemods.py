@@ -16,7 +16,7 @@ from perflint.fixes.layout import NOWHERE, Layout, UnreachableError
 from perflint.fixes.names import Names
 from perflint.fixes.precedence import Binding, binding_of_text, needed_at, spans_lines
 from perflint.fixes.statements import Statements
-from perflint.source.tree import FunctionNode, Tree
+from perflint.syntax.tree import FunctionNode, Tree
 
 
 class Codemods:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from perflint.errors import RuleError
 from perflint.finding import Edit, Span
-from perflint.source.tree import Tree
+from perflint.syntax.tree import Tree
 
 if TYPE_CHECKING:
     import libcst

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from perflint.errors import SourceError
 from perflint.finding import Applicability, Edit, Finding, Fix, Span
-from perflint.source.file import SourceFile
-from perflint.source.parse import parse
-from perflint.source.suppressions import Suppression, Suppressions
+from perflint.syntax.file import SourceFile
+from perflint.syntax.parse import parse
+from perflint.syntax.suppressions import Suppression, Suppressions
 
 #: Longer lines than this are not made: the comment goes above.
 _LONGEST = 120

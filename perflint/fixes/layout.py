@@ -9,8 +9,8 @@ from functools import cached_property
 from itertools import accumulate
 
 from perflint.finding import Edit, Span
-from perflint.source.scan import Kind, Token, scan
-from perflint.source.tree import Tree
+from perflint.syntax.scan import Kind, Token, scan
+from perflint.syntax.tree import Tree
 
 #: The span of an edit that cannot be made. No file has a line 0, so a fix that holds one is never offered.
 NOWHERE = Edit(Span(0, 0, 0, 0), "")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from perflint.fixes.layout import Layout
-from perflint.source.tree import FUNCTIONS
+from perflint.syntax.tree import FUNCTIONS
 
 #: What may pass by what stands in it.
 _BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Match, ast.ExceptHandler)

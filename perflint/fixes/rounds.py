@@ -17,8 +17,8 @@ from perflint.fixes.apply import apply_fixes
 from perflint.fixes.second_reading import second_reading
 from perflint.fixes.unused_imports import without_unused_imports
 from perflint.fixes.width import broken_at
-from perflint.source.file import SourceFile
-from perflint.source.parse import parse
+from perflint.syntax.file import SourceFile
+from perflint.syntax.parse import parse
 
 #: After so many rounds something goes in circles.
 ROUNDS = 10

@@ -7,7 +7,7 @@ import re
 
 from perflint.finding import Edit
 from perflint.fixes.layout import NOWHERE, Layout, first_of
-from perflint.source.tree import FunctionNode
+from perflint.syntax.tree import FunctionNode
 
 _COMPOUND = re.compile(r"(?:if|for|while|with|try|def|class|async|match)\b|@")
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")

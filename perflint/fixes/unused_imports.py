@@ -11,9 +11,9 @@ from perflint.fixes.apply import apply_fixes
 from perflint.fixes.layout import NOWHERE, Layout, UnreachableError
 from perflint.fixes.names import Names
 from perflint.fixes.statements import Statements
-from perflint.source.file import SourceFile
-from perflint.source.parse import parse
-from perflint.source.tree import Tree
+from perflint.syntax.file import SourceFile
+from perflint.syntax.parse import parse
+from perflint.syntax.tree import Tree
 
 
 def without_unused_imports(before: SourceFile, text: str) -> str:

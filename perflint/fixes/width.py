@@ -16,9 +16,9 @@ from perflint.finding import Applicability, Edit, Fix
 from perflint.fixes.apply import apply_fixes
 from perflint.fixes.arguments import Arguments
 from perflint.fixes.layout import Layout, UnreachableError
-from perflint.source.file import SourceFile
-from perflint.source.parse import parse
-from perflint.source.tree import Tree
+from perflint.syntax.file import SourceFile
+from perflint.syntax.parse import parse
+from perflint.syntax.tree import Tree
 
 if sys.version_info >= (3, 11):
     import tomllib

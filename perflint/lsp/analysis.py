@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perflint.discovery import Discovery, FoundFile, discover, display_path, project_root
+from perflint.engine import Memory, Options, check_overlay, explain_heat
+from perflint.engine.governing import governed
 from perflint.errors import PerflintError, SourceError
 from perflint.finding import Applicability, Finding, Fix, Problem, Report
 from perflint.fixes.ignores import ignore_fixes
 from perflint.fixes.rounds import fix_files
-from perflint.registry import load_rules
-from perflint.rule import Rule
-from perflint.run import Memory, Options, check_overlay, explain_heat
-from perflint.run.governing import governed
-from perflint.settings import Selection, Settings, load_settings
-from perflint.source.file import SourceFile
+from perflint.project.discovery import Discovery, FoundFile, discover, display_path, project_root
+from perflint.project.settings import Selection, Settings, load_settings
+from perflint.rule_api.registry import load_rules
+from perflint.rule_api.rule import Rule
+from perflint.syntax.file import SourceFile
 
 if TYPE_CHECKING:
     from perflint.observe.trace import Observation

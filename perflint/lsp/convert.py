@@ -12,9 +12,9 @@ from pygls.uris import from_fs_path
 
 from perflint.finding import Applicability, Edit, Finding, Fix, Hop, Impact, Problem, Span
 from perflint.report.places import observed_line, why_hot
-from perflint.rule import Rule
-from perflint.rulepage import markdown
-from perflint.source.file import NEWLINE, SourceFile
+from perflint.rule_api.page import markdown
+from perflint.rule_api.rule import Rule
+from perflint.syntax.file import NEWLINE, SourceFile
 
 SOURCE = "perflint"
 #: All safe fixes of a file; editors can be told to make them on save.

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from perflint.finding import Edit, Finding, Span
 from perflint.lsp.analysis import Result
-from perflint.source.file import SourceFile
-from perflint.source.notebook import Notebook
+from perflint.syntax.file import SourceFile
+from perflint.syntax.notebook import Notebook
 
 
 @dataclass

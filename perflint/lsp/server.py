@@ -22,8 +22,8 @@ from perflint.finding import Applicability, Edit, Finding
 from perflint.lsp import convert
 from perflint.lsp.analysis import Analyst, CancelledError, Result, begins_a_block, silencing
 from perflint.lsp.documents import Document, Part
-from perflint.notebook import SUFFIX
-from perflint.source.file import SourceFile
+from perflint.syntax.file import SourceFile
+from perflint.syntax.notebook_json import SUFFIX
 
 T = TypeVar("T")
 

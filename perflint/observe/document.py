@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from perflint import __version__
-from perflint.atomic import write_whole
 from perflint.errors import PerflintError
 from perflint.observe.functions import innermost
 from perflint.observe.model.cost import Costs, StepTime
@@ -34,6 +33,7 @@ from perflint.observe.trace import (
     Step,
     StepTotal,
 )
+from perflint.system.atomic import write_whole
 
 #: Of the format. A file of another one is refused.
 VERSION = 1
@@ -526,7 +526,7 @@ def _rebased(observation: Observation, directory: Path) -> Observation:
 
     A document that was carried elsewhere leads nowhere; its paths are then taken as they are.
     """
-    from perflint.discovery import display_path
+    from perflint.project.discovery import display_path
 
     paths = {*observation.ran, *observation.regions, *(site.path for site in observation.sites)}
     paths |= {frame.path for site in observation.sites for frame in site.stack if not frame.library}

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from perflint.engine.silencing import holding, is_off
 from perflint.errors import SourceError
 from perflint.finding import (
     Confidence,
@@ -32,16 +33,15 @@ from perflint.observe.functions import innermost, regions, statement_lines
 from perflint.observe.model.cost import Costs
 from perflint.observe.model.hardware import hardware
 from perflint.observe.trace import Event, Kind, LineCount, Observation, Phase, Region, Site
-from perflint.rule import Rule
-from perflint.run.silencing import holding, is_off
-from perflint.source.file import SourceFile
-from perflint.source.read import read_source
-from perflint.source.suppressions import Suppression, Suppressions
+from perflint.rule_api.rule import Rule
+from perflint.syntax.file import SourceFile
+from perflint.syntax.read import read_source
+from perflint.syntax.suppressions import Suppression, Suppressions
 
 if TYPE_CHECKING:
-    from perflint.discovery import Discovery
-    from perflint.rule import Claim
-    from perflint.run.options import Options
+    from perflint.engine.options import Options
+    from perflint.project.discovery import Discovery
+    from perflint.rule_api.rule import Claim
 
 #: What a line of the observation is called by the model: its site, kind and phase.
 _Key = tuple[int, Kind, Phase]

@@ -19,7 +19,7 @@ from perflint.report.order import EVERYTHING, Layout, laid_out
 
 if TYPE_CHECKING:
     from perflint.report.measured import Bar
-    from perflint.rule import Rule
+    from perflint.rule_api.rule import Rule
 
 #: Names of the output formats, the default first. Each has its module, `as_<name>` with `_` for `-`.
 FORMATS: tuple[str, ...] = (

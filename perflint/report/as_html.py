@@ -20,7 +20,7 @@ from perflint.report.html_overview import overview
 from perflint.report.html_page import SCRIPT, STYLE
 from perflint.report.measured import plot
 from perflint.report.visible import visible, visible_lines
-from perflint.rulepage import page_of
+from perflint.rule_api.page import page_of
 
 if TYPE_CHECKING:
     from perflint.report import Options

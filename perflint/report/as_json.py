@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from perflint.finding import Finding, Fix, Hop, Observed, ObservedRun, Problem, Report, Span, Verdict
-from perflint.patterns import pattern
 from perflint.report.counts import by_rule
+from perflint.system.patterns import pattern
 
 if TYPE_CHECKING:
     from perflint.report import Options

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.finding import Applicability, Finding, Fix, Problem, Report
-from perflint.patterns import pattern
 from perflint.report import excerpt, places, prose
 from perflint.report.counts import Counts, by_rule, many
 from perflint.report.visible import visible
+from perflint.system.patterns import pattern
 
 if TYPE_CHECKING:
     from perflint.report import Options

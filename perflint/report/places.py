@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from perflint import notebook
 from perflint.finding import Finding, Heat, Hop, Observed, Problem, Report, Span, Verdict
+from perflint.syntax import notebook_json
 
 
 def split_lines(text: str) -> list[str]:
@@ -26,7 +26,7 @@ class Texts:
 
     texts: Mapping[str, str]
     _lines: dict[tuple[str, int | None], list[str]] = field(default_factory=dict)
-    _cells: dict[str, list[notebook.Cell]] = field(default_factory=dict)
+    _cells: dict[str, list[notebook_json.Cell]] = field(default_factory=dict)
 
     def lines(self, path: str, cell: int | None = None) -> list[str]:
         """Lines of the file (or cell, counted from 1); empty where the text is not known."""
@@ -55,9 +55,9 @@ class Texts:
         cell = None if hop.cell is None else self._cell(hop.path, hop.cell)
         return hop.line if cell is None else cell.raw_line(hop.line)
 
-    def _cell(self, path: str, number: int) -> notebook.Cell | None:
+    def _cell(self, path: str, number: int) -> notebook_json.Cell | None:
         if path not in self._cells:
-            self._cells[path] = notebook.cells_of(self.texts.get(path, ""))
+            self._cells[path] = notebook_json.cells_of(self.texts.get(path, ""))
         cells = self._cells[path]
         return cells[number - 1] if 0 < number <= len(cells) else None
 

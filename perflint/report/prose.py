@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from perflint.patterns import pattern
 from perflint.report.visible import visible_prose
+from perflint.system.patterns import pattern
 
 _CODE = pattern(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 

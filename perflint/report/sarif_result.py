@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perflint.finding import Applicability, Finding, Fix, Heat, Hop, Verdict
-from perflint.patterns import pattern
 from perflint.report.as_json import observed_object
 from perflint.report.places import observed_line
 from perflint.report.sarif_tool import LEVELS, Json, Tool, sentence
 from perflint.report.visible import visible_lines, visible_prose
+from perflint.system.patterns import pattern
 
 if TYPE_CHECKING:
     from perflint.report.sarif_location import Locator

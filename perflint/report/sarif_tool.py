@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from perflint.finding import Confidence, Finding, Impact
 from perflint.report.visible import visible, visible_lines
-from perflint.rulepage import file_of, markdown, page_of
+from perflint.rule_api.page import file_of, markdown, page_of
 
 if TYPE_CHECKING:
-    from perflint.rule import Rule
+    from perflint.rule_api.rule import Rule
 
 Json = dict[str, Any]
 _HOME = "https://pypi.org/project/torch-perflint/"

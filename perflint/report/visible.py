@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from perflint.patterns import pattern
+from perflint.system.patterns import pattern
 
 # Controls (Cc), line and paragraph separators, lone surrogates and the format characters that reorder or hide text.
 # The joiners U+200C and U+200D are left alone: emoji and several scripts are written with them.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perflint.registry import fixture_folder
+from perflint.rule_api.registry import fixture_folder
 from perflint.verify.counting import Counts, counts_of
 from perflint.verify.judging import Block
 from perflint.verify.launch import Launcher, Live
@@ -18,7 +18,7 @@ from perflint.verify.reach import Seen
 from perflint.verify.results import Machine, Result
 
 if TYPE_CHECKING:
-    from perflint.rule import Rule
+    from perflint.rule_api.rule import Rule
 
 MEASURE = "measure.py"
 

@@ -15,9 +15,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from perflint.atomic import write_whole
-from perflint.cache import FOLDER, keep_out_of_git
+from perflint.engine.cache import FOLDER, keep_out_of_git
 from perflint.errors import PerflintError
+from perflint.system.atomic import write_whole
 from perflint.verify.results import Machine, Result, Verdict, result_from_json, to_json
 from perflint.verify.tables import harmless, pays_after, seconds, size, verdict_of
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from perflint.errors import PerflintError
 from perflint.finding import Finding
 from perflint.fixes.apply import apply_fixes
-from perflint.source.file import SourceFile
+from perflint.syntax.file import SourceFile
 from perflint.verify.benchmarks import LiveRun
 from perflint.verify.command import Command, CommandSide
 from perflint.verify.launch import Launcher

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perflint.errors import SettingsError
-from perflint.settings import Settings, nearest
+from perflint.project.settings import Settings, nearest
 
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)?\s*")
 _UNITS = {None: 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0}

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perflint.discovery import DEFAULT_EXCLUDES
 from perflint.errors import PerflintError
+from perflint.project.discovery import DEFAULT_EXCLUDES
 
 #: More than this is data, which the user has to say.
 MOST_BYTES = 2 * 2**30

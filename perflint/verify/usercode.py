@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from perflint.settings import nearest
+from perflint.project.settings import nearest
 from perflint.verify.contract import ContractError, load_module
 
 

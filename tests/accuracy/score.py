@@ -81,7 +81,7 @@ class Score:
 
 def score(name: str, version: str, seen: Seen, findings: list[dict[str, Any]], failed: int) -> Score:
     """Hold findings (the objects of `check --output-format json`) against what was seen."""
-    from perflint.registry import load_rules
+    from perflint.rule_api.registry import load_rules
 
     claims = {rule.code: rule.claims for rule in load_rules() if rule.claims is not None}
     made = Score(name, version, seen.items, failed)

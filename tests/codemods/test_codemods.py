@@ -10,8 +10,8 @@ import pytest
 from libcst.codemod import CodemodContext
 
 from perflint.codemods import fixable
-from perflint.registry import load_rules
-from perflint.rulepage import fix_of
+from perflint.rule_api.page import fix_of
+from perflint.rule_api.registry import load_rules
 
 TRAIN = """\
 import torch

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from perflint.finding import Edit
 from perflint.fixes.codemods import Codemods
-from perflint.source.file import SourceFile
-from perflint.source.parse import parse
-from perflint.source.tree import Tree
+from perflint.syntax.file import SourceFile
+from perflint.syntax.parse import parse
+from perflint.syntax.tree import Tree
 
 
 class Editing:

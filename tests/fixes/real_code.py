@@ -20,12 +20,12 @@ import tempfile
 from pathlib import Path
 
 from perflint.cli.fixing import fix_report
-from perflint.discovery import discover
+from perflint.engine import Options, check
 from perflint.finding import Applicability
 from perflint.fixes.rounds import Step
-from perflint.registry import load_rules
-from perflint.run import Options, check
-from perflint.settings import load_settings
+from perflint.project.discovery import discover
+from perflint.project.settings import load_settings
+from perflint.rule_api.registry import load_rules
 
 _PERFLINT = [sys.executable, "-m", "perflint"]
 

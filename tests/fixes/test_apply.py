@@ -4,7 +4,7 @@ import pytest
 
 from perflint.finding import Applicability, Edit, Fix, Span
 from perflint.fixes.apply import apply_fixes
-from perflint.source.file import SourceFile
+from perflint.syntax.file import SourceFile
 
 
 def fix(*edits: tuple[int, int, int, int, str], title: str = "Mend it") -> Fix:

@@ -9,9 +9,9 @@ from libcst.metadata import ParentNodeProvider
 
 from perflint.errors import RuleError
 from perflint.fixes.concrete import Concrete
-from perflint.source.file import SourceFile
-from perflint.source.parse import parse
-from perflint.source.tree import Tree
+from perflint.syntax.file import SourceFile
+from perflint.syntax.parse import parse
+from perflint.syntax.tree import Tree
 
 TEXT = """\
 @decorated

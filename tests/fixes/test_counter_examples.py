@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from counter_examples import ALWAYS_UNSAFE, RULES, SILENT, Condition, Program
 
-from perflint.discovery import discover
+from perflint.engine import Options, check
 from perflint.finding import Applicability, Finding
-from perflint.registry import load_rules
-from perflint.run import Options, check
-from perflint.settings import load_settings
+from perflint.project.discovery import discover
+from perflint.project.settings import load_settings
+from perflint.rule_api.registry import load_rules
 from perflint.testing import find_cases
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -14,9 +14,9 @@ from perflint.fixes.apply import apply_fixes
 from perflint.fixes.codemods import Codemods
 from perflint.fixes.layout import NOWHERE
 from perflint.fixes.rounds import fix_files
-from perflint.source.file import SourceFile
-from perflint.source.parse import parse
-from perflint.source.tree import Tree
+from perflint.syntax.file import SourceFile
+from perflint.syntax.parse import parse
+from perflint.syntax.tree import Tree
 
 NAMES = st.sampled_from(["a", "bé", "torch", "x1", "_p", "𝛼"])
 ATOMS = NAMES | st.sampled_from(["1", "1.5", "'s # ,)'", '"é\\""', "None", "f'{a} ü'", "[]", "...", '"""t\n ,# """'])

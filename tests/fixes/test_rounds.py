@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Impact, Problem, Report, Span
 from perflint.fixes.rounds import Outcome, fix_files
-from perflint.source.file import SourceFile
+from perflint.syntax.file import SourceFile
 
 #: Code, what it finds, and what the fix makes of it; None for a finding without a fix.
 Toy = tuple[str, str, "str | None"]

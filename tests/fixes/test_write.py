@@ -11,8 +11,8 @@ from typing import BinaryIO
 
 import pytest
 
-from perflint import atomic
 from perflint.fixes.write import WriteError, replace_file
+from perflint.system import atomic
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from chained_project import FILES, write_project
 from random_edits import Editor
 from two_runs import checked
 
-from perflint.facts.survey import survey
-from perflint.program.answers import Digests
-from perflint.program.asked import Asked, still_holds
-from perflint.program.program import MODULE, Program, Scope
+from perflint.analysis.program import MODULE, Program, Scope
+from perflint.analysis.queries.answers import Digests
+from perflint.analysis.queries.asked import Asked, still_holds
+from perflint.ir.survey import survey
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perflint.discovery import FoundFile, discover
+from perflint.engine import Options, check
+from perflint.engine.worker import Inspected, Worker
 from perflint.finding import Report
-from perflint.registry import load_rules
-from perflint.run import Options, check
-from perflint.run.worker import Inspected, Worker
-from perflint.settings import Selection, load_settings
+from perflint.project.discovery import FoundFile, discover
+from perflint.project.settings import Selection, load_settings
+from perflint.rule_api.registry import load_rules
 
 
 def checked(*, cache: bool, jobs: int = 1) -> tuple[Report, list[str]]:

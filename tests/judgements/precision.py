@@ -25,8 +25,8 @@ sys.path.insert(0, str(FOLDER))
 
 from compare import findings  # noqa: E402  the script beside this one
 
-from perflint.registry import load_rules  # noqa: E402
-from perflint.rule import Rule, Tier  # noqa: E402
+from perflint.rule_api.registry import load_rules  # noqa: E402
+from perflint.rule_api.rule import Rule, Tier  # noqa: E402
 
 PAGE = FOLDER.parents[1] / "docs" / "precision.md"
 STANDING = FOLDER / "standing.json"

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from perflint.analysis.program import Program
+from perflint.analysis.values import Inference, Kind
 from perflint.errors import SourceError
-from perflint.facts.survey import survey
-from perflint.kinds import Inference, Kind
-from perflint.program.program import Program
-from perflint.source.file import SourceFile
-from perflint.source.parse import parse
-from perflint.source.tree import Tree
+from perflint.ir.survey import survey
+from perflint.syntax.file import SourceFile
+from perflint.syntax.parse import parse
+from perflint.syntax.tree import Tree
 
 ORDERS = ("forward", "reverse", "shuffled")
 

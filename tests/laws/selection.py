@@ -17,12 +17,12 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from perflint import run
-from perflint.discovery import discover
+from perflint import engine
 from perflint.finding import Finding
-from perflint.registry import load_rules
-from perflint.rule import Rule
-from perflint.settings import load_settings
+from perflint.project.discovery import discover
+from perflint.project.settings import load_settings
+from perflint.rule_api.registry import load_rules
+from perflint.rule_api.rule import Rule
 
 
 def main() -> int:
@@ -62,8 +62,8 @@ def found(tree: Path, rules: Sequence[Rule]) -> tuple[Finding, ...]:
     os.chdir(tree)
     try:
         settings = load_settings(Path.cwd())
-        options = run.Options(settings, rules, cache=False, everything=True, jobs=1)
-        return run.check(discover(["."], settings), options).findings
+        options = engine.Options(settings, rules, cache=False, everything=True, jobs=1)
+        return engine.check(discover(["."], settings), options).findings
     finally:
         os.chdir(before)
 

@@ -11,8 +11,8 @@ from asking import differences, linked, programs_in
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflint.kinds.kind import NEVER, UNKNOWN, Kind, Tag
-from perflint.kinds.queries import Queries
+from perflint.analysis.values.kind import NEVER, UNKNOWN, Kind, Tag
+from perflint.analysis.values.queries import Queries
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 GROUPS = sorted(path.name for path in FIXTURES.iterdir() if path.is_dir() and not path.name.startswith("__"))

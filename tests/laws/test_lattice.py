@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perflint.analysis.values.kind import NEVER, NONE, UNKNOWN, Device, Kind, Place, Tag, join, leq, limited
 from perflint.finding import Confidence
-from perflint.kinds.kind import NEVER, NONE, UNKNOWN, Device, Kind, Place, Tag, join, leq, limited
 
 NAMES = ("", "torch.FloatTensor", "torch.cuda.FloatTensor", "a.B")
 REASONS = ("", "made by `torch.zeros`", "moved by `x.cuda()`", "a batch of `DataLoader`")

@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("pygls")
 
-from perflint.discovery import FoundFile
+from perflint.engine.worker import Worker
 from perflint.lsp.analysis import Analyst, CancelledError
-from perflint.run.worker import Worker
+from perflint.project.discovery import FoundFile
 
 HOT = """import gc
 

@@ -15,7 +15,7 @@ from perflint.finding import Applicability, Fix, Span
 from perflint.fixes.apply import apply_fixes
 from perflint.lsp import convert
 from perflint.lsp.documents import smallest_edit
-from perflint.source.file import SourceFile
+from perflint.syntax.file import SourceFile
 
 TEXTS = st.lists(st.sampled_from(["a", "é", "\U0001f525", " ", "\n", "\r\n", "\f", "\u2028"]), max_size=12).map("".join)
 ENCODINGS = st.sampled_from(list(types.PositionEncodingKind))

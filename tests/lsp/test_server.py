@@ -266,7 +266,8 @@ def test_a_text_that_does_not_parse_is_said_to_be_unchecked(root: Path) -> None:
 
 def test_a_bug_is_said_and_nobody_waits_for_ever(root: Path) -> None:
     (root / "sitecustomize.py").write_text(
-        "import perflint.run\ndef fail(*arguments):\n    raise KeyError('oh no')\nperflint.run.check_overlay = fail\n"
+        "import perflint.engine\ndef fail(*arguments):\n    raise KeyError('oh no')\n"
+        "perflint.engine.check_overlay = fail\n"
     )
 
     async def run() -> None:

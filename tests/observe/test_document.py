@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from observed_samples import TEXTS, observation
 
-from perflint import schemas
+from perflint.cli import schemas
 from perflint.errors import PerflintError
 from perflint.observe import document
 from perflint.observe.functions import innermost, regions

@@ -12,13 +12,12 @@ from xml.etree import ElementTree as ET
 import pytest
 from observed_samples import MODEL, TEXTS, TRAIN, observation
 
-from perflint import schemas
-from perflint.cli import app
+from perflint.cli import app, schemas
 from perflint.finding import Finding, Observed, Verdict, often, percent, with_article
 from perflint.observe import document
 from perflint.observe.functions import lines_of, regions_of
 from perflint.observe.trace import KINDS, Frame, LineCount, Observation, Site
-from perflint.registry import load_rules
+from perflint.rule_api.registry import load_rules
 
 Check = Callable[..., Any]
 

@@ -19,7 +19,7 @@ from perflint.finding import (
 )
 from perflint.report import render
 from perflint.report.order import EVERYTHING, Layout
-from perflint.rule import Calls, Rule
+from perflint.rule_api.rule import Calls, Rule
 
 TRAIN = """\
 import torch

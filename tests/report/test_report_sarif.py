@@ -8,8 +8,8 @@ import pytest
 from report_samples import EMPTY, ERRORS_ONLY, HOSTILE, REPORT, RULES, SYNC, TRANSFER, one, shown
 
 from perflint.finding import Applicability, Edit, Fix, Hop, Report, Silenced, Span
-from perflint.registry import load_rules
 from perflint.report import as_sarif, render
+from perflint.rule_api.registry import load_rules
 
 ROOT = Path(__file__).parents[2]
 

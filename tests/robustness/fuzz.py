@@ -35,15 +35,15 @@ class Inputs:
     def __init__(self) -> None:
         from answers import faults
 
-        from perflint.baseline import Baseline
-        from perflint.discovery import discover
+        from perflint.engine import Options, check, check_overlay
         from perflint.errors import PerflintError
         from perflint.fixes.rounds import fix_files
-        from perflint.globs import spec_of
-        from perflint.registry import load_rules
-        from perflint.run import Options, check, check_overlay
-        from perflint.settings import Settings, load_settings
-        from perflint.source.read import decode_source
+        from perflint.project.baseline import Baseline
+        from perflint.project.discovery import discover
+        from perflint.project.settings import Settings, load_settings
+        from perflint.rule_api.registry import load_rules
+        from perflint.syntax.read import decode_source
+        from perflint.system.globs import spec_of
 
         self._faults, self._baseline, self._discover, self._error = faults, Baseline, discover, PerflintError
         self._fix, self._spec, self._options, self._check = fix_files, spec_of, Options, check
@@ -73,7 +73,7 @@ class Inputs:
             settings = self._load(Path.cwd())
             settings.ignored_in(Path("a/train.py"))
             with contextlib.suppress(self._error):
-                from perflint.settings import Selection
+                from perflint.project.settings import Selection
 
                 Selection(settings).resolve([type(rule) for rule in self._rules])
         except self._error:

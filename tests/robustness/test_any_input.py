@@ -16,13 +16,13 @@ from answers import faults, read
 from grammar import programs
 from mutants import mutants
 
-from perflint.context import Context
-from perflint.discovery import discover
+from perflint.engine import Options, check, worker
 from perflint.finding import Finding, Impact, Report
-from perflint.registry import load_rules
-from perflint.rule import Classes, Functions, Rule
-from perflint.run import Options, check, worker
-from perflint.settings import load_settings
+from perflint.project.discovery import discover
+from perflint.project.settings import load_settings
+from perflint.rule_api.context import Context
+from perflint.rule_api.registry import load_rules
+from perflint.rule_api.rule import Classes, Functions, Rule
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
 #: Mutated programs. `PERFLINT_MUTANTS` asks for more.

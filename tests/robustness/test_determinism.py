@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from perflint import run
-from perflint.discovery import discover
+from perflint import engine
 from perflint.finding import Report
-from perflint.registry import load_rules
-from perflint.settings import load_settings
+from perflint.project.discovery import discover
+from perflint.project.settings import load_settings
+from perflint.rule_api.registry import load_rules
 
 ROOT = Path(__file__).parent.parent.parent
 FIXTURES = ROOT / "fixtures"
@@ -83,14 +83,14 @@ def test_a_file_by_itself_and_trees_that_are_not_kept_change_nothing(
     rules = [rule() for rule in load_rules()]
 
     def found(*paths: str) -> Report:
-        return run.check(discover(paths, settings), run.Options(settings, rules, cache=False, everything=True))
+        return engine.check(discover(paths, settings), engine.Options(settings, rules, cache=False, everything=True))
 
     whole = found(".")
     for name in random.Random(7).sample(sorted({one.path for one in whole.findings}), 8):
         assert found(name).findings == tuple(one for one in whole.findings if one.path == name)
     size = sum(file.stat().st_size for file in project.rglob("*.py"))
     for kept in (0, size // 2):  # none, and those of some files
-        monkeypatch.setattr("perflint.run.texts._KEPT_BYTES", kept)
+        monkeypatch.setattr("perflint.engine.texts._KEPT_BYTES", kept)
         assert found(".") == whole
 
 

@@ -16,12 +16,12 @@ from typing import Any, BinaryIO
 import pathspec
 import pytest
 
-from perflint import atomic
-from perflint import run as running
-from perflint.cache import FOLDER
+from perflint import engine as running
 from perflint.cli.app import run
-from perflint.globs import spec_of
-from perflint.source import read
+from perflint.engine.cache import FOLDER
+from perflint.syntax import read
+from perflint.system import atomic
+from perflint.system.globs import spec_of
 
 ROOT = Path(__file__).parent.parent.parent
 OLD = """\
@@ -94,7 +94,7 @@ def test_files_that_vanish_while_they_are_read_are_errors(
             file.unlink(missing_ok=True)
         return works(file)
 
-    monkeypatch.setattr("perflint.run.texts.read_bytes", vanishing)
+    monkeypatch.setattr("perflint.engine.texts.read_bytes", vanishing)
     assert run(["check", "--select", "TPL305", "."]) == 2
     out = capfd.readouterr()
     assert "a.py:9" in out.out
@@ -376,7 +376,7 @@ def test_a_report_may_go_where_only_the_file_can_be_written(project: Path, capfd
 def test_files_that_change_between_two_readings(
     project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], becomes: str, jobs: str
 ) -> None:
-    monkeypatch.setattr("perflint.run.texts._KEPT_BYTES", 0)
+    monkeypatch.setattr("perflint.engine.texts._KEPT_BYTES", 0)
     for number in range(60):
         (project / f"more_{number}.py").write_text(OLD)
     link = running.Run._linked

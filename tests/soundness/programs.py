@@ -34,12 +34,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perflint.cli.fixing import fix_report
-from perflint.discovery import discover
+from perflint.engine import Options, check
 from perflint.finding import Applicability
-from perflint.registry import load_rules
-from perflint.rule import Rule
-from perflint.run import Options, check
-from perflint.settings import load_settings
+from perflint.project.discovery import discover
+from perflint.project.settings import load_settings
+from perflint.rule_api.registry import load_rules
+from perflint.rule_api.rule import Rule
 
 __all__ = ["FIXED", "NO_SAFE_FIX", "Fixed", "Outcome", "Program", "Runner", "find_programs", "fix", "wrong_with"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from perflint.registry import load_rules
+from perflint.rule_api.registry import load_rules
 from perflint.verify.evidence import Measured, measured
 from perflint.verify.results import Machine, Verdict
 from perflint.verify.tables import markdown

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from perflint.registry import load_rules
+from perflint.rule_api.registry import load_rules
 from perflint.verify import outcome
 from perflint.verify.benchmarks import MEASURE
 from perflint.verify.contract import ContractError, Workload, load_workload

@@ -19,7 +19,7 @@ import pytest
 import torch
 
 from perflint.errors import PerflintError, SettingsError
-from perflint.settings import Settings
+from perflint.project.settings import Settings
 from perflint.verify import evidence, outcome
 from perflint.verify.options import options_from, threads_of
 from perflint.verify.plot import write_plot

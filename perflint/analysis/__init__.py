@@ -1,0 +1,1 @@
+"""Program analysis over all summaries: names, call graph, frequency, values, effects and feasibility. No rules."""

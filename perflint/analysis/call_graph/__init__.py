@@ -1,0 +1,1 @@
+"""Who calls whom: call edges between functions, callbacks, generators and compiled code."""

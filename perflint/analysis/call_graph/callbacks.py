@@ -1,0 +1,206 @@
+"""Functions that others call often: what a framework's class calls, what is registered with one, and steps of loops
+that are not in sight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.evidence import (
+    ITERATOR_NAME,
+    ITERATORS_OVER_ANYTHING,
+    is_removal_of_handle,
+    last_name,
+    looks_once,
+)
+from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Ref, Scope
+from perflint.analysis.names.resolver import Resolver
+from perflint.finding import Confidence, Heat
+from perflint.ir.summary import CallFacts, FunctionFacts, Value
+from perflint.torch_model import frameworks, modules
+from perflint.torch_model.hooks import Hook, Role
+from perflint.torch_model.names import canonical
+
+_HOOKS = frameworks.FORWARD_HOOKS | frameworks.BACKWARD_HOOKS | frameworks.OPTIMIZER_HOOKS
+_IGNITE_ENGINES = {name.rpartition(".")[2] for name in frameworks.IGNITE_ENGINES}
+#: How it is told that an engine of ignite runs a function.
+STEP_OF_ENGINE = "(...) calls it with every batch"
+REGISTERING = _HOOKS | _IGNITE_ENGINES | {"add_event_handler"}
+
+
+class FunctionRoot(NamedTuple):
+    """How often a function is called that others call, what for, and the words that say so."""
+
+    heat: Heat
+    role: str
+    text: str
+    confidence: Confidence
+    #: Whether nothing but the name of the function says so.
+    by_name: bool = False
+
+
+class _Owner(NamedTuple):
+    """What frameworks call of a class: its hooks, each with the base that has it, and `forward` of a module."""
+
+    hooks: Mapping[str, tuple[str, Hook]]
+    is_module: bool
+    is_autograd: bool
+
+
+class CallbackFinder:
+    """Finds the functions of a linked program that others call often. `functions` are those found so far."""
+
+    def __init__(self, resolver: Resolver, graph: CallGraph) -> None:
+        self.resolver = resolver
+        self.graph = graph
+        self.functions: dict[Scope, FunctionRoot] = {}
+        #: By file and name of a class.
+        self._owners: dict[tuple[str, str], _Owner] = {}
+
+    def note_method(self, scope: Scope, facts: FunctionFacts) -> None:
+        """Note a method that the class of a framework calls, told by its name."""
+        name = facts.name
+        owner = self._owner(scope.path, facts.in_class)
+        called = facts.in_class.rpartition(".")[2]
+        if name in owner.hooks:
+            base, hook = owner.hooks[name]
+            if hook.heat > Heat.ONCE:
+                text = f"{called}.{name} (a {base.rpartition('.')[2]}'s {name})"
+                self.functions[scope] = FunctionRoot(hook.heat, _role(hook), text, Confidence.HIGH)
+        elif name == "forward" and owner.is_module:
+            # Nothing of the project may call it (a library of models), yet its users do, every step.
+            text = f"{called}.forward (an nn.Module's forward)"
+            self.functions[scope] = FunctionRoot(Heat.STEP, "forward", text, Confidence.MEDIUM)
+        elif owner.is_autograd and name in ("forward", "backward"):
+            text = f"{called}.{name} (an autograd function's {name})"
+            self.functions[scope] = FunctionRoot(Heat.STEP, "autograd", text, Confidence.MEDIUM)
+
+    def hook_of(self, scope: Scope, facts: FunctionFacts) -> tuple[str, Hook] | None:
+        """The method of a framework's class that a method is, as `LightningModule.setup`, and how often that runs."""
+        found = self._owner(scope.path, facts.in_class).hooks.get(facts.name) if facts.in_class else None
+        return None if found is None else (f"{found[0].rpartition('.')[2]}.{facts.name}", found[1])
+
+    def _owner(self, path: str, cls: str) -> _Owner:
+        known = self._owners.get((path, cls))
+        if known is None:
+            bases = [base.name for base in self.resolver.mro(Ref(CLASS, path, cls)) if base.kind == EXTERNAL]
+            hooks = {name: (base, hook) for base in reversed(bases) for name, hook in frameworks.hooks_of(base).items()}
+            public = {canonical(base) for base in bases}
+            is_module = any(map(modules.is_module_class, bases))
+            known = self._owners[path, cls] = _Owner(hooks, is_module, frameworks.AUTOGRAD_FUNCTION in public)
+        return known
+
+    def note_registered(self, telling: Mapping[Scope, list[CallFacts]]) -> None:
+        """Note hooks, collate functions, event handlers and step functions handed to PyTorch and ignite. The calls of
+        each function that may hand them are among the `telling` ones.
+        """
+        self._owners.clear()
+        for scope, facts in self.resolver.nesting.functions:
+            calls = telling.get(scope)
+            if calls is not None:
+                for call in calls:
+                    self._registered(call, scope)
+            self._decorated_handler(scope, facts)
+            if calls is not None:
+                self._takes_next_batch(calls, scope, facts)
+
+    def _takes_next_batch(self, telling: list[CallFacts], scope: Scope, facts: FunctionFacts) -> None:
+        """`def forward_step(data_iterator, model): batch = next(data_iterator)`: each call takes one more batch, and is
+        one step of a loop that may be a library's.
+        """
+        calls = [call for call in telling if call.func == "next" and call.args]
+        if not calls or facts.is_generator or looks_once(facts.name):
+            return
+        names = {param.name.lstrip("=") for param in facts.params} - ITERATORS_OVER_ANYTHING
+        for call in calls:
+            given = call.args[0]
+            if not isinstance(given, str) or given not in names or not ITERATOR_NAME.search(given):
+                continue
+            if facts.innermost_loop(call.context) is None:
+                text = f"{facts.name} (takes the next batch of `{given}`)"
+                self.functions.setdefault(scope, FunctionRoot(Heat.STEP, "batches", text, Confidence.MEDIUM))
+
+    def _registered(self, call: CallFacts, scope: Scope) -> None:
+        last = last_name(call.func)
+        if last in _HOOKS and not self._is_temporary(call, scope):
+            text = f"{last}(...): runs in every forward or backward"
+            self._mark(call.args[:1], scope, FunctionRoot(Heat.STEP, "hook", text, Confidence.HIGH))
+        elif last == "add_event_handler" and len(call.args) > 1:
+            self._mark(call.args[1:2], scope, _ignite_root(call.args[0]))
+        elif last in _IGNITE_ENGINES and call.args:
+            root = FunctionRoot(Heat.STEP, "train", f"{last}{STEP_OF_ENGINE}", Confidence.HIGH)
+            self._mark(call.args[:1], scope, root)
+        for key, value in call.keywords:
+            if key in frameworks.COLLATE_KEYWORDS and not self._is_called_apart(call, key, scope):
+                root = FunctionRoot(Heat.SAMPLE, "data", f"{key} of a DataLoader", Confidence.HIGH)
+                self._mark((value,), scope, root)
+
+    def _is_called_apart(self, call: CallFacts, key: str, scope: Scope) -> bool:
+        """Whether a function of the project calls the collate function it is given itself, for no loader's sake."""
+        refs = self.resolver.refs(call.func, scope)
+        return bool(refs) and all(ref.kind == FUNCTION and ref.path and self._applies(ref, key) for ref in refs)
+
+    def _applies(self, function: Ref, parameter: str) -> bool:
+        functions = self.resolver.summaries[function.path].functions
+        calls = functions[function.name].calls if function.name in functions else ()
+        handed_on = any(key in {parameter, ""} for call in calls for key, _ in call.keywords)
+        return not handed_on and any(call.func == parameter for call in calls)
+
+    def _is_temporary(self, call: CallFacts, scope: Scope) -> bool:
+        """Whether a hook is taken off again by itself or by who put it on: it runs for one look, not for training."""
+        hooks = [Scope(ref.path, ref.name) for ref in self.resolver.refs(call.args[0], scope)] if call.args else []
+        inner = [edge.callee for hook in hooks for edge in self.graph.outgoing.get(hook, ())]
+        return any(self._removes_handle(item) for item in (scope, *hooks, *inner))
+
+    def _removes_handle(self, scope: Scope) -> bool:
+        functions = self.resolver.summaries[scope.path].functions if scope.path else {}
+        calls = functions[scope.function].calls if scope.function in functions else ()
+        return any(is_removal_of_handle(call) for call in calls)
+
+    def _decorated_handler(self, scope: Scope, facts: FunctionFacts) -> None:
+        for decorator in facts.decorators:
+            if (
+                isinstance(decorator, tuple)
+                and decorator[0] == "call"
+                and str(decorator[1]).endswith(".on")
+                and decorator[2]
+            ):
+                root = _ignite_root(decorator[2][0])
+                if root is not None:
+                    self.functions.setdefault(scope, root)
+
+    def _mark(self, values: tuple[Value, ...], scope: Scope, root: FunctionRoot | None) -> None:
+        if root is None or root.heat == Heat.ONCE:
+            return
+        for value in values:
+            for ref in self.resolver.refs(value, scope):
+                target = self.resolver.method(ref, "__call__") if ref.kind == INSTANCE else None
+                if ref.kind == FUNCTION:
+                    target = ref
+                if target is not None:
+                    self.functions.setdefault(Scope(target.path, target.name), root)
+
+
+def _role(hook: Hook) -> str:
+    """What the hook is for; evaluation that runs with gradients on is told from one that has them off."""
+    if hook.role in (Role.EVAL, Role.INFER):
+        return "infer" if hook.grad else "eval"
+    return str(hook.role.value)
+
+
+def _ignite_root(event: Value) -> FunctionRoot | None:
+    """The heat of a handler of `Events.ITERATION_COMPLETED` and its kin; `Events.X(every=100)` is periodic."""
+    periodic = False
+    if isinstance(event, tuple) and event[0] == "call":
+        periodic = any(key in ("every", "once", "event_filter") for key, _ in event[3])
+        event = event[1]
+    if not isinstance(event, str):
+        return None
+    heat = frameworks.IGNITE_EVENTS.get(event.rpartition(".")[2])
+    if heat is None:
+        return None
+    return FunctionRoot(
+        min(heat, Heat.PERIODIC) if periodic else heat, "handler", f"handler of {event}", Confidence.HIGH
+    )

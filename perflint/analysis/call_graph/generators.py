@@ -1,0 +1,102 @@
+"""Generators that feed hot loops: what they do for each thing that they yield runs in the turn that takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perflint.analysis.frequency.epochs import LoopHeat, Loops
+from perflint.analysis.names.refs import CLASS, FUNCTION, INSTANCE, Ref, Scope, given
+from perflint.analysis.names.resolver import Resolver
+from perflint.finding import Confidence, Heat
+from perflint.ir.summary import FunctionFacts, Value
+
+#: Roles of the loops whose turns are steps over what a generator gives.
+_FED = frozenset({"train", "batches"})
+#: How deep a generator is looked for behind names, wrappers and functions that hand it on.
+_DEEPEST = 7
+_WRAPPERS = frozenset("enumerate tqdm trange track progress progress_bar iter zip islice cycle chain".split())
+
+
+def mark_generators(loops: Loops, resolver: Resolver) -> None:
+    """Add the loops of generators that hot loops go through, and of those that they take from in turn."""
+    feeding = _Feeding(resolver)
+    waiting = [key for key, loop in loops.items() if loop.heat >= Heat.STEP and loop.role in _FED]
+    seen: set[Scope] = set()
+    while waiting:
+        scope, index = waiting.pop()
+        facts = resolver.summaries[scope.path].functions[scope.function]
+        for source in feeding.sources(facts.loops[index].iterable, scope):
+            if source not in seen:
+                seen.add(source)
+                waiting += feeding.mark(source, loops, seen)
+
+
+class _Feeding:
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
+        #: While one question is answered: the functions that were looked into for it.
+        self._tried: set[Scope] = set()
+
+    def sources(self, value: Value, scope: Scope) -> list[Scope]:
+        """The generators of the project that going through a value runs."""
+        self._tried.clear()
+        return list(self._behind(value, scope, _DEEPEST))
+
+    def mark(self, source: Scope, loops: Loops, seen: set[Scope]) -> list[tuple[Scope, int]]:
+        """Mark the loops in which a generator yields. Those whose sources are to be looked at are returned."""
+        facts = self._facts(source)
+        marked = []
+        for value, context in facts.yields:
+            if isinstance(value, tuple) and value[0] == "each" and value[1] is None:
+                for inner in self.sources(value[2], source):  # `yield from self.parts()`, which goes through all of it
+                    if inner not in seen:
+                        seen.add(inner)
+                        marked += self.mark(inner, loops, seen)
+                continue
+            index = facts.innermost_loop(context)
+            if index is not None and (source, index) not in loops:
+                loops[source, index] = LoopHeat(Heat.STEP, "batches", Confidence.MEDIUM)
+                marked.append((source, index))
+        return marked
+
+    def _behind(self, value: Value, scope: Scope, depth: int) -> Iterator[Scope]:
+        if depth <= 0:
+            return
+        if isinstance(value, str):
+            refs = self.resolver.refs(value, scope)
+            for ref in refs:
+                yield from self._iterated(ref, depth)
+            if not refs:
+                for inner, where in self.resolver.written.definitions(value, scope):
+                    yield from self._behind(inner, where, depth - 1)
+        elif isinstance(value, tuple) and value[0] == "call":
+            name = value[1] if isinstance(value[1], str) else ""
+            if name.rpartition(".")[2] in _WRAPPERS:
+                for passed in given(value):
+                    yield from self._behind(passed, scope, depth - 1)
+                return
+            for ref in self.resolver.refs(value[1], scope):
+                if ref.kind == CLASS:
+                    yield from self._iterated(Ref(INSTANCE, ref.path, ref.name), depth)
+                elif ref.kind == FUNCTION:
+                    yield from self._called(Scope(ref.path, ref.name), depth)
+
+    def _called(self, callee: Scope, depth: int) -> Iterator[Scope]:
+        if callee in self._tried:
+            return
+        self._tried.add(callee)
+        facts = self._facts(callee)
+        if facts.is_generator:
+            yield callee
+            return
+        for value in facts.returns:
+            yield from self._behind(value, callee, depth - 1)
+
+    def _iterated(self, ref: Ref, depth: int) -> Iterator[Scope]:
+        """What `for x in instance` runs."""
+        found = self.resolver.method(ref, "__iter__") if ref.kind == INSTANCE else None
+        if found is not None:
+            yield from self._called(Scope(found.path, found.name), depth - 1)
+
+    def _facts(self, scope: Scope) -> FunctionFacts:
+        return self.resolver.summaries[scope.path].functions[scope.function]

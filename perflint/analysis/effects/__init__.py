@@ -1,0 +1,1 @@
+"""What running a function does beyond its result."""

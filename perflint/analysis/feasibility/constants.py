@@ -1,0 +1,106 @@
+"""What values of summaries come to where that is written down: literals, and names, attributes and parameters that hold
+one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.names.refs import CLASS, INSTANCE, Ref, Scope
+from perflint.analysis.names.resolver import Resolver
+from perflint.ir.summary import MODULE, FunctionFacts, Value
+
+_DEEPEST = 6
+
+#: What a call hands over: by parameter, a value and where it is written.
+Given: TypeAlias = Mapping[str, tuple[Value, Scope]]
+NOTHING_GIVEN: Given = {}
+
+
+class Constants:
+    """The literals of one program. A value that may be several has several; one that is not known has none."""
+
+    def __init__(self, resolver: Resolver, graph: CallGraph) -> None:
+        self._resolver = resolver
+        self._graph = graph
+
+    def of(self, value: Value, scope: Scope, given: Given = NOTHING_GIVEN, depth: int = 0) -> tuple[Value, ...] | None:
+        """The literals, as `("const", type, value)`, that a value written in `scope` may be; None where any of them
+        is not known.
+        """
+        if value is None or depth > _DEEPEST:
+            return None
+        if not isinstance(value, str):
+            if value[0] == "const":
+                return (value,)
+            return self._any((part, scope) for part in value[1]) if value[0] == "either" else None
+        if "." in value:
+            return self._attribute(value, scope, depth)
+        return self._name(value, scope, given, depth)
+
+    def _any(self, values: Iterable[tuple[Value, Scope]], depth: int = 0) -> tuple[Value, ...] | None:
+        found: dict[Value, None] = {}
+        for value, scope in values:
+            literals = self.of(value, scope, depth=depth + 1)
+            if literals is None:
+                return None
+            found.update(dict.fromkeys(literals))
+        return tuple(found) or None
+
+    def _name(self, name: str, scope: Scope, given: Given, depth: int) -> tuple[Value, ...] | None:
+        for where, facts in self._resolver.nesting.scopes(scope):
+            if name in facts.unclear:
+                return None
+            if name in facts.binds:
+                return self._any(((value, where) for value in facts.binds[name]), depth)
+            if name in self._resolver.nesting.positions(facts):
+                if where == scope and name in given:
+                    value, caller = given[name]
+                    return self.of(value, caller, depth=depth + 1)
+                return self.of_parameter(where, facts, name, depth)
+        definitions = self._resolver.written.definitions(name, scope)
+        return self._any(definitions, depth) if definitions else None
+
+    def of_parameter(self, scope: Scope, facts: FunctionFacts, name: str, depth: int = 0) -> tuple[Value, ...] | None:
+        """What a parameter is by default. What calls pass instead counts where they write it down: a value that a user
+        sets when the program is run is the default until then.
+        """
+        param = next((item for item in facts.params if item.name.lstrip("=") == name), None)
+        if param is None:
+            return None
+        default = self.of(param.default, Scope(scope.path, facts.owner or MODULE), depth=depth + 1)
+        passed: dict[Value, None] = {}
+        edges = [edge for edge in self._graph.incoming.get(scope, ()) if edge.index >= 0 and not edge.callback]
+        leaves_out = not edges
+        for edge in edges:
+            value = self._graph.argument(edge, name)
+            if value is None:
+                leaves_out = True
+            literals = self.of(value, edge.caller, depth=depth + 1)
+            if literals is None:
+                leaves_out = leaves_out or default is not None
+            passed.update(dict.fromkeys(literals or ()))
+        if leaves_out:
+            if default is None:
+                return None
+            passed.update(dict.fromkeys(default))
+        return tuple(passed) or None
+
+    def _attribute(self, dotted: str, scope: Scope, depth: int) -> tuple[Value, ...] | None:
+        base, _, name = dotted.rpartition(".")
+        for ref in self._resolver.refs(base, scope):
+            if ref.kind in (INSTANCE, CLASS):
+                return self._of_class(Ref(CLASS, ref.path, ref.name), name, depth)
+        definitions = self._resolver.written.definitions(dotted, scope)
+        return self._any(definitions, depth) if definitions else None
+
+    def _of_class(self, cls: Ref, name: str, depth: int) -> tuple[Value, ...] | None:
+        """What an attribute of a class is given, where that is all there is."""
+        for owner in self._resolver.mro(cls):
+            facts = self._resolver.hierarchy.facts(owner)
+            if facts is not None and name in facts.attributes:
+                written = facts.attributes[name]
+                return self._any(((value, Scope(owner.path, where)) for value, where in written), depth)
+        return None

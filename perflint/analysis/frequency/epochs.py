@@ -1,0 +1,103 @@
+"""Loops that run once per pass over the data: those around hot loops, directly or through the functions they call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.names.refs import Scope
+from perflint.analysis.names.resolver import Resolver
+from perflint.finding import Confidence, Heat
+from perflint.ir.summary import FunctionFacts
+
+
+class LoopHeat(NamedTuple):
+    """What a loop's body is at least: its heat, and what it is for ("train", "batches", "driver", "decode", "texts",
+    "epoch")."""
+
+    heat: Heat
+    role: str
+    confidence: Confidence
+
+
+Loops: TypeAlias = "dict[tuple[Scope, int], LoopHeat]"
+_EPOCH = LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
+
+
+def mark_epochs(
+    loops: Loops, runs: set[tuple[Scope, int]], steps: set[tuple[Scope, int]], graph: CallGraph, resolver: Resolver
+) -> None:
+    """Add the loops around hot ones, and change those that only look like steps: of the `steps`, which go through no
+    batches themselves, a turn in which one of the `runs` trains on all batches of a loader is a pass, and so is one
+    that counts epochs, where functions that are called in it have loops that train.
+    """
+    around = _Around(graph, resolver)
+    passes = steps.intersection(around.loops(runs, guarded=False))
+    counting = {key for key in steps if _counts_epochs(key, resolver)}
+    if counting:
+        own = {scope for scope, _ in counting}
+        training = (key for key, heat in loops.items() if heat.role == "train" and key[0] not in own)
+        passes |= counting.intersection(around.loops(training))
+    for key in around.loops(key for key, heat in loops.items() if heat.role in ("train", "batches")):
+        loops.setdefault(key, _EPOCH)
+    loops.update(dict.fromkeys(passes, _EPOCH))
+
+
+def _counts_epochs(key: tuple[Scope, int], resolver: Resolver) -> bool:
+    """`for epoch in range(epochs)`."""
+    scope, index = key
+    loop = resolver.summaries[scope.path].functions[scope.function].loops[index]
+    return loop.kind == "for" and loop.targets == ("epoch",)
+
+
+class _Around:
+    def __init__(self, graph: CallGraph, resolver: Resolver) -> None:
+        self.graph = graph
+        self.resolver = resolver
+
+    def loops(self, inner: Iterable[tuple[Scope, int]], *, guarded: bool = True) -> list[tuple[Scope, int]]:
+        """The loops around those given; without `guarded` only those in whose every turn an inner one surely runs."""
+        found: list[tuple[Scope, int]] = []
+        holders: set[Scope] = set()
+        waiting: list[Scope] = []
+        for scope, index in inner:
+            facts = self._facts(scope)
+            found += ((scope, outer) for outer in _outer(facts, facts.loops[index].context, guarded=guarded))
+            if scope not in holders and (guarded or not _is_guarded(facts, facts.loops[index].context)):
+                holders.add(scope)
+                waiting.append(scope)
+        while waiting:
+            for edge in self._callers(waiting.pop()):
+                facts = self._facts(edge.caller)
+                found += ((edge.caller, outer) for outer in _outer(facts, edge.context, guarded=guarded))
+                if edge.caller not in holders and (guarded or not _is_guarded(facts, edge.context)):
+                    holders.add(edge.caller)
+                    waiting.append(edge.caller)
+        return found
+
+    def _callers(self, callee: Scope) -> Iterator[Edge]:
+        return (edge for edge in self.graph.incoming.get(callee, ()) if edge.confidence == Confidence.HIGH)
+
+    def _facts(self, scope: Scope) -> FunctionFacts:
+        return self.resolver.summaries[scope.path].functions[scope.function]
+
+
+def _outer(facts: FunctionFacts, context: int, *, guarded: bool) -> Iterator[int]:
+    """The loops around a context; without `guarded` up to the first guard."""
+    while context >= 0:
+        item = facts.contexts[context]
+        if item.kind == "loop":
+            yield int(item.detail)
+        elif item.kind == "guard" and not guarded:
+            return
+        context = item.parent
+
+
+def _is_guarded(facts: FunctionFacts, context: int) -> bool:
+    while context >= 0:
+        if facts.contexts[context].kind == "guard":
+            return True
+        context = facts.contexts[context].parent
+    return False

@@ -1,0 +1,130 @@
+"""Answers what tests ask (`ir.questions`): what is a guard, by what is computed, once the program is linked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.feasibility.constants import NOTHING_GIVEN, Constants, Given
+from perflint.analysis.names.declared import is_abstract
+from perflint.analysis.names.refs import FUNCTION, INSTANCE, Refs, Scope, argument
+from perflint.analysis.names.resolver import Resolver
+from perflint.ir import guards
+from perflint.ir.comparisons import OFTEN
+from perflint.ir.questions import Question
+from perflint.ir.rarity import coldest, hottest
+from perflint.ir.summary import Context, FunctionFacts, Summary, Value, record
+
+#: The answer for what is known to hold every few turns: nothing that is joined to it by `or` makes it rarer.
+_OFTEN = "often"
+_SEEN_THROUGH = (guards.PERIODIC, guards.ACCUMULATION, _OFTEN)
+
+
+def with_room(summaries: Mapping[str, Summary]) -> dict[str, Summary]:
+    """The summaries, with functions of their own where some of their tests ask: what is answered is another program's
+    answer tomorrow.
+    """
+    found = {}
+    for path, summary in sorted(summaries.items()):
+        asking = {name: replace(facts) for name, facts in summary.functions.items() if facts.questions}
+        found[path] = replace(summary, functions={**summary.functions, **asking}) if asking else summary
+    return found
+
+
+class Guarding:
+    """Answers for one program whose calls are connected."""
+
+    def __init__(self, resolver: Resolver, graph: CallGraph) -> None:
+        self._resolver = resolver
+        self._constants = Constants(resolver, graph)
+        self._answering: set[Scope] = set()
+
+    def settle(self) -> None:
+        """Say of each context whose test asks whether it is a guard."""
+        for scope, facts in self._resolver.nesting.functions:
+            if facts.questions:
+                answers = [self.answer(question, scope) for question in facts.questions]
+                facts.contexts = tuple([_settled(item, answers) for item in facts.contexts])
+
+    def answer(self, question: Question, scope: Scope, given: Given = NOTHING_GIVEN) -> str | None:
+        """The guard that a question comes to."""
+        found = self._answer(question, scope, given)
+        return None if found == _OFTEN else found
+
+    def _answer(self, question: Question, scope: Scope, given: Given) -> str | None:
+        if question is None or isinstance(question, str):
+            return question
+        form = question[0]
+        if form == "period":
+            return _OFTEN if self._is_short(question[1], scope, given) else guards.PERIODIC
+        if form == "told":
+            return self._told(question, scope)
+        parts = [self._answer(part, scope, given) for part in question[1]]
+        if form == "all":
+            return coldest(parts) or (_OFTEN if parts and all(part == _OFTEN for part in parts) else None)
+        return _any(parts)
+
+    def _is_short(self, period: Value, scope: Scope, given: Given) -> bool:
+        literals = self._constants.of(period, scope, given) or ()
+        turns = [item[2] for item in literals if item[1] == "int" and item[2] is not None]
+        return bool(turns) and len(turns) == len(literals) and max(turns) <= OFTEN
+
+    def _told(self, question: Question, scope: Scope) -> str | None:
+        _, func, args, keywords, truth, otherwise = question
+        functions = self._functions(self._resolver.refs(func, scope))
+        known = [item for item in functions if not is_abstract(self._facts(item))]
+        if not known:
+            return otherwise  # type: ignore[no-any-return]
+        call = ("call", func, args, keywords)
+        answers = [self._of_function(item, call, scope, truth=truth) for item in known]
+        return hottest(answers) if all(answers) and _OFTEN not in answers else _any(answers)
+
+    def _functions(self, refs: Refs) -> list[Scope]:
+        found = [Scope(ref.path, ref.name) for ref in refs if ref.kind == FUNCTION]
+        for ref in refs:
+            if ref.kind == INSTANCE:
+                method = self._resolver.method(ref, "__call__")
+                if method is not None:
+                    found.append(Scope(method.path, method.name))
+        return found
+
+    def _of_function(self, function: Scope, call: Value, caller: Scope, *, truth: bool) -> str | None:
+        facts = self._facts(function)
+        if facts.tells is None or function in self._answering:
+            return None
+        self._answering.add(function)
+        given = _handed(facts, call, caller)
+        found = self._answer(facts.tells[0 if truth else 1], function, given)
+        self._answering.discard(function)
+        return found
+
+    def _facts(self, scope: Scope) -> FunctionFacts:
+        return self._resolver.summaries[scope.path].functions[scope.function]
+
+
+def _handed(facts: FunctionFacts, call: Value, caller: Scope) -> Given:
+    params = facts.params[1:] if facts.in_class and "staticmethod" not in facts.decorators else facts.params
+    found = {}
+    for place, param in enumerate(params):
+        value = argument(call, param.name, place)
+        if value is not None:
+            found[param.name.lstrip("=")] = value, caller
+    return found
+
+
+def _any(parts: Sequence[str | None]) -> str | None:
+    """What is true where any of several is. Of what is not known nobody says that it is true on every turn."""
+    if _OFTEN in parts:
+        return _OFTEN
+    if all(parts) or any(part in _SEEN_THROUGH for part in parts):
+        return hottest(parts)
+    return guards.LAZY if guards.LAZY in parts else None
+
+
+def _settled(item: Context, answers: Sequence[str | None]) -> Context:
+    if item.kind != "asked":
+        return item
+    answer = answers[int(item.detail)]
+    kind, detail = ("plain", "") if answer is None else ("guard", answer)
+    return record(Context, (item.parent, kind, detail, *item[3:]))

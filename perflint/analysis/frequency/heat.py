@@ -1,0 +1,252 @@
+"""Heat flows from its roots down the call graph. It only rises, so cycles settle; what is hot keeps its route."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.call_graph.callbacks import FunctionRoot
+from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.frequency.roots import RootFinder
+from perflint.analysis.names.declared import is_cached, kept_by
+from perflint.analysis.names.refs import CLASS, Ref, Scope
+from perflint.analysis.names.resolver import Resolver
+from perflint.finding import Confidence, Heat
+from perflint.ir import guards
+from perflint.ir.summary import MODULE, FunctionFacts
+from perflint.syntax.roles import is_test
+
+
+class Reason(NamedTuple):
+    """Why a function is as hot as it is: the call that runs it, or the framework that does.
+
+    `base` is how hot the caller itself was when that was found: a loop may make its own function hot later on, by
+    calling back into it, and the route must not run in that circle.
+    """
+
+    heat: Heat
+    confidence: Confidence
+    edge: Edge | None
+    root: FunctionRoot | None
+    base: Heat = Heat.ONCE
+
+
+_LAST_RESORT = 100
+_DATA = "data"
+#: What is settled after what runs on every step elsewhere, and before what is rarer.
+_DATA_RANK = 1
+COLD = Reason(Heat.ONCE, Confidence.HIGH, None, None)
+
+
+def _rank(heat: Heat, *, in_data: bool) -> int:
+    if in_data:
+        return _DATA_RANK
+    return 0 if heat >= Heat.STEP else _DATA_RANK + 1
+
+
+class HeatMap:
+    """The heat of every function, and of every context inside it."""
+
+    def __init__(self, resolver: Resolver, graph: CallGraph, roots: RootFinder) -> None:
+        self.resolver = resolver
+        self.graph = graph
+        self.roots = roots
+        self.reasons: dict[Scope, Reason] = {}
+        self._no_grad: dict[Scope, bool] = {}
+        self.cached = {scope for scope, facts in resolver.nesting.functions if facts.decorators and is_cached(facts)}
+        self.cached |= set(self._kept_by_assignment())
+        self.cached |= {
+            scope
+            for scope, facts in resolver.nesting.by_name.get("__init__", ())
+            if self._makes_module(scope.path, facts)
+        }
+
+    def _kept_by_assignment(self) -> Iterator[Scope]:
+        """Functions that are replaced by themselves behind a cache: `self.f = lru_cache(100)(self.f)`, `f = cache(f)`,
+        `Table.row = cache(Table.row)`.
+        """
+        for path, summary in self.resolver.summaries.items():
+            for qualname, cls in summary.classes.items():
+                for name, values in cls.attributes.items():
+                    if any(kept_by(value, f"self.{name}") or kept_by(value, name) for value, _ in values):
+                        yield from self._named(path, f"{qualname}.{name}")
+            for name, held in summary.functions[MODULE].binds.items():
+                if any(kept_by(value, name) for value in held):
+                    yield from self._named(path, name)
+
+    def _named(self, path: str, qualname: str) -> Iterator[Scope]:
+        if qualname in self.resolver.summaries[path].functions:
+            yield Scope(path, qualname)
+
+    def _makes_module(self, path: str, facts: FunctionFacts) -> bool:
+        """Whether a constructor is a module's: hot code runs modules. A call in it that seems to make one stands for
+        another way, as a default or an option that holds the class.
+        """
+        return bool(facts.in_class) and self.resolver.hierarchy.is_module(Ref(CLASS, path, facts.in_class))
+
+    def flow(self) -> None:
+        """Settle functions from the hottest down: each is reached first by its hottest, surest, shortest way.
+
+        What the training loop and the data side share is the loop's: there the device waits for it.
+        """
+        queue: list[tuple[int, int, int, int, int, Scope, Reason]] = []
+        serial = 0
+        for scope, root in self.roots.functions.items():
+            if is_test(scope.path):
+                continue
+            serial += 1
+            # That a module's users call its forward is only said where no call of the project shows it.
+            steps = _LAST_RESORT if root.role == "forward" or root.by_name else 0
+            reason = Reason(root.heat, root.confidence, None, root)
+            rank = _rank(root.heat, in_data=root.role == _DATA)
+            heapq.heappush(queue, (rank, -root.heat, -root.confidence, steps, serial, scope, reason))
+        for scope, facts in self.resolver.nesting.functions:
+            if facts.loops:
+                for edge, heat, confidence in self._hot_edges(scope, facts, COLD):
+                    serial += 1
+                    made = Reason(heat, confidence, edge, None)
+                    rank = _rank(heat, in_data=False)
+                    heapq.heappush(queue, (rank, -heat, -confidence, 1, serial, edge.callee, made))
+        while queue:
+            rank, _, _, steps, _, scope, reason = heapq.heappop(queue)
+            if scope in self.reasons:
+                continue
+            self.reasons[scope] = reason
+            facts = self.resolver.summaries[scope.path].functions[scope.function]
+            for edge, heat, confidence in self._hot_edges(scope, facts, reason):
+                if edge.callee not in self.reasons:
+                    serial += 1
+                    made = Reason(heat, confidence, edge, None, reason.heat)
+                    rank_of_callee = _rank(heat, in_data=rank == _DATA_RANK)
+                    heapq.heappush(queue, (rank_of_callee, -heat, -confidence, steps + 1, serial, edge.callee, made))
+        self._settle_no_grad()
+
+    def reason(self, scope: Scope) -> Reason:
+        return self.reasons.get(scope, COLD)
+
+    def _hot_edges(self, scope: Scope, facts: FunctionFacts, reason: Reason) -> list[tuple[Edge, Heat, Confidence]]:
+        edges = self.graph.outgoing.get(scope)
+        if not edges:
+            return []
+        heats = self.contexts(scope, facts, reason.heat)
+        found = []
+        for edge in edges:
+            # What stands in for a method in a test is no part of training either.
+            if edge.callee in self.cached or is_test(edge.callee.path):
+                continue
+            heat = heats[edge.context] if edge.context >= 0 else reason.heat
+            if heat > Heat.ONCE:
+                confidence = min(reason.confidence, edge.confidence, self._loop_confidence(scope, facts, edge.context))
+                found.append((edge, heat, confidence))
+        return found
+
+    def _loop_confidence(self, scope: Scope, facts: FunctionFacts, context: int) -> Confidence:
+        while context >= 0:
+            item = facts.contexts[context]
+            if item.kind == "loop":
+                loop = self.roots.loops.get((scope, int(item.detail)))
+                if loop is not None and loop.heat >= Heat.STEP:
+                    return loop.confidence
+            context = item.parent
+        return Confidence.HIGH
+
+    def contexts(self, scope: Scope, facts: FunctionFacts, base: Heat) -> list[Heat]:
+        """The heat of each context of a function that runs at `base`."""
+        heats: list[Heat] = []
+        for context in facts.contexts:
+            outer = heats[context.parent] if context.parent >= 0 else base
+            if context.kind == "loop":
+                loop = self.roots.loops.get((scope, int(context.detail)))
+                heats.append(max(outer, loop.heat) if loop is not None else outer)
+            elif context.detail in (guards.LEAVES, guards.TURN):
+                heats.append(min(outer, max(_outside_loop(facts, context.parent, heats, base), Heat.EPOCH)))
+            elif context.kind == "switch":
+                begins = heats[int(context.detail)] if int(context.detail) >= 0 else base
+                heats.append(min(outer, max(begins, Heat.PERIODIC)))
+            elif context.kind == "guard":
+                heats.append(cooled(outer, str(context.detail)))
+            else:
+                heats.append(outer)
+        return heats
+
+    # Gradients.
+
+    def without_grad(self, scope: Scope) -> bool:
+        """Whether every known way into a function runs with gradients off."""
+        return self._no_grad.get(scope, False)
+
+    def _settle_no_grad(self) -> None:
+        """Assume it of every function that is called, then take it back from those with a way in that has gradients."""
+        functions = self.resolver.nesting.functions
+        incoming = self.graph.incoming
+        state = {scope: scope in incoming for scope, _ in functions}
+        fixed: set[Scope] = set()
+        for scope, root in self.roots.functions.items():
+            if not root.by_name:
+                state[scope] = root.role == "eval"
+                fixed.add(scope)
+            # Who calls what only its name tells of, is asked; a framework nobody sees evaluates without.
+            elif root.role == "infer":
+                state[scope] = True
+        for scope, facts in functions:
+            if facts.decorators and _is_switched_off(facts):
+                state[scope] = True
+                fixed.add(scope)
+        waiting = [scope for scope, off in state.items() if not off]
+        while waiting:
+            caller = waiting.pop()
+            facts = self.resolver.summaries[caller.path].functions[caller.function]
+            for edge in self.graph.outgoing.get(caller, ()):
+                callee = edge.callee
+                if state[callee] and callee not in fixed and grad_switch(facts, edge.context) != "no_grad":
+                    state[callee] = False
+                    waiting.append(callee)
+        self._no_grad = state
+
+
+def cooled(heat: Heat, guard: str) -> Heat:
+    """The heat of code under a guard inside code of `heat`."""
+    if guard in (guards.PERIODIC, guards.EVALUATION):
+        return min(heat, Heat.PERIODIC)
+    if guard == guards.ACCUMULATION:
+        return min(heat, Heat.STEP)
+    if guard == guards.FIRST:
+        return min(heat, Heat.EPOCH)
+    return Heat.ONCE
+
+
+def _outside_loop(facts: FunctionFacts, context: int, heats: list[Heat], base: Heat) -> Heat:
+    """The heat around the innermost loop that holds `context`."""
+    while context >= 0:
+        item = facts.contexts[context]
+        context = item.parent
+        if item.kind == "loop":
+            break
+    return heats[context] if context >= 0 else base
+
+
+def grad_switch(facts: FunctionFacts, context: int) -> str:
+    """The innermost switch of gradients around a context: "no_grad", "grad" or ""."""
+    while context >= 0:
+        if facts.contexts[context].kind in ("no_grad", "grad"):
+            return facts.contexts[context].kind
+        context = facts.contexts[context].parent
+    return ""
+
+
+def _is_switched_off(facts: FunctionFacts) -> bool:
+    """Whether a decorator switches gradients off for the whole function."""
+    for decorator in facts.decorators:
+        arguments: tuple[object, ...] = ()
+        name = decorator
+        if isinstance(decorator, tuple) and decorator[0] == "call":
+            name, arguments = decorator[1], decorator[2]
+        last = name.rpartition(".")[2] if isinstance(name, str) else ""
+        # A decorator of the project's own that chooses between the two is called after one: `smart_inference_mode`.
+        if last.endswith(("no_grad", "inference_mode")):
+            return arguments[:1] != (("const", "bool", False),)
+        if last == "set_grad_enabled":
+            return arguments[:1] == (("const", "bool", False),)
+    return False

@@ -1,0 +1,485 @@
+"""Roots of heat: the loops and functions that make code hot. A loop is not hot for being a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.call_graph.callbacks import REGISTERING, CallbackFinder, FunctionRoot
+from perflint.analysis.call_graph.drivers import find_drivers, mark_drivers
+from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.call_graph.generators import mark_generators
+from perflint.analysis.evidence import (
+    BACKWARDS,
+    BISECTION,
+    DECODE_LIMIT,
+    EPOCH_NAME,
+    EVAL_STEPS,
+    ITERATOR_NAME,
+    LOADERS_NAME,
+    RUNNERS,
+    SAMPLING,
+    SETTING_NAME,
+    TELLING,
+    TOKENIZERS,
+    TRAIN_STEPS,
+    is_backward,
+    is_denoising,
+    is_literal,
+    is_look_at_one,
+    is_optimizer_step,
+    is_plainly_loader,
+    is_range,
+    is_whole_run,
+    last_name,
+    looks_like_batches,
+    looks_like_loader,
+    may_give_batches,
+)
+from perflint.analysis.frequency.epochs import LoopHeat, mark_epochs
+from perflint.analysis.names.refs import BATCH, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope, given
+from perflint.analysis.names.resolver import Resolver
+from perflint.finding import Confidence, Heat
+from perflint.ir import guards
+from perflint.ir.summary import CallFacts, FunctionFacts, LoopFacts, Value
+from perflint.torch_model import frameworks, loaders
+from perflint.torch_model.hooks import Hook
+
+#: Position of the wrapped iterable by the wrapper's last name: `tqdm` may come from anywhere.
+_WRAPPER_POSITION = {
+    **{name.rpartition(".")[2]: wrapper.argument for name, wrapper in loaders.WRAPPERS.items()},
+    **dict.fromkeys(loaders.WRAPPER_METHODS, 0),
+    **dict.fromkeys(frameworks.LOADER_PREPARING, 0),
+}
+
+
+def _is_guess(edge: Edge) -> bool:
+    return edge.confidence == Confidence.MEDIUM and not edge.callback
+
+
+def _less_sure(found: LoopHeat | None) -> LoopHeat | None:
+    return found and found._replace(confidence=min(found.confidence, Confidence.MEDIUM))
+
+
+def _is_seldom(facts: FunctionFacts, context: int) -> bool:
+    """Whether a test makes a context rarer than the innermost loop around it."""
+    while context >= 0 and facts.contexts[context].kind != "loop":
+        if facts.contexts[context].kind == "guard" and facts.contexts[context].detail != guards.ACCUMULATION:
+            return True
+        context = facts.contexts[context].parent
+    return False
+
+
+def _outside_loops(facts: FunctionFacts, context: int) -> bool:
+    return facts.innermost_loop(context) is None
+
+
+def _in_small_loops(facts: FunctionFacts, context: int) -> bool:
+    """Whether the loops around a context are comprehensions, or go over a handful that is written out."""
+    loops = (facts.loops[index] for index in facts.loops_around(context))
+    return all(loop.kind == "comprehension" or is_literal(loop.iterable) for loop in loops)
+
+
+def _is_given_data(names: frozenset[str], call: CallFacts, _: Scope) -> bool:
+    """Whether one of the names is called with something: `platform.processor()` reads no text."""
+    return last_name(call.func) in names and bool(call.args or call.keywords)
+
+
+class RootFinder:
+    """Finds the hot loops and hot functions of a linked program."""
+
+    def __init__(self, resolver: Resolver, graph: CallGraph) -> None:
+        self.resolver = resolver
+        self.graph = graph
+        self._taking: set[Scope] = set()
+        self._reading: set[Scope] = set()
+        #: Of each function, the calls that may say what its loops are for, or hand a function to who calls it often:
+        #: few of many, told by their last names and keywords.
+        self._telling: dict[Scope, list[CallFacts]] = {}
+        self._runs: set[tuple[Scope, int]] = set()
+        self._steps: set[tuple[Scope, int]] = set()
+        self.loops: dict[tuple[Scope, int], LoopHeat] = {}
+        #: Files that hand batches to workers elsewhere.
+        self.drivers: frozenset[str] = frozenset()
+        self._callbacks = CallbackFinder(resolver, graph)
+        self.functions = self._callbacks.functions
+
+    def hook_of(self, scope: Scope, facts: FunctionFacts) -> tuple[str, Hook] | None:
+        """As the finder of callbacks has it: the method of a framework that a method is, however seldom that runs."""
+        return self._callbacks.hook_of(scope, facts)
+
+    def find(self) -> None:
+        """Fill `loops` and `functions`."""
+        self._telling = _telling_calls(self.resolver)
+        training = self._training_functions()
+        self._taking = self._batch_taking_functions()
+        self._reading = self._text_reading_functions()
+        for scope, facts in self.resolver.nesting.functions:
+            if facts.in_class:
+                self._callbacks.note_method(scope, facts)
+            if facts.loops:
+                self._classify_loops(scope, facts, training)
+        self._callbacks.note_registered(self._telling)
+        self._named_steps(training)
+        mark_epochs(self.loops, self._runs, self._steps, self.graph, self.resolver)
+        mark_generators(self.loops, self.resolver)
+        self.drivers = find_drivers(self.loops, self.resolver)
+        mark_drivers(self.loops, self.drivers)
+        self._telling.clear()
+
+    # Loops.
+
+    def _training_functions(self) -> set[Scope]:
+        """Functions that run a backward or an optimizer step outside any loop of their own."""
+        return self._holding(lambda call, scope: self.is_training_call(call.func, call.args, scope), self._is_run)
+
+    def _batch_taking_functions(self) -> set[Scope]:
+        """Functions that take the next batch from an iterator that outlives them, outside any loop of their own."""
+
+        def takes(call: CallFacts, scope: Scope) -> bool:
+            return self._advances(call, scope) and not is_look_at_one(call)
+
+        found = self._holding(takes, lambda *_: False)
+        through_all = {scope for scope in found if self._goes_through_all(scope, found, takes)}
+        return self._holding(takes, lambda _, scope: scope in through_all) if through_all else found
+
+    def _goes_through_all(self, scope: Scope, taking: set[Scope], takes: Callable[[CallFacts, Scope], bool]) -> bool:
+        """Whether a function that takes its first batch before its loop, as of a prefetcher, takes the others in it."""
+        facts = self._facts(scope)
+        return any(callee in taking for _, callee in self._called_in_loops(scope, facts)) or any(
+            facts.innermost_loop(call.context) is not None and takes(call, scope)
+            for call in self._telling.get(scope, ())
+        )
+
+    def _text_reading_functions(self) -> set[Scope]:
+        """Functions that turn texts into tokens and run a model on them, once for each time they are called."""
+        tokenizing, running = (
+            self._holding(partial(_is_given_data, names), lambda facts, _: is_whole_run(facts), inside=_in_small_loops)
+            for names in (TOKENIZERS, RUNNERS)
+        )
+        return tokenizing & running
+
+    def _holding(
+        self,
+        wanted: Callable[[CallFacts, Scope], bool],
+        stops: Callable[[FunctionFacts, Scope], bool],
+        inside: Callable[[FunctionFacts, int], bool] | None = None,
+    ) -> set[Scope]:
+        """Functions that make a wanted call outside their loops, themselves or through what they surely call.
+
+        What `stops` is neither found nor followed to its callers. `inside` says which loops do not count.
+        """
+        inside = inside or _outside_loops
+        found: set[Scope] = set()
+        waiting: list[Scope] = []
+        for scope, calls in self._telling.items():
+            facts = self._facts(scope)
+            if any(inside(facts, call.context) and wanted(call, scope) for call in calls) and not stops(facts, scope):
+                found.add(scope)
+                waiting.append(scope)
+        while waiting:
+            callee = waiting.pop()
+            for edge in self.graph.incoming.get(callee, ()):
+                facts = self._facts(edge.caller)
+                # A custom autograd function's `backward` or a wrapper of an optimizer is no training step.
+                if (
+                    edge.caller not in found
+                    and edge.confidence == Confidence.HIGH
+                    and inside(facts, edge.context)
+                    and not stops(facts, edge.caller)
+                ):
+                    found.add(edge.caller)
+                    waiting.append(edge.caller)
+        return found
+
+    def _is_run(self, facts: FunctionFacts, scope: Scope) -> bool:
+        """Whether a function is more than a step: it makes what it trains, or trains on all batches of a loader, and
+        may take steps of something else before or after.
+        """
+        return is_whole_run(facts) or any(
+            self.is_training_call(call.func, call.args, scope)
+            and any(
+                self._loader_confidence(facts.loops[index], scope) is not None
+                for index in facts.loops_around(call.context)
+            )
+            for call in self._telling.get(scope, ())
+        )
+
+    def is_training_call(self, func: Value, args: tuple[Value, ...], scope: Scope) -> bool:
+        return is_backward(func, args) or is_optimizer_step(func, args, self.resolver, scope)
+
+    def _classify_loops(self, scope: Scope, facts: FunctionFacts, training: set[Scope]) -> None:
+        backward: set[int] = set()
+        steps: set[int] = set()
+        advances: set[int] = set()
+        samples: set[int] = set()
+        denoises: set[int] = set()
+        tokenizes: set[int] = set()
+        runs: set[int] = set()
+        accumulates = {
+            outer
+            for index, context in enumerate(facts.contexts)
+            if context.detail == guards.ACCUMULATION
+            for outer in facts.loops_around(index)[:1]
+        }
+        for call in self._telling.get(scope, ()):
+            inner = facts.innermost_loop(call.context)
+            if inner is None:
+                continue
+            if is_backward(call.func, call.args):
+                backward.add(inner)
+            elif is_optimizer_step(call.func, call.args, self.resolver, scope):
+                steps.add(inner)
+            if self._advances(call, scope) and not (is_look_at_one(call) and _is_seldom(facts, call.context)):
+                advances.add(inner)
+            name = last_name(call.func)
+            if _is_given_data(TOKENIZERS, call, scope):
+                tokenizes.add(inner)
+            elif _is_given_data(RUNNERS, call, scope):
+                runs.add(inner)
+            if name in SAMPLING:
+                samples.add(inner)
+            elif is_denoising(call):
+                denoises.add(inner)
+        for inner, called in self._called_in_loops(scope, facts):
+            if called in training:
+                steps.add(inner)
+            if called in self._taking:
+                advances.add(inner)
+            # What a notebook shows of its own helpers goes over a handful of texts.
+            if called in self._reading and not scope.path.endswith(".ipynb"):
+                tokenizes.add(inner)
+                runs.add(inner)
+        guessed = self._guessed_steps(scope, facts, training) - steps
+        steps |= guessed
+        for index, loop in enumerate(facts.loops):
+            found = self._loop_heat(scope, facts, index, loop, backward, steps, advances, samples, accumulates)
+            found = _less_sure(found) if index in guessed else found
+            if found is None and (index in denoises or (index in runs and _counts_down(loop))):
+                found = LoopHeat(Heat.STEP, "decode", Confidence.MEDIUM)
+            if found is None and index in tokenizes and index in runs and self._is_over_texts(loop, scope):
+                found = LoopHeat(Heat.STEP, "texts", Confidence.MEDIUM)
+            if found is not None:
+                self.loops[scope, index] = found
+
+    def _called_in_loops(self, scope: Scope, facts: FunctionFacts) -> Iterator[tuple[int, Scope]]:
+        """The functions that the loops of a function surely call, each with the innermost loop around the call."""
+        for edge in self.graph.outgoing.get(scope, ()):
+            inner = facts.innermost_loop(edge.context)
+            if inner is not None and edge.confidence == Confidence.HIGH:
+                yield inner, edge.callee
+
+    def _guessed_steps(self, scope: Scope, facts: FunctionFacts, training: set[Scope]) -> set[int]:
+        """Loops that take a step by a call of something unknown: by `agent.update(batch)`, where an agent's `update`
+        trains.
+        """
+        return {
+            inner
+            for edge in self.graph.outgoing.get(scope, ())
+            if edge.callee in training and _is_guess(edge) and (inner := facts.innermost_loop(edge.context)) is not None
+        }
+
+    def _loop_heat(
+        self, scope: Scope, facts: FunctionFacts, index: int, loop: LoopFacts,
+        backward: set[int], steps: set[int], advances: set[int], samples: set[int], accumulates: set[int],
+    ) -> LoopHeat | None:  # fmt: skip
+        confidence = self._loader_confidence(loop, scope)
+        trains = index in backward or index in steps
+        outer = facts.loops_around(loop.context)
+        if confidence is not None:
+            if index in steps:
+                self._runs.add((scope, index))
+            heat = Heat.MICROBATCH if index in accumulates else Heat.STEP
+            return LoopHeat(heat, "train" if trains else "batches", confidence)
+        if index in advances:
+            # `for micro in range(accumulation): batch = next(it)` inside a loop that takes the steps.
+            part_of_step = any(item in steps or item in advances for item in outer)
+            heat = Heat.MICROBATCH if index in accumulates or (part_of_step and index not in steps) else Heat.STEP
+            confidence = Confidence.HIGH
+            return LoopHeat(heat, "train" if trains else "batches", confidence)
+        if trains and is_literal(loop.iterable):
+            return LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
+        if trains:
+            self._steps.add((scope, index))
+            root = self.functions.get(scope)
+            inner_of_step = (root is not None and root.heat >= Heat.STEP) or any(
+                item in steps or item in advances or self._loader_confidence(facts.loops[item], scope) is not None
+                for item in outer
+            )
+            tries = BISECTION.match(loop.text) or (loop.targets and SETTING_NAME.match(loop.targets[0]))
+            if tries and not inner_of_step:
+                return LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
+            heat = Heat.MICROBATCH if inner_of_step and index not in steps else Heat.STEP
+            if index in accumulates:
+                heat = Heat.MICROBATCH
+            # `for _ in range(n): model(x).sum().backward()` without any optimizer may be a benchmark.
+            sure = bool(steps) or inner_of_step or not is_range(loop.iterable)
+            return LoopHeat(heat, "train", Confidence.HIGH if sure else Confidence.MEDIUM)
+        if index in samples and loop.kind != "comprehension" and self._is_decoding(loop):
+            return LoopHeat(Heat.STEP, "decode", Confidence.MEDIUM)
+        if loop.targets and EPOCH_NAME.match(loop.targets[0]):
+            return LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
+        return None
+
+    def _loader_confidence(self, loop: LoopFacts, scope: Scope) -> Confidence | None:
+        if loop.iterable is None or is_range(loop.iterable):
+            return None
+        if any(ref.kind == BATCH for ref in self.resolver.elements(loop.iterable, scope)):
+            # `for folder, data_loader in zip(folders, data_loaders)`: a turn gives a loader, not a batch of one.
+            return None if any(map(is_plainly_loader, loop.targets)) else Confidence.HIGH
+        name = self._unwrapped(loop.iterable, scope)
+        if name is None or not looks_like_batches(name) or LOADERS_NAME.search(name.rpartition(".")[2]):
+            return None
+        refs = self.resolver.refs(name, scope)
+        if not refs:
+            return Confidence.HIGH if is_plainly_loader(name) else Confidence.MEDIUM
+        # Something else is known to be behind the name: a list of configurations is no loader.
+        return Confidence.MEDIUM if all(self._may_be_loader(ref) for ref in refs) else None
+
+    def _may_be_loader(self, ref: Ref) -> bool:
+        """Whether a library made it, or it is of a class of the project that says itself how it is gone through."""
+        if ref.kind == INSTANCE:
+            return self.resolver.method(ref, "__iter__") is not None
+        return ref.kind == EXTERNAL_INSTANCE
+
+    def _unwrapped(self, value: Value, scope: Scope) -> str | None:
+        """The plain name inside `enumerate(tqdm(loader))`, through local names bound to such wrappers."""
+        for _ in range(8):
+            if isinstance(value, str):
+                if looks_like_batches(value):
+                    return value
+                definitions = self.resolver.written.definitions(value, scope)
+                if len(definitions) != 1 or definitions[0][1] != scope:
+                    return value
+                value = definitions[0][0]
+                if not isinstance(value, tuple) or value[0] != "call":
+                    return None
+            elif isinstance(value, tuple) and value[0] == "call":
+                name = (
+                    value[1] if isinstance(value[1], str) else value[1][2] if value[1] and value[1][0] == "attr" else ""
+                )
+                last = name.rpartition(".")[2]
+                position, passed = _WRAPPER_POSITION.get(last), given(value)
+                if position is not None and len(passed) > position:
+                    if last in ("zip", "zip_longest"):
+                        names = [item for item in passed if isinstance(item, str) and looks_like_batches(item)]
+                        return names[0] if names else None
+                    value = passed[position]
+                else:
+                    # `self.train_dataloader()`, `get_loader(...)`: the name of a factory is a convention as well.
+                    return name if looks_like_batches(name) else None
+            elif isinstance(value, tuple) and value[0] == "item":
+                return (
+                    f"{value[1]}_loader"
+                    if isinstance(value[1], str) and LOADERS_NAME.search(value[1])
+                    else value[2]
+                    if isinstance(value[2], str)
+                    else None
+                )
+            else:
+                return None
+        return None
+
+    def _advances(self, call: CallFacts, scope: Scope) -> bool:
+        """Whether a call takes the next batch: `next(it)`, `it.__next__()`, and `it.next()` as loaders once had it."""
+        func = call.func
+        if func == "next":
+            return bool(call.args) and self._takes_batch(call.args[0], scope)
+        if not isinstance(func, str) or call.args:
+            return False
+        iterator, _, name = func.rpartition(".")
+        return name in ("__next__", "next") and bool(iterator) and self._takes_batch(iterator, scope)
+
+    def _takes_batch(self, value: Value, scope: Scope) -> bool:
+        if any(ref.kind == BATCH for ref in self.resolver.elements(value, scope)):
+            return True
+        if isinstance(value, str):
+            if ITERATOR_NAME.search(value.rpartition(".")[2]):
+                definitions = self.resolver.written.definitions(value, scope)
+                return not definitions or any(may_give_batches(inner) for inner, _ in definitions)
+            name = self._unwrapped(value, scope)
+            return name is not None and looks_like_loader(name)
+        if isinstance(value, tuple) and value[0] == "call" and value[1] == "iter" and value[2]:
+            name = self._unwrapped(value[2][0], scope)
+            return name is not None and looks_like_loader(name)
+        return False
+
+    def _is_over_texts(self, loop: LoopFacts, scope: Scope) -> bool:
+        """Whether a loop goes over data that it is given, not over a handful written down beside it."""
+        if loop.kind == "while" or is_literal(loop.iterable):
+            return False
+        if is_range(loop.iterable) and tuple(loop.targets) in ((), ("_",)):
+            return False  # `for _ in range(warm_up)`
+        if isinstance(loop.iterable, str):
+            return not any(is_literal(value) for value, _ in self.resolver.written.definitions(loop.iterable, scope))
+        return not (loop.targets and EPOCH_NAME.match(loop.targets[0]))
+
+    def _is_decoding(self, loop: LoopFacts) -> bool:
+        if loop.kind == "while":
+            return bool(DECODE_LIMIT.search(loop.text))
+        value = loop.iterable
+        return isinstance(value, tuple) and value[0] == "call" and bool(DECODE_LIMIT.search(loop.text))
+
+    def _named_steps(self, training: set[Scope]) -> None:
+        """`train_step`, `eval_batch`: one batch, by the name alone; not where it goes through batches itself, or
+        makes what it trains. A program that goes through batches anywhere calls its steps there, or none: but for one
+        that trains, itself or by what it calls, and is called, by what no loop that is known to be hot comes to.
+        """
+        elsewhere = any(loop.role in ("train", "batches") for loop in self.loops.values())
+        names = TRAIN_STEPS if elsewhere else TRAIN_STEPS | EVAL_STEPS
+        if names.isdisjoint(self.resolver.nesting.by_name):
+            return
+        for scope, facts in self.resolver.nesting.functions:
+            if facts.name not in names:
+                continue
+            if is_whole_run(facts) or any((scope, index) in self.loops for index in range(len(facts.loops))):
+                continue
+            if elsewhere and (
+                scope not in training or not self._is_called_anywhere(facts.name) or self._is_run_by_loops(scope)
+            ):
+                continue
+            role = "train" if facts.name in TRAIN_STEPS else "infer"
+            text = f"{facts.name} (a step, by its name)"
+            root = FunctionRoot(Heat.STEP, role, text, Confidence.MEDIUM, by_name=True)
+            self.functions.setdefault(scope, root)
+
+    def _is_called_anywhere(self, name: str) -> bool:
+        return any(last_name(call.func) == name for _, facts in self.resolver.nesting.functions for call in facts.calls)
+
+    def _is_run_by_loops(self, scope: Scope) -> bool:
+        """Whether anything that comes to call a function is known to be hot, under whatever guard."""
+        seen, waiting = {scope}, [scope]
+        while waiting:
+            for edge in self.graph.incoming.get(waiting.pop(), ()):
+                around = self._facts(edge.caller).loops_around(edge.context)
+                if edge.caller in self.functions or any((edge.caller, index) in self.loops for index in around):
+                    return True
+                if edge.caller not in seen:
+                    seen.add(edge.caller)
+                    waiting.append(edge.caller)
+        return False
+
+    def _facts(self, scope: Scope) -> FunctionFacts:
+        return self.resolver.summaries[scope.path].functions[scope.function]
+
+
+def _counts_down(loop: LoopFacts) -> bool:
+    """`for t in reversed(range(steps)): noise = model(x, t)`: diffusion models go from noise to data."""
+    return len(loop.targets) == 1 and bool(BACKWARDS.search(loop.text))
+
+
+def _telling_calls(resolver: Resolver) -> dict[Scope, list[CallFacts]]:
+    found = {}
+    names, keywords = TELLING | REGISTERING, frameworks.COLLATE_KEYWORDS
+    for scope, facts in resolver.nesting.functions:
+        calls = [
+            call
+            for call in facts.calls
+            # As `last_name` has it, without a call for each of all calls.
+            if ((func := call.func).rpartition(".")[2] if type(func := call.func) is str else last_name(func)) in names
+            or (call.keywords and not keywords.isdisjoint([key for key, _ in call.keywords]))
+        ]
+        if calls:
+            found[scope] = calls
+    return found

@@ -1,0 +1,1 @@
+"""What names, imports and classes refer to, across files."""

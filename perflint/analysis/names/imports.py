@@ -1,0 +1,121 @@
+"""What an import binds, and what a module gives under a name: its own, or one that it imports itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from perflint.analysis.names.module_names import ModuleTable
+from perflint.analysis.names.refs import EXTERNAL, MODULE_REF, Ref, Refs, Scope, defined
+from perflint.ir.summary import MODULE, Summary, Value, record
+
+#: Modules that a name may be handed through.
+_DEPTH = 6
+
+
+class Resolving(Protocol):
+    """What imports ask of the resolver that they answer for."""
+
+    summaries: Mapping[str, Summary]
+    cuts: int
+
+    def any_of(self, values: tuple[Value, ...], scope: Scope) -> Refs: ...
+
+
+class Imports:
+    """Answers for one resolver."""
+
+    def __init__(self, resolver: Resolving, modules: ModuleTable) -> None:
+        self._resolver = resolver
+        self._summaries = resolver.summaries
+        self._modules = modules
+        #: By file, the names that were asked about, and whether they are imported from libraries.
+        self._foreign: dict[str, dict[str, bool]] = {path: {} for path in resolver.summaries}
+        #: What modules give under names that they do not define themselves.
+        self._exported: dict[tuple[str, str], Refs] = {}
+
+    def forget(self) -> None:
+        """Drop what was concluded before it was known what callers pass."""
+        self._exported.clear()
+
+    def is_foreign(self, name: str, path: str) -> bool:
+        """Whether a file imports a name from a library."""
+        known = self._foreign[path]
+        found = known.get(name)
+        if found is None:
+            target = self._summaries[path].imports.get(name)
+            found = known[name] = target is not None and (
+                self._modules.is_library(target) or all(ref.kind == EXTERNAL for ref in self.imported(target, path))
+            )
+        return found
+
+    def imported(self, target: str, importer: str) -> Refs:
+        """What `import target` or `from module import name` (given as `module.name`) binds in `importer`."""
+        if self._modules.is_library(target):
+            return (record(Ref, (EXTERNAL, "", target)),)
+        dotted = self._modules.absolute(target, importer)
+        found = self._imported(dotted, importer, _DEPTH)
+        return (record(Ref, (EXTERNAL, "", dotted)),) if found is None else found
+
+    def _imported(self, dotted: str, importer: str, depth: int) -> Refs | None:
+        """What an absolute name is, None where it is of no file of the project.
+
+        What a package binds goes before its submodule of the same name, as `from .area import area` in its
+        `__init__.py` has it; and of several modules that may be meant, one that gives the name.
+        """
+        module, _, name = dotted.rpartition(".")
+        owners = self._modules.candidates(module, importer) if module else ()
+        if importer not in owners[:1]:  # `from . import tools` in a package's own file is of its modules
+            for owner in owners:
+                if owner != importer and self._binds(owner, name):
+                    return self.exported(owner, name, depth)
+        direct = self._modules.find(dotted, importer)
+        if direct is not None:
+            return (record(Ref, (MODULE_REF, direct, "")),)
+        if not owners:
+            return None
+        return () if owners[0] == importer else self.exported(owners[0], name, depth)
+
+    def _binds(self, path: str, name: str, depth: int = _DEPTH) -> bool:
+        """Whether a module itself gives a name, whatever it stands for."""
+        summary = self._summaries[path]
+        if name in summary.imports or name in summary.functions[MODULE].binds or defined(summary, path, name):
+            return True
+        stars = (self._modules.find(self._modules.absolute(star, path), path) for star in summary.stars)
+        return depth > 0 and any(star and star != path and self._binds(star, name, depth - 1) for star in stars)
+
+    def exported(self, path: str, name: str, depth: int = _DEPTH) -> Refs:
+        """A module's attribute, through re-exports and star imports."""
+        found = defined(self._summaries[path], path, name)
+        if found or depth < _DEPTH:
+            return found or self._exported_further(path, name, depth)
+        known = self._exported.get((path, name))
+        if known is None:
+            cuts = self._resolver.cuts
+            known = self._exported_further(path, name, depth)
+            if cuts == self._resolver.cuts:
+                self._exported[path, name] = known
+        return known
+
+    def _exported_further(self, path: str, name: str, depth: int) -> Refs:
+        """What a module does not define, but binds or imports."""
+        summary = self._summaries[path]
+        if depth <= 0:
+            return ()
+        binds = summary.functions[MODULE].binds.get(name)
+        if binds:
+            return self._resolver.any_of(binds, record(Scope, (path, MODULE)))
+        if name in summary.imports:
+            target = self._modules.absolute(summary.imports[name], path)
+            if self._modules.find(target, path) == path:
+                return ()
+            found = self._imported(target, path, depth - 1)
+            return (Ref(EXTERNAL, "", target),) if found is None else found
+        for star in summary.stars:
+            inner = self._modules.find(self._modules.absolute(star, path), path)
+            if inner and inner != path:
+                found = self.exported(inner, name, depth - 1)
+                if found:
+                    return found
+        submodule = self._modules.find(f"{self._modules.name_of(path)}.{name}", path)
+        return (Ref(MODULE_REF, submodule, ""),) if submodule and submodule != path else ()

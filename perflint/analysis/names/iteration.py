@@ -1,0 +1,226 @@
+"""What iterating or indexing a value gives: elements of containers, batches of loaders, what generators yield."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from perflint.analysis.names.hierarchy import Hierarchy
+from perflint.analysis.names.module_names import annotated_names
+from perflint.analysis.names.refs import (
+    BATCH,
+    CLASS,
+    EXTERNAL,
+    FUNCTION,
+    IDENTITY,
+    INSTANCE,
+    Ref,
+    Refs,
+    Scope,
+    few,
+    given,
+    instance_of,
+)
+from perflint.analysis.names.written import Written
+from perflint.ir.summary import MODULE, FunctionFacts, Summary, Value
+from perflint.torch_model import wrappers
+from perflint.torch_model.names import canonical
+
+_DEPTH = 6
+_DEEPEST_ELEMENTS = 20
+_PREPARE = wrappers.PREPARE_METHODS
+_CONTAINERS = frozenset(
+    "torch.nn.ModuleList torch.nn.Sequential torch.nn.ModuleDict builtins.list builtins.tuple builtins.dict "
+    "builtins.set collections.OrderedDict builtins.zip builtins.enumerate".split()
+)
+_SEQUENTIAL = "torch.nn.Sequential"
+
+
+class Resolving(Protocol):
+    """What iteration asks of the resolver that it answers for."""
+
+    summaries: Mapping[str, Summary]
+    cuts: int
+
+    def refs(self, value: Value, scope: Scope) -> Refs: ...
+
+    def returned(self, function: Ref, call: Value = None, caller: Scope | None = None) -> Refs: ...
+
+    def handed(
+        self, value: Value, facts: FunctionFacts, scope: Scope, call: Value, caller: Scope | None
+    ) -> tuple[Value, Scope]: ...
+
+    def is_loader(self, ref: Ref) -> bool: ...
+
+    def cut(self) -> None: ...
+
+    def keep(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int) -> None: ...
+
+
+class Iteration:
+    """Answers for one resolver, remembered as its own are."""
+
+    def __init__(self, resolver: Resolving, hierarchy: Hierarchy, written: Written) -> None:
+        self.resolver = resolver
+        self.hierarchy = hierarchy
+        self.written = written
+        #: None marks what is being evaluated.
+        self.memo: dict[tuple[Value, Scope, object], Refs | None] = {}
+        self.depth = 0
+
+    def elements(self, value: Value, scope: Scope, index: object = None) -> Refs:
+        """What iterating `value` gives, or indexing it with `index`."""
+        key = (value, scope, index)
+        memo = self.memo
+        known = memo.get(key)
+        if known is not None:
+            return known
+        if key in memo:
+            self.resolver.cut()
+            return ()
+        if self.depth > _DEEPEST_ELEMENTS:
+            return ()
+        memo[key] = None
+        cuts = self.resolver.cuts
+        self.depth += 1
+        found = few(self._elements(value, scope, index))
+        self.depth -= 1
+        self.resolver.keep(memo, key, found, cuts)
+        return found
+
+    def _elements(self, value: Value, scope: Scope, index: object) -> Iterator[Ref]:
+        if value is None:
+            return
+        if isinstance(value, str):
+            for inner, where in self.written.definitions(value, scope):
+                if inner != value or where != scope:
+                    yield from self.elements(inner, where, index)
+            yield from self._annotated_elements(value, scope)
+            yield from self._batches(value, scope)
+            return
+        form = value[0]
+        if form == "seq":
+            items = value[1]
+            if isinstance(index, int) and not isinstance(index, bool) and -len(items) <= index < len(items):
+                yield from self.resolver.refs(items[index], scope)
+            else:
+                for item in items:
+                    yield from self.resolver.refs(item, scope)
+        elif form == "map":
+            for key, item in value[1]:
+                if index is None or key == index:
+                    yield from self.resolver.refs(item, scope)
+        elif form == "each":
+            yield from self.resolver.refs(value[1], scope)
+        elif form == "either":
+            for part in value[1]:
+                yield from self.elements(part, scope, index)
+        elif form == "call":
+            yield from self._call_elements(value, scope, index)
+        elif form == "item":
+            yield from self._nested_elements(value, scope, index, _DEPTH)
+            yield from self._batches(value, scope)
+        elif form == "attr" and index is None:
+            yield from self._batches(value, scope)
+
+    def _batches(self, value: Value, scope: Scope) -> Iterator[Ref]:
+        refs = self.resolver.refs(value, scope)
+        if refs and any(self.resolver.is_loader(ref) for ref in refs):
+            yield Ref(BATCH, "", "")
+
+    def _nested_elements(self, value: Value, scope: Scope, index: object, depth: int) -> Iterator[Ref]:
+        """`for i, x in enumerate(xs)`, `zip(a, b)`, `d.items()`: the element's own element `index`."""
+        if depth <= 0:
+            return
+        source = value[1]
+        if isinstance(source, tuple) and source[0] == "call" and isinstance(index, int):
+            name = source[1] if isinstance(source[1], str) else ""
+            args = source[2]
+            if name == "enumerate" and args and index == 1:
+                yield from self.elements(args[0], scope)
+            elif name == "zip" and index < len(args):
+                yield from self.elements(args[index], scope)
+            elif name.endswith((".items", ".named_children", ".named_modules")) and index == 1:
+                yield from self.elements(name.rpartition(".")[0], scope)
+            elif name.rpartition(".")[2] in {"tqdm", "track", "list", "iter"} and args:
+                yield from self._nested_elements(("item", args[0], None), scope, index, depth - 1)
+            elif name.rpartition(".")[2] in _PREPARE and index < len(args):
+                yield from self.elements(args[index], scope)
+            return
+        for inner, where in self.written.definitions(source, scope) if isinstance(source, str) else ():
+            yield from self._nested_elements(("item", inner, None), where, index, depth - 1)
+
+    def _call_elements(self, value: Value, scope: Scope, index: object) -> Iterator[Ref]:
+        func, args = value[1], given(value)
+        name = func if isinstance(func, str) else ""
+        last = name.rpartition(".")[2]
+        if last in _PREPARE and args:
+            if isinstance(index, int) and len(args) > 1:
+                if index < len(args):
+                    yield from self.resolver.refs(args[index], scope)
+                return
+            if len(args) == 1:
+                yield from self.elements(args[0], scope, index)
+            return
+        if last in {"values", "children", "modules", "parameters"} and "." in name:
+            yield from self.elements(name.rpartition(".")[0], scope)
+            return
+        for callee in self.resolver.refs(func, scope):
+            if callee.kind == EXTERNAL and (
+                canonical(callee.name) in _CONTAINERS or canonical(callee.name) in IDENTITY
+            ):
+                for argument in args:
+                    yield from self.elements(argument, scope, index)
+                    if canonical(callee.name) == _SEQUENTIAL:
+                        yield from self.resolver.refs(argument, scope)
+            elif callee.kind == FUNCTION:
+                yield from self._generated(callee, index, value, scope)
+                returned = self.resolver.returned(callee, value, scope) if index is None else ()
+                if any(self.resolver.is_loader(ref) for ref in returned):
+                    yield Ref(BATCH, "", "")
+            elif callee.kind in (CLASS, EXTERNAL) and self.resolver.is_loader(instance_of(callee)):
+                yield Ref(BATCH, "", "")
+            elif callee.kind == CLASS:
+                yield from self._iterated(Ref(INSTANCE, callee.path, callee.name))
+
+    def _iterated(self, instance: Ref) -> Iterator[Ref]:
+        found = self.hierarchy.method(instance, "__iter__")
+        if found:
+            yield from self._generated(found, None)
+
+    def _generated(
+        self, function: Ref, index: object, call: Value = None, caller: Scope | None = None
+    ) -> Iterator[Ref]:
+        facts = self.resolver.summaries[function.path].functions[function.name]
+        scope = Scope(function.path, function.name)
+        for value, context in facts.yields:
+            if self._in_batch_loop(facts, context, scope):
+                yield Ref(BATCH, "", "")
+            if isinstance(value, tuple) and value[0] == "each" and value[1] is None:
+                yield from self.elements(value[2], scope)
+            else:
+                yield from self.resolver.refs(value, scope)
+        for value in facts.returns if not facts.is_generator else ():
+            items = value[1] if isinstance(value, tuple) and value[0] == "seq" else ()
+            if type(index) is int and -len(items) <= index < len(items):
+                item, where = self.resolver.handed(items[index], facts, scope, call, caller)
+                yield from self.resolver.refs(item, where)
+            else:
+                given_back, where = self.resolver.handed(value, facts, scope, call, caller)
+                yield from self.elements(given_back, where, index)
+        names = annotated_names(facts.returns_annotation)[1] if facts.returns_annotation else ()
+        for name in names:
+            for ref in self.resolver.refs(name, Scope(function.path, facts.owner or MODULE)):
+                yield instance_of(ref)
+
+    def _in_batch_loop(self, facts: FunctionFacts, context: int, scope: Scope) -> bool:
+        """Whether a generator yields once for each batch, whatever it makes of it."""
+        loop = facts.innermost_loop(context)
+        found = self.elements(facts.loops[loop].iterable, scope) if loop is not None else ()
+        return any(ref.kind == BATCH for ref in found)
+
+    def _annotated_elements(self, dotted: str, scope: Scope) -> Iterator[Ref]:
+        for annotation, where in self.written.annotations(dotted, scope):
+            for name in annotated_names(annotation)[1]:
+                for ref in self.resolver.refs(name, where):
+                    yield instance_of(ref)

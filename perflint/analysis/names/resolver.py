@@ -1,0 +1,486 @@
+"""`Resolver`: what names and values refer to, across files: functions, classes, instances, library things.
+
+`Resolver.refs(value, scope)` is flow-insensitive and lazy; what is not plain to see is the empty tuple. It answers
+"which code runs" for calls and "is this a loader" for loops. Exact kinds of expressions are the business of `kinds`.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from perflint.analysis.names.hierarchy import Hierarchy
+from perflint.analysis.names.imports import Imports
+from perflint.analysis.names.iteration import Iteration
+from perflint.analysis.names.module_names import ModuleTable, annotated_names
+from perflint.analysis.names.nesting import Nesting
+from perflint.analysis.names.refs import (
+    BATCH,
+    CLASS,
+    EXTERNAL,
+    EXTERNAL_INSTANCE,
+    FUNCTION,
+    IDENTITY,
+    INSTANCE,
+    MODULE_REF,
+    ParamRefs,
+    Ref,
+    Refs,
+    Scope,
+    argument,
+    defined,
+    few,
+    instance_of,
+    wraps,
+)
+from perflint.analysis.names.written import Written
+from perflint.ir.summary import MODULE, FunctionFacts, Summary, Value, record
+from perflint.torch_model import loaders, wrappers
+from perflint.torch_model.names import canonical
+
+#: Each level takes several frames of the interpreter, which allows a thousand.
+_DEEPEST = 50
+#: Told apart from every answer by what it is, not by what it holds.
+_UNASKED: Refs = (Ref("", "", ""),)
+
+
+_IDENTITY_METHODS = wrappers.MODULE_CHAIN | wrappers.UNWRAP_METHODS | {"compile"}
+_WRAPPED_ATTRIBUTES = wrappers.WRAPPED_ATTRIBUTES
+_PREPARE = wrappers.PREPARE_METHODS
+_BUILTINS = frozenset(dir(builtins))
+_IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
+#: Of libraries that make what a configuration names: of the project, as often as not.
+_FACTORIES = frozenset({"instantiate", "instantiate_from_config", "build_from_cfg"})
+
+
+class Resolver:
+    """Evaluates values of linked summaries. `param_refs` says what callers pass, once the call graph is known."""
+
+    def __init__(
+        self, summaries: Mapping[str, Summary], modules: ModuleTable, is_loader: Callable[[Resolver, Ref], bool]
+    ) -> None:
+        self.summaries = summaries
+        self.modules = modules
+        self._is_loader = is_loader
+        self.param_refs: ParamRefs | None = None
+        #: None marks what is being evaluated.
+        self._memo: dict[Scope, dict[Value, Refs | None]] = {}
+        #: Each answer once: many values are the same things.
+        self._answers: dict[Refs, Refs] = {}
+        self._depth = 0
+        #: How often a value that is being evaluated was asked for again: what was concluded meanwhile may lack a part.
+        self.cuts = 0
+        self._provisional: list[tuple[dict[Any, Any], object]] = []
+        self.nesting = Nesting(summaries)
+        self.hierarchy = Hierarchy(summaries, self.refs)
+        self.written = Written(summaries, modules, self.nesting, self.hierarchy, self.refs)
+        self.iteration = Iteration(self, self.hierarchy, self.written)
+        self._attributes_of: dict[tuple[Ref, str], Refs] = {}
+        self._loaders: dict[Ref, bool] = {}
+        self.imports = Imports(self, modules)
+
+    def is_loader(self, ref: Ref) -> bool:
+        known = self._loaders.get(ref)
+        if known is None:
+            known = self._loaders[ref] = self._is_loader(self, ref)
+        return known
+
+    def forget(self) -> None:
+        """Drop what was concluded before `param_refs` was known."""
+        self._memo.clear()
+        self._answers.clear()
+        self.iteration.memo.clear()
+        self._attributes_of.clear()
+        self.imports.forget()
+
+    def abandon(self) -> None:
+        """Nothing is being worked out any more."""
+        self.forget()
+        self._provisional.clear()
+        self._depth = self.iteration.depth = 0
+
+    # Values.
+
+    def refs(self, value: Value, scope: Scope) -> Refs:
+        """What a value written in `scope` may be; empty where that is not plain to see."""
+        if value is None:
+            return ()
+        memo = self._memo.get(scope)
+        if memo is None:
+            memo = self._memo[scope] = {}
+        else:
+            known = memo.get(value, _UNASKED)
+            if known is None:
+                self.cut()
+                return ()
+            if known is not _UNASKED:
+                return known
+        if (
+            type(value) is str
+            and scope.function != MODULE
+            and value[:5] != "self."
+            and self.nesting.is_global(value, scope)
+        ):
+            return self.refs(value, self.nesting.module(scope.path))
+        if self._depth > _DEEPEST:
+            return ()
+        memo[value] = None
+        cuts = self.cuts
+        self._depth += 1
+        if type(value) is not str:
+            found = self._evaluate(value, scope)
+            if len(found) > 1:
+                found = few(found)
+        elif "." in value:
+            found = self._path(value, scope)
+        else:
+            found = self._look_up(value, scope)
+        self._depth -= 1
+        memo[value] = found and self._answers.setdefault(found, found)
+        if cuts != self.cuts or self._provisional:
+            self._note_circle(memo, value, found, cuts)
+        return found
+
+    def any_of(self, values: tuple[Value, ...], scope: Scope) -> Refs:
+        """What any of the values written in `scope` may be."""
+        if len(values) == 1:
+            return self.refs(values[0], scope)
+        return few([ref for value in values for ref in self.refs(value, scope)])
+
+    def cut(self) -> None:
+        """Note that an answer was refused because it is being worked out: what is concluded now is not final."""
+        self.cuts += 1
+
+    def keep(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int) -> None:
+        """Remember an answer. One that a circle cut short since `cuts` holds only until the first question is done."""
+        memo[key] = self._answers.setdefault(found, found)
+        if cuts != self.cuts or self._provisional:
+            self._note_circle(memo, key, found, cuts)
+
+    def _note_circle(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int) -> None:
+        if self._depth or self.iteration.depth:
+            if not found and cuts != self.cuts:
+                self._provisional.append((memo, key))
+        elif self._provisional:
+            for other, name in self._provisional:
+                if other.get(name) == () and not (other is memo and name == key):
+                    del other[name]
+            self._provisional.clear()
+
+    def _evaluate(self, value: Value, scope: Scope) -> Refs:
+        form = value[0]
+        if form == "call":
+            return self._call(value, scope)
+        if form == "attr":
+            return self._attribute_of(value, scope)
+        if form == "item":
+            return self.elements(value[1], scope, value[2]) or self._generic(value[1], scope)
+        if form == "either":
+            return self.any_of(value[1], scope)
+        if form == "lambda" and value[1] in self.summaries[scope.path].functions:
+            return (Ref(FUNCTION, scope.path, value[1]),)
+        return ()
+
+    def _generic(self, base: Value, scope: Scope) -> Refs:
+        """`DataLoader[Sample]` is the class, for all that running it is concerned."""
+        return tuple(
+            ref
+            for ref in self.refs(base, scope)
+            if ref.kind == CLASS or (ref.kind == EXTERNAL and ref.name.rpartition(".")[2][:1].isupper())
+        )
+
+    def _path(self, dotted: str, scope: Scope) -> Refs:
+        """What a name with attributes may be."""
+        first, *rest = dotted.split(".")
+        if scope in self.nesting.dotted:
+            # `args.loader = DataLoader(...)` binds a dotted name of its own.
+            binds = self.nesting.function(scope).binds
+            for size in range(len(rest), 0, -1):
+                values = binds.get(".".join([first, *rest[:size]]))
+                if values:
+                    return self._attributes(self.any_of(values, scope), rest[size:])
+        return self._attributes(self.name(first, scope), rest)
+
+    def _attributes(self, refs: Refs, names: list[str]) -> Refs:
+        for name in names:
+            refs = self.attribute(refs[0], name) if len(refs) == 1 else self._attribute_of_any(refs, name)
+        return refs
+
+    def _attribute_of_any(self, refs: Refs, name: str) -> Refs:
+        if len(refs) == 1:
+            return self.attribute(refs[0], name)
+        return few(found for ref in refs for found in self.attribute(ref, name))
+
+    def _attribute_of(self, value: Value, scope: Scope) -> Refs:
+        base, name = value[1], value[2]
+        if isinstance(base, tuple) and base[0] == "call" and base[1] == "super":
+            for cls in self.mro(self.nesting.enclosing_class(scope))[1:]:
+                found = self._own_attribute(cls, name)
+                if found:
+                    return found
+            return ()
+        return self._attribute_of_any(self.refs(base, scope), name)
+
+    def _call(self, value: Value, scope: Scope) -> Refs:
+        func, args = value[1], value[2]
+        last = func.rpartition(".")[2] if isinstance(func, str) else func[2] if func[0] == "attr" else ""
+        if last in _PREPARE and args:
+            return self.refs(args[0], scope)
+        callees = self.refs(func, scope)
+        if len(callees) == 1:
+            return self._result(callees[0], value, scope)
+        if callees:
+            return few(found for callee in callees for found in self._result(callee, value, scope))
+        if last in _IDENTITY_METHODS:
+            base = func.rpartition(".")[0] if isinstance(func, str) else func[1]
+            return self.refs(base or None, scope)
+        if func == "getattr" and len(args) > 1 and args[1] and args[1][0] == "const" and args[1][1] == "str":
+            return self.refs(("attr", args[0], args[1][2]), scope)
+        return ()
+
+    def _result(self, callee: Ref, value: Value, scope: Scope) -> Refs:
+        if callee.kind == CLASS:
+            return (record(Ref, (INSTANCE, callee.path, callee.name)),)
+        if callee.kind == FUNCTION:
+            return self.returned(callee, value, scope)
+        if callee.kind == INSTANCE:
+            found = self.method(callee, "forward") or self.method(callee, "__call__")
+            return self.returned(found, value, scope) if found else ()
+        if callee.kind == EXTERNAL:
+            return self._library_result(callee, value, scope)
+        if callee.kind == EXTERNAL_INSTANCE:
+            owner, _, last = callee.name.rpartition(".")
+            if last in _IDENTITY_METHODS:
+                return (Ref(EXTERNAL_INSTANCE, "", owner),)
+        return ()
+
+    def _library_result(self, callee: Ref, value: Value, scope: Scope) -> Refs:
+        args = value[2]
+        index = IDENTITY.get(canonical(callee.name))
+        if index is not None and len(args) > index:
+            return self.refs(args[index], scope)
+        if callee.name == "builtins.getattr" and len(args) > 1 and args[1] and args[1][0] == "const":
+            return self.refs(("attr", args[0], args[1][2]), scope)
+        if callee.name in _IMPORTERS:
+            # What is imported by a computed name is unknown, not the import machinery's.
+            if args and isinstance(args[0], tuple) and args[0][0] == "const" and isinstance(args[0][2], str):
+                return self.imports.imported(args[0][2], scope.path)
+            return ()
+        if callee.name == "builtins.next" and args:
+            return self.elements(args[0], scope, None)
+        if callee.name.rpartition(".")[2] in _FACTORIES:
+            return ()
+        return (record(Ref, (EXTERNAL_INSTANCE, "", callee.name)),)
+
+    def returned(self, function: Ref, call: Value = None, caller: Scope | None = None) -> Refs:
+        """What calling a project function gives back: of what it was handed, what this `call` hands it."""
+        facts = self.summaries[function.path].functions[function.name]
+        scope = record(Scope, (function.path, function.name))
+        if facts.is_generator:
+            return ()
+        found: Refs = ()
+        if facts.returns:
+            placed = [self.handed(value, facts, scope, call, caller) for value in facts.returns]
+            found = few(ref for value, where in placed for ref in self.refs(value, where))
+        if not found and facts.returns_annotation:
+            found = self.annotated(facts.returns_annotation, scope)
+        return found
+
+    def handed(
+        self, value: Value, facts: FunctionFacts, scope: Scope, call: Value, caller: Scope | None
+    ) -> tuple[Value, Scope]:
+        """What a function gives back, with the scope to look it up in: a parameter that it leaves as it is, is what
+        the call hands it, whatever other callers do."""
+        if caller is None or not isinstance(value, str) or value in facts.binds or value in facts.annotations:
+            return value, scope
+        index = self.nesting.positions(facts).get(value)
+        is_method = bool(facts.in_class) and "staticmethod" not in facts.decorators
+        if index is None or facts.params[index].annotation or (is_method and not index):
+            return value, scope
+        return argument(call, facts.params[index].name, index - is_method), caller
+
+    def elements(self, value: Value, scope: Scope, index: object = None) -> Refs:
+        """What iterating `value` gives, or indexing it with `index`."""
+        return self.iteration.elements(value, scope, index)
+
+    # Names.
+
+    def name(self, name: str, scope: Scope) -> Refs:
+        """What a plain name refers to."""
+        memo = self._memo.setdefault(scope, {})
+        known = memo.get(name)
+        if known is None:
+            cuts = self.cuts
+            known = self._look_up(name, scope)
+            self.keep(memo, name, known, cuts)
+        return known
+
+    def _look_up(self, name: str, scope: Scope) -> Refs:
+        nesting = self.nesting
+        if scope.function == MODULE:
+            return self._global(name, scope, nesting.function(scope))
+        holders = nesting.holders[scope.path]
+        for where, facts in nesting.scopes(scope):
+            function = where.function
+            if function == MODULE:
+                return self.name(name, where)
+            if name in holders.get(function, ()):
+                return defined(self.summaries[scope.path], scope.path, f"{function}.<locals>.{name}")
+            if name in facts.annotations:
+                annotated = self.annotated(facts.annotations[name], where)
+                if annotated:
+                    return annotated
+            index = nesting.positions(facts).get(name)
+            if name in facts.binds:
+                found = self.any_of(facts.binds[name], where)
+                if found or index is None or not all(wraps(value, name) for value in facts.binds[name]):
+                    return found
+            # `model = DataParallel(model)` is what callers pass.
+            if index is not None:
+                return self._param(facts, index, where)
+        return ()
+
+    def _global(self, name: str, module: Scope, facts: FunctionFacts) -> Refs:
+        """What a name at module level refers to, imports and builtins included."""
+        path = module.path
+        summary = self.summaries[path]
+        found = defined(summary, path, name)
+        if found:
+            return found
+        if name in facts.annotations:
+            annotated = self.annotated(facts.annotations[name], module)
+            if annotated:
+                return annotated
+        if name in facts.binds:
+            return self.any_of(facts.binds[name], module)
+        if name in summary.imports:
+            return self.imports.imported(summary.imports[name], path)
+        for star in summary.stars:
+            inner = self.modules.find(self.modules.absolute(star, path), path)
+            if inner and inner != path:
+                found = self.imports.exported(inner, name)
+                if found:
+                    return found
+        return (Ref(EXTERNAL, "", f"builtins.{name}"),) if name in _BUILTINS else ()
+
+    def _param(self, facts: FunctionFacts, index: int, scope: Scope) -> Refs:
+        param = facts.params[index]
+        if index == 0 and facts.in_class:
+            decorators = [item for item in facts.decorators if isinstance(item, str)]
+            if "staticmethod" not in decorators:
+                kind = CLASS if "classmethod" in decorators else INSTANCE
+                return (record(Ref, (kind, scope.path, facts.in_class)),)
+        annotated = self.annotated(param.annotation, scope) if param.annotation else ()
+        name = param.name.lstrip("=")
+        if annotated and any(ref.kind == INSTANCE for ref in annotated):
+            return annotated
+        if self.param_refs is not None and not name.startswith("*"):
+            found = self.param_refs(scope, name)
+            # `dataset: Dataset` says less than the project's own class that callers pass.
+            if found and (not annotated or any(ref.kind == INSTANCE for ref in found)):
+                return found
+        if annotated:
+            return annotated
+        return self.refs(param.default, Scope(scope.path, facts.owner or MODULE))
+
+    def annotated(self, annotation: str, scope: Scope) -> Refs:
+        """Instances of the classes an annotation names."""
+        owner = self.nesting.module(scope.path)
+        return tuple(
+            instance_of(ref)
+            for name in annotated_names(annotation)[0]
+            for ref in self.refs(name, owner)
+            if ref.kind == CLASS or (ref.kind == EXTERNAL and not ref.name.startswith("builtins."))
+        )
+
+    def imported(self, target: str, importer: str) -> Refs:
+        """What `import target` or `from module import name` (given as `module.name`) binds in `importer`."""
+        return self.imports.imported(target, importer)
+
+    # Attributes and classes.
+
+    def attribute(self, ref: Ref, name: str) -> Refs:
+        """What `name` of a thing may be; of a library's thing, a name below its own."""
+        if ref.kind == MODULE_REF:
+            return self.imports.exported(ref.path, name)
+        if ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):
+            if ref.kind == EXTERNAL_INSTANCE and name in _WRAPPED_ATTRIBUTES:
+                return (ref,)
+            return (record(Ref, (ref.kind, "", f"{ref.name}.{name}")),)
+        if ref.kind not in (INSTANCE, CLASS):
+            return ()
+        key = (ref, name)
+        known = self._attributes_of.get(key)
+        if known is None:
+            cuts = self.cuts
+            known = self._attribute(ref, name)
+            self.keep(self._attributes_of, key, known, cuts)
+        return known
+
+    def _attribute(self, ref: Ref, name: str) -> Refs:
+        """An attribute of a project class, or of what derives from it: a base may count on its children."""
+        cls = ref if ref.kind == CLASS else record(Ref, (CLASS, ref.path, ref.name))
+        for base in self.hierarchy.mro(cls):
+            found = self._own_attribute(base, name)
+            if found:
+                return self._as_property(found)
+        if name in _WRAPPED_ATTRIBUTES:
+            return (ref,)
+        inherited = [self._own_attribute(child, name) for child in self.hierarchy.below(cls)]
+        return few([ref for refs in inherited if refs for ref in self._as_property(refs)])
+
+    def _as_property(self, refs: Refs) -> Refs:
+        first = refs[0]
+        if first.kind == FUNCTION:
+            facts = self.summaries[first.path].functions[first.name]
+            if any(item in ("property", "cached_property", "functools.cached_property") for item in facts.decorators):
+                return self.returned(first)
+        return refs
+
+    def _own_attribute(self, cls: Ref, name: str) -> Refs:
+        if cls.kind == EXTERNAL:
+            return ()
+        summary = self.summaries[cls.path]
+        qualname = f"{cls.name}.{name}"
+        found = defined(summary, cls.path, qualname)
+        if found:
+            return found
+        facts = summary.classes[cls.name]
+        if name in facts.attributes:
+            found = self._any_of_written(facts.attributes[name], cls.path)
+            if found:
+                return found
+        if name in facts.annotations:
+            return self.annotated(facts.annotations[name], Scope(cls.path, MODULE))
+        return ()
+
+    def _any_of_written(self, values: tuple[tuple[Value, str], ...], path: str) -> Refs:
+        if len(values) == 1:
+            value, where = values[0]
+            return self.refs(value, record(Scope, (path, where)))
+        return few(ref for value, where in values for ref in self.refs(value, record(Scope, (path, where))))
+
+    def method(self, instance: Ref, name: str) -> Ref | None:
+        """The project's own definition of a method, through base classes."""
+        return self.hierarchy.method(instance, name)
+
+    def mro(self, cls: Ref) -> tuple[Ref, ...]:
+        """The class and its bases, depth first, library bases as `EXTERNAL`."""
+        return self.hierarchy.mro(cls)
+
+    def base_names(self, cls: Ref) -> tuple[str, ...]:
+        """Dotted names of all library bases; for project classes their own last names too."""
+        return tuple(ref.name for ref in self.mro(cls))
+
+
+def is_loader(resolver: Resolver, ref: Ref) -> bool:
+    """Whether a ref is a `DataLoader` or something that yields batches as one does."""
+    if ref.kind == BATCH:
+        return False
+    if ref.kind == EXTERNAL_INSTANCE:
+        return loaders.is_loader(ref.name)
+    if ref.kind == INSTANCE:
+        bases = resolver.mro(Ref(CLASS, ref.path, ref.name))
+        return any(base.kind == EXTERNAL and loaders.is_loader(base.name) for base in bases)
+    return False

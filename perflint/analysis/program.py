@@ -1,0 +1,248 @@
+"""`Program`: the linked project, read-only. It answers what rules and kinds may ask across files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.call_graph.callbacks import STEP_OF_ENGINE, FunctionRoot
+from perflint.analysis.call_graph.compiled import compiled_scopes
+from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.evidence import looks_like_loader
+from perflint.analysis.frequency.guards import Guarding, with_room
+from perflint.analysis.frequency.heat import HeatMap, grad_switch
+from perflint.analysis.frequency.roots import RootFinder
+from perflint.analysis.frequency.routes import route_to
+from perflint.analysis.linking import Together
+from perflint.analysis.names.module_names import ModuleTable
+from perflint.analysis.names.refs import BATCH, CLASS, EXTERNAL, INSTANCE, Ref, Refs, Scope
+from perflint.analysis.names.resolver import Resolver, is_loader
+from perflint.analysis.program_facts import Whole
+from perflint.finding import Confidence, Heat, Hop
+from perflint.ir.summary import MODULE, FunctionFacts, Summary, Value
+
+Version = tuple[int, int]
+
+
+class Program:
+    """All summaries of a project, linked.
+
+    Paths are those of the summaries, relative to the folder `base`: the working directory, where nothing is said.
+    """
+
+    def __init__(
+        self,
+        summaries: Mapping[str, Summary],
+        torch_version: Version | None = None,
+        pinned_torch: Version | None = None,
+        together: Together | None = None,
+        *,
+        base: str | None = None,
+        torch_in: Mapping[str, tuple[Version | None, Version | None]] | None = None,
+    ) -> None:
+        self.summaries = with_room(summaries)
+        self.torch_version = torch_version
+        self.pinned_torch = pinned_torch
+        #: By folder, as files are shown, where another torch is required: the lowest and the newest.
+        self.torch_in = dict(torch_in or {})
+        #: The identifiers of the files that were asked about last; whether any file has one of some.
+        self._identifiers: dict[str, set[str]] = {}
+        self._mentioned: dict[frozenset[str], bool] = {}
+        self.base = Path.cwd().as_posix() if base is None else base
+        self.modules = ModuleTable(self.summaries, self.base)
+        self.resolver = Resolver(self.summaries, self.modules, is_loader)
+        self.graph = CallGraph(self.resolver)
+        self.graph.build(together)
+        Guarding(self.resolver, self.graph).settle()
+        self.roots = RootFinder(self.resolver, self.graph)
+        self.roots.find()
+        self.heatmap = HeatMap(self.resolver, self.graph, self.roots)
+        self.heatmap.flow()
+        self.whole = Whole(self)
+
+    def abandon(self) -> None:
+        """After an error in the middle of an answer: whatever leans on it is worked out anew when it is asked again."""
+        self.resolver.abandon()
+        self.graph.abandon()
+
+    def torch_of(self, path: str) -> tuple[Version | None, Version | None]:
+        """The lowest and the newest torch (major, minor) that the part of the project around a file requires."""
+        return self.torch_in.get(path.rpartition("/")[0], (self.torch_version, self.pinned_torch))
+
+    # Names and values.
+
+    def refs(self, value: Value, scope: Scope) -> Refs:
+        """What a value of the summary notation may be; empty where it is not plain to see."""
+        return self.resolver.refs(value, scope)
+
+    def elements(self, value: Value, scope: Scope, index: object = None) -> Refs:
+        """What iterating or indexing a value gives."""
+        return self.resolver.elements(value, scope, index)
+
+    def is_subclass(self, ref: Ref, *dotted: str) -> bool:
+        """Whether a class or instance derives from a library class, named in full or by its last name."""
+        return self.resolver.hierarchy.derives(ref, *dotted)
+
+    def is_module(self, cls: Ref) -> bool:
+        """Whether a class of the project is a module's."""
+        return self.resolver.hierarchy.is_module(cls)
+
+    def is_step_of_engine(self, scope: Scope) -> bool:
+        """Whether an engine of ignite runs the function for each batch: `Engine(update)`."""
+        root = self.roots.functions.get(scope)
+        return root is not None and root.text.endswith(STEP_OF_ENGINE)
+
+    def is_loader(self, ref: Ref) -> bool:
+        return self.resolver.is_loader(ref)
+
+    def looks_like_loader(self, dotted: str) -> bool:
+        return looks_like_loader(dotted)
+
+    def function(self, scope: Scope) -> FunctionFacts:
+        return self.summaries[scope.path].functions[scope.function]
+
+    def callers(self, scope: Scope) -> list[Edge]:
+        """The calls of a function; reading a property is none."""
+        return [edge for edge in self.graph.incoming.get(scope, ()) if edge.index >= 0]
+
+    def argument(self, edge: Edge, name: str) -> Value:
+        """What the call of `edge` passes for a parameter, in the notation of summaries, written in `edge.caller`."""
+        return self.graph.argument(edge, name)
+
+    # Heat.
+
+    def heat(self, scope: Scope) -> Heat:
+        """How often a function is called."""
+        return self.heatmap.reason(scope).heat
+
+    def peak(self, scope: Scope) -> Heat:
+        """The hottest any line of a function is."""
+        return self.range(scope)[1]
+
+    def range(self, scope: Scope) -> tuple[Heat, Heat]:
+        """How hot the coldest and the hottest line of a function are."""
+        base, facts = self.heat(scope), self.function(scope)
+        if not facts.contexts:
+            return base, base
+        heats = self.heatmap.contexts(scope, facts, base)
+        return min(base, *heats), max(base, *heats)
+
+    def hottest_call(self, scope: Scope) -> Edge | None:
+        """The call that a function has its heat from; None for what frameworks call, and what nobody does."""
+        return self.heatmap.reason(scope).edge
+
+    def heat_at(self, scope: Scope, context: int) -> Heat:
+        facts = self.function(scope)
+        base = self.heat(scope)
+        return self.heatmap.contexts(scope, facts, base)[context] if context >= 0 else base
+
+    def route(self, scope: Scope, context: int) -> tuple[Heat, tuple[Hop, ...], Confidence]:
+        return route_to(self.heatmap, scope, context)
+
+    def role(self, scope: Scope, context: int = -1) -> str:
+        """What the hot code a line belongs to is for: "train", "batches", "driver", "eval", "data", "decode", "hook",
+        "".
+        """
+        origin = self._origin(scope, context)
+        if isinstance(origin, FunctionRoot):
+            return origin.role
+        if origin is None:
+            return ""
+        role = self.roots.loops[origin].role
+        return "driver" if role == "batches" and self.drives(scope.path) else role
+
+    def step_loop(self, scope: Scope, context: int = -1) -> tuple[Scope, int] | None:
+        """The hot loop that makes a line hot: the function it stands in, and its place among that one's loops."""
+        origin = self._origin(scope, context)
+        return None if isinstance(origin, FunctionRoot) else origin
+
+    def _origin(self, scope: Scope, context: int) -> FunctionRoot | tuple[Scope, int] | None:
+        """Where the heat of a line comes from: a framework that calls a function, or a loop."""
+        for _ in range(40):
+            facts = self.function(scope)
+            reason = self.heatmap.reason(scope)
+            while context >= 0:
+                item = facts.contexts[context]
+                if item.kind == "loop":
+                    key = (scope, int(item.detail))
+                    loop = self.roots.loops.get(key)
+                    if loop is not None and loop.heat >= Heat.STEP:
+                        return key
+                context = item.parent
+            if reason.root is not None:
+                return reason.root
+            if reason.edge is None:
+                return None
+            scope, context = reason.edge.caller, reason.edge.context
+        return None
+
+    def drives(self, path: str) -> bool:
+        """Whether a file hands batches to workers in other processes, and so has its own on the host."""
+        return path in self.roots.drivers
+
+    def grad_off(self, scope: Scope, context: int = -1) -> bool:
+        """Whether gradients are certainly off: here, in the whole function, or on every known way into it."""
+        switch = grad_switch(self.function(scope), context)
+        return switch == "no_grad" or (switch == "" and self.heatmap.without_grad(scope))
+
+    def trains(self, scope: Scope) -> bool:
+        """Whether a function runs a backward pass or an optimizer step, itself or in what it calls."""
+        return scope in self._training
+
+    def named(self, name: str) -> tuple[Scope, ...]:
+        """All functions of that name, methods among them, by path."""
+        return tuple([scope for scope, _ in self.resolver.nesting.by_name.get(name, ())])
+
+    @cached_property
+    def compiled(self) -> Mapping[Scope, Hop]:
+        """Functions that `torch.compile` traces, each with the place where what holds it is compiled."""
+        return compiled_scopes(self.resolver, self.graph)
+
+    @cached_property
+    def _training(self) -> set[Scope]:
+        found: set[Scope] = set()
+        waiting: list[Scope] = []
+        for scope, facts in self.resolver.nesting.functions:
+            if any(self.roots.is_training_call(call.func, call.args, scope) for call in facts.calls):
+                found.add(scope)
+                waiting.append(scope)
+        while waiting:
+            for edge in self.graph.incoming.get(waiting.pop(), ()):
+                if edge.caller not in found and edge.confidence == Confidence.HIGH:
+                    found.add(edge.caller)
+                    waiting.append(edge.caller)
+        return found
+
+    def mentions(self, names: Iterable[str], paths: Iterable[str] | None = None) -> bool:
+        """Whether any file of the program uses one of the identifiers."""
+        wanted = frozenset(names)
+        if paths is not None:
+            return any(not wanted.isdisjoint(self._words(path)) for path in paths)
+        known = self._mentioned.get(wanted)
+        if known is None:
+            known = self._mentioned[wanted] = self._is_mentioned(wanted)
+        return known
+
+    def _is_mentioned(self, names: Iterable[str]) -> bool:
+        """Told by texts: few such questions are asked, and to take all texts apart would cost more than they do."""
+        framed = [f" {name} " for name in names]
+        texts = (summary.identifiers() for summary in self.summaries.values())
+        return any(name in text for text in texts for name in framed)
+
+    def _words(self, path: str) -> set[str]:
+        """The identifiers of a file. Rules ask for those of the file at hand again and again."""
+        known = self._identifiers.get(path)
+        if known is None:
+            if len(self._identifiers) >= _MOST_FILES_OF_WORDS:
+                self._identifiers.clear()
+            known = self._identifiers[path] = self.summaries[path].words()
+        return known
+
+
+#: Files whose identifiers are kept at hand.
+_MOST_FILES_OF_WORDS = 64
+
+
+__all__ = ["BATCH", "CLASS", "EXTERNAL", "INSTANCE", "MODULE", "Edge", "Program", "Ref", "Scope"]

@@ -1,0 +1,245 @@
+"""What is asked of all files at once, with one answer each.
+
+A rule that goes through the summaries of all files itself has its findings hang on all that these say, so that its file
+is inspected again after any change of any other. Here it hangs on the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from perflint.analysis.call_graph.compiled import COMPILING_NAMES, compiles_anything
+from perflint.analysis.effects.lasting import Lasting
+from perflint.analysis.evidence import last_name
+from perflint.analysis.names.refs import CLASS, Ref, Scope
+from perflint.finding import Heat
+from perflint.ir.summary import CallFacts, Summary, Value
+from perflint.syntax.roles import is_test
+
+if TYPE_CHECKING:
+    from perflint.analysis.program import Program
+
+#: What asks for an attribute by its name.
+_ASKING = ("hasattr", "getattr")
+
+
+class Whole:
+    """Questions about a whole program. Nothing is worked out before somebody asks."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    @cached_property
+    def has_training(self) -> bool:
+        """Whether the program trains anything: a loop with a backward pass, or a framework's training step."""
+        return any(loop.role == "train" for loop in self._program.roots.loops.values()) or any(
+            root.role == "train" and not root.by_name for root in self._program.roots.functions.values()
+        )
+
+    @cached_property
+    def has_hot_loops(self) -> bool:
+        """Whether anything in the program runs per step."""
+        return self.has_training or any(loop.heat >= Heat.STEP for loop in self._program.roots.loops.values())
+
+    @cached_property
+    def switches_gradients(self) -> bool:
+        """Whether some code switches gradients off for whatever it calls: `torch.set_grad_enabled(False)`."""
+        off = ("const", "bool", False)
+        if not self._program.mentions(("set_grad_enabled",)):
+            return False
+        functions = self._program.resolver.nesting.functions
+        calls = [call for _, facts in functions for call in facts.calls if call.args == (off,)]
+        return any(isinstance(call.func, str) and call.func.endswith("set_grad_enabled") for call in calls)
+
+    @cached_property
+    def compiles(self) -> bool:
+        """Whether anything in the program is compiled."""
+        return self._program.mentions(COMPILING_NAMES) or compiles_anything(self._program.resolver)
+
+    def passes(self, names: tuple[str, ...]) -> bool:
+        """Whether any call of the program passes one of these keywords, other than as False or None."""
+        return any(
+            key in names and not _is_off(value)
+            for summary in self._program.summaries.values()
+            for facts in summary.functions.values()
+            for call in facts.calls
+            for key, value in call.keywords
+        )
+
+    def is_called_by_name(self, name: str) -> bool:
+        """Whether something is called by that name of which nobody can tell what it is."""
+        return name in self._called_names
+
+    @cached_property
+    def _called_names(self) -> set[str]:
+        return {last_name(call.func) for calls in self._program.graph.unresolved.values() for call in calls}
+
+    def is_set_elsewhere(self, attribute: str, made: Scope) -> bool:
+        """Whether an attribute may be set by others than the class whose constructor is `made`: by who has an object of
+        it, or by a class that derives from it.
+        """
+        if attribute in self._set_from_outside:
+            return True
+        below = self._program.resolver.hierarchy.below(Ref(CLASS, made.path, made.function.rpartition(".")[0]))
+        return any(attribute in self._program.summaries[ref.path].classes[ref.name].attributes for ref in below)
+
+    def is_set_anywhere(self, attribute: str) -> bool:
+        """Whether anything has an attribute or a method of that name, or is given it as text: `register_buffer` is."""
+        classes = (item for summary in self._program.summaries.values() for item in summary.classes.values())
+        if attribute in self._set_from_outside or any(
+            attribute in item.attributes or attribute in item.annotations or attribute in item.methods
+            for item in classes
+        ):
+            return True
+        text = ("const", "str", attribute)
+        functions = self._program.resolver.nesting.functions
+        return any(
+            text in call.args and last_name(call.func) not in _ASKING for _, facts in functions for call in facts.calls
+        )
+
+    def is_attribute(self, name: str) -> bool:
+        """Whether any object is given an attribute of that name, other than by a `def` in a class."""
+        classes = (item for summary in self._program.summaries.values() for item in summary.classes.values())
+        return name in self._set_from_outside or any(name in item.attributes for item in classes)
+
+    @cached_property
+    def _set_from_outside(self) -> set[str]:
+        """The attributes that are set on something else than `self`."""
+        bound = (name for names in self._program.resolver.nesting.dotted.values() for name in names)
+        return {name.rpartition(".")[2] for name in bound if not name.startswith("self.") or name.count(".") > 1}
+
+    def has_derived(self, name: str) -> bool:
+        """Whether any class has a base of that last name."""
+        return name in self._bases
+
+    def has_class(self, name: str) -> bool:
+        """Whether any file defines a class of that name at its top."""
+        return any(name in summary.classes for summary in self._program.summaries.values())
+
+    @cached_property
+    def _bases(self) -> set[str]:
+        summaries = self._program.summaries.values()
+        return {last_name(base) for summary in summaries for item in summary.classes.values() for base in item.bases}
+
+    @cached_property
+    def differentiates(self) -> bool:
+        """Whether any `forward` asks for gradients itself, as models of energies do for their forces."""
+        return any(
+            isinstance(call.func, str) and (call.func == "grad" or call.func.endswith("autograd.grad"))
+            for _, facts in self._program.resolver.nesting.by_name.get("forward", ())
+            if facts.in_class
+            for call in facts.calls
+        )
+
+    @cached_property
+    def differentiates_inputs(self) -> bool:
+        """Whether any class with a `forward` has a method that asks for gradients at what it is given, as fields of
+        distances do for their normals.
+        """
+        return any(
+            facts.in_class
+            and "requires_grad_" in facts.identifiers
+            and any(isinstance(call.func, str) and call.func.endswith("autograd.grad") for call in facts.calls)
+            and f"{scope.function.rpartition('.')[0]}.forward" in self._program.summaries[scope.path].functions
+            for scope, facts in self._program.resolver.nesting.functions
+        )
+
+    @cached_property
+    def files_of_modules(self) -> tuple[str, ...]:
+        """The files with classes of modules, but for tests."""
+        is_module = self._program.is_module
+        return tuple(
+            path
+            for path, summary in self._program.summaries.items()
+            if not is_test(path) and any(is_module(Ref(CLASS, path, name)) for name in summary.classes)
+        )
+
+    def outlasting(self, started: tuple[tuple[str, str, str], ...]) -> str:
+        """What there may be that outlives a run of classes and functions, given as their refs: a word of
+        `program.lasting`, empty when surely nothing.
+        """
+        return self._lasting.fault(started)
+
+    @cached_property
+    def pins_itself(self) -> bool:
+        """Whether the program has pinned memory other than that of its loaders' batches, which is new each time."""
+        return any(
+            last_name(call.func) == "pin_memory"
+            or (not last_name(call.func).endswith("Loader") and any(_pins(*item) for item in call.keywords))
+            for _, facts in self._program.resolver.nesting.functions
+            for call in facts.calls
+            if last_name(call.func) == "pin_memory" or str(call.func).startswith("torch.")
+        )
+
+    @cached_property
+    def data_asks(self) -> bool:
+        """Whether what hands out data, or what it calls, asks for gradients or whether there are any."""
+        return self._lasting.data_asks()
+
+    @cached_property
+    def _lasting(self) -> Lasting:
+        return Lasting(self._program)
+
+    def is_method_called_without_grad(self, name: str) -> bool:
+        """Whether anything calls a method of that name on something, with gradients off."""
+        return any(
+            last_name(call.func) == name and call.func != name and self._program.grad_off(scope, call.context)
+            for path, summary in self._program.summaries.items()
+            if self._program.mentions((name,), (path,))
+            for scope, call in _calls(path, summary)
+        )
+
+    def is_unknown_called_without_grad(self, names: tuple[str, ...]) -> bool:
+        """Whether a method of one of these names is called with gradients off, of which nobody can tell what it is."""
+        return any(
+            isinstance(call.func, str)
+            and last_name(call.func) in names
+            and self._program.grad_off(caller, call.context)
+            for caller, calls in self._program.graph.unresolved.items()
+            for call in calls
+        )
+
+    def given(self, name: str) -> tuple[Value, ...]:
+        """What parameters of that name have as a default, and what is passed for keywords of that name; a `_` around
+        either makes no difference.
+        """
+        said: list[Value] = []
+        for _, facts in self._program.resolver.nesting.functions:
+            said += [item.default for item in facts.params if item.name.strip("_=") == name]
+            said += [value for call in facts.calls for word, value in call.keywords if word.strip("_") == name]
+        return tuple(said)
+
+    def option_defaults(self, name: str, path: str) -> tuple[object, ...]:
+        """What the command line's options called `name` are unless told otherwise: those of one file where it has any,
+        else those of all files. None is for what is not written as a literal.
+        """
+        own = tuple(self._option_defaults(name, path))
+        if own:
+            return own
+        return tuple(default for other in self._program.summaries for default in self._option_defaults(name, other))
+
+    def _option_defaults(self, name: str, path: str) -> Iterator[object]:
+        for facts in self._program.summaries[path].functions.values():
+            for call in facts.calls:
+                if not (isinstance(call.func, str) and call.func.endswith("add_argument")):
+                    continue
+                names = [item[2] for item in call.args if isinstance(item, tuple) and item[0] == "const"]
+                if any(isinstance(item, str) and item.lstrip("-").replace("-", "_") == name for item in names):
+                    given = dict(call.keywords).get("default")
+                    yield given[2] if isinstance(given, tuple) and given[0] == "const" else None
+
+
+def _calls(path: str, summary: Summary) -> Iterator[tuple[Scope, CallFacts]]:
+    for qualname, facts in summary.functions.items():
+        for call in facts.calls:
+            yield Scope(path, qualname), call
+
+
+def _pins(name: str, value: Value) -> bool:
+    return name == "pin_memory" and not _is_off(value)
+
+
+def _is_off(value: Value) -> bool:
+    return isinstance(value, tuple) and value[0] == "const" and (value[1] == "NoneType" or value[2:] == (False,))

@@ -1,0 +1,239 @@
+"""The questions about a program that can be put again to another one, and what it answers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.names.refs import Ref, Scope
+from perflint.analysis.program import Program
+from perflint.finding import Confidence, Hop
+
+#: A name and its arguments, hashable.
+Question = tuple[Any, ...]
+PART = "part"
+
+
+class Digests:
+    """Hashes of what summaries say, worked out when they are first asked for. What is not there has none.
+
+    `texts` are hashes of the texts that the summaries were made from.
+    """
+
+    def __init__(self, program: Program, texts: Mapping[str, bytes]) -> None:
+        self._summaries = program.summaries
+        self._texts = texts
+        self._known: dict[tuple[str, ...], str | None] = {}
+
+    def text(self, path: str) -> str:
+        """Of the text of a file and of what the program made of its tests, empty where the text is not known."""
+        if path not in self._texts:
+            return ""
+        functions = self._summaries[path].functions if path in self._summaries else {}
+        settled = [[item[:3] for item in facts.contexts] for facts in functions.values() if facts.questions]
+        text = self._texts[path].hex()
+        return f"{text} {self._digest((path, 'settled', ''), settled)}" if settled else text
+
+    def of(self, path: str) -> str | None:
+        """Of all that a file's summary says."""
+        return self._digest((path,), self._summaries.get(path))
+
+    def part(self, path: str, table: str, name: str) -> str | None:
+        """Of one entry of a summary's table: a function, a class."""
+        summary = self._summaries.get(path)
+        return self._digest((path, table, name), getattr(summary, table).get(name) if summary is not None else None)
+
+    def _digest(self, key: tuple[str, ...], value: object) -> str | None:
+        if key not in self._known:
+            self._known[key] = None if value is None else hashed((value,))
+        return self._known[key]
+
+
+def answer_to(program: Program, digests: Digests, question: Question) -> object:
+    name, *arguments = question
+    if name in RESOLVER:
+        return getattr(program.resolver, name)(*arguments)
+    if name == "is_subclass":
+        return program.is_subclass(arguments[0], *arguments[1])
+    if name in METHODS:
+        return getattr(program, name)(*arguments)
+    if name in WHOLE:
+        found = getattr(program.whole, name)
+        return found(*arguments) if arguments else found
+    return _OTHERS[name](program, digests, *arguments)
+
+
+def _heats(program: Program, _: Digests, path: str) -> object:
+    """How often each line of a file runs, and with gradients or without."""
+    heatmap = program.heatmap
+    found = []
+    for qualname, facts in program.summaries[path].functions.items():
+        scope = Scope(path, qualname)
+        base = heatmap.reason(scope).heat
+        contexts = heatmap.contexts(scope, facts, base) if facts.contexts else []
+        guards = [item.detail for item in facts.contexts if item.kind == "guard"] if facts.questions else []
+        found.append((int(base), [int(heat) for heat in contexts], heatmap.without_grad(scope), guards))
+    return found
+
+
+def _compiled(program: Program, _: Digests, scope: Scope) -> Hop | None:
+    return program.compiled.get(scope)
+
+
+def _table(program: Program, _: Digests, entry: str) -> object:
+    """All of a table, in its order, which whoever goes through it sees."""
+    tables: dict[str, Callable[[], Mapping[Any, Any]]] = {
+        "loop": lambda: program.roots.loops,
+        "root": lambda: program.roots.functions,
+        "compiled": lambda: program.compiled,
+        "outgoing": lambda: program.graph.outgoing,
+        "incoming": lambda: program.graph.incoming,
+        "unresolved": lambda: program.graph.unresolved,
+    }
+    return list(tables[entry]().items())
+
+
+def _plain(value: Any) -> Any:
+    return tuple(_plain(item) for item in value) if isinstance(value, (list, tuple)) else value
+
+
+def _scope(value: Sequence[Any]) -> Scope:
+    path, function = value
+    return Scope(path, function)
+
+
+def _ref(value: Sequence[Any]) -> Ref:
+    kind, path, name = value
+    return Ref(kind, path, name)
+
+
+def _edge(value: Sequence[Any]) -> Edge:
+    caller, callee, context, line, confidence, index, callback, stands_in = value
+    return Edge(_scope(caller), _scope(callee), context, line, Confidence(confidence), index, callback, stands_in)
+
+
+def _place(value: Sequence[Any]) -> tuple[Scope, int]:
+    scope, index = value
+    return _scope(scope), index
+
+
+#: What a resolver is asked, with how each argument is made again from JSON.
+RESOLVER: dict[str, tuple[Callable[[Any], Any], ...]] = {
+    "refs": (_plain, _scope),
+    "imported": (_plain, _plain),
+    "attribute": (_ref, _plain),
+    "mro": (_ref,),
+    "method": (_ref, _plain),
+    "base_names": (_ref,),
+}
+METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
+    "elements": (_plain, _scope, _plain),
+    "is_subclass": (_ref, _plain),
+    "is_loader": (_ref,),
+    "is_module": (_ref,),
+    "is_step_of_engine": (_scope,),
+    "callers": (_scope,),
+    "argument": (_edge, _plain),
+    "heat": (_scope,),
+    "peak": (_scope,),
+    "hottest_call": (_scope,),
+    "heat_at": (_scope, _plain),
+    "route": (_scope, _plain),
+    "role": (_scope, _plain),
+    "step_loop": (_scope, _plain),
+    "grad_off": (_scope, _plain),
+    "trains": (_scope,),
+    "drives": (_plain,),
+    "named": (_plain,),
+    "mentions": (_plain, _plain),
+}
+#: What `Whole` is asked; what has no arguments is an attribute.
+WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
+    "has_training": (),
+    "has_hot_loops": (),
+    "switches_gradients": (),
+    "compiles": (),
+    "passes": (_plain,),
+    "is_called_by_name": (_plain,),
+    "is_set_elsewhere": (_plain, _scope),
+    "is_set_anywhere": (_plain,),
+    "has_derived": (_plain,),
+    "has_class": (_plain,),
+    "differentiates": (),
+    "differentiates_inputs": (),
+    "files_of_modules": (),
+    "outlasting": (_plain,),
+    "data_asks": (),
+    "pins_itself": (),
+    "is_method_called_without_grad": (_plain,),
+    "is_unknown_called_without_grad": (_plain,),
+    "given": (_plain,),
+    "option_defaults": (_plain, _plain),
+}
+_OTHERS: dict[str, Callable[..., object]] = {
+    "heats": _heats,
+    "file": lambda _, digests, path: digests.of(path),
+    PART: lambda _, digests, path, table, name: digests.part(path, table, name),
+    "is_there": lambda program, _, path: path in program.summaries,
+    "paths": lambda program, _: tuple(program.summaries),
+    "compiled": _compiled,
+    "outgoing": lambda program, _, scope: program.graph.outgoing.get(scope),
+    "incoming": lambda program, _, scope: program.graph.incoming.get(scope),
+    "unresolved": lambda program, _, scope: program.graph.unresolved.get(scope),
+    "loop": lambda program, _, place: program.roots.loops.get(place),
+    "root": lambda program, _, scope: program.roots.functions.get(scope),
+    "table": _table,
+    "everything": lambda program, digests: (
+        [(path, digests.of(path)) for path in program.summaries],
+        sorted((name, value) for name, value in vars(program).items() if isinstance(value, (str, int, tuple))),
+    ),
+}
+_ARGUMENTS: dict[str, tuple[Callable[[Any], Any], ...]] = {
+    **RESOLVER,
+    **METHODS,
+    **WHOLE,
+    "heats": (_plain,),
+    "file": (_plain,),
+    "is_there": (_plain,),
+    "paths": (),
+    "compiled": (_scope,),
+    "outgoing": (_scope,),
+    "incoming": (_scope,),
+    "unresolved": (_scope,),
+    "loop": (_place,),
+    "root": (_scope,),
+    "table": (_plain,),
+    "everything": (),
+}
+
+
+def revived(question: Sequence[Any]) -> Question:
+    """A question as it was asked, from JSON."""
+    name, *arguments = question
+    makers = _ARGUMENTS[name]
+    if len(makers) != len(arguments):
+        raise ValueError(f"not a question: {name}")
+    return (name, *(make(item) for make, item in zip(makers, arguments)))
+
+
+def hashed(answers: Iterable[object]) -> str:
+    """Answers are plain data, tuples, lists, strings, numbers, enums and records of them: JSON says all there is to
+    them, and is written by compiled code, as the `repr` of a record is not.
+    """
+    digest = hashlib.blake2b(digest_size=20)
+    for answer in answers:
+        digest.update(_JSON.encode(answer).encode("ascii"))
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def _spelled(answer: Any) -> Any:
+    """A record as the list of its fields, an enum as its value."""
+    return answer.value if isinstance(answer, Enum) else [getattr(answer, name) for name in answer.__slots__]
+
+
+_JSON = json.JSONEncoder(default=_spelled)

@@ -1,0 +1,307 @@
+"""Calls: of library things by their tables, of the project's own functions by evaluating what they return."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.analysis.evidence import ITERATOR_NAME, looks_like_loader
+from perflint.analysis.names.declared import is_abstract
+from perflint.analysis.names.refs import CLASS, FUNCTION, Ref
+from perflint.analysis.values import library, methods, operations, promises
+from perflint.analysis.values.arguments import Arguments, Thunk, given, signed
+from perflint.analysis.values.classes import Classes
+from perflint.analysis.values.defaults import Defaults
+from perflint.analysis.values.evaluating import Evaluating
+from perflint.analysis.values.frames import Frame
+from perflint.analysis.values.kind import (
+    NAMED_BATCH,
+    NEVER,
+    NONE,
+    UNKNOWN,
+    Device,
+    Kind,
+    Place,
+    Tag,
+    join,
+    limited,
+    sequence,
+)
+from perflint.analysis.values.narrowing import Narrowing
+from perflint.analysis.values.parameters import Parameters
+from perflint.analysis.values.values import Values
+from perflint.finding import Confidence
+from perflint.ir.notation import last_name
+from perflint.ir.summary import MODULE
+from perflint.syntax.bindings import key_of
+from perflint.syntax.tree import FunctionNode
+
+#: How many containers deep the arguments of a call are told apart. A function that calls itself with `[x]` has no end
+#: of calls otherwise.
+_DEEPEST = 4
+#: `batches.__next__()`, and `batches.next()` as iterators of loaders had it.
+_NEXT = frozenset({"__next__", "next"})
+
+
+class Calls:
+    """Calls in one file, by node or by what is known of callee and arguments."""
+
+    def __init__(
+        self, inference: Evaluating, classes: Classes, parameters: Parameters, narrowing: Narrowing, values: Values
+    ) -> None:
+        self.inference = inference
+        self.classes = classes
+        self.parameters = parameters
+        self.narrowing = narrowing
+        self.values = values
+        self.defaults = Defaults(inference.tree, inference.eval)
+        self._runs: dict[int, Kind] = {}
+        self._numbers: dict[object, int] = {}
+        self._frames: dict[int, Frame] = {}
+
+    def node(self, node: ast.Call, frame: Frame | None) -> Kind:
+        arguments = self.arguments(node, frame)
+        found = self._node(node, arguments, frame)
+        return found if found.known or not arguments.keywords else methods.promised(arguments, found)
+
+    def _node(self, node: ast.Call, arguments: Arguments, frame: Frame | None) -> Kind:
+        func = node.func
+        if isinstance(func, ast.Attribute):
+            if _is_super(func.value):
+                return self.classes.call_super(func, arguments)
+            base = self.inference.eval(func.value, frame)
+            if not (base.tag in (Tag.FUNCTION, Tag.CLASS) and not base.path):
+                if func.attr in _NEXT and not len(arguments) and self._is_iterator(base, func):
+                    return self._taken(base, func.value)
+                return self.method(base, func.attr, arguments, self._written(node))
+        if isinstance(func, ast.Name) and func.id == "getattr" and len(node.args) > 1:
+            name = node.args[1]
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                return self.inference.member(self.inference.eval(node.args[0], frame), name.value)
+        if isinstance(func, ast.Name) and func.id == "cast" and self._is_cast(func) and len(node.args) > 1:
+            promised = self.inference.annotated(node.args[0])
+            return promised if promised.known else self.inference.eval(node.args[1], frame)
+        callee = self.inference.eval(func, frame)
+        if callee.qualified == "builtins.map" and not callee.path and len(arguments) > 1:
+            return self._mapped(arguments)
+        if callee.qualified == "builtins.next" and not callee.path and len(arguments):
+            return self._next(arguments, node.args[0] if node.args else None)
+        default = self.defaults.at(node, frame) if callee.qualified.startswith("torch.") else None
+        return self.value(callee, arguments, default)
+
+    def _next(self, arguments: Arguments, iterator: ast.expr | None) -> Kind:
+        """`next(iterator)`, or a default: None where there is no more says that it may be None."""
+        found = self._taken(arguments.at(0) or UNKNOWN, iterator)
+        default = arguments.at(1)
+        return found if default is None else join((found, default))
+
+    def _taken(self, kind: Kind, iterator: ast.expr | None) -> Kind:
+        """What comes next of an iterator: a batch, where its name is all that tells."""
+        found = self.inference.iterate(kind)
+        if not _says_what(found) and iterator is not None:
+            name = last_name(iterator)
+            if name.strip("_") == "data" or looks_like_loader(name) or ITERATOR_NAME.search(name):
+                return NAMED_BATCH
+        return found
+
+    def _is_iterator(self, kind: Kind, method: ast.Attribute) -> bool:
+        """Whether a value that is asked for what comes next by a method may be a plain iterator: it has no such method
+        of the project's own, and is no loader itself, of which only other libraries' have one.
+        """
+        name = last_name(method.value)
+        if kind.tag is Tag.UNKNOWN:
+            return ITERATOR_NAME.search(name) is not None
+        if kind.tag not in (Tag.LOADER, Tag.SEQUENCE) or (looks_like_loader(name) and not ITERATOR_NAME.search(name)):
+            return False
+        return not kind.path or self.classes.member(kind, method.attr) is None
+
+    def _mapped(self, arguments: Arguments) -> Kind:
+        """`map(function, xs, ys)`."""
+        function, *iterables = [thunk() for thunk in arguments.positional]
+        return sequence(self.value(function, given(*(self.inference.iterate(kind) for kind in iterables))))
+
+    def _is_cast(self, func: ast.Name) -> bool:
+        return self.inference.eval(func, None).qualified == "typing.cast"
+
+    def value(self, callee: Kind, arguments: Arguments, default: Kind | None = None) -> Kind:
+        """The result of calling a value."""
+        if callee.tag in (Tag.FUNCTION, Tag.CLASS):
+            if not callee.path:
+                made = library.call(callee.qualified, arguments, default)
+                if callee.device is Device.MAYBE and made.is_tensor:
+                    made = made.but(place=Place.TARGET, device=Device.MAYBE)
+                return self._fed(made, arguments)
+            if callee.tag is Tag.FUNCTION:
+                return self.run(Ref(FUNCTION, callee.path, callee.qualified), arguments)
+            return self._fed(self.classes.instance(Ref(CLASS, callee.path, callee.qualified), arguments), arguments)
+        if callee.path and callee.tag in (Tag.MODULE, Tag.INSTANCE, Tag.LOADER, Tag.DATASET):
+            found = self.classes.call_instance(callee, arguments)
+            if found is not None:
+                return found
+        return methods.called(callee, arguments)
+
+    def _fed(self, made: Kind, arguments: Arguments) -> Kind:
+        """A loader over a data set of the project: its batches hold what the data set gives for one item."""
+        if made.tag is not Tag.LOADER or made.element is None:
+            return made
+        dataset = arguments.at(0, "dataset")
+        if dataset is None or not dataset.path or dataset.tag is not Tag.DATASET:
+            return made
+        sample = self.inference.iterate(dataset)
+        if arguments.has("collate_fn"):
+            return made.but(element=made.element.but(items=self._lists(arguments, sample, made.element)))
+        if sample.tag in (Tag.TENSOR, Tag.SEQUENCE, Tag.MAPPING):
+            return made.but(element=library.collated(sample, made.element))
+        return made
+
+    def _lists(self, arguments: Arguments, sample: Kind, batch: Kind) -> tuple[tuple[int | str, Kind], ...]:
+        """The entries of a batch that the project's own `collate_fn` leaves lists: of numbers, of texts, of tensors."""
+        function = arguments.at(-1, "collate_fn")
+        if function is None or function.tag is not Tag.FUNCTION or not function.path:
+            return ()
+        made = self.run(Ref(FUNCTION, function.path, function.qualified), Arguments([lambda: sequence(sample)]))
+        if made.tag not in (Tag.MAPPING, Tag.SEQUENCE):
+            return ()
+        lists = [(key, kind, kind.element) for key, kind in made.items if kind.tag is Tag.SEQUENCE]
+        return tuple((key, _listed(kind, batch)) for key, kind, held in lists if _is_plain(held) or not kind.items)
+
+    def method(self, base: Kind, name: str, arguments: Arguments, written: str = "") -> Kind:
+        """The result of `base.name(...)`."""
+        if base.path:
+            if base.qualified == MODULE:
+                return self.value(self.inference.member(base, name), arguments)
+            found = self.classes.call_method(base, name, arguments)
+            if found is not None:
+                return found
+        return methods.method(base, name, arguments, written)
+
+    def arguments(self, node: ast.Call, frame: Frame | None) -> Arguments:
+        """The arguments of a call, each worked out when it is asked for."""
+        positional = [item for item in node.args if not isinstance(item, ast.Starred)]
+        exact = len(positional) == len(node.args) and all(item.arg is not None for item in node.keywords)
+        constants: dict[int | str, object] = {}
+        for place, item in enumerate(positional):
+            if isinstance(item, ast.Constant):
+                constants[place] = item.value
+        for keyword in node.keywords:
+            if keyword.arg is not None and isinstance(keyword.value, ast.Constant):
+                constants[keyword.arg] = keyword.value.value
+        if not exact:
+            # `f(*batch)` and `f(**batch)` hand over what the container holds.
+            spread = [item.value for item in node.args if isinstance(item, ast.Starred)]
+            spread += [item.value for item in node.keywords if item.arg is None]
+            thunks = [self._thunk(item, frame) for item in positional]
+            return Arguments(
+                [*thunks, *(self._spread(item, frame) for item in spread)],
+                {item.arg: self._thunk(item.value, frame) for item in node.keywords if item.arg is not None},
+                constants,
+                exact=False,
+            )
+        return Arguments(
+            [self._thunk(item, frame) for item in positional],
+            {item.arg: self._thunk(item.value, frame) for item in node.keywords if item.arg is not None},
+            constants,
+        )
+
+    def _thunk(self, node: ast.expr, frame: Frame | None) -> Thunk:
+        return lambda: self.inference.eval(node, frame)
+
+    def _spread(self, node: ast.expr, frame: Frame | None) -> Thunk:
+        def spread() -> Kind:
+            kind = self.inference.eval(node, frame)
+            if kind.tag in (Tag.BATCH, Tag.OUTPUT):
+                return operations.part_of(kind, "one part of a batch")
+            return kind.element or UNKNOWN
+
+        return spread
+
+    def _written(self, node: ast.Call) -> str:
+        """The first argument's text, for devices that only their name tells."""
+        if not node.args:
+            return ""
+        first = node.args[0]
+        return key_of(first) or "" if isinstance(first, (ast.Name, ast.Attribute)) else ""
+
+    def run(self, function: Ref, arguments: Arguments, receiver: Kind | None = None) -> Kind:
+        """What a function of the project returns for these arguments."""
+        positional, keywords = arguments.signature(_DEEPEST)
+        # Such a key takes long to hash, a number stands for it.
+        receiver = None if receiver is None else limited(receiver, _DEEPEST)
+        key = (function, positional, keywords, arguments.exact, receiver)
+        number = self._numbers.setdefault(key, len(self._numbers))
+        known = self._runs.get(number)
+        if known is not None:
+            return known
+        if any(kind.tag is Tag.NEVER for kind in (*positional, *(kind for _, kind in keywords))):
+            return NEVER  # of a call that is not made there is no result
+        same = signed(positional, keywords, exact=arguments.exact)
+        found = self.inference.queries.ask(number, self._runs, number, self._returned, number, function, same, receiver)
+        if number in self._runs:
+            self._frames.pop(number, None)
+        return found
+
+    def _frame(self, number: int, node: FunctionNode | ast.Lambda, params: dict[str, Kind]) -> Frame:
+        """The frame of one call. What is worked out again for the same parameters is so in the same frame."""
+        frame = self._frames.get(number)
+        if frame is None or frame.params != params:
+            frame = self._frames[number] = Frame(node, params)
+        return frame
+
+    def _returned(self, number: int, function: Ref, arguments: Arguments, receiver: Kind | None) -> Kind:
+        if self._is_left_open(function):
+            return UNKNOWN  # what the classes below return
+        if function.path != self.inference.path:
+            return self.values.run(function, arguments, receiver)
+        node = self.classes.function_node(function.name)
+        if node is None:
+            return UNKNOWN
+        if isinstance(node, ast.Lambda):
+            return self.inference.eval(
+                node.body, self._frame(number, node, self.parameters.bound(node, arguments, receiver))
+            )
+        frame = self._frame(number, node, self.parameters.bound(node, arguments, receiver))
+        returns, yields, generator = self.classes.results(node)
+        if generator:
+            return sequence(join(self.inference.eval(item, frame) for item in yields) if yields else UNKNOWN)
+        if isinstance(node, ast.AsyncFunctionDef):
+            return UNKNOWN
+        found = join(self._result(item, frame) for item in returns) if returns else NONE
+        return promises.kept(found, self.inference.annotated(node.returns)) if node.returns is not None else found
+
+    def _is_left_open(self, function: Ref) -> bool:
+        """Whether a method is left to the classes below, and no annotation says what they return."""
+        summary = self.inference.program.summaries.get(function.path)
+        facts = summary.functions.get(function.name) if summary is not None else None
+        if facts is None or not facts.in_class or facts.returns or facts.returns_annotation:
+            return False
+        return is_abstract(facts)
+
+    def _result(self, node: ast.expr | None, frame: Frame) -> Kind:
+        if node is None:
+            return NONE
+        if not self.narrowing.possible(node, frame):
+            return NEVER
+        return self.inference.eval(node, frame)
+
+
+def _listed(made: Kind, batch: Kind) -> Kind:
+    """A list of a batch. What is in it is where the batch is."""
+    if made.element is None or _is_plain(made.element):
+        return made
+    nested = made.element.tag is Tag.SEQUENCE and not made.element.items
+    element = _listed(made.element, batch) if nested else library.collated(made.element, batch).but(fresh=False)
+    return Kind(Tag.SEQUENCE, element=element, certainty=Confidence.MEDIUM, how="a list of what loaders collate")
+
+
+def _is_plain(kind: Kind | None) -> bool:
+    return kind is not None and kind.tag in (Tag.NUMBER, Tag.STRING)
+
+
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+
+
+def _says_what(found: Kind) -> bool:
+    """Whether anything is known of a value, or for a sequence of what it holds."""
+    if found.tag is not Tag.SEQUENCE:
+        return found.known
+    return any(item.known for _, item in found.items) or (found.element is not None and found.element.known)

@@ -1,0 +1,461 @@
+"""Classes and functions of the project: their nodes in this file, their members, and instances of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, Ref, Scope
+from perflint.analysis.values import library, methods, promises
+from perflint.analysis.values.arguments import NO_ARGUMENTS, Arguments
+from perflint.analysis.values.evaluating import Evaluating
+from perflint.analysis.values.kind import NEVER, NUMBER, UNKNOWN, Device, Kind, Place, Tag, join, leaf_place
+from perflint.analysis.values.operations import iterate
+from perflint.analysis.values.values import Values
+from perflint.finding import Confidence
+from perflint.ir.notation import lambda_name, last_name
+from perflint.ir.summary import MODULE
+from perflint.syntax.bindings import Binding, Definition
+from perflint.syntax.tree import FUNCTIONS, FunctionNode
+from perflint.syntax.walk import blocks, children, has_blocks
+from perflint.torch_model import frameworks, loaders, modules, wrappers
+from perflint.torch_model.names import canonical, last
+
+_PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property", "torch.jit.unused"})
+_CALLS = ("forward", "__call__")
+_RECORDS = frozenset({"typing.NamedTuple", "collections.namedtuple", "torch.NamedTuple"})
+_PREPARER_NAMES = frozenset(last(name) for name in frameworks.PREPARERS)
+_OUTPUT_BASES = ("ModelOutput", "BaseOutput")
+
+
+class Classes:
+    """The classes of a project as one file sees them: those of the file itself as trees, others by their summaries."""
+
+    def __init__(self, inference: Evaluating, values: Values) -> None:
+        self.inference = inference
+        self.values = values
+        self._nodes: dict[str, ast.AST | None] = {}
+        self._held: dict[int, dict[str, list[ast.AST]]] = {}
+        self._lambdas: dict[str, ast.Lambda] = {}
+        self._results: dict[int, tuple[list[ast.expr | None], list[ast.expr], bool]] = {}
+        self._buffers: dict[int, dict[str, ast.expr | None]] = {}
+        self._instances: dict[Ref, Kind] = {}
+        self._stores: dict[tuple[int, str], list[Definition]] = {}
+        #: The methods of a class with their texts.
+        self._methods: dict[int, list[tuple[FunctionNode, str]]] = {}
+
+    # Nodes of this file.
+
+    def node(self, qualname: str) -> ast.AST | None:
+        """The `def` or `class` of this file with a qualified name, linked."""
+        if qualname not in self._nodes:
+            self._nodes[qualname] = next(self._all_of(qualname), None)
+        return self._nodes[qualname]
+
+    def _all_of(self, qualname: str) -> Iterator[ast.AST]:
+        """All that have a qualified name, in the order of the source: what is defined again keeps its name."""
+        around, _, name = qualname.rpartition(".")
+        owner = around.removesuffix("<locals>").rstrip(".")
+        for holder in self._all_of(owner) if owner else (self.inference.tree.module,):
+            if isinstance(holder, FUNCTIONS) == around.endswith("<locals>"):
+                yield from self._held_by(holder).get(name, ())
+
+    def _held_by(self, holder: ast.AST) -> dict[str, list[ast.AST]]:
+        """The functions and classes right in a module, class or function, by name."""
+        known = self._held.get(id(holder))
+        if known is None:
+            known = self._held[id(holder)] = {}
+            stack = blocks(holder)[::-1]
+            while stack:
+                node = stack.pop()
+                if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+                    known.setdefault(node.name, []).append(node)
+                elif has_blocks(node):
+                    stack += reversed(blocks(node))
+        return known
+
+    def function_node(self, qualname: str) -> FunctionNode | ast.Lambda | None:
+        """The `def` or lambda of this file with a qualified name, linked."""
+        if qualname in self._lambdas:
+            return self._lambdas[qualname]
+        node = self.node(qualname)
+        if isinstance(node, FUNCTIONS):
+            return node
+        return None
+
+    def name_lambda(self, node: ast.Lambda) -> str:
+        """The qualname a lambda has in summaries; from now on `function_node` knows it."""
+        name = lambda_name(node)
+        self._lambdas[name] = node
+        return name
+
+    def class_node(self, qualname: str) -> ast.ClassDef | None:
+        node = self.node(qualname)
+        if isinstance(node, ast.ClassDef):
+            return node
+        return None
+
+    def results(self, node: FunctionNode) -> tuple[list[ast.expr | None], list[ast.expr], bool]:
+        """What a function returns and yields, and whether it is a generator."""
+        known = self._results.get(id(node))
+        if known is not None:
+            return known
+        returns: list[ast.expr | None] = []
+        yields: list[ast.expr] = []
+        generator = False
+        lines = self.inference.tree.source.lines[node.lineno - 1 : node.end_lineno]
+        may_yield = any("yield" in line for line in lines)
+        stack: list[ast.AST] = list(reversed(node.body))
+        while stack:
+            part = stack.pop()
+            if isinstance(part, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
+                continue
+            if isinstance(part, ast.expr) and not may_yield:
+                continue  # no `return` stands in one
+            if isinstance(part, ast.Return):
+                returns.append(part.value)
+            elif isinstance(part, (ast.Yield, ast.YieldFrom)):
+                generator = True
+                if isinstance(part, ast.Yield) and part.value is not None:
+                    yields.append(part.value)
+            stack.extend(reversed(children(part)))
+        self._results[id(node)] = (returns, yields, generator)
+        return self._results[id(node)]
+
+    # Hierarchy.
+
+    def mro(self, cls: Ref) -> tuple[Ref, ...]:
+        resolver = self.inference.program.resolver
+        if cls.path not in self.inference.program.summaries:
+            return (cls,)
+        return resolver.mro(Ref(CLASS, cls.path, cls.name))
+
+    def library_bases(self, cls: Ref) -> tuple[str, ...]:
+        return tuple(canonical(ref.name) for ref in self.mro(cls) if ref.kind == EXTERNAL)
+
+    def is_module(self, cls: Ref) -> bool:
+        return any(modules.is_module_class(name) for name in self.library_bases(cls))
+
+    def instance(self, cls: Ref, arguments: Arguments | None = None) -> Kind:
+        """An instance of a project class."""
+        known = self._instances.get(cls)
+        if known is None:
+            known = self._instances[cls] = self._instance(cls)
+        if arguments is None:
+            return known
+        if known.tag is Tag.LOADER:
+            made = library.loader(known.qualified, arguments)
+            if known.place is Place.UNKNOWN:
+                return known
+            return made.but(qualified=cls.name, path=cls.path)
+        if known.tag in (Tag.INSTANCE, Tag.OUTPUT) and self._is_record(cls):
+            return known.but(items=tuple(self._fields(cls, arguments)))
+        return known
+
+    def _instance(self, cls: Ref) -> Kind:
+        tag = Tag.INSTANCE
+        for name in self.library_bases(cls):
+            if modules.is_module_class(name):
+                tag = Tag.MODULE
+            elif loaders.is_loader(name):
+                tag = Tag.LOADER
+            elif loaders.is_dataset(name):
+                tag = Tag.DATASET
+            elif name == "torch.optim.Optimizer" or modules.makes_optimizer(name):
+                tag = Tag.OPTIMIZER
+            elif modules.makes_scheduler(name):
+                tag = Tag.SCHEDULER
+            elif name == "torch.Tensor":
+                tag = Tag.TENSOR
+            elif last(name) in _OUTPUT_BASES:
+                tag = Tag.OUTPUT
+            else:
+                continue
+            break
+        made = Kind(tag, qualified=cls.name, path=cls.path)
+        if tag is Tag.LOADER:
+            if self._method_anywhere(cls, "__iter__"):
+                # What a loader with an `__iter__` of its own yields may be anywhere.
+                return made.but(element=Kind(Tag.BATCH, certainty=Confidence.MEDIUM))
+            batch = Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, how=f"a batch of `{cls.name}`")
+            return made.but(place=Place.HOST, element=batch)
+        return made
+
+    def _method_anywhere(self, cls: Ref, name: str) -> bool:
+        """Whether the project defines a method in the class or one of its bases."""
+        return any(owner.kind == CLASS and self._method_of(owner, name) for owner in self.mro(cls))
+
+    def _is_record(self, cls: Ref) -> bool:
+        """A dataclass or named tuple: its constructor's arguments are its fields."""
+        if _RECORDS & set(self.library_bases(cls)):
+            return True
+        summary = self.inference.program.summaries.get(cls.path)
+        facts = summary.classes.get(cls.name) if summary is not None else None
+        if facts is None or "__init__" in facts.methods:
+            return False
+        written = [item[1] if isinstance(item, tuple) and item[0] == "call" else item for item in facts.decorators]
+        return any(isinstance(item, str) and last(item) == "dataclass" for item in written)
+
+    def _fields(self, cls: Ref, arguments: Arguments) -> Iterator[tuple[int | str, Kind]]:
+        facts = self.inference.program.summaries[cls.path].classes[cls.name]
+        for place, name in enumerate(facts.annotations):
+            given = arguments.at(place, name)
+            if given is not None and given.known:
+                yield name, given
+
+    # Members.
+
+    def member(self, base: Kind, name: str) -> Kind | None:
+        """`base.name` as the project's classes define it; None when they do not."""
+        cls = Ref(CLASS, base.path, base.qualified)
+        for owner in self.mro(cls):
+            if owner.kind == EXTERNAL:
+                kept = frameworks.attribute_of(owner.name, name)
+                found = promises.library_instance(kept) if kept else None
+            else:
+                found = self._own_member(owner, name, base)
+            if found is not None:
+                return found
+        if base.tag is Tag.MODULE and name in wrappers.WRAPPED_ATTRIBUTES:
+            return base
+        return None
+
+    def _own_member(self, owner: Ref, name: str, base: Kind) -> Kind | None:
+        method = self._method_of(owner, name)
+        if method is not None:
+            if self._is_property(method):
+                return placed(self.inference.calls.run(method, NO_ARGUMENTS, base), base)
+            return Kind(Tag.FUNCTION, qualified=method.name, path=method.path)
+        if owner.path == self.inference.path:
+            found = self._attribute_here(owner, name)
+        else:
+            found = self.values.class_attribute(owner, name)
+        if found is None:
+            return None
+        return placed(self._inside(found, base), base)
+
+    @staticmethod
+    def _inside(kind: Kind, base: Kind) -> Kind:
+        """A submodule or parameter is wherever its module is; a plain tensor attribute stays where it was made."""
+        if base.tag is not Tag.MODULE:
+            return kind
+        if kind.tag is Tag.MODULE and kind.place is Place.UNKNOWN:
+            return kind.but(place=Place.MODULE)
+        if kind.tag is Tag.SEQUENCE and kind.element is not None and kind.element.tag is Tag.MODULE:
+            return kind.but(element=kind.element.but(place=Place.MODULE), items=())
+        return kind
+
+    def _method_of(self, owner: Ref, name: str) -> Ref | None:
+        summary = self.inference.program.summaries.get(owner.path)
+        qualname = f"{owner.name}.{name}"
+        if summary is not None and qualname in summary.functions:
+            return Ref(FUNCTION, owner.path, qualname)
+        return None
+
+    def _is_property(self, method: Ref) -> bool:
+        facts = self.inference.program.summaries[method.path].functions[method.name]
+        return any(isinstance(item, str) and item in _PROPERTIES for item in facts.decorators)
+
+    def _attribute_here(self, owner: Ref, name: str) -> Kind | None:
+        node = self.class_node(owner.name)
+        if node is None:
+            return None
+        definitions = self._stores_of(node, name)
+        buffers = self._buffers_of(node)
+        kinds = []
+        for definition in definitions:
+            kind = self.inference.definition_kind(definition)
+            if kind.device is not None and kind.device.may_be_cuda and not isinstance(definition.target, ast.Attribute):
+                # A default in the body of a class (a dataclass's field) is there to be overridden.
+                kind = kind.but(device=Device.MAYBE)
+            if definition.binding is Binding.AUGMENTED and not kind.holds_tensors:
+                continue
+            if kind.tag is Tag.TENSOR and self._is_parameter(definition):
+                kind = kind.but(place=Place.MODULE, device=None)
+            kinds.append(kind)
+            if kind is UNKNOWN and name not in buffers:
+                break  # whatever the others are
+        if name in buffers:
+            value = buffers[name]
+            given = self.inference.eval(value, None) if value is not None else UNKNOWN
+            if given.tag is not Tag.NONE or not kinds:
+                place = Place.HOST if self._is_trainer(node) else Place.MODULE
+                kinds.append(Kind(Tag.TENSOR, place, scalar=given.scalar, requires_grad=False, how="a buffer"))
+            kinds = [kind for kind in kinds if kind.tag in (Tag.TENSOR, Tag.NONE)]
+        found = join(kinds) if kinds else None
+        if (found is None or not found.known) and (promised := self._annotated_here(node, owner, name)) is not None:
+            return promised
+        return found
+
+    def _annotated_here(self, node: ast.ClassDef, owner: Ref, name: str) -> Kind | None:
+        for statement in node.body:
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                if statement.target.id == name:
+                    return self.inference.annotated(statement.annotation)
+        summary = self.inference.program.summaries.get(owner.path)
+        facts = summary.classes.get(owner.name) if summary is not None else None
+        if facts is not None and name in facts.annotations:
+            return self.inference.promised(facts.annotations[name], Scope(owner.path, MODULE))
+        return None
+
+    @staticmethod
+    def _is_parameter(definition: Definition) -> bool:
+        """`self.w = nn.Parameter(...)` goes where the module goes."""
+        value = definition.value
+        if not isinstance(value, ast.Call):
+            return False
+        name = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+        return name in ("Parameter", "Buffer", "UninitializedParameter")
+
+    def stores(self, node: ast.ClassDef, name: str) -> tuple[Definition, ...]:
+        """The stores to `self.name` in a class of this file."""
+        return tuple(self._stores_of(node, name))
+
+    def attribute_definitions(self, base: Kind, name: str) -> tuple[Definition, ...]:
+        """The stores to `self.name` in the class of `base`, when it is of this file."""
+        node = self.class_node(base.qualified) if base.path == self.inference.path else None
+        return tuple(self._stores_of(node, name)) if node is not None else ()
+
+    def _stores_of(self, node: ast.ClassDef, name: str) -> list[Definition]:
+        """Definitions of an attribute: `self.x = ...` in methods, `x = ...` in the body of the class."""
+        known = self._stores.get((id(node), name))
+        if known is not None:
+            return known
+        flow = self.inference.flow
+        own = flow.bindings(node).by_key.get(name, ())
+        found = self._stores[id(node), name] = [item for item in own if item.binding is Binding.ASSIGN]
+        for method, text in self._methods_of(node):
+            # Looking for a word in a text is a hundred times as quick as collecting what the method binds.
+            if name in text:
+                found += flow.bindings(method).by_key.get(f"{method.args.args[0].arg}.{name}", ())
+        return found
+
+    def _methods_of(self, node: ast.ClassDef) -> list[tuple[FunctionNode, str]]:
+        known = self._methods.get(id(node))
+        if known is None:
+            lines = self.inference.tree.source.lines
+            known = self._methods[id(node)] = [
+                (method, "\n".join(lines[method.lineno - 1 : method.end_lineno]))
+                for method in node.body
+                if isinstance(method, FUNCTIONS) and method.args.args
+            ]
+        return known
+
+    def _buffers_of(self, node: ast.ClassDef) -> dict[str, ast.expr | None]:
+        """Names given to `self.register_buffer` and `register_parameter`, with their first values."""
+        known = self._buffers.get(id(node))
+        if known is not None:
+            return known
+        known = self._buffers[id(node)] = {}
+        tree, registering = self.inference.tree, ("register_buffer", "register_parameter")
+        if not any(name in tree.source.text for name in registering):
+            return known
+        for part in (part for statement in tree.naming(registering, node) for part in tree.own(statement)):
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.args:
+                if part.func.attr in registering:
+                    first = part.args[0]
+                    if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                        known[first.value] = part.args[1] if len(part.args) > 1 else None
+        return known
+
+    def _is_trainer(self, node: ast.ClassDef) -> bool:
+        """Whether a module holds what prepares others for a device and is not moved itself: it counts in buffers."""
+        if not any(name in self.inference.tree.source.text for name in _PREPARER_NAMES):
+            return False
+        calls = [part.func for part in self.inference.tree.walk(node) if isinstance(part, ast.Call)]
+        if not any(last_name(func) in _PREPARER_NAMES for func in calls):
+            return False
+        moves = (func for func in calls if isinstance(func, ast.Attribute) and func.attr in ("to", "cuda", "prepare"))
+        return not any(isinstance(func.value, ast.Name) and func.value.id == "self" for func in moves)
+
+    # Calls.
+
+    def call_method(self, base: Kind, name: str, arguments: Arguments) -> Kind | None:
+        """`base.name(...)` where the project defines the method, or holds a callable under that name."""
+        if base.tag is Tag.MODULE and name == "forward":
+            return self.call_instance(base, arguments)
+        for owner in self.mro(Ref(CLASS, base.path, base.qualified)):
+            if owner.kind == EXTERNAL:
+                continue
+            method = self._method_of(owner, name)
+            if method is not None:
+                if self._is_property(method):
+                    return self.inference.calls.value(self.inference.calls.run(method, NO_ARGUMENTS, base), arguments)
+                receiver = None if self._is_static(method) else base
+                return self._handed(self.inference.calls.run(method, arguments, receiver), base, arguments)
+        if base.tag is Tag.CLASS:
+            return None
+        held = self.member(base, name)
+        return self.inference.calls.value(held, arguments) if held is not None and held.known else None
+
+    def _is_static(self, method: Ref) -> bool:
+        facts = self.inference.program.summaries[method.path].functions[method.name]
+        return "staticmethod" in facts.decorators
+
+    def call_instance(self, base: Kind, arguments: Arguments) -> Kind | None:
+        """Calling an instance of a project class."""
+        for owner in self.mro(Ref(CLASS, base.path, base.qualified)):
+            for name in _CALLS:
+                method = self._method_of(owner, name) if owner.kind == CLASS else None
+                if method is not None:
+                    found = self.inference.calls.run(method, arguments, base)
+                    if not found.known and base.tag is Tag.MODULE and found.tag is not Tag.NEVER:
+                        return methods.module_result(base, arguments)
+                    return self._handed(found, base, arguments)
+        return None
+
+    def _handed(self, kind: Kind, base: Kind, arguments: Arguments) -> Kind:
+        """A result made on the module's device, seen from outside: where the module is, or its inputs are."""
+        if base.tag is not Tag.MODULE:
+            return kind
+        place, device = methods.result_place(base, list(arguments.kinds()))
+        return _replace_module(kind, place, device)
+
+    def call_super(self, func: ast.Attribute, arguments: Arguments) -> Kind:
+        """`super().name(...)`."""
+        cls = self.inference.tree.class_of(func)
+        if cls is None:
+            return UNKNOWN
+        own = Ref(CLASS, self.inference.path, self.inference.tree.qualname(cls))
+        receiver = self.instance(own)
+        for owner in self.mro(own)[1:]:
+            if owner.kind == EXTERNAL:
+                continue
+            method = self._method_of(owner, func.attr)
+            if method is not None:
+                return self.inference.calls.run(method, arguments, receiver)
+        return methods.method(receiver.but(path="", qualified=""), func.attr, arguments)
+
+    def iterated(self, base: Kind) -> Kind | None:
+        """What iterating an instance of a project class gives, through its `__iter__` or `__getitem__`; None when it
+        has neither.
+        """
+        for owner in self.mro(Ref(CLASS, base.path, base.qualified)):
+            for name, given in (("__iter__", NO_ARGUMENTS), ("__getitem__", None)):
+                method = self._method_of(owner, name) if owner.kind == CLASS else None
+                if method is not None:
+                    arguments = given if given is not None else Arguments((lambda: NUMBER,))
+                    found = self.inference.calls.run(method, arguments, base)
+                    return iterate(found) if name == "__iter__" else found
+        return None
+
+
+def placed(kind: Kind, base: Kind) -> Kind:
+    """An attribute of a module whose place is known is there too."""
+    if base.tag is Tag.MODULE and base.place not in (Place.UNKNOWN, Place.MODULE):
+        return _replace_module(kind, base.place, base.device)
+    return kind
+
+
+def _replace_module(kind: Kind, place: Place, device: Device | None) -> Kind:
+    """`kind` with what is on the module's device put at `place`."""
+    if place in (Place.UNKNOWN, Place.MODULE) or kind.tag is Tag.NEVER or kind == NEVER:
+        return kind
+    changes: dict[str, object] = {}
+    if kind.place is Place.MODULE:
+        changes = {"place": place, "device": device}
+    if kind.element is not None and leaf_place(kind.element) is Place.MODULE:
+        changes["element"] = _replace_module(kind.element, place, device)
+    if kind.items:
+        changes["items"] = tuple((key, _replace_module(item, place, device)) for key, item in kind.items)
+    return kind.but(**changes) if changes else kind

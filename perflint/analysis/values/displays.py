@@ -1,0 +1,100 @@
+"""Kinds of the containers that are written out, item by item or by a comprehension."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+from perflint.analysis.values import operations
+from perflint.analysis.values.frames import Frame
+from perflint.analysis.values.kind import UNKNOWN, Kind, Tag, join, mapping, sequence
+from perflint.syntax.bindings import Binding, Definition
+from perflint.syntax.reaching import Reaching
+from perflint.syntax.tree import Tree
+from perflint.system.patterns import pattern
+
+_Eval: TypeAlias = "Callable[[ast.expr, Frame | None], Kind]"
+_MOVES = ("to", "cuda")
+#: What a test asks for a device by.
+_DEVICE = pattern(r"cuda|gpu|device|cpu", re.IGNORECASE)
+
+
+def kind_of(node: ast.expr, frame: Frame | None, evaluate: _Eval) -> Kind:
+    """What a list, a mapping or a comprehension holds; unknown for anything else."""
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        if any(isinstance(item, ast.Starred) for item in node.elts):
+            return sequence(join(_element(item, frame, evaluate) for item in node.elts))
+        items = [evaluate(item, frame) for item in node.elts]
+        return sequence(items=items) if items else sequence(qualified="empty")
+    if isinstance(node, ast.Dict):
+        return _dict(node, frame, evaluate)
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+        return sequence(evaluate(node.elt, frame))
+    if isinstance(node, ast.DictComp):
+        return mapping(evaluate(node.value, frame))
+    return UNKNOWN
+
+
+def arms(node: ast.IfExp) -> tuple[ast.expr, ...]:
+    """The arms of a conditional that tell what it gives. Of `value.to(device) if torch.is_tensor(value) else value` it
+    is the one that moves: what is left as it is has no values to wait for.
+    """
+    if isinstance(node.orelse, ast.Name):
+        moved = _moved(node.body)
+        if moved is not None and moved.id == node.orelse.id:
+            return (node.body,)
+    return node.body, node.orelse
+
+
+def telling(definitions: tuple[Definition, ...], flow: Reaching, tree: Tree) -> tuple[Definition, ...]:
+    """Definitions but for those that another one moves where there is a device: `if use_cuda: x = x.cuda()`."""
+    moving = [item for item in definitions if _moves_where_it_can(item, tree)]
+    if not moving:
+        return definitions
+    sources = [source for item in moving if (source := _moved(item.value)) is not None]
+    left = [item for source in sources for item in flow.definitions(source)]
+    return tuple(item for item in definitions if item in moving or item not in left)
+
+
+def _moves_where_it_can(definition: Definition, tree: Tree) -> bool:
+    moved = _moved(definition.value) if definition.binding is Binding.ASSIGN else None
+    if moved is None or moved.id != definition.name:
+        return False
+    branch = tree.parent(definition.node)
+    if not isinstance(branch, ast.If):
+        return False
+    return any(_DEVICE.search(getattr(part, "id", "") or getattr(part, "attr", "")) for part in ast.walk(branch.test))
+
+
+def _moved(value: ast.expr | None) -> ast.Name | None:
+    """`x` of `x.cuda()` and `x.float().to(device)`."""
+    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES):
+        return None
+    moved: ast.expr = value
+    while isinstance(moved, ast.Call) and isinstance(moved.func, ast.Attribute):
+        moved = moved.func.value
+    return moved if isinstance(moved, ast.Name) else None
+
+
+def _element(item: ast.expr, frame: Frame | None, evaluate: _Eval) -> Kind:
+    if isinstance(item, ast.Starred):
+        return operations.iterate(evaluate(item.value, frame))
+    return evaluate(item, frame)
+
+
+def _dict(node: ast.Dict, frame: Frame | None, evaluate: _Eval) -> Kind:
+    items: list[tuple[str, Kind]] = []
+    rest: list[Kind] = []
+    for key, value in zip(node.keys, node.values):
+        kind = evaluate(value, frame)
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            items.append((key.value, kind))
+        elif key is None:
+            rest.append(kind.element or UNKNOWN if kind.tag is Tag.MAPPING else operations.index(kind, None))
+        else:
+            rest.append(kind)
+    if not rest:
+        return mapping(items=items)
+    return mapping(join([*rest, *(kind for _, kind in items)])).but(items=tuple(items))

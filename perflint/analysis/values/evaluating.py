@@ -1,0 +1,54 @@
+"""What the parts of the inference ask of the whole, of which they are made before it is complete."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from perflint.analysis.names.refs import Ref, Refs, Scope
+    from perflint.analysis.values.arguments import Arguments
+    from perflint.analysis.values.frames import Frame
+    from perflint.analysis.values.kind import Kind
+    from perflint.analysis.values.linked import Linked
+    from perflint.analysis.values.queries import Queries
+    from perflint.syntax.bindings import Definition
+    from perflint.syntax.flow import Flow
+    from perflint.syntax.tree import Tree
+
+
+class Calling(Protocol):
+    """Calls: `perflint.analysis.values.calls.Calls`."""
+
+    def run(self, function: Ref, arguments: Arguments, receiver: Kind | None = None) -> Kind: ...
+
+    def value(self, callee: Kind, arguments: Arguments) -> Kind: ...
+
+    def method(self, base: Kind, name: str, arguments: Arguments, written: str = "") -> Kind: ...
+
+
+class Evaluating(Protocol):
+    """Expressions of one file: `perflint.analysis.values.inference.Inference`."""
+
+    path: str
+    tree: Tree
+    flow: Flow
+    program: Linked
+    queries: Queries
+
+    @property
+    def calls(self) -> Calling: ...
+
+    def eval(self, node: ast.expr, frame: Frame | None) -> Kind: ...
+
+    def definition_kind(self, definition: Definition, frame: Frame | None = None) -> Kind: ...
+
+    def annotated(self, node: ast.expr) -> Kind: ...
+
+    def promised(self, text: str, scope: Scope) -> Kind: ...
+
+    def member(self, base: Kind, name: str) -> Kind: ...
+
+    def iterate(self, kind: Kind) -> Kind: ...
+
+    def of_refs(self, refs: Refs) -> Kind: ...

@@ -1,0 +1,87 @@
+"""What lists and mappings hold that are filled after they were made: by `append`, and item by item."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from perflint.analysis.values import promises
+from perflint.analysis.values.frames import Frame
+from perflint.analysis.values.kind import UNKNOWN, Kind, Tag, join
+from perflint.finding import Confidence
+from perflint.syntax.bindings import Definition, key_of
+
+if TYPE_CHECKING:
+    from perflint.analysis.values.inference import Inference
+
+#: Methods that put something into a list, or take the order that its items came in.
+_FILLS_LIST = frozenset({"append", "extend", "insert"})
+_MOST_APPENDS = 4
+
+
+class Filling:
+    """The contents of containers that the file fills, as far as it is plain to see."""
+
+    def __init__(self, inference: Inference) -> None:
+        self._inference = inference
+
+    def with_appended(self, definition: Definition, kind: Kind, frame: Frame | None) -> Kind:
+        """`rows = []` holds what `rows.append(...)` puts there, where nothing else in sight fills it."""
+        value = definition.value
+        if not isinstance(value, ast.List) or value.elts or definition.path:
+            return kind
+        if f"{definition.name}.append(" not in self._inference.tree.source.text:
+            return kind
+        added: list[ast.expr] = []
+        for use in self._inference.flow.uses_of(definition):
+            method = self._inference.tree.parent(use)
+            if not isinstance(method, ast.Attribute) or method.attr not in _FILLS_LIST:
+                continue
+            call = self._inference.tree.parent(method)
+            if method.attr != "append" or not isinstance(call, ast.Call) or len(call.args) != 1:
+                return kind
+            added.append(call.args[0])
+        if not added or len(added) > _MOST_APPENDS:
+            return kind
+        made = join(self._inference.eval(item, frame) for item in added)
+        if not made.known:
+            return kind
+        made = promises.kept(made, kind.element or UNKNOWN).but(fresh=False)
+        return kind.but(element=made.at_most(Confidence.MEDIUM), qualified="")
+
+    def with_new_items(self, node: ast.Name, kind: Kind, frame: Frame | None, *, empty: bool) -> Kind:
+        """`for k in batch: batch[k] = batch[k].to(device)` moves the whole batch. What was `empty` holds no more."""
+        stores, through = self._inference.flow.item_stores(node)
+        if not stores or (through and not empty):
+            return kind
+        if kind.tag is Tag.TENSOR:
+            if not all(self._goes_through_keys(item, node.id) for item in stores):
+                return kind
+            kind = kind.but(tag=Tag.BATCH)
+        made = join(self._inference.definition_kind(item, frame) for item in stores)
+        if not made.known:
+            return kind
+        if kind.tag is Tag.BATCH:
+            left_out = self._inference.flow.keys_left_out
+            left = tuple((key, kind.but(items=())) for item in stores for key in left_out(item))
+            return kind.but(place=made.place, device=made.device, pinned=made.pinned, items=left, how=made.how)
+        if empty:
+            made = promises.kept(made, kind.element or UNKNOWN).at_most(Confidence.MEDIUM)
+        return kind.but(element=made, items=())
+
+    def _goes_through_keys(self, store: Definition, name: str) -> bool:
+        """`for k, v in batch.items(): batch[k] = …`: what is taken for a tensor out of a loader is a mapping."""
+        loops = (
+            outer for outer in self._inference.tree.ancestors(store.node) if isinstance(outer, (ast.For, ast.AsyncFor))
+        )
+        return any(
+            isinstance(loop.iter, ast.Call)
+            and isinstance(loop.iter.func, ast.Attribute)
+            and loop.iter.func.attr in ("items", "keys")
+            and key_of(loop.iter.func.value) == name
+            for loop in loops
+        )
+
+
+def is_empty_dict(definition: Definition) -> bool:
+    return isinstance(definition.value, ast.Dict) and not definition.value.keys and not definition.path

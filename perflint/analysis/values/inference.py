@@ -1,0 +1,504 @@
+"""Kinds of expressions, on demand: `Inference(tree, program).kind(node)`.
+
+An expression's kind follows from the definitions that reach its names (`syntax.flow`), from what libraries promise
+(`pytorch` tables, through `library` and `methods`), and from the project's own functions and classes: those of this
+file are evaluated as trees, those of other files from their summaries (`values`). Everything is remembered per node;
+recursion ends in `NEVER`, the value that adds nothing to a join.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from perflint.analysis.evidence import looks_like_loader
+from perflint.analysis.names.refs import (
+    CLASS,
+    EXTERNAL,
+    EXTERNAL_INSTANCE,
+    FUNCTION,
+    INSTANCE,
+    MODULE_REF,
+    Ref,
+    Refs,
+    Scope,
+)
+from perflint.analysis.values import attributes, displays, library, operations, promises
+from perflint.analysis.values.arguments import Arguments
+from perflint.analysis.values.calls import Calls
+from perflint.analysis.values.classes import Classes
+from perflint.analysis.values.filling import Filling, is_empty_dict
+from perflint.analysis.values.frames import Frame
+from perflint.analysis.values.kind import (
+    DTYPE,
+    NAMED_LOADER,
+    NEVER,
+    NUMBER,
+    SHAPE,
+    STRING,
+    UNKNOWN,
+    Device,
+    Kind,
+    Place,
+    Tag,
+    join,
+)
+from perflint.analysis.values.linked import Linked, program_of
+from perflint.analysis.values.narrowing import Narrowing
+from perflint.analysis.values.parameters import Parameters
+from perflint.analysis.values.queries import Queries
+from perflint.analysis.values.values import Values
+from perflint.finding import Confidence
+from perflint.ir.notation import source_of
+from perflint.ir.summary import MODULE
+from perflint.syntax.bindings import Binding, Definition, key_of
+from perflint.syntax.flow import Flow
+from perflint.syntax.tree import FUNCTIONS, FunctionNode, Tree
+from perflint.system.patterns import pattern
+
+_EXECUTES = pattern(r"^\s*exec\(|\bglobals\(\)", re.MULTILINE)
+_Node = TypeVar("_Node", ast.expr, Definition)
+#: Attributes that are the same of whatever has them, so that nobody need know what that is.
+_OF_WHATEVER = {"shape": SHAPE, "dtype": DTYPE, "ndim": NUMBER}
+#: Comparisons that give a bool of the host for whatever they compare.
+_HOST_ANSWERS = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+
+
+class Inference:
+    """Kinds of one file's expressions. The nodes asked about must be linked (`tree.link`)."""
+
+    def __init__(self, tree: Tree, program: Linked | None = None, flow: Flow | None = None) -> None:
+        self.tree = tree
+        self.path = tree.source.path
+        self.flow = flow or Flow(tree)
+        self.program = program or program_of(self.path, tree.module, tree.source.lines)
+        self.queries = Queries()
+        self.narrowing = Narrowing(self.tree, self.flow, self.eval)
+        self.filling = Filling(self)
+        self.values = Values(self)
+        self.classes = Classes(self, self.values)
+        self.parameters = Parameters(self, self.classes, self.values)
+        self.calls = Calls(self, self.classes, self.parameters, self.narrowing, self.values)
+        self._memo: dict[int, Kind] = {}
+        self._promised: dict[tuple[str, Scope], Kind] = {}
+
+    def close(self) -> None:
+        """Let go of all that was worked out. The parts know each other, so nothing would be freed without the garbage
+        collector, which has to look at everything to find it.
+        """
+        for part in (
+            self.classes,
+            self.parameters,
+            self.narrowing,
+            self.filling,
+            self.values,
+            self.calls.defaults,
+            self.calls,
+        ):
+            vars(part).clear()
+        vars(self).clear()
+
+    # Questions.
+
+    def kind(self, node: ast.expr) -> Kind:
+        """What `node` is. Never raises for valid trees; what is not plain to see is `UNKNOWN`."""
+        try:
+            found = self.eval(node, None)
+        except RecursionError:
+            self.queries.abandon()
+            found = UNKNOWN
+        if found.tag is Tag.NEVER:
+            found = UNKNOWN
+        return found
+
+    def qualified(self, node: ast.expr) -> str:
+        """The dotted name of the library function, class or module that `node` names (`torch.nn.Linear`), however it
+        was imported; empty for anything else.
+        """
+        kind = self.kind(node)
+        return kind.qualified if kind.tag in (Tag.FUNCTION, Tag.CLASS) and not kind.path else ""
+
+    def bases(self, kind: Kind) -> tuple[str, ...]:
+        """Dotted names of the library classes that an instance's or a class's own class derives from."""
+        if kind.path:
+            return self.classes.library_bases(Ref(CLASS, kind.path, kind.qualified))
+        return (kind.qualified,) if kind.qualified else ()
+
+    def origins(self, node: ast.expr, depth: int = 8) -> list[ast.expr]:
+        """The expressions that a value comes from, through names of this file: for a name bound to
+        `DataLoader(...)`, that call. An expression that is no name is its own origin.
+        """
+        if depth <= 0 or not isinstance(node, (ast.Name, ast.Attribute)):
+            return [node]
+        found: list[ast.expr] = []
+        for definition in self._definitions_for(node):
+            if definition.binding in (Binding.ASSIGN, Binding.WALRUS) and definition.value is not None:
+                if not definition.path:
+                    found += self.origins(definition.value, depth - 1)
+        return found or [node]
+
+    def _definitions_for(self, node: ast.Name | ast.Attribute) -> tuple[Definition, ...]:
+        if isinstance(node, ast.Name):
+            return self.flow.definitions(node)
+        stores, _ = self.flow.definitions_of(node)
+        if stores:
+            return stores
+        base = self.kind(node.value)
+        return self.classes.attribute_definitions(base, node.attr) if base.path == self.path else ()
+
+    # Evaluation.
+
+    def eval(self, node: ast.expr, frame: Frame | None) -> Kind:
+        if node.__class__ is ast.Constant:
+            return operations.constant(node.value)
+        memo = self._memo if frame is None else frame.memo
+        known = memo.get(id(node))
+        if known is not None:
+            return known
+        return self.queries.ask((id(node), id(frame)), memo, id(node), self._eval, node, frame)
+
+    def _guarded(self, node: _Node, frame: Frame | None, evaluate: Callable[[_Node, Frame | None], Kind]) -> Kind:
+        memo = self._memo if frame is None else frame.memo
+        known = memo.get(id(node))
+        if known is not None:
+            return known
+        return self.queries.ask((id(node), id(frame)), memo, id(node), evaluate, node, frame)
+
+    def _eval(self, node: ast.expr, frame: Frame | None) -> Kind:
+        if isinstance(node, ast.Name):
+            return self._name(node, frame)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node, frame)
+        if isinstance(node, ast.Call):
+            return self.calls.node(node, frame)
+        if isinstance(node, ast.Subscript):
+            return self._subscript(node, frame)
+        if isinstance(node, ast.BinOp):
+            return operations.binary(self.eval(node.left, frame), node.op, self.eval(node.right, frame))
+        if isinstance(node, ast.UnaryOp):
+            return operations.unary(node.op, self.eval(node.operand, frame))
+        if isinstance(node, ast.Compare):
+            if all(isinstance(op, _HOST_ANSWERS) for op in node.ops) or _is_with_none(node):
+                return NUMBER  # whatever the operands are
+            others = [self.eval(item, frame) for item in node.comparators]
+            return operations.compare(self.eval(node.left, frame), node.ops, others)
+        if isinstance(node, ast.BoolOp):
+            return join(self.eval(value, frame) for value in node.values)
+        if isinstance(node, ast.IfExp):
+            arms = displays.arms(node)
+            return join(self.eval(arm, frame) for arm in arms if self.narrowing.possible(arm, frame))
+        if isinstance(node, ast.JoinedStr):
+            return operations.formatted(node)
+        return self._display(node, frame)
+
+    def _display(self, node: ast.expr, frame: Frame | None) -> Kind:
+        """Literals of containers, comprehensions and the rarer expressions."""
+        if isinstance(node, (ast.NamedExpr, ast.Starred)):
+            return self.eval(node.value, frame)
+        if isinstance(node, ast.Lambda):
+            return Kind(Tag.FUNCTION, qualified=self.classes.name_lambda(node), path=self.path)
+        return displays.kind_of(node, frame, self.eval)
+
+    # Names.
+
+    def _name(self, node: ast.Name, frame: Frame | None) -> Kind:
+        if not isinstance(node.ctx, ast.Load):
+            bound = self.flow.definition_at(node)
+            return self.definition_kind(bound, frame) if bound is not None else UNKNOWN
+        definitions = self.flow.definitions(node)
+        if not definitions:
+            return self._free(node)
+        found = self._joined(definitions, frame)
+        if found is UNKNOWN and looks_like_loader(node.id):
+            found = NAMED_LOADER
+        if found.tag in (Tag.STRING, Tag.DEVICE) and found.device is not None and found.device.may_be_cuda:
+            found = found.but(device=Device.MAYBE) if self._overridable(definitions) else found
+        if found.tag is Tag.SEQUENCE and len(definitions) == 1:
+            found = self.filling.with_appended(definitions[0], found, frame)
+        if found.tag in (Tag.BATCH, Tag.MAPPING, Tag.SEQUENCE) or _may_be_mapping(found):
+            empty = len(definitions) == 1 and is_empty_dict(definitions[0])
+            found = self.filling.with_new_items(node, found, frame, empty=empty)
+        return self.narrowing.narrow(node, found, frame)
+
+    def _free(self, node: ast.Name) -> Kind:
+        """A builtin, or a name that came with a star import."""
+        summary = self.program.summaries.get(self.path)
+        if summary is not None and summary.stars:
+            return self.of_refs(self.program.resolver.refs(node.id, Scope(self.path, MODULE)))
+        return library.named(f"builtins.{node.id}")
+
+    def _joined(self, definitions: tuple[Definition, ...], frame: Frame | None) -> Kind:
+        if len(definitions) > 1:
+            definitions = displays.telling(definitions, self.flow, self.tree)
+        if len(definitions) == 1:
+            return join((self.definition_kind(definitions[0], frame),))
+        kinds: list[Kind] = []
+        for definition in definitions:
+            kinds.append(self.definition_kind(definition, frame))
+            if kinds[-1] is UNKNOWN:
+                return UNKNOWN  # whatever the others are
+        # `total = 0` before `total += loss`: after the first turn it is a tensor, and that is what matters.
+        if any(definition.binding is Binding.AUGMENTED or self._feeds_itself(definition) for definition in definitions):
+            if any(kind.tag is Tag.TENSOR for kind in kinds):
+                kept = [kind for kind in kinds if kind.tag is not Tag.NUMBER]
+                return join(kept).at_most(Confidence.MEDIUM if len(kept) < len(kinds) else Confidence.HIGH)
+        return join(kinds)
+
+    def _overridable(self, definitions: tuple[Definition, ...]) -> bool:
+        """Module-level settings that `exec` or `globals()` may replace, as configuration by script does."""
+        if not _EXECUTES.search(self.tree.source.text):
+            return False
+        scope = self.flow.bindings(self.tree.module)
+        return any(item in scope.by_key.get(item.name, ()) for item in definitions)
+
+    @staticmethod
+    def _feeds_itself(definition: Definition) -> bool:
+        """`total = total + loss`."""
+        value = definition.value
+        if definition.binding is not Binding.ASSIGN or not isinstance(value, ast.BinOp):
+            return False
+        return definition.name in (key_of(value.left), key_of(value.right))
+
+    def definition_kind(self, definition: Definition, frame: Frame | None = None) -> Kind:
+        """The value a definition gives its name."""
+        inner = frame if frame is not None and _within(frame.function, definition.node) else None
+        return self._guarded(definition, inner, self._definition_kind)
+
+    def _definition_kind(self, definition: Definition, inner: Frame | None) -> Kind:
+        binding, value = definition.binding, definition.value
+        if binding in (Binding.ASSIGN, Binding.WALRUS, Binding.MATCH):
+            return self._assigned(definition, inner)
+        if binding in (Binding.FOR, Binding.COMPREHENSION) and value is not None:
+            return operations.unpack(self.iterate(self.eval(value, inner)), definition.path)
+        if binding is Binding.AUGMENTED:
+            return self._augmented(definition, inner)
+        if binding is Binding.PARAM:
+            return self._param(definition, inner)
+        if binding is Binding.IMPORT:
+            return self._import(definition)
+        if binding in (Binding.FUNCTION, Binding.CLASS):
+            return self._defined(definition.node)
+        if binding is Binding.WITH and value is not None:
+            return self._entered(value, definition, inner)
+        return NEVER if binding is Binding.DELETE else UNKNOWN
+
+    def iterate(self, kind: Kind) -> Kind:
+        """What one turn of a loop over the value gives, through the project's own `__iter__` where there is one."""
+        if kind.path and kind.tag in (Tag.INSTANCE, Tag.DATASET, Tag.LOADER, Tag.MODULE):
+            found = self.classes.iterated(kind)
+            if found is not None and (found.known or kind.element is None):
+                return found
+        return operations.iterate(kind)
+
+    def _assigned(self, definition: Definition, frame: Frame | None) -> Kind:
+        found = UNKNOWN
+        if definition.value is not None:
+            found = operations.unpack(self.eval(definition.value, frame), definition.path)
+        elif definition.annotation is not None and definition.binding is Binding.ASSIGN:
+            # `x: Tensor` alone gives no value; it only says what others will give.
+            return NEVER
+        if definition.annotation is not None:
+            return promises.kept(found, self.annotated(definition.annotation))
+        return found
+
+    def _augmented(self, definition: Definition, frame: Frame | None) -> Kind:
+        node = definition.node
+        assert isinstance(node, ast.AugAssign)
+        earlier, through = self.flow.definitions_before(definition.name, node)
+        kinds = [self.definition_kind(item, frame) for item in earlier]
+        if through and not isinstance(definition.target, ast.Name) and definition.target is not None:
+            kinds.append(self._load_of(definition.target, frame))
+        if any(kind.is_tensor for kind in kinds):
+            kinds = [kind for kind in kinds if kind.tag is not Tag.NUMBER]  # `total = 0` before the first iteration
+        before = join(kinds) if kinds else UNKNOWN
+        added = self.eval(node.value, frame)
+        if before.tag is Tag.SEQUENCE and added.tag is Tag.SEQUENCE:
+            return before.but(element=join((before.element or NEVER, added.element or NEVER)), items=(), qualified="")
+        return operations.binary(before, node.op, added)
+
+    def _load_of(self, target: ast.expr, frame: Frame | None) -> Kind:
+        """What a target of `+=` was before, when nothing in this function gave it a value."""
+        if isinstance(target, ast.Attribute):
+            return self.member(self.eval(target.value, frame), target.attr)
+        return UNKNOWN
+
+    def _param(self, definition: Definition, frame: Frame | None) -> Kind:
+        if frame is not None and definition.name in frame.params:
+            if self.flow.bindings(frame.function).params.get(definition.name) is definition:
+                return frame.params[definition.name]
+        return self.parameters.kind(definition)
+
+    def _import(self, definition: Definition) -> Kind:
+        if self.path in self.program.summaries:
+            found = self.values.imported(definition.imported, self.path)
+            if found is not None:
+                return found
+        return library.named(definition.imported)
+
+    def _defined(self, node: ast.AST) -> Kind:
+        if isinstance(node, ast.ClassDef):
+            return Kind(Tag.CLASS, qualified=self.tree.qualname(node), path=self.path)
+        assert isinstance(node, FUNCTIONS)
+        return Kind(Tag.FUNCTION, qualified=self.tree.qualname(node), path=self.path)
+
+    def _entered(self, value: ast.expr, definition: Definition, frame: Frame | None) -> Kind:
+        """What `with value as x` binds. Progress bars and wrappers hand themselves back; a generator function of the
+        project is a context manager here, and binds what it yields.
+        """
+        entered = self.eval(value, frame)
+        if isinstance(value, ast.Call) and self.eval(value.func, frame).path and entered.tag is Tag.SEQUENCE:
+            return operations.unpack(entered.element or UNKNOWN, definition.path)
+        if entered.tag in (Tag.LOADER, Tag.SEQUENCE, Tag.INSTANCE, Tag.MODULE) and not definition.path:
+            return entered if not entered.path else UNKNOWN
+        return UNKNOWN
+
+    # Symbols.
+
+    def of_refs(self, refs: Refs) -> Kind:
+        return join(self.of_ref(ref) for ref in refs) if refs else UNKNOWN
+
+    def of_ref(self, ref: Ref) -> Kind:
+        """A thing that names refer to, as a kind."""
+        if ref.kind == EXTERNAL:
+            return library.named(ref.name)
+        if ref.kind == FUNCTION:
+            return Kind(Tag.FUNCTION, qualified=ref.name, path=ref.path)
+        if ref.kind == CLASS:
+            return Kind(Tag.CLASS, qualified=ref.name, path=ref.path)
+        if ref.kind == MODULE_REF:
+            return Kind(Tag.INSTANCE, qualified=MODULE, path=ref.path)
+        if ref.kind == INSTANCE:
+            return self.classes.instance(Ref(CLASS, ref.path, ref.name))
+        if ref.kind == EXTERNAL_INSTANCE:
+            promised = promises.library_instance(ref.name)
+            if promised.tag is Tag.TENSOR:
+                return promised  # annotated, or made by the class: where it is cannot be told from here
+            made = library.call(ref.name, Arguments(exact=False))
+            # What was made on the host may have been moved since.
+            return made.but(place=Place.UNKNOWN) if made.tag is Tag.TENSOR and made.place is Place.HOST else made
+        return UNKNOWN
+
+    # Attributes and items.
+
+    def _attribute(self, node: ast.Attribute, frame: Frame | None) -> Kind:
+        found = self._attribute_value(node, frame)
+        # What nothing tells but its name: `self.train_loader` that a factory has made.
+        return NAMED_LOADER if found is UNKNOWN and looks_like_loader(node.attr) else found
+
+    def _attribute_value(self, node: ast.Attribute, frame: Frame | None) -> Kind:
+        stores, through = self.flow.definitions_of(node)
+        kinds: list[Kind] = []
+        for item in stores:
+            kinds.append(self.definition_kind(item, frame))
+            if kinds[-1] is UNKNOWN:
+                return UNKNOWN  # whatever the others are
+        if kinds and not through:
+            return self._stored(kinds, stores)
+        told = _OF_WHATEVER.get(node.attr)
+        if told is not None and not kinds and not (isinstance(node.value, ast.Name) and node.value.id == "self"):
+            return told
+        if node.attr == "type" and isinstance(node.value, ast.Attribute) and node.value.attr == "device" and not kinds:
+            return STRING
+        base = self.eval(node.value, frame)
+        found = self.member(base, node.attr)
+        if not kinds:
+            return found
+        return self._stored([*kinds, found], stores)
+
+    @staticmethod
+    def _stored(kinds: list[Kind], stores: tuple[Definition, ...]) -> Kind:
+        if any(item.binding is Binding.AUGMENTED for item in stores) and any(kind.is_tensor for kind in kinds):
+            kinds = [kind for kind in kinds if kind.tag is not Tag.NUMBER]
+        return join(kinds)
+
+    def member(self, base: Kind, name: str) -> Kind:
+        """`base.name`."""
+        if base.tag in (Tag.FUNCTION, Tag.CLASS) and not base.path:
+            return library.named(f"{base.qualified}.{name}")
+        if base.path:
+            if base.qualified == MODULE:
+                return self.values.exported(base.path, name)
+            found = base.item(name) or self.classes.member(base, name)
+            if found is not None:
+                return found
+        return attributes.attribute(base, name)
+
+    def _subscript(self, node: ast.Subscript, frame: Frame | None) -> Kind:
+        stores, through = self.flow.definitions_of(node)
+        if stores and isinstance(node.slice, ast.Name):
+            # `batch[key] = batch[key].to(device)`: each turn of the loop has a key of its own.
+            around = {id(outer) for outer in self.tree.ancestors(node)}
+            others = tuple(item for item in stores if id(item.value) not in around)
+            stores, through = others, through or len(others) < len(stores)
+        base = self.eval(node.value, frame)
+        # What is written into a tensor is copied to where the tensor lives.
+        copied = base.tag is Tag.TENSOR and not _is_key(node)
+        kinds = [] if copied else [self.definition_kind(item, frame) for item in stores]
+        if kinds and not through:
+            return self._stored(kinds, stores)
+        if base.tag is Tag.CLASS:
+            return base  # `DataLoader[int]` is the class all the same
+        index = node.slice
+        if (
+            isinstance(index, ast.UnaryOp)
+            and isinstance(index.op, ast.USub)
+            and isinstance(index.operand, ast.Constant)
+        ):
+            value = index.operand.value
+            key: object = -value if isinstance(value, int) else None
+        else:
+            key = index.value if isinstance(index, ast.Constant) else None
+        plain = key if isinstance(key, (int, str)) and not isinstance(key, bool) else None
+        found = operations.index(base, plain, is_slice=isinstance(index, ast.Slice))
+        return self._stored([*kinds, found], stores) if kinds else found
+
+    # Promises.
+
+    def annotated(self, node: ast.expr) -> Kind:
+        """The kind an annotation promises."""
+        text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else source_of(node)
+        return self.promised(text, Scope(self.path, MODULE))
+
+    def promised(self, text: str, scope: Scope) -> Kind:
+        """The kind that an annotation's text promises, with its names looked up in `scope`."""
+        known = self._promised.get((text, scope))
+        if known is None:
+            known = self._promised[text, scope] = self._promise(text, scope)
+        return known
+
+    def _promise(self, text: str, scope: Scope) -> Kind:
+        def instance_of(name: str) -> Kind:
+            if not promises.is_name(name):
+                return UNKNOWN
+            kinds = []
+            for ref in self.program.resolver.refs(name, scope) if scope.path in self.program.summaries else ():
+                if ref.kind == CLASS:
+                    kinds.append(self.classes.instance(ref))
+                elif ref.kind == EXTERNAL:
+                    kinds.append(promises.library_instance(ref.name))
+            return join(kinds) if kinds else UNKNOWN
+
+        return promises.kind_of(text, instance_of)
+
+
+def _is_with_none(node: ast.Compare) -> bool:
+    """`cache == None`, which even a tensor answers by a plain False."""
+    values = (node.left, *node.comparators)
+    return len(values) == 2 and any(isinstance(item, ast.Constant) and item.value is None for item in values)
+
+
+def _may_be_mapping(kind: Kind) -> bool:
+    """Parts of a loader's batch are tensors as a rule, and mappings at times."""
+    return kind.tag is Tag.TENSOR and kind.certainty < Confidence.HIGH
+
+
+def _is_key(node: ast.Subscript) -> bool:
+    """`x["name"]`: no tensor has such items."""
+    return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+
+
+def _within(function: FunctionNode | ast.Lambda, node: ast.AST) -> bool:
+    line: int = getattr(node, "lineno", 0) or getattr(getattr(node, "iter", None), "lineno", 0)
+    return function.lineno <= line <= (function.end_lineno or function.lineno)

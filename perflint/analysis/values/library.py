@@ -1,0 +1,412 @@
+"""What calling a library's function or class gives, by its dotted name and the kinds of its arguments."""
+
+from __future__ import annotations
+
+from perflint.analysis.values import transfers
+from perflint.analysis.values.arguments import Arguments
+from perflint.analysis.values.kind import (
+    ARRAY,
+    DTYPE,
+    NONE,
+    NUMBER,
+    STRING,
+    UNKNOWN,
+    Device,
+    Kind,
+    Place,
+    Tag,
+    join,
+    leaf_place,
+    mapping,
+    same_place,
+    sequence,
+    tensor,
+)
+from perflint.analysis.values.operations import iterate, part_of
+from perflint.finding import Confidence
+from perflint.torch_model import arrays, devices, loaders, modules, tensors, wrappers
+from perflint.torch_model.distributed import COLLECTIVES
+from perflint.torch_model.names import canonical, last
+
+_VIEW_FUNCTIONS = tensors.VIEW_METHODS
+_CONVERSIONS = {"builtins.list", "builtins.tuple", "builtins.set", "builtins.frozenset", "collections.deque"}
+_MAPPINGS = {"builtins.dict", "collections.OrderedDict", "collections.defaultdict", "addict.Dict", "easydict.EasyDict"}
+_CONVERTED = {"builtins.min", "builtins.max", "builtins.sum", "builtins.abs"}
+
+_DTYPES = frozenset(
+    "float16 float32 float64 bfloat16 half float double int8 int16 int32 int64 uint8 int long short bool complex64 "
+    "complex128 cfloat float8_e4m3fn float8_e5m2 uint16 uint32 uint64".split()
+)
+
+
+def named(dotted: str) -> Kind:
+    """A library's function, class, module or constant."""
+    name = canonical(dotted)
+    short = last(name)
+    if name.startswith("torch.") and short in _DTYPES and name.count(".") == 1:
+        return DTYPE.but(qualified=name)
+    if name in ("math.pi", "math.inf", "math.nan", "math.e", "numpy.pi", "numpy.inf", "numpy.nan"):
+        return NUMBER
+    return Kind(Tag.CLASS if short[:1].isupper() else Tag.FUNCTION, qualified=name)
+
+
+def call(dotted: str, arguments: Arguments, default: Kind | None = None) -> Kind:
+    """The result of calling the library thing `dotted`. `default` is the device that new tensors are made on where
+    `torch.device` is entered or a default device is set, None for the host.
+    """
+    name = canonical(dotted)
+    if name in wrappers.IDENTITIES:
+        return _handed_back(name, arguments.at(wrappers.IDENTITIES[name]))
+    if name.startswith("torch."):
+        found = _torch(name, arguments, default)
+        if found is not None:
+            return found
+    if name.startswith("builtins."):
+        return _builtin(name, arguments)
+    if name in tensors.FUNCTIONS:
+        return _result(name, arguments)
+    return _other(name, arguments)
+
+
+def _torch(name: str, arguments: Arguments, default: Kind | None) -> Kind | None:
+    found = _made(name, arguments, default)
+    if found is not None:
+        return found
+    if name in tensors.NUMBER_FUNCTIONS:
+        return NUMBER
+    if name == "torch.device":
+        return transfers.make_device(arguments)
+    if name in ("torch.nn.Parameter", "torch.nn.Buffer", "torch.nn.UninitializedParameter"):
+        inner = arguments.at(0) or tensor()
+        return tensor(inner.place, device=inner.device, requires_grad=name != "torch.nn.Buffer", how="a parameter")
+    short = name.removeprefix("torch.")
+    if short in tensors.DIMENSIONED:
+        return _dimensioned(name, arguments)
+    if short == "where":
+        return sequence(_result(name, arguments)) if len(arguments) == 1 else _result(name, arguments)
+    if short == "nonzero":
+        made = _result(name, arguments)
+        return sequence(made) if arguments.is_true("as_tuple") else made
+    if short == "unique":
+        made = _result(name, arguments)
+        several = any(arguments.has(key) for key in ("return_inverse", "return_counts"))
+        return sequence(made) if several else made
+    if name in tensors.TUPLE_FUNCTIONS:
+        return sequence(_result(name, arguments), items=())
+    if last(name).startswith(("has_torch_function", "handle_torch_function")) or "._" in name:
+        return None  # torch.nn.functional has them at hand too, and `_Reduction.get_enum`
+    if name in tensors.FUNCTIONS or (name.startswith(tensors.FUNCTIONAL_MODULES) and last(name)[:1].islower()):
+        return _result(name, arguments)
+    if name in COLLECTIVES:
+        return NONE
+    if name.startswith(modules.DISTRIBUTION_PACKAGE):
+        place, device = same_place(arguments.kinds())
+        return Kind(Tag.INSTANCE, place, device=device, qualified=name)
+    if name in ("torch.Generator", "torch.cuda.Generator"):
+        return Kind(Tag.INSTANCE, qualified=name)
+    return None
+
+
+def _made(name: str, arguments: Arguments, default: Kind | None) -> Kind | None:
+    """A tensor that comes into being."""
+    if name in tensors.HOST_CONSTRUCTORS:
+        return tensor(Place.HOST, fresh=name not in ("torch.from_numpy", "torch.frombuffer"), how=f"made by `{name}`")
+    if name in tensors.DEVICE_CONSTRUCTORS:
+        return tensor(Place.DEVICE, device=Device.CUDA, fresh=True, how=f"made by `{name}`")
+    if name in tensors.CONSTRUCTORS:
+        place, device = _place_of_new(arguments, default)
+        if name in ("torch.as_tensor", "torch.asarray") and not arguments.has("device"):
+            source = arguments.at(0)
+            if source is not None and source.tag is Tag.TENSOR:
+                place, device = source.place, source.device
+        first = arguments.at(0)
+        scalar = name in ("torch.tensor", "torch.scalar_tensor") and first is not None and first.tag is Tag.NUMBER
+        return tensor(
+            place,
+            device=device,
+            fresh=name not in ("torch.as_tensor", "torch.asarray"),
+            scalar=scalar,
+            pinned=arguments.is_true("pin_memory"),
+            requires_grad=True if arguments.is_true("requires_grad") else None,
+            how=f"made by `{name}`",
+        )
+    if name in tensors.LIKE_CONSTRUCTORS:
+        source = arguments.at(0) or UNKNOWN
+        place, device = (
+            _place_of_new(arguments, default) if arguments.has("device") else (leaf_place(source), source.device)
+        )
+        return tensor(place, device=device, fresh=True, scalar=source.scalar, how=f"made by `{name}`")
+    return None
+
+
+def _place_of_new(arguments: Arguments, default: Kind | None) -> tuple[Place, Device | None]:
+    if arguments.has("device"):
+        given = arguments.at(-1, "device")
+        if given is not None and given.tag is Tag.NONE:
+            return Place.HOST, None
+        device = transfers.device_of(given)
+        return device.place, device
+    if default is not None:
+        return transfers.device_of(default).place, default.device
+    # An unpacked `**factory_kwargs` may hold a device.
+    return (Place.HOST, None) if arguments.exact else (Place.UNKNOWN, None)
+
+
+def _tensors_in(arguments: Arguments) -> list[Kind]:
+    """Tensors given directly or in a list: `torch.cat([a, b])`."""
+    found = []
+    for kind in arguments.kinds():
+        if kind.tag is Tag.SEQUENCE and kind.items:
+            found += [item for _, item in kind.items]
+        elif kind.tag is Tag.SEQUENCE and kind.element is not None:
+            found.append(kind.element)
+        else:
+            found.append(kind)
+    return found
+
+
+def _result(name: str, arguments: Arguments) -> Kind:
+    short = last(name)
+    given = _tensors_in(arguments)
+    if any(kind.tag is Tag.NEVER for kind in given):
+        given = [kind for kind in given if kind.tag is not Tag.NEVER]
+    place, device = same_place(given)
+    holders = [kind for kind in given if kind.holds_tensors]
+    scalar = False
+    if name in tensors.LOSS_FUNCTIONS:
+        scalar = arguments.constant(-1, "reduction", "mean") != "none"
+    elif short in tensors.REDUCTIONS:
+        scalar = len(arguments) == 1 and not arguments.has("dim") and not arguments.has("axis") and arguments.exact
+    elif holders and short not in ("stack", "cat", "concat", "hstack", "vstack", "unsqueeze"):
+        scalar = all(kind.scalar for kind in holders)
+    grad = True if any(kind.requires_grad for kind in holders) else None
+    how = next((kind.how for kind in holders if kind.place is place and kind.how), f"a result of `{name}`")
+    fresh = short not in _VIEW_FUNCTIONS and short not in tensors.CAST_METHODS
+    certainty = certainty_of(holders, place)
+    return tensor(place, device=device, scalar=scalar, fresh=fresh, requires_grad=grad, certainty=certainty, how=how)
+
+
+def certainty_of(inputs: list[Kind], place: Place) -> Confidence:
+    """How sure the place of a result is: as sure as that of its inputs. That it is a tensor is certain."""
+    if place is Place.UNKNOWN:
+        return Confidence.HIGH
+    # Something unknown that was moved is on the device all the same; what it is does not matter here.
+    given = (kind.certainty if kind.known else Confidence.MEDIUM for kind in inputs if kind.place is place)
+    return max(given, default=Confidence.HIGH)
+
+
+def _dimensioned(name: str, arguments: Arguments) -> Kind:
+    """`torch.max(x)` is one number, `torch.max(x, dim)` values and indices, `torch.max(a, b)` elementwise."""
+    made = _result(name, arguments)
+    second = arguments.at(1, "dim")
+    if arguments.has("dim") or (second is not None and second.tag is Tag.NUMBER):
+        part = made.but(scalar=False)
+        return sequence(items=(part, part), qualified="values indices")
+    if second is not None and not second.holds_tensors:
+        return UNKNOWN
+    return made
+
+
+def _builtin(name: str, arguments: Arguments) -> Kind:
+    short = name.removeprefix("builtins.")
+    wrapper = loaders.wrapper_of(name)
+    if wrapper is not None:
+        return _wrapped(wrapper, arguments)
+    first = arguments.at(0)
+    if short == "range":
+        return sequence(NUMBER)
+    if short == "next":
+        return iterate(first) if first is not None else UNKNOWN
+    if name in _CONVERSIONS:
+        return sequence(iterate(first), qualified="") if first is not None else sequence(qualified="empty")
+    if short == "dict":
+        return _dict(arguments)
+    if name in _CONVERTED:
+        return _reduced(short, arguments)
+    if short == "map":
+        return sequence(UNKNOWN)
+    if short in ("round", "divmod", "pow") and first is not None and first.holds_tensors:
+        return _result(f"torch.{short}", arguments)
+    if name in arrays.NUMBER_FUNCTIONS:
+        return NUMBER
+    if name in arrays.STRING_FUNCTIONS:
+        return STRING
+    if short == "print":
+        return NONE
+    return UNKNOWN
+
+
+def _reduced(short: str, arguments: Arguments) -> Kind:
+    """`sum(losses)`, `max(a, b)`, `abs(x)`."""
+    first = arguments.at(0)
+    if first is None:
+        return UNKNOWN
+    if short == "abs":
+        return first if first.tag is not Tag.TENSOR else first.but(fresh=True)
+    kinds = list(arguments.kinds()) if len(arguments) > 1 and short != "sum" else [iterate(first)]
+    if any(kind.holds_tensors for kind in kinds):
+        place, device = same_place(kinds)
+        scalar = all(kind.scalar or kind.tag is Tag.NUMBER for kind in kinds)
+        return tensor(place, device=device, scalar=scalar, fresh=short == "sum", certainty=Confidence.MEDIUM)
+    found = join(kinds)
+    return found if found.known else UNKNOWN
+
+
+def _dict(arguments: Arguments) -> Kind:
+    first = arguments.at(0)
+    if first is not None:
+        if first.tag in (Tag.MAPPING, Tag.STATE_DICT, Tag.BATCH, Tag.OUTPUT):
+            return first.but(fresh=True)
+        pair = iterate(first)
+        value = pair.item(1) if pair.tag is Tag.SEQUENCE else None
+        return mapping(value)
+    return mapping(items=((name, thunk()) for name, thunk in arguments.keywords.items()))
+
+
+def _wrapped(wrapper: loaders.Wrapper, arguments: Arguments) -> Kind:
+    inner = arguments.at(wrapper.argument, "iterable")
+    if wrapper.shape == "counted":
+        return sequence(sequence(items=(NUMBER, iterate(inner) if inner is not None else UNKNOWN)))
+    if wrapper.shape == "zipped":
+        parts = [iterate(thunk()) for thunk in arguments.positional]
+        return sequence(sequence(items=parts)) if arguments.exact and parts else sequence(UNKNOWN)
+    if inner is None:
+        return UNKNOWN
+    if wrapper.shape == "chunk":
+        return sequence(sequence(iterate(inner)))
+    if inner.tag in (Tag.LOADER, Tag.SEQUENCE):
+        return inner
+    if inner.tag is Tag.UNKNOWN:
+        return UNKNOWN
+    return sequence(iterate(inner))
+
+
+def _other(name: str, arguments: Arguments) -> Kind:
+    if name in tensors.TRANSFER_FUNCTIONS:
+        value, device = tensors.TRANSFER_FUNCTIONS[name]
+        inner = arguments.at(value) or UNKNOWN
+        return transfers.moved(inner, transfers.device_of(arguments.at(device, "device")), f"moved by `{name}`")
+    if name in devices.DEVICE_FUNCTIONS:
+        known = transfers.device_named(devices.DEVICE_FUNCTIONS[name])
+        return Kind(Tag.DEVICE, device=known or Device.MAYBE)
+    wrapper = loaders.wrapper_of(name)
+    if wrapper is not None:
+        made = _wrapped(wrapper, arguments)
+        if name in loaders.DEVICE_WRAPPERS and made.tag is Tag.LOADER:
+            return transfers_of_loader(made, name)
+        return made
+    return (
+        _data(name, arguments)
+        or _training(name)
+        or _values(name, arguments)
+        or (Kind(Tag.INSTANCE, qualified=name) if last(name)[:1].isupper() else UNKNOWN)
+    )
+
+
+def _handed_back(name: str, inner: Kind | None) -> Kind:
+    if inner is None:
+        return UNKNOWN
+    if name == "copy.deepcopy":
+        return inner.but(fresh=True) if inner.known else UNKNOWN
+    return inner
+
+
+def _data(name: str, arguments: Arguments) -> Kind | None:
+    if loaders.is_loader(name):
+        return loader(name, arguments)
+    if name == "torch.utils.data.random_split":
+        inner = arguments.at(0)
+        return sequence(inner if inner is not None and inner.known else Kind(Tag.DATASET, qualified=name))
+    if loaders.is_dataset(name):
+        return _dataset(name, arguments)
+    if modules.makes_tokenizer(name):
+        return Kind(Tag.TOKENIZER, qualified=name)
+    return None
+
+
+def loader(name: str, arguments: Arguments) -> Kind:
+    """A data loader: its element is the batch it gives."""
+    pinned = arguments.constant(-1, "pin_memory")
+    asked = arguments.at(-1, "pin_memory") if arguments.has("pin_memory") else None
+    page_locked = pinned is True or (asked is not None and "pin_memory" not in arguments.constants)
+    place, device = (Place.TARGET, Device.MAYBE) if loaders.is_device_loader(name) else (Place.HOST, None)
+    how = f"a batch of `{last(name)}`"
+    batch = Kind(Tag.BATCH, place, device=device, pinned=page_locked, certainty=Confidence.MEDIUM, how=how)
+    dataset = arguments.at(0, "dataset")
+    plain = not arguments.has("collate_fn")
+    if dataset is not None and dataset.tag is Tag.DATASET and dataset.element is not None and plain:
+        batch = collated(dataset.element, batch)
+    return Kind(Tag.LOADER, place, element=batch, pinned=page_locked, qualified=canonical(name), how=how)
+
+
+def collated(sample: Kind, batch: Kind) -> Kind:
+    """What the default collation makes of samples of a known structure."""
+    if sample.tag in (Tag.TENSOR, Tag.NUMBER, Tag.ARRAY):
+        if sample.tag is Tag.TENSOR and sample.place is Place.UNKNOWN:
+            return part_of(batch, batch.how)
+        place = sample.place if sample.tag is Tag.TENSOR and sample.place is not Place.UNKNOWN else batch.place
+        return tensor(place, device=sample.device, pinned=batch.pinned, fresh=True, how=batch.how)
+    if sample.tag is Tag.SEQUENCE and sample.items:
+        return sequence(items=[collated(item, batch) for _, item in sample.items])
+    if sample.tag is Tag.MAPPING and sample.items:
+        return mapping(items=((str(key), collated(item, batch)) for key, item in sample.items))
+    if sample.tag is Tag.STRING:
+        return sequence(STRING)
+    if sample.tag is Tag.UNKNOWN and batch.tag is Tag.BATCH:
+        return part_of(batch, batch.how)
+    return batch
+
+
+def _dataset(name: str, arguments: Arguments) -> Kind:
+    if name == "torch.utils.data.TensorDataset":
+        parts = [thunk() for thunk in arguments.positional]
+        whole = arguments.exact and all(part.tag is Tag.TENSOR for part in parts)
+        element = sequence(items=(part.but(fresh=False) for part in parts)) if whole and parts else None
+        return Kind(Tag.DATASET, qualified=name, element=element)
+    inner = arguments.at(0) if name in ("torch.utils.data.Subset", "torch.utils.data.ConcatDataset") else None
+    if inner is not None and inner.tag is Tag.DATASET:
+        return inner
+    return Kind(Tag.DATASET, qualified=name)
+
+
+def transfers_of_loader(kind: Kind, how: str) -> Kind:
+    """A loader whose batches are put on the device for the user."""
+    batch = kind.element or Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM)
+    put = transfers.moved(batch, Device.MAYBE, f"put on the device by `{how}`")
+    return kind.but(place=Place.TARGET, element=put, pinned=False)
+
+
+def _training(name: str) -> Kind | None:
+    if modules.makes_scheduler(name):
+        return Kind(Tag.SCHEDULER, qualified=name)
+    if modules.makes_optimizer(name):
+        return Kind(Tag.OPTIMIZER, qualified=name)
+    if modules.makes_scaler(name):
+        return Kind(Tag.SCALER, qualified=name)
+    if modules.makes_module(name):
+        return Kind(Tag.MODULE, qualified=name)
+    if name in modules.STATE_DICT_FUNCTIONS:
+        return Kind(Tag.STATE_DICT, element=tensor())
+    return None
+
+
+def _values(name: str, arguments: Arguments) -> Kind | None:
+    if name in arrays.DRAWS and _is_one_draw(arguments, arrays.DRAWS[name]):
+        return NUMBER
+    if name == "numpy.random.choice" and arguments.exact and len(arguments) == 1 and not arguments.has("size"):
+        return None  # one of what it chooses from
+    if name in arrays.ARRAY_FUNCTIONS:
+        return ARRAY
+    if name in arrays.ARRAY_REDUCTIONS:
+        whole = len(arguments) == 1 and not arguments.has("axis")
+        return NUMBER if whole else ARRAY
+    if name in arrays.NUMBER_FUNCTIONS:
+        return NUMBER
+    return STRING if name in arrays.STRING_FUNCTIONS else None
+
+
+def _is_one_draw(arguments: Arguments, most: int) -> bool:
+    """Whether a draw is given no size, nor parameters for many of them."""
+    if not arguments.exact or len(arguments) > most or arguments.has("size"):
+        return False
+    return not any(kind.tag in (Tag.ARRAY, Tag.TENSOR, Tag.SEQUENCE) for kind in arguments.kinds())

@@ -1,0 +1,49 @@
+"""What kinds need to know of other files: the part of `Program` they use, and a program of one file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.names.refs import Ref, Refs, Scope
+from perflint.ir.summary import Summary, Value
+
+
+class Names(Protocol):
+    """Names across files: `perflint.analysis.names.resolver.Resolver`."""
+
+    def refs(self, value: Value, scope: Scope) -> Refs: ...
+
+    def imported(self, target: str, importer: str) -> Refs: ...
+
+    def attribute(self, ref: Ref, name: str) -> Refs: ...
+
+    def mro(self, cls: Ref) -> tuple[Ref, ...]: ...
+
+
+class Linked(Protocol):
+    """A linked project: `perflint.analysis.program.Program`."""
+
+    @property
+    def summaries(self) -> Mapping[str, Summary]: ...
+
+    @property
+    def resolver(self) -> Names: ...
+
+    def callers(self, scope: Scope) -> Sequence[Edge]: ...
+
+    def argument(self, edge: Edge, name: str) -> Value: ...
+
+    def is_step_of_engine(self, scope: Scope) -> bool: ...
+
+    def mentions(self, names: Iterable[str]) -> bool: ...
+
+
+def program_of(path: str, module: ast.Module, lines: list[str]) -> Linked:
+    """A program of one file, for files that are looked at by themselves."""
+    from perflint.analysis.program import Program
+    from perflint.ir.survey import survey
+
+    return Program({path: survey(module, lines)})

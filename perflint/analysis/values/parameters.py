@@ -1,0 +1,539 @@
+"""What a parameter is, where nothing in the function itself assigns it.
+
+In this order: the receiver of a method, what a framework passes to a hook, the annotation, what the project's callers
+pass, how a module's `forward` uses it, its default. A name alone says nothing, but for the names that loaders have.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from perflint.analysis.evidence import looks_like_loader
+from perflint.analysis.names.refs import CLASS, Ref, Scope
+from perflint.analysis.values import promises
+from perflint.analysis.values.arguments import Arguments
+from perflint.analysis.values.classes import Classes
+from perflint.analysis.values.evaluating import Evaluating
+from perflint.analysis.values.kind import (
+    NAMED_LOADER,
+    NEVER,
+    UNKNOWN,
+    Device,
+    Kind,
+    Place,
+    Tag,
+    join,
+    mapping,
+    sequence,
+    tensor,
+)
+from perflint.analysis.values.operations import iterate, part_of
+from perflint.analysis.values.values import Values
+from perflint.finding import Confidence
+from perflint.ir import guards
+from perflint.ir.notation import last_name
+from perflint.ir.summary import MODULE, Value
+from perflint.syntax.bindings import Definition
+from perflint.syntax.tree import FUNCTIONS, FunctionNode, start_of
+from perflint.torch_model import frameworks, tensors
+
+if TYPE_CHECKING:
+    from perflint.analysis.call_graph.edges import Edge
+
+#: Kinds that say little of what other callers pass.
+_WEAK = frozenset({Tag.NUMBER, Tag.STRING, Tag.NONE, Tag.SEQUENCE, Tag.MAPPING, Tag.FUNCTION, Tag.CLASS, Tag.INSTANCE})
+#: How kinds say that a parameter is a tensor and no more, and that a loader gave a value.
+_HANDED = ("annotated as", "used as")
+_OF_LOADER = ("a batch of ", "from a batch of ")
+_MOVING_WRAPPERS = frozenset({"DataParallel", "DistributedDataParallel", "DDP"})
+_MOST_CALLERS = 8
+
+
+class Parameters:
+    """Kinds of one file's parameters: what annotations, frameworks, callers, uses and defaults say, in this order."""
+
+    def __init__(self, inference: Evaluating, classes: Classes, values: Values) -> None:
+        self.inference = inference
+        self.classes = classes
+        self.values = values
+        self._known: dict[int, Kind] = {}
+
+    def kind(self, definition: Definition) -> Kind:
+        """What the function may be given. Callers that only pass on what they are given say nothing."""
+        number = id(definition.node)
+        known = self._known.get(number)
+        if known is not None:
+            return known
+        return self.inference.queries.ask(
+            ("parameter", number),
+            self._known,
+            number,
+            self._kind,
+            definition,
+            floor=lambda: self._kind(definition, is_called=False),
+        )
+
+    def _kind(self, definition: Definition, *, is_called: bool = True) -> Kind:
+        argument = definition.node
+        assert isinstance(argument, ast.arg)
+        tree = self.inference.tree
+        arguments = tree.parent(argument)
+        function = tree.parent(arguments) if arguments is not None else None
+        if isinstance(function, ast.Lambda):
+            return self._mapped(function, argument)
+        if not isinstance(function, FUNCTIONS):
+            return UNKNOWN
+        args = function.args
+        if argument is args.vararg:
+            return sequence(self._annotated(argument))
+        if argument is args.kwarg:
+            return mapping(self._given_by_name(function))
+        cls = self._class_of(function)
+        if cls is None and argument in args.args[1:2] and self._is_step_of_engine(function):
+            how = "a batch that an engine of ignite hands to its step"
+            batch = Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, how=how)
+            return self._refined(batch, self._annotated(argument))
+        if cls is not None:
+            place = (
+                [*args.posonlyargs, *args.args].index(argument) if argument in [*args.posonlyargs, *args.args] else -1
+            )
+            if place == 0 and not _decorated(function, "staticmethod"):
+                return self._receiver(function, cls)
+            hooked = self._from_hook(function, cls, place)
+            if hooked is not None:
+                return self._refined(hooked, self._annotated(argument))
+        return self._ordinary(function, definition, cls, is_called=is_called)
+
+    def _mapped(self, function: ast.Lambda, argument: ast.arg) -> Kind:
+        """The parameter of a function that is mapped where it stands: `map(lambda part: part.to(device), batch)`."""
+        call = self.inference.tree.parent(function)
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args[:1] != [function]:
+            return UNKNOWN
+        places = [*function.args.posonlyargs, *function.args.args]
+        place = places.index(argument) + 1 if argument in places else len(call.args)
+        if call.func.id not in ("map", "filter") or place >= len(call.args):
+            return UNKNOWN
+        over = call.args[place]
+        return UNKNOWN if isinstance(over, ast.Starred) else iterate(self.inference.eval(over, None)).but(fresh=False)
+
+    def _class_of(self, function: FunctionNode) -> ast.ClassDef | None:
+        outer = self.inference.tree.parent(function)
+        while isinstance(outer, (ast.If, ast.Try, ast.With)):
+            outer = self.inference.tree.parent(outer)
+        return outer if isinstance(outer, ast.ClassDef) else None
+
+    def _ref(self, cls: ast.ClassDef) -> Ref:
+        return Ref(CLASS, self.inference.path, self.inference.tree.qualname(cls))
+
+    def _receiver(self, function: FunctionNode, cls: ast.ClassDef) -> Kind:
+        ref = self._ref(cls)
+        if _decorated(function, "classmethod") or function.name in ("__new__", "__init_subclass__"):
+            return Kind(Tag.CLASS, qualified=ref.name, path=ref.path)
+        made = self.classes.instance(ref)
+        return made.but(place=Place.MODULE) if made.tag is Tag.MODULE else made
+
+    def _from_hook(self, function: FunctionNode, cls: ast.ClassDef, place: int) -> Kind | None:
+        # A framework's own repository holds its base classes as project classes: their last names count too.
+        bases = [base.name for base in self.classes.mro(self._ref(cls))[1:]]
+        hook = frameworks.hook_of(bases, function.name)
+        if hook is None or place < 0:
+            return None
+        how = f"passed by the framework to `{function.name}`"
+        if place in hook.managed:
+            return Kind(Tag.BATCH, Place.TARGET, device=Device.MAYBE, certainty=Confidence.MEDIUM, how=how)
+        if place in hook.host:
+            return Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, how=how)
+        if place in hook.modules:
+            return Kind(Tag.MODULE, Place.TARGET, device=Device.MAYBE, certainty=Confidence.MEDIUM, how=how)
+        if place in hook.tensors:
+            return tensor(Place.TARGET, device=Device.MAYBE, scalar="backward" in function.name, how=how)
+        return None
+
+    def _is_step_of_engine(self, function: FunctionNode) -> bool:
+        path = self.inference.path
+        if path not in self.inference.program.summaries:
+            return False
+        return self.inference.program.is_step_of_engine(Scope(path, self.inference.tree.qualname(function)))
+
+    @staticmethod
+    def _refined(hooked: Kind, annotated: Kind) -> Kind:
+        """What a framework passes, in the shape its annotation gives it."""
+        if annotated.tag is Tag.TENSOR:
+            return annotated.but(place=hooked.place, device=hooked.device, how=hooked.how)
+        if annotated.tag in (Tag.SEQUENCE, Tag.MAPPING):
+            items = tuple((key, Parameters._refined(hooked, kind)) for key, kind in annotated.items)
+            element = annotated.element or part_of(hooked, hooked.how)
+            return annotated.but(items=items, element=Parameters._refined(hooked, element))
+        return annotated if annotated.known and annotated.tag is not Tag.INSTANCE else hooked
+
+    def _annotated(self, argument: ast.arg) -> Kind:
+        return self.inference.annotated(argument.annotation) if argument.annotation is not None else UNKNOWN
+
+    def _ordinary(
+        self, function: FunctionNode, definition: Definition, cls: ast.ClassDef | None, *, is_called: bool
+    ) -> Kind:
+        argument = definition.node
+        assert isinstance(argument, ast.arg)
+        annotated = self._annotated(argument)
+        found = annotated
+        if not found.known or _is_open(found):
+            passed = self._passed(function, argument.arg) if is_called else UNKNOWN
+            if passed.tag is Tag.NEVER:
+                return passed
+            found = _merged(annotated, passed)
+        is_forward = self._is_of_forward(function, cls)
+        if is_forward and not found.known and self._used_as_tensor(definition, in_forward=True):
+            found = tensor(certainty=Confidence.MEDIUM, how="used as a tensor")
+        if is_forward and found.holds_tensors:
+            if found.place is Place.UNKNOWN or self._is_moved_by_wrapper(found, cls):
+                found = found.but(place=Place.MODULE, device=None)
+        if not found.known and found.place is Place.UNKNOWN and self._used_as_tensor(definition, in_forward=False):
+            found = tensor(certainty=Confidence.MEDIUM, how="used as a tensor")
+        if looks_like_loader(argument.arg) and (not found.known or _is_open(found)):
+            return NAMED_LOADER
+        if not found.known:
+            return self._default(function, argument.arg)
+        return found
+
+    def _is_moved_by_wrapper(self, given: Kind, cls: ast.ClassDef | None) -> bool:
+        """Whether a batch of the host reaches a forward on the device: `DistributedDataParallel` with `device_ids` and
+        `DataParallel` move what a module is called with. A module that moves its input itself may be called bare too.
+        """
+        if given.place is not Place.HOST or not given.how.startswith(_OF_LOADER) or cls is None:
+            return False
+        program = self.inference.program
+        return program.mentions(_MOVING_WRAPPERS) and not any(map(_speaks_of_device, self.inference.tree.walk(cls)))
+
+    def _is_of_forward(self, function: FunctionNode, cls: ast.ClassDef | None) -> bool:
+        """Whether a function runs in a module's forward, or is defined in one that does."""
+        if cls is None:
+            outer = self.inference.tree.function_of(function)
+            if outer is None:
+                return False
+            function, cls = outer, self._class_of(outer)
+        return cls is not None and self._is_module(cls) and self._runs_in_forward(function, cls)
+
+    def _runs_in_forward(self, function: FunctionNode, cls: ast.ClassDef) -> bool:
+        """Whether this is a module's `forward`, or a method of the module that it calls: what that is given lies where
+        the module does.
+        """
+        if function.name == "forward":
+            return True
+        inference = self.inference
+        owner, path = inference.tree.qualname(cls), inference.path
+        if path not in inference.program.summaries:
+            return False
+        seen: set[Scope] = set()
+        waiting = [Scope(path, inference.tree.qualname(function))]
+        while waiting and len(seen) <= _MOST_CALLERS:
+            scope = waiting.pop()
+            if scope in seen:
+                continue
+            seen.add(scope)
+            for edge in inference.program.callers(scope):
+                caller = edge.caller
+                if caller.path == path and caller.function.rpartition(".")[0] == owner:
+                    if caller.function == f"{owner}.forward":
+                        return True
+                    waiting.append(caller)
+        return False
+
+    def _is_module(self, cls: ast.ClassDef) -> bool:
+        return self.classes.is_module(self._ref(cls))
+
+    def _default(self, function: FunctionNode, name: str) -> Kind:
+        value = default_of(function, name)
+        if not isinstance(value, ast.Constant) or value.value is None:
+            return UNKNOWN
+        kind = self.inference.eval(value, None)
+        if kind.device is not None:
+            # `device="cuda"` may be called with another one.
+            kind = kind.but(device=Device.MAYBE)
+        return kind.at_most(Confidence.MEDIUM)
+
+    def _leaves_out(self, edge: Edge, function: FunctionNode, name: str) -> bool:
+        """Whether a call certainly does not give a parameter."""
+        if edge.callback or edge.index < 0:
+            return False
+        facts = self.inference.program.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
+        names = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
+        place = names.index(name) if name in names else len(names)
+        return len(facts.args) <= place and not any(key in ("", name) for key, _ in facts.keywords)
+
+    def _never_given(self, function: FunctionNode, name: str) -> Kind:
+        """A device that no caller says is the one that stands there: `def noise(shape, device="cpu")`."""
+        value = default_of(function, name)
+        kind = self.inference.eval(value, None) if isinstance(value, ast.Constant) and name == "device" else UNKNOWN
+        return kind.at_most(Confidence.MEDIUM) if kind.device is not None else UNKNOWN
+
+    # Uses.
+
+    def _used_as_tensor(self, definition: Definition, *, in_forward: bool) -> bool:
+        """Whether the function treats a parameter as only a tensor can be treated."""
+        tree = self.inference.tree
+        for use in self.inference.flow.uses_of(definition):
+            parent = tree.parent(use)
+            if isinstance(parent, ast.Attribute) and parent.value is use:
+                call = tree.parent(parent)
+                called = isinstance(call, ast.Call) and call.func is parent
+                if called and parent.attr in tensors.TELLING_METHODS:
+                    return True
+                if in_forward and (parent.attr == "shape" or (called and parent.attr in ("size", "view", "expand"))):
+                    return True
+                if in_forward and isinstance(call, ast.Call) and call.func is parent and _names_a_dimension(call):
+                    return True
+            elif in_forward and isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Invert):
+                return True
+            elif in_forward and isinstance(parent, ast.Call) and use in parent.args and self._takes_tensor(parent, use):
+                return True
+            elif in_forward and isinstance(parent, (ast.List, ast.Tuple)):
+                call = tree.parent(parent)
+                if isinstance(call, ast.Call) and parent in call.args and self._is_torch_function(call):
+                    return True
+        return False
+
+    def _takes_tensor(self, call: ast.Call, given: ast.expr) -> bool:
+        """Whether a call takes `given` as a tensor: a torch function, or a layer held by the module.
+
+        A layer of torch.nn takes tensors only; another one may be told a height and a width besides its input.
+        """
+        if self._is_torch_function(call):
+            return True
+        func = call.func
+        if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self":
+            held = self.inference.eval(func, None)
+            return held.tag is Tag.MODULE and (held.qualified.startswith("torch.nn.") or call.args[0] is given)
+        return False
+
+    def _is_torch_function(self, call: ast.Call) -> bool:
+        name = self.inference.eval(call.func, None).qualified
+        if name in tensors.FUNCTIONS or name in tensors.TUPLE_FUNCTIONS:
+            return True
+        return name.startswith(tensors.FUNCTIONAL_MODULES)
+
+    # Callers.
+
+    def _passed(self, function: FunctionNode, name: str) -> Kind:
+        """What the project's own callers pass. Callers that cannot be followed leave the place unknown."""
+        inference = self.inference
+        if inference.path not in inference.program.summaries:
+            return UNKNOWN
+        scope = Scope(inference.path, inference.tree.qualname(function))
+        if scope.function not in inference.program.summaries[inference.path].functions:
+            return UNKNOWN
+        edges = [edge for edge in inference.program.callers(scope) if not edge.stands_in]
+        if not edges or len(edges) > 4 * _MOST_CALLERS:
+            return UNKNOWN
+        edges = [edge for edge in edges if self._calls_itself(edge, function)]
+        # What is tried where all else failed, on the host say, is not what the function is for.
+        edges = [edge for edge in edges if not self._is_last_resort(edge)] or edges
+        shown = function.name == "forward" and [_shown(edge, inference.path) for edge in edges]
+        kinds = [self._argument(edge, function, name) for edge in edges[:_MOST_CALLERS]]
+        # What never comes to be is passed by no call.
+        given = [kind for kind in kinds if kind is not None and kind.tag is not Tag.NEVER]
+        if not given and any(kind is not None for kind in kinds):
+            return NEVER
+        if edges and not given and all(self._leaves_out(edge, function, name) for edge in edges):
+            return self._never_given(function, name)
+        if shown and all(shown):
+            given = [kind.but(place=Place.UNKNOWN, device=None) for kind in given]
+        known = [kind for kind in given if kind.known]
+        if not known:
+            return UNKNOWN
+        if len(given) < len(kinds):
+            # Who does not say which device takes the one by default.
+            left_out = self._default(function, name)
+            known += [left_out] if left_out.device is not None else []
+            given += [left_out] if left_out.device is not None else []
+        found = join(known)
+        if not found.known:
+            return UNKNOWN
+        if len(known) < len(given):
+            # The same parameter given a number here and something unknown there may be anything.
+            if found.tag in _WEAK:
+                return UNKNOWN
+            # On the device by what is known: as a tensor of which nothing is known but that it is one.
+            how = "used as a tensor" if found.is_tensor and found.on_accelerator else found.how
+            found = found.but(place=Place.UNKNOWN, device=None, items=(), how=how)
+        if found.is_tensor and any(kind.how.startswith(_HANDED) for kind in known):
+            # Some caller was given it, too: what the others made says no more of where it is.
+            found = found.but(how="used as a tensor")
+        return found.but(fresh=False).at_most(Confidence.MEDIUM)
+
+    def _given_by_name(self, function: FunctionNode) -> Kind | None:
+        """What `**kwargs` holds of tensors off the host, by the calls that say so: `meters.update(norm=norm)`."""
+        inference = self.inference
+        scope = Scope(inference.path, inference.tree.qualname(function))
+        summary = inference.program.summaries.get(inference.path)
+        if summary is None or scope.function not in summary.functions:
+            return None
+        named = {item.arg for item in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+        found = []
+        for edge in inference.program.callers(scope)[: 2 * _MOST_CALLERS]:
+            if edge.stands_in or edge.callback or edge.index < 0 or not self._calls_itself(edge, function):
+                continue
+            facts = inference.program.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
+            names = [key for key, _ in facts.keywords if key and key not in named]
+            found += [self._argument(edge, function, name) for name in names]
+        tensors = [kind for kind in found if kind is not None and kind.is_tensor and kind.place is not Place.HOST]
+        return join(tensors).but(fresh=False).at_most(Confidence.MEDIUM) if tensors else None
+
+    def _is_last_resort(self, edge: Edge) -> bool:
+        """Whether a call stands where something went wrong."""
+        contexts = self.inference.program.summaries[edge.caller.path].functions[edge.caller.function].contexts
+        context = edge.context
+        while context >= 0:
+            item = contexts[context]
+            if item.kind == "guard" and item.detail == guards.RARE:
+                return True
+            context = item.parent
+        return False
+
+    def _calls_itself(self, edge: Edge, function: FunctionNode) -> bool:
+        """Whether an edge is a call of the function, not one that hands it to a library as a callback."""
+        facts = self.inference.program.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
+        passed = [*facts.args, *(value for _, value in facts.keywords)]
+        if any(isinstance(value, str) and value.rpartition(".")[2] == function.name for value in passed):
+            return False
+        return _last(facts.func) == function.name or edge.confidence is Confidence.HIGH
+
+    def _argument(self, edge: Edge, function: FunctionNode, name: str) -> Kind | None:
+        inference = self.inference
+        if edge.caller.path != inference.path:
+            value = inference.program.argument(edge, name)
+            return self.values.value(value, edge.caller) if value is not None else None
+        facts = inference.program.summaries[inference.path].functions[edge.caller.function].calls[edge.index]
+        call = self._call_at(facts.line, facts.column, _last(facts.func))
+        if call is None:
+            return UNKNOWN
+        for keyword in call.keywords:
+            if keyword.arg == name:
+                return inference.eval(keyword.value, None)
+        names = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
+        if self._class_of(function) is not None and not _decorated(function, "staticmethod"):
+            names = names[1:]
+        if name in names and names.index(name) < len(call.args):
+            given = call.args[names.index(name)]
+            if any(isinstance(item, ast.Starred) for item in call.args[: names.index(name) + 1]):
+                return UNKNOWN
+            return inference.eval(given, None)
+        return None
+
+    def _call_at(self, line: int, column: int, name: str) -> ast.Call | None:
+        """The call of this file at a position, linked. Of those that begin together (`a.b().c()`), that of `name`."""
+        tree = self.inference.tree
+        found = _calls_at(line, column, tree.around((line, column)))
+        if not found:
+            # In formatted strings, places may be told wrongly.
+            tops = [top for top in tree.module.body if start_of(top)[0] <= line <= (top.end_lineno or line)]
+            found = [call for top in tops for call in _calls_at(line, column, tree.walk(top))]
+        return next((call for call in found if last_name(call.func) == name), None)
+
+    # Calls with known arguments.
+
+    def bound(
+        self, function: FunctionNode | ast.Lambda, arguments: Arguments, receiver: Kind | None
+    ) -> dict[str, Kind]:
+        """The parameters of a function called with these arguments."""
+        args = function.args
+        names = [item.arg for item in (*args.posonlyargs, *args.args)]
+        bound: dict[str, Kind] = {}
+        if receiver is not None and names:
+            bound[names[0]] = receiver
+            names = names[1:]
+        nodes = {item.arg: item for item in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
+        for place, name in enumerate([*names, *(item.arg for item in args.kwonlyargs)]):
+            positional = place if place < len(names) else 1_000_000
+            given = arguments.at(positional, name)
+            if given is None:
+                given = self._without(function, name, arguments)
+            annotation = nodes[name].annotation
+            if annotation is not None:
+                given = promises.kept(given, self.inference.annotated(annotation))
+            bound[name] = given.but(fresh=False) if given.fresh else given
+        if args.vararg is not None:
+            extra = [thunk() for thunk in arguments.positional[len(names) :]]
+            bound[args.vararg.arg] = sequence(items=extra) if arguments.exact and extra else sequence(join(extra))
+        if args.kwarg is not None:
+            known = [(key, thunk()) for key, thunk in arguments.keywords.items() if key not in nodes]
+            bound[args.kwarg.arg] = mapping(items=known) if arguments.exact and known else mapping()
+        return bound
+
+    def _without(self, function: FunctionNode | ast.Lambda, name: str, arguments: Arguments) -> Kind:
+        """A parameter that the call does not give: its default."""
+        value = default_of(function, name)
+        if value is None or not arguments.exact:
+            return UNKNOWN
+        return self.inference.eval(value, None)
+
+
+def default_of(function: FunctionNode | ast.Lambda, name: str) -> ast.expr | None:
+    """The default of a parameter, None where it has none."""
+    args = function.args
+    positional = [*args.posonlyargs, *args.args]
+    for item, value in zip(reversed(positional), reversed(args.defaults)):
+        if item.arg == name:
+            return value
+    for item, given in zip(args.kwonlyargs, args.kw_defaults):
+        if item.arg == name:
+            return given
+    return None
+
+
+def _shown(edge: Edge, path: str) -> bool:
+    """Whether a call only shows, at the end of a module's own file, that it runs: that is on the host."""
+    return edge.caller == Scope(path, MODULE)
+
+
+def _last(func: Value) -> str:
+    """The last name of a callee in the notation of summaries."""
+    if isinstance(func, str):
+        return func.rpartition(".")[2]
+    return func[2] if isinstance(func, tuple) and func[0] == "attr" else ""
+
+
+def _calls_at(line: int, column: int, nodes: list[ast.AST]) -> list[ast.Call]:
+    return [node for node in nodes if isinstance(node, ast.Call) and (node.lineno, node.col_offset) == (line, column)]
+
+
+def _is_open(kind: Kind) -> bool:
+    """Whether an annotation leaves out what callers may say: where tensors are, what a container holds."""
+    if kind.holds_tensors:
+        return kind.place is Place.UNKNOWN
+    if kind.tag in (Tag.SEQUENCE, Tag.MAPPING):
+        return kind.element is None or not kind.element.known or _is_open(kind.element)
+    return False
+
+
+def _merged(annotated: Kind, passed: Kind) -> Kind:
+    """The annotation, with what callers say where it is silent."""
+    if not annotated.known:
+        return passed
+    if annotated.tag is Tag.TENSOR and passed.tag is Tag.NUMBER:
+        return passed  # every known caller gives a number: `status(loss.item())`
+    if passed.tag is annotated.tag or (annotated.tag is Tag.TENSOR and passed.holds_tensors):
+        if annotated.tag in (Tag.SEQUENCE, Tag.MAPPING):
+            return annotated if passed.element is None else passed
+        return annotated.but(place=passed.place, device=passed.device, pinned=passed.pinned, how=passed.how)
+    if annotated.tag is Tag.SEQUENCE and passed.tag in (Tag.LOADER, Tag.DATASET, Tag.TENSOR):
+        return passed
+    return annotated
+
+
+def _speaks_of_device(node: ast.AST) -> bool:
+    """`x.to(self.device)`, `x.cuda()`, `to_device(batch)`; not `.to(x.device)`, which goes where something else is."""
+    if isinstance(node, ast.Attribute):
+        if node.attr == "device":
+            return isinstance(node.value, ast.Name) and node.value.id == "self"
+        return "device" in node.attr or "cuda" in node.attr
+    return isinstance(node, ast.Name) and ("device" in node.id or "cuda" in node.id)
+
+
+def _names_a_dimension(call: ast.Call) -> bool:
+    """`mask.any(dim=-1)`: arrays call it `axis`."""
+    return any(keyword.arg == "dim" for keyword in call.keywords)
+
+
+def _decorated(function: FunctionNode, name: str) -> bool:
+    return any(isinstance(item, ast.Name) and item.id == name for item in function.decorator_list)

@@ -1,0 +1,296 @@
+"""What a function's own text may do beyond its run: a whitelist, so that whatever is not known to be harmless is told.
+
+The answer is a tuple of short texts, in no order that means anything:
+
+- `"keeps"`: something that outlives the call is surely given a value: an attribute, a global, an entry of what was not
+  made here; or nobody can tell
+- `"fills"`: what a call gave is written into, so that it depends on whether that is anybody else's
+- `"gives"`: what it hands out is, or may be, a part of something that outlives the call
+- `"asks"`: it asks for gradients, or whether there are any
+- `"calls f"`: it calls what goes by the dotted name `f`, which the program has to look up; `f[]` is an element of `f`,
+  `.f` a method of a value that has no name
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from enum import IntEnum
+
+from perflint.syntax.walk import walk_own
+from perflint.torch_model import tensors
+
+__all__ = ["ASKS", "CALLS", "FILLS", "GIVES", "KEEPS", "effects_of"]
+
+KEEPS, FILLS, GIVES, ASKS, CALLS = "keeps", "fills", "gives", "asks", "calls "
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__"})
+#: Builtins that reach what has no name here.
+_REACHING = frozenset({"setattr", "delattr", "globals", "vars", "exec", "eval", "compile", "__import__"})
+#: Attributes that hold numbers.
+_NUMBERS = frozenset({"shape", "dtype", "device", "ndim", "training", "is_cuda", "layout"})
+_ASKING = frozenset(
+    "requires_grad requires_grad_ is_grad_enabled is_inference_mode_enabled needs_input_grad grad_fn is_leaf "
+    "register_hook retain_grad saved_tensors_hooks backward autograd enable_grad set_grad_enabled jacrev jacfwd "
+    "jacobian hessian vjp jvp hvp".split()
+)
+#: What goes through its argument, turn by turn.
+_THROUGH = frozenset("enumerate zip reversed list tuple iter next sorted items values children modules".split())
+_ALIASES = tensors.VIEW_METHODS | tensors.CAST_METHODS | tensors.TUPLE_METHODS | {"to", "cpu", "cuda", "get", "pop"}
+
+
+class _Whose(IntEnum):
+    """Who else may have a value: nobody, whoever made it in a call, or what outlives the call."""
+
+    OWN = 0
+    GIVEN = 1
+    LASTING = 2
+
+
+def effects_of(function: _Function) -> tuple[str, ...]:
+    """What one function does beyond its run; what stands in functions within it is told of those."""
+    reader = _Reader(function)
+    return tuple(sorted(reader.read()))
+
+
+class _Reader:
+    def __init__(self, function: _Function) -> None:
+        body = function.body if isinstance(function.body, list) else [function.body]
+        self.parts = [part for item in body for part in walk_own(item)]
+        self.name = getattr(function, "name", "")
+        given = function.args
+        params = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
+        self.params = {item.arg for item in params}
+        self.first = params[0].arg if params else ""
+        self.bound: dict[str, list[ast.expr | None]] = {}
+        self.inner: set[str] = set()
+        self.asked: set[str] = set()
+        self.tried = {
+            id(part)
+            for outer in self.parts
+            if isinstance(outer, ast.Try)
+            for item in outer.body
+            for part in walk_own(item)
+        }
+        self.constant = {
+            id(part.target)
+            for part in self.parts
+            if isinstance(part, ast.AugAssign) and isinstance(part.value, ast.Constant)
+        } | {
+            id(target)
+            for part in self.parts
+            if isinstance(part, ast.Assign) and isinstance(part.value, ast.Constant)
+            for target in part.targets
+        }
+
+    def read(self) -> set[str]:
+        found: set[str] = set()
+        for part in self.parts:
+            self._note(part)
+        for part in self.parts:
+            found.update(self._of(part))
+        return found
+
+    # What local names hold.
+
+    def _note(self, part: ast.AST) -> None:
+        if isinstance(part, ast.Assign):
+            for target in part.targets:
+                self._bind(target, part.value)
+        elif isinstance(part, (ast.AnnAssign, ast.NamedExpr)):
+            self._bind(part.target, part.value)
+        elif isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension)):
+            self._bind(part.target, ast.Subscript(part.iter, ast.Constant(None), ast.Load()))
+        elif isinstance(part, ast.withitem) and part.optional_vars is not None:
+            self._bind(part.optional_vars, part.context_expr)
+        elif isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            self.inner.add(part.name)
+        elif isinstance(part, (ast.Import, ast.ImportFrom)):
+            self.inner.update((alias.asname or alias.name).partition(".")[0] for alias in part.names)
+        elif isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
+            self.bound.setdefault(part.name, []).append(None)
+        elif isinstance(part, ast.MatchMapping) and part.rest:
+            self.bound.setdefault(part.rest, []).append(None)
+
+    def _bind(self, target: ast.expr, value: ast.expr | None) -> None:
+        if isinstance(target, ast.Name):
+            self.bound.setdefault(target.id, []).append(value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+            whole = len(parts) == len(target.elts) and not any(isinstance(item, ast.Starred) for item in parts)
+            for number, item in enumerate(target.elts):
+                self._bind(item, parts[number] if whole else value)
+        elif isinstance(target, ast.Starred):
+            self._bind(target.value, value)
+
+    def whose(self, value: ast.expr | None) -> _Whose:
+        """Who else may have a value, or a part of it."""
+        if isinstance(value, ast.Name):
+            if value.id in self.asked:
+                return _Whose.OWN
+            if value.id in self.params or value.id not in self.bound:
+                return _Whose.LASTING
+            self.asked.add(value.id)
+            found = max(map(self.whose, self.bound[value.id]))
+            self.asked.discard(value.id)
+            return found
+        if isinstance(value, ast.Attribute):
+            return _Whose.OWN if value.attr in _NUMBERS else self.whose(value.value)
+        if isinstance(value, (ast.Subscript, ast.Starred, ast.NamedExpr)):
+            return self.whose(value.value)
+        if isinstance(value, ast.Call):
+            return self._of_result(value)
+        if isinstance(value, (ast.BoolOp, ast.Tuple, ast.List, ast.Set)):
+            parts = value.values if isinstance(value, ast.BoolOp) else value.elts
+            return max(map(self.whose, parts), default=_Whose.OWN)
+        if isinstance(value, ast.IfExp):
+            return max(self.whose(value.body), self.whose(value.orelse))
+        if isinstance(value, ast.Dict):
+            return max(map(self.whose, value.values), default=_Whose.OWN)
+        if isinstance(value, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+            return self.whose(value.elt)
+        if isinstance(value, ast.DictComp):
+            return self.whose(value.value)
+        plain = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.JoinedStr, ast.Lambda, ast.Slice)
+        return _Whose.OWN if isinstance(value, plain) else _Whose.LASTING
+
+    def _of_result(self, call: ast.Call) -> _Whose:
+        func = call.func
+        name = _last(func)
+        if isinstance(func, ast.Attribute):
+            if name in tensors.FRESH_METHODS or name.startswith("new_"):
+                return _Whose.OWN
+            if name in _ALIASES or name.endswith("_"):
+                return max([self.whose(func.value), *map(self.whose, call.args[:1])])
+        elif name in _THROUGH:
+            return max(map(self.whose, call.args), default=_Whose.OWN)
+        elif name in _REACHING or name in ("getattr", "locals", "type"):
+            return _Whose.LASTING
+        return _Whose.GIVEN
+
+    # What is done.
+
+    def _of(self, part: ast.AST) -> Iterator[str]:
+        if isinstance(part, (ast.Global, ast.Nonlocal, ast.Await)):
+            yield KEEPS
+        elif isinstance(part, (ast.Attribute, ast.Name)):
+            if isinstance(part.ctx, ast.Load) and _last(part) in _ASKING:
+                yield ASKS
+            elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
+                if id(part) not in self.constant and not self._is_own_object(part.value):
+                    yield from self._written(part.value)
+        elif isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store):
+            if id(part) not in self.constant and not self._is_own_object(part.value):
+                yield from self._written(part.value)
+        elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
+            if id(part.target) not in self.constant:
+                yield from self._written(part.target)
+        elif isinstance(part, ast.Constant) and part.value == "nuc":
+            yield ASKS  # a norm that is computed in another way without gradients
+        elif isinstance(part, ast.withitem):
+            if not isinstance(part.context_expr, ast.Call):
+                yield KEEPS
+        elif isinstance(part, ast.Return) and part.value is not None:
+            if self.whose(part.value) is _Whose.LASTING and not self._hands_back(part.value):
+                yield GIVES
+        elif isinstance(part, ast.Call):
+            yield from self._of_call(part)
+
+    def _is_own_object(self, value: ast.expr) -> bool:
+        """Whether an attribute is set on what is just being made."""
+        while isinstance(value, (ast.Attribute, ast.Subscript)):
+            value = value.value
+        return self.name in _CONSTRUCTORS and isinstance(value, ast.Name) and value.id == self.first
+
+    def _hands_back(self, value: ast.expr) -> bool:
+        """Whether it is what it was given: whoever gave it knows whose it is."""
+        return isinstance(value, ast.Name) and value.id in self.params
+
+    def _written(self, value: ast.expr) -> Iterator[str]:
+        whose = self.whose(value)
+        if whose is _Whose.LASTING:
+            yield KEEPS
+        elif whose is _Whose.GIVEN:
+            yield FILLS
+
+    def _of_call(self, call: ast.Call) -> Iterator[str]:
+        func, name = call.func, _last(call.func)
+        if isinstance(func, ast.Name) and name in _REACHING:
+            yield KEEPS
+        elif any(item.arg == "out" for item in call.keywords):
+            yield from (said for item in call.keywords if item.arg == "out" for said in self._written(item.value))
+        if any(item.arg == "inplace" and not _is_false(item.value) for item in call.keywords) and call.args:
+            yield from self._written(call.args[0])
+        if name == "numpy" and id(call) in self.tried:
+            yield ASKS  # which raises where there are gradients
+        if name.endswith("_") and not name.endswith("__"):
+            receiver = func.value if isinstance(func, ast.Attribute) else None
+            if isinstance(receiver, ast.Name) and receiver.id not in self.bound and receiver.id not in self.params:
+                receiver = None  # `F.relu_(x)`
+            written = receiver if receiver is not None else call.args[0] if call.args else func
+            yield from self._written(written)
+        if isinstance(func, ast.Attribute) and self.whose(func.value) is _Whose.OWN:
+            return  # of what was made here
+        yield from (f"{CALLS}{path}" for path in self._callees(func))
+
+    def _callees(self, func: ast.expr | None, depth: int = 6) -> Iterator[str]:
+        """By which names the program may look up what is called."""
+        if depth == 0 or func is None:
+            yield "?"
+        elif isinstance(func, ast.Name):
+            if func.id in self.bound and func.id not in self.asked:
+                self.asked.add(func.id)
+                for value in self.bound[func.id]:
+                    yield from self._callees(value, depth - 1)
+                self.asked.discard(func.id)
+            elif func.id in self.params:
+                yield "?"
+            elif func.id not in self.bound:
+                yield func.id
+        elif isinstance(func, ast.Attribute):
+            path = _dotted(func)
+            root = path.partition(".")[0]
+            yield path if path and root not in self.bound else f".{func.attr}"
+        elif isinstance(func, ast.Subscript):
+            yield from (path if path.endswith("[]") else f"{path}[]" for path in self._elements(func.value, depth - 1))
+        elif isinstance(func, ast.IfExp):
+            yield from self._callees(func.body, depth - 1)
+            yield from self._callees(func.orelse, depth - 1)
+        elif isinstance(func, ast.Call) and _last(func.func) == "super":
+            return
+        elif isinstance(func, ast.Lambda):
+            return
+        else:
+            yield "?"
+
+    def _elements(self, value: ast.expr, depth: int) -> Iterator[str]:
+        """The same of what elements are taken from."""
+        if isinstance(value, ast.Call) and _last(value.func) in _THROUGH:
+            sources = list(value.args)
+            if isinstance(value.func, ast.Attribute):
+                sources.append(value.func.value)
+            for source in sources:
+                yield from self._elements(source, depth - 1) if depth > 0 else ("?",)
+        elif isinstance(value, ast.Call) and _last(value.func) == "range":
+            return
+        else:
+            yield from self._callees(value, depth)
+
+
+def _is_false(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is False
+
+
+def _last(func: ast.expr) -> str:
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
+def _dotted(node: ast.expr) -> str:
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([node.id, *reversed(names)])

@@ -1,0 +1,502 @@
+"""The walk over expressions: one visit of each node writes down names, calls and loops, and gives its value."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from sys import intern
+
+from perflint.ir.dull import (
+    DULL_CALLS,
+    DULL_FUNCTIONS,
+    DULL_METHODS,
+    DULL_MODULES,
+    DULL_READS,
+    LEARNERS,
+    MAYBE_DULL,
+    MODELS,
+    PLAIN_METHODS,
+)
+from perflint.ir.effects import effects_of
+from perflint.ir.growing import HEADER_LENGTH, Growing
+from perflint.ir.notation import (
+    DEPTH,
+    LONGEST_TEXT,
+    MOST_LITERALS,
+    annotation_text,
+    constant,
+    cut,
+    either,
+    index_of,
+    is_moved_arm,
+    lambda_name,
+    may_name_code,
+    path_of,
+    value_of,
+)
+from perflint.ir.questions import answered
+from perflint.ir.sharing import NOTHING, NoSharing, Once, Sharing
+from perflint.ir.summary import SPREAD, CallFacts, FunctionFacts, LoopFacts, Param, Value, record
+from perflint.ir.targets import Targets, names_in
+from perflint.syntax.walk import children
+
+_ARGUMENT_DEPTH = 4
+#: A list that something may be put into.
+_EMPTY: Value = ("seq", ())
+#: A value that says nothing of what it is.
+ANYTHING: Value = ("const", "object", None)
+
+#: Parts of an annotation that read as they do alone.
+_PLAIN = frozenset({ast.Name, ast.Attribute, ast.Subscript})
+
+
+def _shared_literal(once: Once, literal: object) -> Value:
+    value = constant(literal)
+    return once(value, value)
+
+
+class Expressions(Targets):
+    """Walks expressions for the function `scope`, in its context `context`."""
+
+    def __init__(self, sharing: Sharing) -> None:
+        super().__init__(sharing)
+        self.params = sharing.params
+        self.shares = not isinstance(sharing, NoSharing)
+        #: The value of a literal. (A method of this object kept in it would be a circle, which nothing frees before the
+        #: next collection, and all lines of the file with it.)
+        self.literal = partial(_shared_literal, sharing.once) if self.shares else constant
+        self.context = -1
+
+    def value(self, node: ast.expr, depth: int = DEPTH) -> Value:
+        """Write down what `node` holds. Its value reaches `depth` levels down; 0 where nobody asks for it."""
+        return HANDLERS[type(node)](self, node, depth)
+
+    def values(self, nodes: Sequence[ast.expr], depth: int) -> tuple[Value, ...]:
+        """The values of several. Names and literals, which most are, come without another call."""
+        if depth <= 0:
+            return tuple([self.value(node, 0) for node in nodes])
+        made: list[Value] = []
+        identifiers, literal = self.identifiers, self.literal
+        for node in nodes:
+            kind = type(node)
+            if kind is ast.Name:
+                name = node.id  # type: ignore[attr-defined]
+                identifiers.add(name)
+                made.append(name)
+            elif kind is ast.Constant:
+                made.append(literal(node.value))  # type: ignore[attr-defined]
+            else:
+                made.append(HANDLERS[kind](self, node, depth))
+        return tuple(made)
+
+    def keywords(self, nodes: Sequence[ast.keyword], depth: int) -> tuple[tuple[str, Value], ...]:
+        """As `values`, with their names."""
+        if depth <= 0:
+            return tuple([(item.arg or "", self.value(item.value, 0)) for item in nodes])
+        made: list[tuple[str, Value]] = []
+        identifiers, literal = self.identifiers, self.literal
+        for item in nodes:
+            node = item.value
+            kind = type(node)
+            if kind is ast.Constant:
+                value = literal(node.value)  # type: ignore[attr-defined]
+            elif kind is ast.Name:
+                value = node.id  # type: ignore[attr-defined]
+                identifiers.add(value)
+            else:
+                value = HANDLERS[kind](self, node, depth)
+            made.append((item.arg or "", value))
+        return tuple(made)
+
+    def visit(self, node: ast.expr) -> None:
+        """Write down what stands in an expression whose value nobody asks for."""
+        kind = type(node)
+        if kind is ast.Name:
+            self.identifiers.add(node.id)  # type: ignore[attr-defined]
+        elif kind is not ast.Constant:
+            HANDLERS[kind](self, node, 0)
+
+    def many(self, nodes: Iterable[ast.expr | None]) -> None:
+        for node in nodes:
+            kind = type(node)
+            if kind is ast.Name:
+                self.identifiers.add(node.id)  # type: ignore[union-attr]
+            elif kind is not ast.Constant and node is not None:
+                HANDLERS[kind](self, node, 0)
+
+    def children(self, node: ast.expr, _depth: int) -> Value:
+        self.many(children(node))  # type: ignore[arg-type]
+        return None
+
+    def name(self, node: ast.Name, depth: int) -> Value:
+        self.identifiers.add(node.id)
+        return node.id if depth > 0 else None
+
+    def constant(self, node: ast.Constant, depth: int) -> Value:
+        return self.literal(node.value) if depth > 0 else None
+
+    def attribute(self, node: ast.Attribute, depth: int) -> Value:
+        attr = node.attr
+        base = node.value
+        if type(base) is ast.Name:
+            first = base.id
+            self.identifiers.add(first)
+            self.identifiers.add(attr)
+            path = intern(f"{first}.{attr}")
+            if attr not in DULL_READS and first not in self.imports:
+                self.scope.reads[path, self.context] = node.lineno
+            return path
+        names = [attr]
+        while type(base) is ast.Attribute:
+            names.append(base.attr)
+            base = base.value
+        self.identifiers.update(names)
+        if type(base) is ast.Name:
+            first = base.id
+            self.identifiers.add(first)
+            names.append(first)
+            names.reverse()
+            path = intern(".".join(names))
+            if first not in self.imports:
+                self.scope.reads[path, self.context] = node.lineno
+            return path
+        value = self.value(base, depth - len(names))
+        for name in reversed(names):
+            value = None if value is None else ("attr", value, name)
+        return value
+
+    def callee(self, node: ast.Attribute) -> Value:
+        """The value of a called attribute: only what it is called on is read."""
+        base = node.value
+        self.identifiers.add(node.attr)
+        if type(base) is ast.Name:
+            self.identifiers.add(base.id)
+            return intern(f"{base.id}.{node.attr}")
+        if type(base) is ast.Attribute:
+            value = self.attribute(base, DEPTH)
+            if type(value) is str:
+                return intern(f"{value}.{node.attr}")
+        else:
+            value = self.value(base)
+        return None if value is None else ("attr", value, node.attr)
+
+    def call(self, node: ast.Call, depth: int) -> Value:
+        func = node.func
+        name: Value
+        if type(func) is ast.Name:
+            name = func.id
+            self.identifiers.add(name)
+            if name in DULL_CALLS:
+                return self.dull_call(node, name, depth)
+        elif type(func) is ast.Attribute:
+            name = self.callee(func)
+            if func.attr in MAYBE_DULL and self.is_dull(func, node):
+                if func.attr == "append" and type(func.value) is ast.Name and len(node.args) == 1:
+                    return self.appended(func.value.id, node.args[0])
+                return self.dull_call(node, name, depth)
+        else:
+            name = self.value(func, DEPTH)
+        args, keywords = self.arguments(node, _ARGUMENT_DEPTH)
+        told = (*keywords, (SPREAD, None)) if ast.Starred in map(type, node.args) else keywords
+        facts = name, args, told, node.lineno, node.col_offset, self.context
+        self.scope.calls.append(record(CallFacts, facts))
+        if type(func) is ast.Attribute and func.attr == "compile":
+            self.narrow(func.value)
+        if depth <= 0 or name is None:
+            return None
+        if depth < _ARGUMENT_DEPTH:
+            # A call within a call's arguments: cut, or every level of nesting would be told once more.
+            args = tuple([cut(item, depth - 1) for item in args])
+            keywords = tuple([(key, cut(item, depth - 1)) for key, item in keywords])
+        return ("call", name, args, keywords)
+
+    def appended(self, name: str, node: ast.expr) -> Value:
+        """`rows.append(row)`: what `rows = []` holds is told beside it, so that nobody takes it for an empty list."""
+        known = self.scope.binds.get(name)
+        if known is None or next(iter(known)) != _EMPTY:
+            self.visit(node)
+            return None
+        value = self.value(node)
+        self.scope.bind(name, ("each", value if value is not None else ANYTHING, None))
+        return None
+
+    def dull_call(self, node: ast.Call, name: Value, depth: int) -> Value:
+        """A call that is not recorded, but for what stands in it."""
+        if name == "isinstance":
+            asked = self.values(node.args, _ARGUMENT_DEPTH)
+            self.scope.asked.append(CallFacts(name, asked, (), node.lineno, node.col_offset, self.context))
+        if depth <= 0 or name is None:
+            self.many(node.args)
+            for item in node.keywords:
+                self.visit(item.value)
+            return None
+        args, keywords = self.arguments(node, depth - 1)
+        return ("call", name, args, keywords)
+
+    def arguments(self, node: ast.Call, depth: int) -> tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]]:
+        args: tuple[Value, ...] = ()
+        keywords: tuple[tuple[str, Value], ...] = ()
+        if node.args:
+            args = self.values(node.args, depth)
+        if node.keywords:
+            keywords = self.keywords(node.keywords, depth)
+        return (self.once(args, args), self.once(keywords, keywords)) if self.shares else (args, keywords)
+
+    def narrow(self, receiver: ast.expr) -> None:
+        """Record the `isinstance` tests of a module that is compiled in place: they alone tell what it is."""
+        for call in self.scope.asked:
+            if len(call.args) == 2 and type(receiver) is ast.Name and call.args[0] == receiver.id:
+                self.scope.calls.append(call)
+
+    def is_dull(self, func: ast.Attribute, node: ast.Call) -> bool:
+        receiver = func.value
+        if func.attr == "update" and node.keywords and not node.args:
+            return False  # meters are told values by their names, dicts seldom
+        if type(receiver) is ast.Name:
+            if func.attr in DULL_FUNCTIONS and self.imports.get(receiver.id) in DULL_MODULES:
+                return True
+            if func.attr not in DULL_METHODS or receiver.id in ("self", "super"):
+                return False
+            return not node.args or func.attr in PLAIN_METHODS
+        if func.attr in DULL_METHODS:
+            if func.attr == "update" and node.args:
+                if len(node.args) > 1 or self.learns(receiver) or _is_model(node.args[0]):
+                    return False  # a dict takes one argument, and no model
+            return not node.args or func.attr not in ("to", "log")
+        return False
+
+    def learns(self, receiver: ast.expr) -> bool:
+        """`self.agent`, `self._policy`"""
+        return type(receiver) is ast.Attribute and receiver.attr.lstrip("_") in LEARNERS
+
+    def subscript(self, node: ast.Subscript, depth: int) -> Value:
+        base = self.value(node.value, depth - 1)
+        self.visit(node.slice)
+        return None if base is None or depth <= 0 else ("item", base, index_of(node.slice))
+
+    def inner(self, node: ast.Await | ast.Starred, depth: int) -> Value:
+        return self.value(node.value, depth)
+
+    def sequence(self, node: ast.Tuple | ast.List, depth: int) -> Value:
+        items = node.elts
+        if depth <= 0:
+            self.many(items)
+            return None
+        if len(items) > MOST_LITERALS and not may_name_code(items):
+            self.many(items[MOST_LITERALS:])
+            items = items[:MOST_LITERALS]
+        return ("seq", self.values(items, depth - 1))
+
+    def mapping(self, node: ast.Dict, depth: int) -> Value:
+        items: list[tuple[str, Value]] = []
+        most = len(node.values) if may_name_code(node.values) else 2 * MOST_LITERALS
+        for key, item in zip(node.keys, node.values):
+            text = key.value if type(key) is ast.Constant and type(key.value) is str else None
+            if key is not None and text is None:
+                self.visit(key)
+            value = self.value(item, depth - 1 if text is not None else 0)
+            if text is not None and len(items) < most:
+                items.append((text, value))
+        return ("map", tuple(items)) if depth > 0 else None
+
+    def conditional(self, node: ast.IfExp, depth: int) -> Value:
+        self.visit(node.test)
+        here = self.context
+        values = []
+        for part, truth in ((node.body, True), (node.orelse, False)):
+            if type(part) is not ast.Constant:
+                guard = answered(node.test, None, self.scope, truth=truth)
+                if guard is not None:
+                    self.context = self.scope.push_guard(here, guard, part, part)
+            values.append(self.value(part, depth))  # an arm stands where the whole does: a chain of them is no deeper
+            self.context = here
+        if is_moved_arm(values[0], values[1]):
+            del values[1]
+        return either(values) if depth > 0 else None
+
+    def choice(self, node: ast.BoolOp, depth: int) -> Value:
+        values = [self.value(item, depth - 1) for item in node.values]
+        return either(values) if depth > 0 else None
+
+    def operation(self, node: ast.BinOp, _depth: int) -> Value:
+        # Sums of strings may be thousands long: walked in a loop, not by recursion.
+        left: ast.expr = node
+        while type(left) is ast.BinOp:
+            self.visit(left.right)
+            left = left.left
+        self.visit(left)
+        return None
+
+    def unary(self, node: ast.UnaryOp, _depth: int) -> Value:
+        self.visit(node.operand)
+        return None
+
+    def compare(self, node: ast.Compare, _depth: int) -> Value:
+        self.visit(node.left)
+        self.many(node.comparators)
+        return None
+
+    def formatted(self, node: ast.JoinedStr, _depth: int) -> Value:
+        for part in node.values:
+            if type(part) is ast.FormattedValue:
+                self.visit(part.value)
+                if part.format_spec is not None:
+                    self.visit(part.format_spec)
+        return None
+
+    def named(self, node: ast.NamedExpr, depth: int) -> Value:
+        value = self.value(node.value, depth)
+        self.bind(node.target, value)
+        return value
+
+    def yielded(self, node: ast.Yield | ast.YieldFrom, _depth: int) -> Value:
+        scope = self.scope
+        scope.is_generator = True
+        if node.value is not None:
+            value = self.value(node.value, DEPTH)
+            scope.yields.append((value if type(node) is ast.Yield else ("each", None, value), self.context))
+        return None
+
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, depth: int) -> Value:
+        scope, here = self.scope, self.context
+        first: Value = None
+        for number, generator in enumerate(node.generators):
+            iterable = self.value(generator.iter, DEPTH)
+            first = iterable if number == 0 else first
+            self.target(generator.target)
+            targets = names_in(generator.target)
+            self.bind_each(generator.target, iterable)
+            header = f"for {' '.join(targets)[:HEADER_LENGTH]} in {path_of(generator.iter) or '...'}"
+            scope.loops.append(
+                record(
+                    LoopFacts,
+                    (node.lineno, node.col_offset, "comprehension", targets, iterable, header, self.context),
+                )
+            )
+            self.context = scope.push(self.context, "loop", len(scope.loops) - 1, node, node)
+            self.many(generator.ifs)
+        element: Value = None
+        if type(node) is ast.DictComp:
+            self.visit(node.key)
+            element = self.value(node.value, depth - 1)
+        else:
+            element = self.value(node.elt, depth - 1)  # type: ignore[union-attr]
+        self.context = here
+        if depth <= 0:
+            return None
+        return ("table" if type(node) is ast.DictComp else "each", element, cut(first, depth - 1))
+
+    def lambda_(self, node: ast.Lambda, depth: int) -> Value:
+        qualname = lambda_name(node)
+        facts = FunctionFacts(
+            qualname,
+            node.lineno,
+            node.end_lineno or node.lineno,
+            self.owner,
+            "",
+            params=self.parameters(node.args),
+            binds=NOTHING,
+            annotations=NOTHING,
+            effects=self.effects(node),
+        )
+        inner = Growing(facts, [])
+        self.summary.functions[qualname] = facts
+        before = self.scope, self.context, self.owner
+        self.scope, self.context, self.owner = inner, -1, qualname
+        inner.returns[self.value(node.body, DEPTH)] = None
+        inner.told.note(node.body, inner, -1)
+        self.scope, self.context, self.owner = before
+        inner.finish(self.once)
+        return ("lambda", qualname) if depth > 0 else None
+
+    def effects(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> tuple[str, ...]:
+        found = effects_of(node)
+        return self.once(found, found)  # type: ignore[no-any-return]
+
+    # Parameters.
+
+    def parameters(self, arguments: ast.arguments) -> tuple[Param, ...]:
+        """The parameters of a function, in the order of its text."""
+        defaults: list[ast.expr | None] = [*arguments.defaults]
+        if defaults:
+            self.many(defaults)
+        if arguments.kw_defaults:
+            self.many(arguments.kw_defaults)
+        positional = [*arguments.posonlyargs, *arguments.args] if arguments.posonlyargs else arguments.args
+        made = self.params_of("", positional, [None] * (len(positional) - len(defaults)) + defaults)
+        named = self.params_of("=", arguments.kwonlyargs, arguments.kw_defaults) if arguments.kwonlyargs else ()
+        if arguments.vararg is not None:
+            made += self.params_of("*", [arguments.vararg], [None])
+        made += named
+        if arguments.kwarg is not None:
+            made += self.params_of("**", [arguments.kwarg], [None])
+        params = tuple(made)
+        return self.once(params, params)  # type: ignore[no-any-return]
+
+    def params_of(self, prefix: str, arguments: Sequence[ast.arg], defaults: Sequence[ast.expr | None]) -> list[Param]:
+        known = self.params
+        made: list[Param] = []
+        for argument, default in zip(arguments, defaults):
+            annotation = argument.annotation
+            told = (
+                intern(prefix + argument.arg) if prefix else argument.arg,
+                "" if annotation is None else self.annotation(annotation),
+                None if default is None else value_of(default),
+            )
+            param = known.get(told)
+            if param is None:
+                param = known[told] = record(Param, told)
+            made.append(param)
+        return made
+
+    def annotation(self, node: ast.expr | None) -> str:
+        """An annotation as text."""
+        kind = type(node)
+        if kind is ast.Name:
+            self.identifiers.add(node.id)  # type: ignore[union-attr]
+            return node.id  # type: ignore[union-attr, no-any-return]
+        if node is None:
+            return ""
+        if kind is ast.Subscript and type(node.value) in _PLAIN and type(node.slice) in _PLAIN:  # type: ignore[attr-defined]
+            return f"{self.annotation(node.value)}[{self.annotation(node.slice)}]"[:LONGEST_TEXT]  # type: ignore[attr-defined]
+        value = HANDLERS[kind](self, node, 0)
+        return value[:LONGEST_TEXT] if kind is ast.Attribute and type(value) is str else annotation_text(node)
+
+
+_Handler = Callable[..., Value]
+HANDLERS: dict[type, _Handler] = {
+    **dict.fromkeys(ast.expr.__subclasses__(), Expressions.children),
+    ast.Name: Expressions.name,
+    ast.Attribute: Expressions.attribute,
+    ast.Call: Expressions.call,
+    ast.Constant: Expressions.constant,
+    ast.Subscript: Expressions.subscript,
+    ast.Await: Expressions.inner,
+    ast.Starred: Expressions.inner,
+    ast.Tuple: Expressions.sequence,
+    ast.List: Expressions.sequence,
+    ast.Dict: Expressions.mapping,
+    ast.IfExp: Expressions.conditional,
+    ast.BoolOp: Expressions.choice,
+    ast.BinOp: Expressions.operation,
+    ast.UnaryOp: Expressions.unary,
+    ast.Compare: Expressions.compare,
+    ast.JoinedStr: Expressions.formatted,
+    ast.NamedExpr: Expressions.named,
+    ast.Yield: Expressions.yielded,
+    ast.YieldFrom: Expressions.yielded,
+    ast.ListComp: Expressions.comprehension,
+    ast.SetComp: Expressions.comprehension,
+    ast.GeneratorExp: Expressions.comprehension,
+    ast.DictComp: Expressions.comprehension,
+    ast.Lambda: Expressions.lambda_,
+}
+
+
+def _is_model(node: ast.expr) -> bool:
+    """`model`, `self.model.module`, `net.parameters()`: what a moving average is updated with."""
+    while type(node) is ast.Call:
+        node = node.func
+    name = node.attr if type(node) is ast.Attribute else node.id if type(node) is ast.Name else ""
+    return name.rpartition("_")[2] in MODELS

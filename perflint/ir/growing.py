@@ -1,0 +1,139 @@
+"""The facts of a function while it is read: they grow until it ends."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.ir import guards
+from perflint.ir.questions import Counters, Question, Told, joined
+from perflint.ir.sharing import Once
+from perflint.ir.summary import CallFacts, Context, FunctionFacts, LoopFacts, ReadFacts, Value, record
+
+#: Characters of a loop's header that are kept to be shown.
+HEADER_LENGTH = 90
+
+
+class Growing:
+    """A function being surveyed: facts that grow until `finish`.
+
+    `tests` are local names that hold a guard's test, `held` the tests that names hold as written, `unset` those that
+    were given False or None, `begun` in which context names that may be flags were first given something; `asked` are
+    the calls of `isinstance`.
+    """
+
+    __slots__ = (
+        "annotations", "asked", "begun", "binds", "body", "calls", "contexts", "counters", "facts", "held",
+        "is_generator", "loops", "questions", "reads", "returns", "tests", "told", "unclear", "unset", "yields",
+    )  # fmt: skip
+
+    def __init__(self, facts: FunctionFacts, body: list[ast.stmt]) -> None:
+        self.facts = facts
+        self.body = body
+        self.counters: Counters | None = None
+        self.questions: list[Question] = []
+        self.told = Told()
+        self.held: dict[str, ast.expr] = {}
+        self.contexts: list[Context] = []
+        self.loops: list[LoopFacts] = []
+        self.calls: list[CallFacts] = []
+        self.asked: list[CallFacts] = []
+        self.reads: dict[tuple[str, int], int] = {}
+        self.binds: dict[str, dict[Value, None]] = {}
+        self.unclear: set[str] = set()
+        self.annotations: dict[str, str] = {}
+        self.returns: dict[Value, None] = {}
+        self.yields: list[tuple[Value, int]] = []
+        self.is_generator = False
+        self.tests: guards.Tests = {}
+        self.unset: set[str] = set()
+        self.begun: dict[str, int] = {}
+
+    def push(self, parent: int, kind: str, detail: int | str, first: ast.AST, last: ast.AST) -> int:
+        begins = first.lineno, first.col_offset  # type: ignore[attr-defined]
+        ends = last.end_lineno, last.end_col_offset  # type: ignore[attr-defined]
+        self.contexts.append(record(Context, (parent, kind, detail, *begins, *ends)))
+        return len(self.contexts) - 1
+
+    def push_guard(self, parent: int, guard: Question, first: ast.AST, last: ast.AST) -> int:
+        """A context under a guard, or under what a test asks before it is known to be one."""
+        if isinstance(guard, str):
+            return self.push(parent, "guard", guard, first, last)
+        if guard not in self.questions:
+            self.questions.append(guard)
+        return self.push(parent, "asked", self.questions.index(guard), first, last)
+
+    def guarded_by(self, context: int) -> Question:
+        """The guards around a context, as one."""
+        found: list[Question] = []
+        while context >= 0:
+            item = self.contexts[context]
+            if item.kind == "guard":
+                found.append(item.detail)
+            elif item.kind == "asked":
+                found.append(self.questions[int(item.detail)])
+            context = item.parent
+        return joined("all", found) if found else None
+
+    def bind(self, name: str, value: Value) -> None:
+        if value is None:
+            self.unclear.add(name)
+            return
+        known = self.binds.get(name)
+        if known is None:
+            self.binds[name] = {value: None}
+        else:
+            known[value] = None
+
+    def in_loop(self, context: int) -> bool:
+        while context >= 0:
+            item = self.contexts[context]
+            if item.kind == "loop":
+                return True
+            context = item.parent
+        return False
+
+    def counts_turns(self, test: ast.expr, context: int) -> bool:
+        """Whether `test` compares what the innermost `for` around counts: `if i == 0` in `for i in range(n)`."""
+        if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name):
+            return False
+        while context >= 0 and self.contexts[context].kind != "loop":
+            context = self.contexts[context].parent
+        return context >= 0 and test.left.id in self.loops[int(self.contexts[context].detail)].targets
+
+    def begun_in(self, name: str, context: int) -> int | None:
+        """The innermost context around `context` in which a name was given its first value, None where nobody sees."""
+        begun = self.begun.get(name)
+        if begun is None:
+            return -1 if any(param.name.lstrip("=") == name for param in self.facts.params) else None
+        around = {-1}
+        while context >= 0:
+            around.add(context)
+            context = self.contexts[context].parent
+        while begun not in around:
+            begun = self.contexts[begun].parent
+        return begun
+
+    def finish(self, once: Once) -> FunctionFacts:
+        facts = self.facts
+        if self.contexts:
+            facts.contexts, facts.loops = tuple(self.contexts), tuple(self.loops)
+        if self.calls:
+            facts.calls = tuple(self.calls)
+        if self.reads:
+            facts.reads = tuple([record(ReadFacts, (path, line, at)) for (path, at), line in self.reads.items()])
+        if self.binds:
+            facts.binds = {name: once(made := tuple(values), made) for name, values in self.binds.items()}
+        if self.unclear:
+            params = {param.name.lstrip("*=") for param in facts.params}
+            facts.unclear = tuple(sorted([name for name in self.unclear if name in self.binds or name in params]))
+        if self.annotations:
+            facts.annotations = self.annotations
+        if self.returns:
+            returns = tuple(self.returns)
+            facts.returns = once(returns, returns)
+        if self.questions:
+            facts.questions = tuple(self.questions)
+        facts.tells = self.told.finish()
+        if self.is_generator:
+            facts.yields, facts.is_generator = tuple(self.yields), True
+        return facts

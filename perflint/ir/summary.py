@@ -1,0 +1,237 @@
+"""What one file says about itself, without trees and without rules.
+
+A `Summary` is all that linking, heat and routes ever see of a file, so it must be comparable and JSON-able. Line
+numbers in it are the file's own and are never copied into another file's summary.
+
+Values are written in a small notation (`Value`), just rich enough to follow names, constructors and wrappers:
+
+- `None`: not plain to see
+- `"a.b.c"`: a name with attributes
+- `("call", func, args, keywords)`: args is a tuple of values, keywords a tuple of (name, value)
+- `("item", base, index)`: index is an int, a str or None
+- `("attr", base, name)`: an attribute of something that is not a plain name
+- `("seq", values)`, `("map", ((key, value), ...))`: tuple or list, dict with string keys
+- `("const", type_name, value)`: value is given for str, int, bool
+- `("either", values)`: conditional expressions and `or`
+- `("each", element, iterable)`: comprehension or generator expression
+- `("table", value, iterable)`: comprehension of a dict, without its keys
+- `("lambda", qualname)`: a lambda, named by its place in `Summary.functions`
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+Value: TypeAlias = Any  # str | tuple | None, recursive; see the module docstring
+
+MODULE = "<module>"
+SPREAD = "*"
+
+#: Makes a named tuple of a class from its fields, for half of what calling the class costs.
+record = tuple.__new__
+
+
+class Context(NamedTuple):
+    """One wrapping of code inside a function. `parent` indexes `FunctionFacts.contexts`, -1 is the function's body.
+
+    `kind` is "loop" (`detail` indexes `loops`), "guard" (`detail` is a guard's name from `ir.guards`), "switch" (it
+    runs until a flag is switched back that begins in the context `detail`), "no_grad" or "grad" (gradients are switched
+    off or on; `detail` is empty), or "asked" (`detail` indexes `questions`: a linked program knows whether it is a
+    guard, and says "guard" instead, or "plain" where it is none). It covers the source from `line`, `column` to
+    `end_line`, `end_column` (line from 1, column in UTF-8 bytes from 0, as ast counts); contexts nest, and an outer one
+    has the smaller index.
+    """
+
+    parent: int
+    kind: str
+    detail: int | str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+class LoopFacts(NamedTuple):
+    """A loop. `kind` is "for", "while" or "comprehension"; `text` is its header as written, cut to one line."""
+
+    line: int
+    column: int
+    kind: str
+    targets: tuple[str, ...]
+    iterable: Value
+    text: str
+    context: int
+
+
+class CallFacts(NamedTuple):
+    """A call as written. `context` indexes `FunctionFacts.contexts`, -1 is the function's body.
+
+    `keywords` have `""` for each `**options`, and `SPREAD` where some of `args` are spread, as in `*args`.
+    """
+
+    func: Value
+    args: tuple[Value, ...]
+    keywords: tuple[tuple[str, Value], ...]
+    line: int
+    column: int
+    context: int
+
+
+class ReadFacts(NamedTuple):
+    """A dotted name that is read, not called: it may be a property. The first line of each context is kept."""
+
+    path: str
+    line: int
+    context: int
+
+
+class Param(NamedTuple):
+    """A parameter. Its name begins with `*`, `**` or, where it can only be given by name, `=`."""
+
+    name: str
+    annotation: str
+    default: Value
+
+
+@dataclass(slots=True)
+class FunctionFacts:
+    """A function, a lambda, or the module's own body (`MODULE`). `owner` is the qualname of the enclosing scope.
+
+    `binds` are the values that names are given, as far as they are plain to see; `unclear` are those names and
+    parameters that are given something else too, or are changed. What it does beyond its run is told in `effects`, in
+    the words of `ir.effects`. `identifiers` are those used in a function that stands in no other, its decorators and
+    defaults included, separated by blanks. `questions` are what tests ask that only the linked program can tell,
+    `tells` what the function being true, and being false, tells whoever tests it: both as `ir.questions` has them.
+    """
+
+    qualname: str
+    line: int
+    end_line: int
+    owner: str
+    in_class: str
+    params: tuple[Param, ...] = ()
+    decorators: tuple[Value, ...] = ()
+    is_generator: bool = False
+    contexts: tuple[Context, ...] = ()
+    loops: tuple[LoopFacts, ...] = ()
+    calls: tuple[CallFacts, ...] = ()
+    reads: tuple[ReadFacts, ...] = ()
+    binds: dict[str, tuple[Value, ...]] = field(default_factory=dict)
+    unclear: tuple[str, ...] = ()
+    annotations: dict[str, str] = field(default_factory=dict)
+    returns: tuple[Value, ...] = ()
+    returns_annotation: str = ""
+    yields: tuple[tuple[Value, int], ...] = ()
+    effects: tuple[str, ...] = ()
+    identifiers: str = ""
+    questions: tuple[Value, ...] = ()
+    tells: Value = None
+
+    @property
+    def name(self) -> str:
+        return self.qualname.rpartition(".")[2].partition("~")[0]
+
+    @property
+    def writes(self) -> bool:
+        """Whether it may write into what others have as well."""
+        return "keeps" in self.effects or "fills" in self.effects
+
+    def context_at(self, line: int, column: int) -> int:
+        """The innermost context that covers a position, -1 for the function's body."""
+        place = (line, column)
+        for index in range(len(self.contexts) - 1, -1, -1):
+            item = self.contexts[index]
+            if (item.line, item.column) <= place < (item.end_line, item.end_column):
+                return index
+        return -1
+
+    def innermost_loop(self, context: int) -> int | None:
+        """The index in `loops` of the innermost loop around a context, None outside loops."""
+        while context >= 0:
+            item = self.contexts[context]
+            if item.kind == "loop":
+                return int(item.detail)
+            context = item.parent
+        return None
+
+    def loops_around(self, context: int) -> list[int]:
+        """The indices in `loops` of all loops around a context, innermost first."""
+        found = []
+        while context >= 0:
+            item = self.contexts[context]
+            if item.kind == "loop":
+                found.append(int(item.detail))
+            context = item.parent
+        return found
+
+
+@dataclass(slots=True)
+class ClassFacts:
+    """A class. `attributes` are the values assigned to `self.x` in any method or to `x` in the body, each with the
+    qualname of the function whose scope the value is written in; `annotations` are `x: T` in the body or on `self.x`.
+    """
+
+    qualname: str
+    line: int
+    bases: tuple[Value, ...] = ()
+    keywords: tuple[tuple[str, Value], ...] = ()
+    decorators: tuple[Value, ...] = ()
+    methods: tuple[str, ...] = ()
+    attributes: dict[str, tuple[tuple[Value, str], ...]] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class StatementFacts:
+    """A top-level statement: lines `line` to `end_line` and the identifiers used in it outside of the functions in it,
+    separated by blanks.
+    """
+
+    line: int
+    end_line: int
+    identifiers: str
+
+
+@dataclass(slots=True)
+class Summary:
+    """All facts of one file. `imports` maps a bound name to what it stands for (`np` -> `numpy`); relative imports
+    keep their leading dots. `stars` are modules imported with `*`."""
+
+    imports: dict[str, str] = field(default_factory=dict)
+    stars: tuple[str, ...] = ()
+    functions: dict[str, FunctionFacts] = field(default_factory=dict)
+    classes: dict[str, ClassFacts] = field(default_factory=dict)
+    statements: tuple[StatementFacts, ...] = ()
+
+    def words(self) -> set[str]:
+        """All identifiers used in the file."""
+        return set(self.identifiers().split())
+
+    def identifiers(self) -> str:
+        """Those of each function and top-level statement, one after the other, each between blanks."""
+        texts = [statement.identifiers for statement in self.statements]
+        texts += [facts.identifiers for facts in self.functions.values()]
+        return f" {' '.join(texts)} "
+
+    def words_by_statement(self) -> dict[int, set[str]]:
+        """By first line of each top-level statement, all identifiers used in it."""
+        found: dict[int, set[str]] = {}
+        for statement in self.statements:
+            found.setdefault(statement.line, set()).update(statement.identifiers.split())
+        for facts in self.functions.values():
+            if facts.identifiers:
+                found[self.statement_at(facts.line)].update(facts.identifiers.split())
+        return found
+
+    def statement_at(self, line: int) -> int:
+        """The first line of the top-level statement that holds a line; 0 where there is none."""
+        statements = self.statements
+        low, high = 0, len(statements) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if statements[middle].line <= line:
+                low = middle
+            else:
+                high = middle - 1
+        return statements[low].line if statements else 0

@@ -1,0 +1,134 @@
+"""What targets come to hold: the names, attributes and items that statements and loops bind."""
+
+from __future__ import annotations
+
+import ast
+from sys import intern
+
+from perflint.ir.growing import Growing
+from perflint.ir.notation import path_of
+from perflint.ir.sharing import Sharing
+from perflint.ir.summary import ClassFacts, FunctionFacts, Summary, Value
+
+_NEW_DICT: Value = ("call", "dict", (), ())
+
+
+class Targets:
+    """Writes down targets in the function `scope`.
+
+    `owner` is the qualname of the enclosing scope and `cls` that of the class around it, "" for none: the two are the
+    same in a class body.
+    """
+
+    def __init__(self, sharing: Sharing) -> None:
+        self.once = sharing.once
+        self.summary = Summary()
+        self.imports = self.summary.imports
+        self.classes: dict[str, ClassFacts] = {}
+        #: By class and attribute, what it is given.
+        self.held: dict[str, dict[str, dict[tuple[Value, str], None]]] = {}
+        self.identifiers: set[str] = set()
+        self.scope = Growing(FunctionFacts("", 0, 0, "", ""), [])
+        self.owner = ""
+        self.cls = ""
+
+    def visit(self, node: ast.expr) -> None:
+        """Write down an expression whose value nobody wants."""
+        raise NotImplementedError
+
+    def target(self, node: ast.expr) -> None:
+        while type(node) is ast.Attribute:
+            self.identifiers.add(node.attr)
+            node = node.value
+        kind = type(node)
+        if kind is ast.Name:
+            self.identifiers.add(node.id)  # type: ignore[attr-defined]
+        elif kind is ast.Tuple or kind is ast.List:
+            for part in node.elts:  # type: ignore[attr-defined]
+                self.target(part)
+        else:
+            self.visit(node)
+
+    def bind_name(self, name: str, value: Value) -> None:
+        if not self.cls or self.owner != self.cls:
+            self.scope.bind(name, value)
+
+    def bind(self, target: ast.expr, value: Value) -> None:
+        kind = type(target)
+        if kind is ast.Name:
+            self.bind_name(target.id, value)  # type: ignore[attr-defined]
+        elif kind is ast.Attribute:
+            self.bind_attribute(target, value)  # type: ignore[arg-type]
+        elif kind is ast.Tuple or kind is ast.List:
+            parts = target.elts  # type: ignore[attr-defined]
+            if type(value) is tuple and value[0] == "seq" and len(value[1]) == len(parts):
+                for part, item in zip(parts, value[1]):
+                    self.bind(part, item)
+            else:
+                self.bind_items(target, value)  # type: ignore[arg-type]
+        elif kind is ast.Subscript and type(target.value) is ast.Name:  # type: ignore[attr-defined]
+            self.scope.unclear.add(target.value.id)  # type: ignore[attr-defined]
+            key = target.slice  # type: ignore[attr-defined]
+            if type(value) is str and type(key) is ast.Constant and type(key.value) is str and self.is_table(target):
+                # `NETWORKS["small"] = Small`: one more of those that a dispatch chooses from.
+                self.scope.bind(target.value.id, ("map", ((key.value, value),)))  # type: ignore[attr-defined]
+
+    def is_table(self, target: ast.expr) -> bool:
+        """Whether an item is stored in what this very scope has made as a dict."""
+        known = self.scope.binds.get(target.value.id, ())  # type: ignore[attr-defined]
+        return any(type(held) is tuple and (held[0] == "map" or held == _NEW_DICT) for held in known)
+
+    def bind_attribute(self, target: ast.Attribute, value: Value) -> None:
+        base = target.value
+        if type(base) is ast.Name and base.id in ("self", "cls") and self.cls:
+            self.attribute_holds(self.cls, target.attr, value, self.scope.facts.qualname)
+        else:
+            path = path_of(target)
+            if path is not None:
+                self.scope.bind(intern(path), value)
+
+    def bind_each(self, target: ast.expr, iterable: Value) -> None:
+        if iterable is None or (type(iterable) is tuple and iterable[0] == "call" and iterable[1] == "range"):
+            return
+        if type(target) is ast.Name:
+            self.scope.bind(target.id, ("item", iterable, None))
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            self.bind_items(target, ("item", iterable, None))
+
+    def bind_items(self, target: ast.Tuple | ast.List, value: Value) -> None:
+        if value is None or _gives_numbers(value):
+            self.scope.unclear.update(names_in(target))
+            return
+        for index, part in enumerate(target.elts):
+            item = ("item", value, index)
+            if isinstance(part, ast.Starred):
+                self.scope.unclear.update(names_in(target))
+                return
+            if isinstance(part, ast.Name):
+                self.scope.bind(part.id, item)
+            elif isinstance(part, ast.Attribute):
+                if isinstance(part.value, ast.Name) and part.value.id == "self":
+                    self.attribute_holds(self.cls, part.attr, item, self.scope.facts.qualname)
+            elif isinstance(part, (ast.Tuple, ast.List)):
+                self.bind_items(part, item)
+
+    def attribute_holds(self, cls: str, name: str, value: Value, where: str) -> None:
+        if value is None or cls not in self.classes:
+            return
+        self.held.setdefault(cls, {}).setdefault(name, {})[self.once(value, value), where] = None
+
+
+def names_in(target: ast.expr) -> tuple[str, ...]:
+    """The plain names a loop's target binds."""
+    if type(target) is ast.Name:
+        return (target.id,)
+    if type(target) is ast.Tuple and all(type(part) is ast.Name for part in target.elts):
+        return tuple([part.id for part in target.elts])  # type: ignore[attr-defined]
+    return tuple(part.id for part in ast.walk(target) if isinstance(part, ast.Name))
+
+
+def _gives_numbers(value: Value) -> bool:
+    """`b, c = x.shape`, `b, c = x.size()`: what comes out refers to nothing."""
+    if type(value) is str:
+        return value.endswith((".shape", ".size"))
+    return value[0] == "call" and type(value[1]) is str and value[1].endswith((".size", ".shape"))

@@ -1,0 +1,308 @@
+"""What a rule may ask about the node it is shown: its heat, its kind, what it calls, what stands around it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from perflint.analysis.names.refs import EXTERNAL, EXTERNAL_INSTANCE, Ref, Refs, Scope
+from perflint.analysis.program import Program
+from perflint.finding import Confidence, Heat, Hop, Span
+from perflint.ir.notation import lambda_name, last_name, value_of
+from perflint.ir.rarity import PERIODIC
+from perflint.ir.summary import MODULE, FunctionFacts, record
+from perflint.syntax.file import SourceFile
+from perflint.syntax.tree import LoopNode, Tree
+from perflint.syntax.walk import walk_own
+from perflint.system.patterns import pattern
+from perflint.torch_model.names import canonical
+
+if TYPE_CHECKING:
+    import libcst
+
+    from perflint.analysis.values import Inference, Kind
+    from perflint.fixes.codemods import Codemods
+    from perflint.fixes.concrete import Concrete
+
+Asked = TypeVar("Asked", bound=ast.AST)
+Answer = TypeVar("Answer")
+
+_HEADER = pattern(r"(?:async\s+)?(?:def|class)\s+\w+")
+
+
+class Context:
+    """One file being inspected. Read-only; answers are remembered for as long as the file is."""
+
+    def __init__(self, tree: Tree, program: Program) -> None:
+        self.tree = tree
+        self.source: SourceFile = tree.source
+        self.path = tree.source.path
+        self.program = program
+        self.summary = program.summaries[self.path]
+        self._by_line = {
+            (facts.line, facts.name): qualname
+            for qualname, facts in self.summary.functions.items()
+            if qualname != MODULE
+        }
+        self._scopes: dict[int, Scope] = {}
+        self._contexts: dict[int, int] = {}
+        self._bodies: dict[int, list[ast.AST]] = {}
+        self._walked: dict[int, list[ast.AST]] = {}
+        self._heats: dict[tuple[Scope, int], Heat] = {}
+        self._once: dict[tuple[Callable[[Any, Context], Any], int], Any] = {}
+
+    # Where a node stands.
+
+    def scope(self, node: ast.AST) -> Scope:
+        """The function whose body runs `node`. Decorators and defaults belong to the scope around their function."""
+        scopes, parent = self._scopes, self.tree.parent
+        found = scopes.get(id(node))
+        # Whatever stands between a node and its function has the same scope.
+        passed: list[int] = []
+        child: ast.AST = node
+        while found is None:
+            passed.append(id(child))
+            outer = parent(child)
+            if outer is None:
+                found = Scope(self.path, MODULE)
+            elif type(outer) is ast.Lambda and child is outer.body:
+                found = Scope(self.path, lambda_name(outer))
+            elif (type(outer) is ast.FunctionDef or type(outer) is ast.AsyncFunctionDef) and child in outer.body:
+                found = self.own_scope(outer)
+            else:
+                child = outer
+                found = scopes.get(id(outer))
+        for key in passed:
+            scopes[key] = found
+        return found
+
+    def own_scope(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Scope:
+        """The scope that a function's body is."""
+        return record(Scope, (self.path, self._by_line.get((function.lineno, function.name), MODULE)))
+
+    def facts(self, node: ast.AST) -> FunctionFacts:
+        return self.summary.functions[self.scope(node).function]
+
+    def context(self, node: ast.AST) -> int:
+        """The index of the innermost context of `node` in its function's facts."""
+        found = self._contexts.get(id(node))
+        if found is None:
+            line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
+            found = self._contexts[id(node)] = self.facts(node).context_at(line, column)
+        return found
+
+    def heat(self, node: ast.AST) -> Heat:
+        """How often `node` runs."""
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return self.program.peak(self.own_scope(node))
+        place = (self.scope(node), self.context(node))
+        found = self._heats.get(place)
+        if found is None:
+            found = self._heats[place] = self.program.heat_at(*place)
+        return found
+
+    def body_heat(self, loop: LoopNode) -> Heat:
+        """How often the body of a loop runs."""
+        return self.heat(loop.body[0])
+
+    def heat_and_route(self, node: ast.AST) -> tuple[Heat, tuple[Hop, ...], Confidence]:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return self.program.route(self.own_scope(node), -1)
+        return self.program.route(self.scope(node), self.context(node))
+
+    def role(self, node: ast.AST) -> str:
+        """What the hot code around `node` is for: "train", "batches", "driver" (of workers that train elsewhere),
+        "eval", "data", "decode", "hook", ""."""
+        return self.program.role(self.scope(node), self.context(node))
+
+    def guards(self, node: ast.AST) -> tuple[str, ...]:
+        """Names of the guards (`ir.guards`) around `node` in its function, innermost first."""
+        facts, context, found = self.facts(node), self.context(node), []
+        while context >= 0:
+            item = facts.contexts[context]
+            if item.kind == "guard":
+                found.append(str(item.detail))
+            elif item.kind == "switch" and self.program.heat_at(self.scope(node), context) < Heat.STEP:
+                found.append(PERIODIC)
+            context = item.parent
+        return tuple(found)
+
+    def grad_off(self, node: ast.AST) -> bool:
+        """Whether gradients are certainly off where `node` runs."""
+        return self.program.grad_off(self.scope(node), self.context(node))
+
+    def is_root_loop(self, loop: LoopNode) -> bool:
+        """Whether a loop is itself a root of heat: a loop over batches or steps."""
+        scope = self.scope(loop)
+        for index, facts in enumerate(self.summary.functions[scope.function].loops):
+            if (facts.line, facts.column) == (loop.lineno, loop.col_offset):
+                found = self.program.roots.loops.get((scope, index))
+                return found is not None and found.heat >= Heat.STEP
+        return False
+
+    # What an expression means.
+
+    def refs(self, node: ast.expr) -> Refs:
+        """What an expression may refer to across files; empty where it is not plain to see."""
+        return self.program.refs(value_of(node), self.scope(node))
+
+    def target(self, node: ast.expr) -> str | None:
+        """The public dotted name of the one library thing that `node` names (`torch.cuda.empty_cache`), else None.
+
+        For `obj.method` with a known library class it is `torch.utils.data.DataLoader.method`.
+        """
+        refs = self.refs(node)
+        if len(refs) != 1 or refs[0].kind not in (EXTERNAL, EXTERNAL_INSTANCE):
+            return None
+        return canonical(refs[0].name.removeprefix("builtins."))
+
+    def project_target(self, node: ast.expr) -> Ref | None:
+        """The one function or class of the project that `node` names, else None."""
+        refs = [ref for ref in self.refs(node) if ref.path]
+        return refs[0] if len(refs) == 1 else None
+
+    def is_call_of(self, node: ast.AST, *dotted: str) -> bool:
+        """Whether `node` calls one of these library functions, however it was imported."""
+        return isinstance(node, ast.Call) and self.target(node.func) in dotted
+
+    @cached_property
+    def inference(self) -> Inference:
+        from perflint.analysis.values import Inference
+
+        return Inference(self.tree, self.program)
+
+    def close(self) -> None:
+        """Free what was remembered; nothing may be asked any more."""
+        self._once.clear()
+        if "inference" in vars(self):
+            self.inference.close()
+
+    def kind(self, node: ast.expr) -> Kind:
+        """The abstract value of an expression."""
+        return self.inference.kind(node)
+
+    def mentions(self, *names: str) -> bool:
+        """Whether this file uses one of the identifiers."""
+        return self.program.mentions(names, (self.path,))
+
+    def once(self, make: Callable[[Asked, Context], Answer], node: Asked) -> Answer:
+        """What `make` says of a node, worked out the first time that it is asked for in this file. For what is asked
+        of one function by each of the many nodes in it: `make` must look at nothing else.
+        """
+        key = make, id(node)
+        if key not in self._once:
+            self._once[key] = make(node, self)
+        return self._once[key]  # type: ignore[no-any-return]
+
+    # Text and edits.
+
+    def text(self, node: ast.AST) -> str:
+        """The source of `node` on one line."""
+        return " ".join(self.tree.text(node).split())
+
+    def span(self, node: ast.AST) -> Span:
+        """Where a finding at `node` points: loops, functions and classes are pointed at by their header."""
+        if isinstance(node, (ast.For, ast.AsyncFor)):
+            end = self.tree.span(node.iter)
+        elif isinstance(node, ast.While):
+            end = self.tree.span(node.test)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            start = self.tree.span(node)
+            line = self.source.lines[start.line - 1]
+            words = _HEADER.match(line, start.column - 1)
+            return Span(start.line, start.column, start.line, (words.end() if words else len(line)) + 1)
+        else:
+            return self.tree.span(node)
+        start = self.tree.span(node)
+        return Span(start.line, start.column, end.end_line, end.end_column)
+
+    def hop(self, node: ast.AST, words: str) -> Hop:
+        """A related place in this file."""
+        return Hop(self.path, node.lineno, words)  # type: ignore[attr-defined]
+
+    @cached_property
+    def edit(self) -> Codemods:
+        """Builds the edits of fixes."""
+        from perflint.fixes.codemods import Codemods
+
+        return Codemods(self.tree)
+
+    @cached_property
+    def concrete(self) -> Concrete:
+        """The lossless tree of libcst, parsed when it is first asked: nodes, metadata, and edits made of nodes."""
+        from perflint.fixes.concrete import Concrete
+
+        return Concrete(self.tree)
+
+    def cst(self, node: ast.AST) -> libcst.CSTNode:
+        """The libcst node of an `ast` node, for matchers; `ctx.concrete` has its metadata and makes edits of it.
+
+        Raises RuleError for what has no place of its own in libcst's tree.
+        """
+        return self.concrete.node_of(node)
+
+    @property
+    def torch_version(self) -> tuple[int, int] | None:
+        """The project's torch (major, minor), None where nothing says: then advice is for the newest."""
+        return self.program.torch_of(self.path)[0]
+
+    @property
+    def pinned_torch(self) -> tuple[int, int] | None:
+        """The torch (major, minor) that the project is held to, None where a newer one may be installed as well."""
+        return self.program.torch_of(self.path)[1]
+
+    def loops(self, node: ast.AST) -> list[LoopNode]:
+        """Loops of the same function around `node`, innermost first."""
+        return self.tree.loops_around(node)
+
+    def walk(self, node: ast.AST) -> list[ast.AST]:
+        """`node` and all below it that runs when it does: bodies of nested functions and lambdas are left out."""
+        found = self._walked.get(id(node))
+        if found is None:
+            found = self._walked[id(node)] = walk_own(node)
+        return found
+
+    def body(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST]:
+        """What `walk` gives of each statement of a function."""
+        found = self._bodies.get(id(function))
+        if found is None:
+            found = self._bodies[id(function)] = self.tree.body(function)
+        return found
+
+
+def callee_name(call: ast.Call) -> str:
+    """The last name of a callee as written: `collect` for `gc.collect()`, `DataLoader` for `DataLoader[int](...)`."""
+    func = call.func
+    if type(func) is ast.Subscript:
+        func = func.value
+    return last_name(func)
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """The value of a keyword argument, None when it is not given."""
+    for item in call.keywords:
+        if item.arg == name:
+            return item.value
+    return None
+
+
+def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
+    """The value passed at `position` or as keyword `name`; None when neither, or when `*args` may hold it."""
+    for index, item in enumerate(call.args[: position + 1]):
+        if isinstance(item, ast.Starred):
+            return keyword(call, name)
+        if index == position:
+            return item
+    return keyword(call, name)
+
+
+def has_unpacking(call: ast.Call) -> bool:
+    """Whether `*args` or `**kwargs` may carry arguments that cannot be seen."""
+    return any(isinstance(item, ast.Starred) for item in call.args) or any(item.arg is None for item in call.keywords)
+
+
+def is_constant(node: ast.expr | None, value: object) -> bool:
+    """Whether `node` is the literal `value`, of the very same type (`True` is no 1)."""
+    return isinstance(node, ast.Constant) and type(node.value) is type(value) and node.value == value

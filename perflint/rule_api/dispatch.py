@@ -1,0 +1,237 @@
+"""Inspection: shows the nodes of suspect statements to the rules that listen for them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias
+
+from perflint.analysis.names.refs import Scope
+from perflint.analysis.program import Program
+from perflint.errors import SourceError
+from perflint.finding import Finding, Heat, Impact, Problem, Span
+from perflint.rule_api.context import Context, callee_name
+from perflint.rule_api.infeasible import is_unreached, only_in_float16
+from perflint.rule_api.own_training import beside_own_training
+from perflint.rule_api.prefilter import Suspects, Wanted
+from perflint.rule_api.rule import Listen, Rule
+from perflint.syntax.file import SourceFile
+from perflint.syntax.parse import parse
+from perflint.syntax.roles import is_test
+from perflint.syntax.tree import FUNCTIONS, FunctionNode, Tree, start_of
+
+#: Statements that hold no functions.
+_SIMPLE = frozenset(
+    {ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Import, ast.ImportFrom, ast.Assert, ast.Delete}
+)
+
+
+class Located(NamedTuple):
+    """A finding and the lines of the statement it stands in, where a comment may silence it."""
+
+    finding: Finding
+    lines: tuple[int, int]
+
+
+#: By what is said where: path, span, code and message.
+_Found: TypeAlias = "dict[tuple[str, Span, str, str], Located]"
+
+
+class Inspector:
+    """Runs a set of rules over the files of a program."""
+
+    def __init__(self, program: Program, rules: Sequence[Rule]) -> None:
+        self.program = program
+        self.rules = rules
+        self.suspects = Suspects(program, rules)
+        self._table = _Table(rules)
+        #: The rule that is looking at something.
+        self.at_work: Rule | None = None
+        #: Rules that took too long on the file at hand, and are not asked again.
+        self.left_out: set[Rule] = set()
+
+    def inspect(
+        self, source: SourceFile, module: ast.Module | None = None, asked: Program | None = None
+    ) -> tuple[list[Located], list[Problem]]:
+        """Findings of all rules in one file, and the rules that failed on it. `module` is its tree, if at hand.
+
+        The rules put their questions to `asked`, if given, instead of the program.
+        """
+        self.at_work = None
+        if source.path not in self.program.summaries or is_test(source.path):
+            return [], []
+        suspects = self.suspects.statements(source.path)
+        if not suspects or not self.suspects.anywhere(suspects):
+            return [], []
+        try:
+            tree = Tree(source, module if module is not None else parse(source))
+        except SourceError as error:
+            return [], [Problem(source.path, error.message, error.line)]
+        context = Context(tree, self.program if asked is None else asked)
+        findings: _Found = {}
+        problems: list[Problem] = []
+        for statement in tree.module.body:
+            line = start_of(statement)[0]
+            heard = suspects.get(line)
+            if not heard:
+                continue
+            functions = [statement] if isinstance(statement, FUNCTIONS) else []
+            if not functions:
+                about = self.suspects.outside(heard, line)
+                if not about.rules and statement.__class__ in _SIMPLE:
+                    continue
+                outside, functions = _divided(statement, tree)
+                if about.rules:
+                    self._visit(outside, about, Heat.ONCE, context, findings, problems)
+            for function in functions:
+                scope = context.own_scope(function)
+                inside = self.suspects.inside(heard, scope)
+                if inside.rules:
+                    coldest, outline = self.suspects.coldest(scope), tree.outline(function)
+                    named = self._named(inside, function, scope, context)
+                    # Defaults and decorators are not evaluated where the function runs.
+                    start = 1 if coldest > Heat.ONCE else len(outline)
+                    self._visit(outline[start:], inside, coldest, context, findings, problems, named)
+                    self._visit(outline[:start], inside, Heat.ONCE, context, findings, problems, named)
+        context.close()
+        return list(findings.values()), problems
+
+    def _visit(
+        self,
+        statements: Sequence[ast.AST],
+        sought: Wanted,
+        coldest: Heat,
+        context: Context,
+        findings: _Found,
+        problems: list[Problem],
+        named: AbstractSet[int] | None = None,
+    ) -> None:
+        """Show statements and what stands in them, each at least as hot as `coldest`, to the rules that listen for it.
+        In statements that are not `named`, nobody listens to more than the statement.
+        """
+        table, rules, wanted, own = self._table, sought.rules, sought.nodes, context.tree.own
+        for statement in statements:
+            nodes = own(statement) if named is None or id(statement) in named else ()
+            for node in (statement, *nodes):
+                kind = node.__class__
+                if kind not in wanted:
+                    continue
+                listeners = table.by_type[kind] if kind is not ast.Call else table.of_call(node, context)
+                for rule, at_least in listeners.items():
+                    if rule in rules and (at_least <= coldest or context.heat(node) >= at_least):
+                        self._ask(rule, node, at_least, context, findings, problems)
+
+    def _named(self, wanted: Wanted, function: FunctionNode, scope: Scope, context: Context) -> AbstractSet[int] | None:
+        """The statements of a function in which a word stands that rules look for, where they look for nothing else
+        in statements; else None.
+        """
+        if wanted.callees is None:
+            return None
+        callees = wanted.callees & self.suspects.words(scope)
+        called = [*callees, *self.suspects.other_names(callees)]
+        words = [*called, *wanted.written]
+        return set(map(id, context.tree.naming(words, function, called))) if words else frozenset()
+
+    def _ask(
+        self,
+        rule: Rule,
+        node: ast.AST,
+        at_least: Heat,
+        context: Context,
+        findings: _Found,
+        problems: list[Problem],
+    ) -> None:
+        if rule in self.left_out:
+            return
+        self.at_work = rule
+        try:
+            for finding in rule.check(node, context):
+                # What two causes say in the same words at one place is one finding: the first one's.
+                if finding.sort_key in findings:
+                    continue
+                if finding.heat < Heat.STEP or _is_as_hot(node, at_least, context):
+                    if finding.impact > Impact.LOW and only_in_float16(_at(finding.span, node, context.tree), context):
+                        words = f"{finding.message} It needs a float16 run."
+                        finding = replace(finding, message=words, impact=Impact.LOW)  # noqa: PLW2901
+                    lines = _statement_lines(context.tree, node, finding)
+                    findings[finding.sort_key] = Located(finding, lines)
+        except RecursionError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a broken rule must not hide what the others find
+            import traceback  # hardly any run needs it
+
+            line = getattr(node, "lineno", None)
+            words = f"rule {rule.code} failed: {type(error).__name__}: {error}"
+            problems.append(Problem(context.path, words, line, detail=traceback.format_exc()))
+        self.at_work = None
+
+
+def _is_as_hot(node: ast.AST, at_least: Heat, context: Context) -> bool:
+    """Whether what is said to run on every step does, if that is what its rule looks for."""
+    return not (is_unreached(node, context) or (at_least >= Heat.STEP and beside_own_training(node, context)))
+
+
+def _at(span: Span, node: ast.AST, tree: Tree) -> ast.AST:
+    """The part of `node` that a finding stands at: of a condition, one of its tests."""
+    places = (part for part in ast.walk(node) if isinstance(part, ast.expr) and part.lineno == span.line)
+    return next((part for part in places if tree.span(part) == span), node)
+
+
+def _statement_lines(tree: Tree, node: ast.AST, finding: Finding) -> tuple[int, int]:
+    """First and last line of the statement a finding stands in; of a compound statement only the header counts."""
+    statement = tree.statement_of(node)
+    last = statement.end_lineno or statement.lineno
+    body = getattr(statement, "body", None)
+    if isinstance(body, list) and body:
+        last = max(statement.lineno, body[0].lineno - 1)
+    return min(start_of(statement)[0], finding.span.line), max(last, finding.span.end_line)
+
+
+#: Who listens to a node, and how hot it must be for that.
+_Listeners: TypeAlias = "dict[Rule, Heat]"
+_NOBODY: _Listeners = {}
+
+
+class _Table:
+    """Which rules listen to which nodes, so that each node is looked up once for all rules."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.by_type: dict[type[ast.AST], _Listeners] = {}
+        self.by_callee: dict[str, _Listeners] = {}
+        for rule in rules:
+            for listen in rule.listens:
+                if listen.nodes == (ast.Call,) and listen.names:
+                    for name in listen.names:
+                        _add(self.by_callee.setdefault(name, {}), rule, listen)
+                else:
+                    for kind in listen.nodes:
+                        _add(self.by_type.setdefault(kind, {}), rule, listen)
+
+    def of_call(self, node: ast.Call, context: Context) -> _Listeners:
+        general = self.by_type.get(ast.Call, _NOBODY)
+        name = callee_name(node)
+        named = self.by_callee.get(name, _NOBODY)
+        imported = context.summary.imports.get(name) if isinstance(node.func, ast.Name) else None
+        if imported is not None:
+            original = imported.rpartition(".")[2]
+            if original and original != name:
+                named = _joined(named, self.by_callee.get(original, {}))
+        return _joined(general, named) if general else named
+
+
+def _joined(some: _Listeners, others: _Listeners) -> _Listeners:
+    return {**some, **{rule: min(heat, some.get(rule, heat)) for rule, heat in others.items()}}
+
+
+def _add(listeners: _Listeners, rule: Rule, listen: Listen) -> None:
+    at_least = rule.heat_of(listen)
+    listeners[rule] = min(at_least, listeners.get(rule, at_least))
+
+
+def _divided(statement: ast.stmt, tree: Tree) -> tuple[list[ast.AST], list[FunctionNode]]:
+    """What stands in a top-level statement outside of functions, and the functions in it."""
+    outline = tree.outline(statement)
+    functions = [item for item in outline if isinstance(item, FUNCTIONS)]
+    return [item for item in outline if not isinstance(item, FUNCTIONS)] if functions else outline, functions

@@ -1,0 +1,304 @@
+"""The way back from a statement to the start of its scope: the definitions that are met on it.
+
+Branches are joined, mutually exclusive arms excluded, loops may run any number of times, and a definition hides the
+ones that come before it on every path.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from perflint.syntax.bindings import Definition, ScopeBindings, key_of
+from perflint.syntax.tree import FUNCTIONS, LOOPS, LoopNode, Tree
+from perflint.syntax.walk import children
+
+_FOR = (ast.For, ast.AsyncFor)
+_JUMPS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_TRIES: tuple[type[ast.AST], ...] = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else (ast.Try,)
+
+
+@dataclass(slots=True)
+class Query:
+    """One search: the keys that count, and the statements that hold a definition of one of them."""
+
+    keys: frozenset[str]
+    scope: ScopeBindings
+    holders: set[int]
+    found: dict[int, Definition] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, scope: ScopeBindings, keys: Iterable[str]) -> Query:
+        wanted = frozenset(keys)
+        return cls(wanted, scope, set().union(*map(scope.holders, wanted)))
+
+    def direct(self, node: ast.AST) -> list[Definition]:
+        return [item for item in self.scope.direct.get(id(node), ()) if item.name in self.keys]
+
+    def add(self, definitions: Iterable[Definition]) -> None:
+        for item in definitions:
+            self.found[id(item)] = item
+
+
+#: Definitions, and whether a path without any is there too.
+_Found = tuple[list[Definition], bool]
+
+
+class Backwards:
+    """Goes back through the statements of one file. They must be linked."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._jumps: dict[int, list[ast.stmt]] = {}
+
+    def before(self, statement: ast.AST, query: Query, limit: ast.AST | None) -> bool:
+        """Collect definitions on the way back from `statement` to the start of its scope, or of the body of `limit`.
+        Whether a path without any gets there.
+        """
+        child: ast.AST = statement
+        while True:
+            parent = self._tree.parent(child)
+            if parent is None:
+                return True
+            block = _block_of(parent, child)
+            for earlier in reversed(block[: block.index(child)] if block else []):  # type: ignore[arg-type]
+                found, through = self._scan(earlier, query)
+                query.add(found)
+                if not through:
+                    return False
+            if parent is limit or parent is query.scope.node:
+                return True
+            if not self._enter(parent, child, query):
+                return False
+            child = parent
+
+    def _enter(self, parent: ast.AST, child: ast.AST, query: Query) -> bool:
+        """Collect what may happen between the start of `parent` and the start of the block that holds `child`."""
+        if isinstance(parent, LOOPS):
+            if child in parent.body:
+                return self.loop_start(parent, query, header=False)
+            if id(parent) in query.holders:
+                query.add(self._loop_end(parent, query)[0])
+            return True
+        if isinstance(parent, ast.ExceptHandler):
+            query.add(query.direct(parent))
+            return not query.direct(parent)
+        if isinstance(parent, _TRIES) and id(parent) in query.holders:
+            if isinstance(child, ast.ExceptHandler):
+                query.add(self._every(parent.body, query))  # type: ignore[attr-defined]
+            elif child in parent.orelse:  # type: ignore[attr-defined]
+                found, through = self._block(parent.body, query)  # type: ignore[attr-defined]
+                query.add(found)
+                return through
+            elif child in parent.finalbody:  # type: ignore[attr-defined]
+                query.add(self._every([parent], query))
+            return True
+        own = query.direct(parent)
+        if isinstance(parent, ast.match_case):
+            own = [item for item in self._match_targets(parent, query) if item.node is parent]
+        query.add(own)
+        return not own
+
+    def _match_targets(self, case: ast.match_case, query: Query) -> list[Definition]:
+        match = self._tree.parent(case)
+        return query.direct(match) if match is not None else []
+
+    def loop_start(self, loop: LoopNode, query: Query, *, header: bool) -> bool:
+        """Collect what reaches the top of a loop's body on a later turn; whether the first turn's past matters."""
+        if id(loop) not in query.holders:
+            return True
+        own = query.direct(loop)
+        if own and not header:
+            query.add(own)
+            return False
+        found, _ = self._block(loop.body, query)
+        query.add(found)
+        for jump in self._jumps_of(loop):
+            if isinstance(jump, ast.Continue):
+                self._jump(jump, loop, query)
+        return True
+
+    def _jump(self, jump: ast.stmt, loop: LoopNode, query: Query) -> bool:
+        inner = Query(query.keys, query.scope, query.holders)
+        through = self.before(jump, inner, loop)
+        query.add(inner.found.values())
+        return through
+
+    def _scan(self, node: ast.stmt, query: Query) -> _Found:
+        """The definitions in a statement that may hold after it, and whether earlier ones may still hold too."""
+        if id(node) not in query.holders:
+            return [], True
+        own = query.direct(node)
+        if isinstance(node, ast.If):
+            arms = [self._arm(node.body, query), self._arm(node.orelse, query)]
+            found = [item for arm in arms if arm for item in arm[0]]
+            through = any(arm[1] for arm in arms if arm)
+            return (found + own, False) if through and own else (found, through)
+        if isinstance(node, LOOPS):
+            return self._loop_end(node, query)
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            found, through = self._block(node.body, query)
+            return (found + own, False) if through and own else (found, through)
+        if isinstance(node, _TRIES):
+            return self._try_end(node, query)
+        if isinstance(node, ast.Match):
+            arms = [self._arm(case.body, query) for case in node.cases]
+            found = own + [item for arm in arms if arm for item in arm[0]]
+            return found, True
+        return own, not own
+
+    def _arm(self, body: list[ast.stmt], query: Query) -> _Found | None:
+        return self._block(body, query) if _falls_through(body) else None
+
+    def _block(self, body: list[ast.stmt], query: Query) -> _Found:
+        found: list[Definition] = []
+        if body and not _falls_through(body):
+            return found, False
+        for statement in reversed(body):
+            inner, through = self._scan(statement, query)
+            found += inner
+            if not through:
+                return found, False
+        return found, True
+
+    def _loop_end(self, loop: LoopNode, query: Query) -> _Found:
+        own = query.direct(loop)
+        found, _ = self._block(loop.body, query)
+        inner = Query(query.keys, query.scope, query.holders)
+        endless = isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant) and bool(loop.test.value)
+        through = not endless
+        for jump in self._jumps_of(loop):
+            passed = self._jump(jump, loop, inner)
+            through = through or (passed and isinstance(jump, ast.Break))
+        found += [*inner.found.values(), *own]
+        # `for k in batch: batch[k] = ...` gives every item a new value, however many there are.
+        if isinstance(loop, _FOR) and any(item.name.endswith("[*]") for item in found):
+            source = _iterated(loop.iter)
+            if source is not None and f"{source}[*]" in query.keys and not self._jumps_of(loop):
+                through = not all(_unconditional(item, loop) for item in found if item.name == f"{source}[*]")
+        if loop.orelse:
+            extra, _ = self._block(loop.orelse, query)
+            found += extra
+        return found, through
+
+    def _jumps_of(self, loop: LoopNode) -> list[ast.stmt]:
+        """`break` and `continue` statements that belong to this loop."""
+        known = self._jumps.get(id(loop))
+        if known is None:
+            known = []
+            stack: list[ast.AST] = list(loop.body)
+            while stack:
+                node = stack.pop()
+                if isinstance(node, (ast.Break, ast.Continue)):
+                    known.append(node)
+                elif isinstance(node, LOOPS):
+                    stack.extend(node.orelse)
+                elif isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.expr)):
+                    continue
+                else:
+                    stack.extend(child for child in children(node) if not isinstance(child, ast.expr))
+            self._jumps[id(loop)] = known
+        return known
+
+    def _try_end(self, node: ast.AST, query: Query) -> _Found:
+        body: list[ast.stmt] = node.body  # type: ignore[attr-defined]
+        found: list[Definition] = []
+        through = False
+        main = self._block([*body, *node.orelse], query) if _falls_through([*body, *node.orelse]) else None  # type: ignore[attr-defined]
+        if main is not None:
+            found += main[0]
+            through = main[1]
+        for handler in node.handlers:  # type: ignore[attr-defined]
+            arm = self._arm(handler.body, query)
+            if arm is not None:
+                found += arm[0]
+                if arm[1]:
+                    # The failing statement may stand before or after a definition of the body.
+                    found += self._every(body, query)
+                    through = True
+        last, passed = self._block(node.finalbody, query)  # type: ignore[attr-defined]
+        return (found + last, through) if passed else (last, False)
+
+    def _every(self, body: Iterable[ast.AST], query: Query) -> list[Definition]:
+        """All definitions in some statements, in whatever order they run."""
+        found: list[Definition] = []
+        stack = list(body)
+        while stack:
+            node = stack.pop()
+            if id(node) in query.holders:
+                found += query.direct(node)
+                stack.extend(child for child in children(node) if not isinstance(child, ast.expr))
+        return found
+
+
+def _block_of(parent: ast.AST, child: ast.AST) -> list[ast.stmt]:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(parent, name, None)
+        if isinstance(block, list) and child in block:
+            return block
+    return []
+
+
+def _falls_through(body: list[ast.stmt]) -> bool:
+    """Whether control can reach the end of a block."""
+    if not body:
+        return True
+    last = body[-1]
+    if isinstance(last, _JUMPS):
+        return False
+    if isinstance(last, ast.If):
+        return _falls_through(last.body) or not last.orelse or _falls_through(last.orelse)
+    if isinstance(last, (ast.With, ast.AsyncWith)):
+        return _falls_through(last.body)
+    return True
+
+
+def _iterated(node: ast.expr) -> str | None:
+    """The key of what a loop runs over: `batch` in `for k in batch`, `batch.items()`, `range(len(batch))`."""
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("keys", "items"):
+            return key_of(node.func.value)
+        if isinstance(node.func, ast.Name) and node.args:
+            return _iterated(node.args[0]) if node.func.id in ("list", "range", "len", "enumerate", "tuple") else None
+        return None
+    return key_of(node)
+
+
+def _unconditional(definition: Definition, loop: LoopNode) -> bool:
+    """Whether a store runs on every turn, or is left out only for what is no tensor or goes by a name of its own."""
+    node = definition.node
+    if node in loop.body:
+        return True
+    for statement in loop.body:
+        if isinstance(statement, ast.If) and node in statement.body:
+            if _asks_for_tensors(statement.test) or keys_left_out(definition, statement):
+                return True
+    return False
+
+
+def keys_left_out(store: Definition, branch: ast.If) -> tuple[str, ...]:
+    """The keys for which `branch` leaves out a store to `batch[key]` in it: `if key != "meta"`, `if key not in ("meta",
+    "path")`; empty for any other test.
+    """
+    test, target = branch.test, store.target
+    if store.node not in branch.body or not (isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Name)):
+        return ()
+    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name)):
+        return ()
+    if test.left.id != target.slice.id:
+        return ()
+    named = test.comparators[0]
+    if isinstance(test.ops[0], ast.NotIn) and isinstance(named, (ast.Tuple, ast.List, ast.Set)):
+        values = named.elts
+    else:
+        values = [named] if isinstance(test.ops[0], ast.NotEq) else []
+    keys = [item.value for item in values if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+    return tuple(keys) if len(keys) == len(values) else ()
+
+
+def _asks_for_tensors(test: ast.expr) -> bool:
+    if not isinstance(test, ast.Call):
+        return False
+    name = test.func.attr if isinstance(test.func, ast.Attribute) else getattr(test.func, "id", "")
+    return name in ("isinstance", "is_tensor", "hasattr", "torch_is_tensor")

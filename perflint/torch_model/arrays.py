@@ -1,0 +1,57 @@
+"""numpy arrays, Python numbers and text: what is not a tensor, and is known not to be."""
+
+from __future__ import annotations
+
+from perflint.torch_model.names import within, words
+
+ARRAY_FUNCTIONS = within(
+    "numpy",
+    "array asarray ascontiguousarray zeros ones empty full arange linspace eye identity stack concatenate vstack "
+    "hstack dstack zeros_like ones_like empty_like full_like load loadtxt memmap frombuffer fromfile reshape transpose "
+    "squeeze expand_dims repeat tile pad clip where argsort sort unique cumsum diff abs exp log sqrt maximum minimum "
+    "dot matmul random.rand random.randn random.randint random.permutation random.normal random.uniform random.choice "
+    "meshgrid append delete insert flip roll rot90 random.random nonzero argwhere column_stack split einsum outer "
+    "lib.stride_tricks.sliding_window_view linalg.norm linalg.inv linalg.svd round floor ceil power square isnan isinf "
+    "logical_and logical_or logical_not random.shuffle asfortranarray histogram percentile cov corrcoef",
+) | words(
+    "cv2.imread cv2.resize cv2.cvtColor cv2.imdecode PIL.ImageOps.exif_transpose imageio.imread librosa.load "
+    "soundfile.read"
+)
+#: One number, or an array when more is given than this: the size, which comes last.
+DRAWS = {
+    f"numpy.random.{name}": most
+    for name, most in (("rand", 0), ("randn", 0), ("random", 0), ("normal", 2), ("uniform", 2), ("randint", 2))
+}
+#: One number, or an array when an axis is given.
+ARRAY_REDUCTIONS = within("numpy", "mean sum std var median max min prod any all argmax argmin amax amin nanmean ptp")
+NUMBER_FUNCTIONS = (
+    within(
+        "builtins",
+        "len int float bool round hash id ord isinstance issubclass hasattr callable any all complex divmod pow",
+    )
+    | within(
+        "math",
+        "sqrt exp log log2 log10 floor ceil sin cos tan tanh pow fabs prod isnan isinf isfinite gcd factorial radians "
+        "degrees atan atan2 acos asin hypot dist fsum erf gamma lgamma comb copysign fmod isclose trunc",
+    )
+    | within("time", "time perf_counter monotonic process_time time_ns perf_counter_ns monotonic_ns")
+    | within("random", "random randint uniform gauss randrange getrandbits betavariate expovariate normalvariate")
+    | within("numpy", "float32 float64 int32 int64 isscalar allclose array_equal")
+    | within("os", "cpu_count getpid path.exists path.isfile path.isdir path.getsize path.getmtime")
+    | words("gc.collect multiprocessing.cpu_count")
+)
+STRING_FUNCTIONS = (
+    within("builtins", "str repr format chr ascii hex bin oct input")
+    | within("os", "getcwd path.join path.basename path.dirname path.abspath path.expanduser getenv fspath")
+    | words("time.strftime time.ctime json.dumps textwrap.dedent socket.gethostname")
+)
+STRING_METHODS = words(
+    "strip lstrip rstrip lower upper replace format join encode decode title capitalize zfill ljust rjust center "
+    "removeprefix removesuffix swapcase casefold expandtabs translate isoformat strftime"
+)
+#: Methods that hand back lists of strings.
+STRING_LIST_METHODS = words("split rsplit splitlines")
+#: Methods of containers and files that give numbers.
+NUMBER_METHODS = words(
+    "startswith endswith isdigit isalpha isspace isnumeric find rfind is_file is_dir exists bit_length"
+)

@@ -1,0 +1,63 @@
+"""Calls that hand back what they were given: the value's kind stays, whatever it is wrapped in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from perflint.torch_model.names import words
+
+#: Functions and classes by dotted name, with the position of the argument they hand back.
+IDENTITIES: Mapping[str, int] = {
+    "torch.compile": 0,
+    "torch._dynamo.optimize": 0,
+    "torch.jit.script": 0,
+    "torch.jit.trace": 0,
+    "torch.jit.optimize_for_inference": 0,
+    "torch.jit.freeze": 0,
+    "torch.nn.DataParallel": 0,
+    "torch.nn.parallel.DataParallel": 0,
+    "torch.nn.parallel.DistributedDataParallel": 0,
+    "torch.distributed.fsdp.FullyShardedDataParallel": 0,
+    "torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel": 0,
+    "torch.distributed.fsdp.fully_shard": 0,
+    "torch.distributed._composable.fsdp.fully_shard": 0,
+    "torch.distributed._composable.replicate": 0,
+    "torch.distributed.tensor.parallel.parallelize_module": 0,
+    "torch.nn.SyncBatchNorm.convert_sync_batchnorm": 0,
+    "apex.parallel.DistributedDataParallel": 0,
+    "apex.parallel.convert_syncbn_model": 0,
+    "torch_xla.distributed.fsdp.XlaFullyShardedDataParallel": 0,
+    "fairscale.nn.FullyShardedDataParallel": 0,
+    "fairscale.nn.data_parallel.FullyShardedDataParallel": 0,
+    "peft.get_peft_model": 0,
+    "peft.prepare_model_for_kbit_training": 0,
+    "accelerate.utils.extract_model_from_parallel": 0,
+    "ignite.distributed.auto_model": 0,
+    "ignite.distributed.auto_optim": 0,
+    "torch.nn.utils.spectral_norm": 0,
+    "torch.nn.utils.weight_norm": 0,
+    "torch.nn.utils.parametrizations.spectral_norm": 0,
+    "torch.nn.utils.parametrizations.weight_norm": 0,
+    "torch.autograd.Variable": 0,
+    "torch.autograd.variable.Variable": 0,
+    "copy.deepcopy": 0,
+    "copy.copy": 0,
+    "typing.cast": 1,
+}
+#: The wrapped object goes by these attributes.
+WRAPPED_ATTRIBUTES = words("module _orig_mod orig_mod _fsdp_wrapped_module _forward_module")
+
+#: Methods of a module that hand the module back.
+MODULE_CHAIN = words(
+    "to cuda cpu xpu ipu eval train half float bfloat16 double type requires_grad_ apply share_memory to_empty "
+    "merge_and_unload gradient_checkpointing_enable"
+)
+#: Methods of a helper that hand back an argument, unwrapped.
+UNWRAP_METHODS = words("unwrap_model unwrap get_wrapped_model get_model_for_eval")
+#: Methods of a helper that hand back their arguments, one value for one argument and a tuple for several.
+PREPARE_METHODS = words(
+    "prepare setup setup_module setup_model setup_optimizers setup_dataloaders prepare_model prepare_data_loader "
+    "prepare_optimizer prepare_scheduler skip_first_batches"
+)
+#: Methods of a trainer that hand back a batch, or a part of one, on the device: `Trainer` calls them on every batch.
+MOVING_METHODS = words("_prepare_inputs _prepare_input transfer_batch_to_device")
