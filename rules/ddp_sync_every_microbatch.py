@@ -157,9 +157,7 @@ def _accumulates(node: ast.Call, ctx: Context) -> ast.Call | None:
     if _steps_itself(node, ctx):
         return None
     function = ctx.tree.function_of(node) or ctx.tree.module
-    for part in ctx.walk(function):
-        if not (isinstance(part, ast.Call) and callee_name(part) == "step" and _is_optimizer(part)):
-            continue
+    for part in ctx.once(_optimizer_steps, function):
         around = ctx.loops(part)
         outside = len(loops) > len(around) and all(loop in loops for loop in around)
         if outside and ctx.heat(node) == Heat.MICROBATCH:
@@ -167,6 +165,14 @@ def _accumulates(node: ast.Call, ctx: Context) -> ast.Call | None:
         if around == loops and guards.ACCUMULATION in ctx.guards(part) and guards.ACCUMULATION not in ctx.guards(node):
             return part
     return None
+
+
+def _optimizer_steps(function: ast.AST, ctx: Context) -> list[ast.Call]:
+    return [
+        part
+        for part in ctx.walk(function)
+        if isinstance(part, ast.Call) and callee_name(part) == "step" and _is_optimizer(part)
+    ]
 
 
 def _steps_itself(node: ast.Call, ctx: Context) -> bool:

@@ -65,7 +65,8 @@ class _Reader:
         self.first = params[0].arg if params else ""
         self.bound: dict[str, list[ast.expr | None]] = {}
         self.inner: set[str] = set()
-        self.asked: set[str] = set()
+        #: Who else may have what a local name holds, as far as it is known by now: it only grows.
+        self.owners: dict[str, _Whose] = {}
         self.tried = {
             id(part)
             for outer in self.parts
@@ -88,6 +89,7 @@ class _Reader:
         found: set[str] = set()
         for part in self.parts:
             self._note(part)
+        self._settle_owners()
         for part in self.parts:
             found.update(self._of(part))
         return found
@@ -124,17 +126,22 @@ class _Reader:
         elif isinstance(target, ast.Starred):
             self._bind(target.value, value)
 
+    def _settle_owners(self) -> None:
+        """The least fixed point of who owns local names: three levels that only rise, so few rounds."""
+        local = {name: values for name, values in self.bound.items() if name not in self.params}
+        self.owners = dict.fromkeys(local, _Whose.OWN)
+        changed = True
+        while changed:
+            changed = False
+            for name, values in local.items():
+                found = max(map(self.whose, values))
+                if found > self.owners[name]:
+                    self.owners[name], changed = found, True
+
     def whose(self, value: ast.expr | None) -> _Whose:
         """Who else may have a value, or a part of it."""
         if isinstance(value, ast.Name):
-            if value.id in self.asked:
-                return _Whose.OWN
-            if value.id in self.params or value.id not in self.bound:
-                return _Whose.LASTING
-            self.asked.add(value.id)
-            found = max(map(self.whose, self.bound[value.id]))
-            self.asked.discard(value.id)
-            return found
+            return self.owners.get(value.id, _Whose.LASTING)
         if isinstance(value, ast.Attribute):
             return _Whose.OWN if value.attr in _NUMBERS else self.whose(value.value)
         if isinstance(value, (ast.Subscript, ast.Starred, ast.NamedExpr)):
@@ -234,16 +241,14 @@ class _Reader:
             return  # of what was made here
         yield from (f"{CALLS}{path}" for path in self._callees(func))
 
-    def _callees(self, func: ast.expr | None, depth: int = 6) -> Iterator[str]:
-        """By which names the program may look up what is called."""
+    def _callees(self, func: ast.expr | None, depth: int = 6, met: frozenset[str] = frozenset()) -> Iterator[str]:
+        """By which names the program may look up what is called; `met` are the local names that led there."""
         if depth == 0 or func is None:
             yield "?"
         elif isinstance(func, ast.Name):
-            if func.id in self.bound and func.id not in self.asked:
-                self.asked.add(func.id)
+            if func.id in self.bound and func.id not in met:
                 for value in self.bound[func.id]:
-                    yield from self._callees(value, depth - 1)
-                self.asked.discard(func.id)
+                    yield from self._callees(value, depth - 1, met | {func.id})
             elif func.id in self.params:
                 yield "?"
             elif func.id not in self.bound:
@@ -253,10 +258,12 @@ class _Reader:
             root = path.partition(".")[0]
             yield path if path and root not in self.bound else f".{func.attr}"
         elif isinstance(func, ast.Subscript):
-            yield from (path if path.endswith("[]") else f"{path}[]" for path in self._elements(func.value, depth - 1))
+            yield from (
+                path if path.endswith("[]") else f"{path}[]" for path in self._elements(func.value, depth - 1, met)
+            )
         elif isinstance(func, ast.IfExp):
-            yield from self._callees(func.body, depth - 1)
-            yield from self._callees(func.orelse, depth - 1)
+            yield from self._callees(func.body, depth - 1, met)
+            yield from self._callees(func.orelse, depth - 1, met)
         elif isinstance(func, ast.Call) and _last(func.func) == "super":
             return
         elif isinstance(func, ast.Lambda):
@@ -264,18 +271,18 @@ class _Reader:
         else:
             yield "?"
 
-    def _elements(self, value: ast.expr, depth: int) -> Iterator[str]:
+    def _elements(self, value: ast.expr, depth: int, met: frozenset[str]) -> Iterator[str]:
         """The same of what elements are taken from."""
         if isinstance(value, ast.Call) and _last(value.func) in _THROUGH:
             sources = list(value.args)
             if isinstance(value.func, ast.Attribute):
                 sources.append(value.func.value)
             for source in sources:
-                yield from self._elements(source, depth - 1) if depth > 0 else ("?",)
+                yield from self._elements(source, depth - 1, met) if depth > 0 else ("?",)
         elif isinstance(value, ast.Call) and _last(value.func) == "range":
             return
         else:
-            yield from self._callees(value, depth)
+            yield from self._callees(value, depth, met)
 
 
 def _is_false(value: ast.expr) -> bool:

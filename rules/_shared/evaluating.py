@@ -39,10 +39,14 @@ def evaluating_forwards(function: _Function, ctx: Context) -> Iterator[ast.Call]
     """The first forward with gradients of each loop that evaluates what the function trains, but for models that may
     need gradients to give anything.
     """
-    return (call for call in _evaluated_beside(function, ctx) if not may_differentiate(call, ctx))
+    return (call for call in ctx.once(_evaluated_beside, function) if not may_differentiate(call, ctx))
 
 
-def _evaluated_beside(function: _Function, ctx: Context) -> Iterator[ast.Call]:
+def _evaluated_beside(function: _Function, ctx: Context) -> list[ast.Call]:
+    return list(_forwards_beside(function, ctx))
+
+
+def _forwards_beside(function: _Function, ctx: Context) -> Iterator[ast.Call]:
     if not _backwards(ctx.body(function)):
         return
     nested = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

@@ -95,14 +95,17 @@ def _is_given_to_freezer(names: set[str], ctx: Context) -> bool:
     """`deactivate_requires_grad(self.teacher)`, `freeze(teacher)`, `teacher.freeze()`; not what is thawed again by
     `set_requires_grad(net, True)`, nor what has its layers frozen: `freeze_bn(net)`.
     """
-    found = [
-        part
-        for part in walk(ctx.tree.module)
-        if isinstance(part, ast.Call)
-        and not names.isdisjoint(_handed_to(part))
-        and (_is_freezer(callee_name(part)) or _freezes_what_it_is_given(part, ctx))
-    ]
+    found = [call for call, handed in ctx.once(_freezing_calls, ctx.tree.module) if not names.isdisjoint(handed)]
     return bool(found) and not any(_thaws(call) for call in found)
+
+
+def _freezing_calls(module: ast.Module, ctx: Context) -> list[tuple[ast.Call, frozenset[str]]]:
+    """The calls that freeze parameters, each with the names of what they are given."""
+    return [
+        (part, frozenset(_handed_to(part)))
+        for part in walk(module)
+        if isinstance(part, ast.Call) and (_is_freezer(callee_name(part)) or _freezes_what_it_is_given(part, ctx))
+    ]
 
 
 def _is_freezer(name: str) -> bool:

@@ -5,6 +5,7 @@ when nobody looks, by another name.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from perflint.api import Context, callee_name, tensors, walk
 
@@ -26,7 +27,8 @@ def unread(value: ast.expr, node: ast.Call, ctx: Context) -> ast.expr | None:
     if root is None:
         return None
     around = [outer for outer in ctx.tree.ancestors(node) if isinstance(outer, _FUNCTIONS)]
-    return _Uses(around[-1] if around else ctx.tree.module, node, _key(root, ctx), ctx).first({root.id})
+    uses = ctx.once(_Uses, around[-1] if around else ctx.tree.module)
+    return uses.first(root.id, node, _key(root, ctx))
 
 
 def _key(root: ast.Name, ctx: Context) -> object:
@@ -44,32 +46,52 @@ def _root(value: ast.expr) -> ast.Name | None:
 
 
 class _Uses:
-    def __init__(self, region: ast.AST, node: ast.Call, key: object, ctx: Context) -> None:
-        self.ctx = ctx
-        self.node = node
-        self.key = key
-        self.parts = list(walk(region))
-        self.moved = {id(part) for part in walk(node)}
-        self.names: set[str] = set()
+    """The uses of every name in a region, each looked at once for all moves in it."""
 
-    def first(self, names: set[str]) -> ast.expr | None:
-        waiting = [*names]
+    def __init__(self, region: ast.AST, ctx: Context) -> None:
+        self.ctx = ctx
+        self.by_name: dict[str, list[ast.Name]] = {}
+        for part in walk(region):
+            if isinstance(part, ast.Name):
+                self.by_name.setdefault(part.id, []).append(part)
+        self.known: dict[int, list[str] | None] = {}
+        self.suspects: dict[tuple[str, type, object], list[ast.Name]] = {}
+
+    def first(self, root: str, node: ast.Call, key: object) -> ast.expr | None:
+        place = root, type(key), key
+        if place not in self.suspects:
+            self.suspects[place] = list(self._suspects(root, key))
+        # What is moved is only read there, whatever it is a part of.
+        moved = {id(part) for part in walk(node)} if self.suspects[place] else set[int]()
+        return next(
+            (use for use in self.suspects[place] if id(use) not in moved and not self._holds_copy(use, node)), None
+        )
+
+    def _suspects(self, root: str, key: object) -> Iterator[ast.Name]:
+        """The uses of `root`, and of every name that may share its memory, that may do more than read it."""
+        waiting, seen = [root], set[str]()
         while waiting:
             name = waiting.pop()
-            if name in self.names:
+            if name in seen:
                 continue
-            self.names.add(name)
-            uses = [part for part in self.parts if isinstance(part, ast.Name) and part.id == name]
-            for use in uses:
-                if isinstance(use.ctx, ast.Store):
-                    waiting += self._whole_of(use)
+            seen.add(name)
+            for use in self.by_name.get(name, ()):
+                if self._is_apart(use, key):
                     continue
-                told = id(use) in self.moved or self._is_moved(use) or self._is_apart(use)
-                aliases = [] if told else self._aliases(use)
-                if aliases is None:
-                    return use
-                waiting += aliases
-        return None
+                others = self._names_given(use)
+                if others is None:
+                    yield use
+                else:
+                    waiting += others
+
+    def _names_given(self, use: ast.Name) -> list[str] | None:
+        """The names whose memory is affected by what happens to `use`; None where anything may happen to it."""
+        if id(use) not in self.known:
+            if isinstance(use.ctx, ast.Store):
+                self.known[id(use)] = self._whole_of(use)
+            else:
+                self.known[id(use)] = [] if self._is_moved(use) else self._aliases(use)
+        return self.known[id(use)]
 
     def _whole_of(self, store: ast.Name) -> list[str]:
         """`batch` of `images, labels = batch`: what is done with the whole is done with its parts."""
@@ -84,19 +106,21 @@ class _Uses:
         return [root] if root.id in self.ctx.summary.imports or root.id == "self" else []
 
     def _is_moved(self, use: ast.Name) -> bool:
-        """Whether a name holds the copy on the device there, wherever the copy was made."""
+        """Whether a name holds a copy on the device there, wherever the copy was made."""
         definitions = self.ctx.inference.flow.definitions(use)
-        values = (item.value for item in definitions if item.value is not None)
-        if any(part is self.node for value in values for part in walk(value)):
-            return True
         return bool(definitions) and all(
             isinstance(item.value, ast.Call) and callee_name(item.value) in _MOVES for item in definitions
         )
 
-    def _is_apart(self, use: ast.Name) -> bool:
+    def _holds_copy(self, use: ast.Name, node: ast.Call) -> bool:
+        """Whether a name may hold the copy that `node` makes."""
+        values = (item.value for item in self.ctx.inference.flow.definitions(use) if item.value is not None)
+        return any(part is node for value in values for part in walk(value))
+
+    def _is_apart(self, use: ast.Name, key: object) -> bool:
         """Whether another part is meant: `sample["label"]` beside `sample["image"]`."""
         other = _key(use, self.ctx)
-        return self.key is not None and other is not None and type(other) is type(self.key) and other != self.key
+        return key is not None and other is not None and type(other) is type(key) and other != key
 
     def _aliases(self, use: ast.expr) -> list[str] | None:
         """The names that a use gives the same memory; None for one that may do anything."""
