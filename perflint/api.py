@@ -9,6 +9,7 @@ from perflint.analysis.program import Program
 from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
 from perflint.ir import guards
+from perflint.ir.control_flow import Condition, ControlFlow
 from perflint.ir.notation import is_text, last_name
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts
 from perflint.rule_api.context import Context, argument, callee_name, has_unpacking, is_constant, keyword
@@ -51,8 +52,10 @@ __all__ = [
     "Claim",
     "Claims",
     "Classes",
+    "Condition",
     "Confidence",
     "Context",
+    "ControlFlow",
     "Definition",
     "Device",
     "Does",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from perflint.analysis.names.refs import EXTERNAL, EXTERNAL_INSTANCE, Ref, Refs, Scope
 from perflint.analysis.program import Program
 from perflint.finding import Confidence, Heat, Hop, Span
+from perflint.ir.control_flow import ControlFlow, ScopeNode, control_flow
 from perflint.ir.notation import lambda_name, last_name, value_of
 from perflint.ir.rarity import PERIODIC
 from perflint.ir.summary import MODULE, FunctionFacts, record
@@ -196,6 +197,20 @@ class Context:
             self._once[key] = make(node, self)
         return self._once[key]  # type: ignore[no-any-return]
 
+    def control_flow(self, node: ast.AST) -> ControlFlow:
+        """The control-flow graph of the function, lambda or module whose body runs `node`."""
+        scope: ScopeNode = self.tree.module
+        child = node
+        for outer in self.tree.ancestors(node):
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and child in outer.body:
+                scope = outer
+                break
+            if isinstance(outer, ast.Lambda) and child is outer.body:
+                scope = outer
+                break
+            child = outer
+        return self.once(_control_flow, scope)
+
     # Text and edits.
 
     def text(self, node: ast.AST) -> str:
@@ -270,6 +285,10 @@ class Context:
         if found is None:
             found = self._bodies[id(function)] = self.tree.body(function)
         return found
+
+
+def _control_flow(scope: ScopeNode, _: Context) -> ControlFlow:
+    return control_flow(scope)
 
 
 def callee_name(call: ast.Call) -> str:

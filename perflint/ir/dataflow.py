@@ -1,0 +1,135 @@
+"""Solves dataflow problems over control-flow graphs: states of a lattice, by a worklist, to the least fixed point."""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import Generic, TypeVar
+
+from perflint.ir.control_flow import Block, Condition, ControlFlow
+
+State = TypeVar("State")
+
+
+class Problem(ABC, Generic[State]):
+    """What a dataflow analysis computes. States are immutable and compared by `==`; `transfer` and `join` are monotone
+    and the lattice is of finite height, so that the solution does not depend on the order of the work.
+    """
+
+    @abstractmethod
+    def at_start(self) -> State:
+        """The state where the function starts (forward) or ends (backward)."""
+
+    @abstractmethod
+    def join(self, one: State, other: State) -> State:
+        """The state where two paths meet."""
+
+    @abstractmethod
+    def transfer(self, node: ast.AST, state: State) -> State:
+        """The state on the other side of a node."""
+
+    def where(self, conditions: Sequence[Condition], state: State) -> State:
+        """The state where tests have come out so (forward only)."""
+        del conditions
+        return state
+
+
+class Solution(Generic[State]):
+    """The states of a solved problem. None where no path leads."""
+
+    def __init__(self, graph: ControlFlow, problem: Problem[State], starts: dict[int, State], *, backward: bool):
+        self._graph, self._problem, self._starts, self._backward = graph, problem, starts, backward
+
+    def before(self, node: ast.AST) -> State | None:
+        """The state where a node is about to be evaluated, its operands done."""
+        return self._joined(node, is_before=True)
+
+    def after(self, node: ast.AST) -> State | None:
+        return self._joined(node, is_before=False)
+
+    def _joined(self, node: ast.AST, *, is_before: bool) -> State | None:
+        found: State | None = None
+        for block, place in self._graph.places(node):
+            if block.index not in self._starts:
+                continue
+            state = self._starts[block.index]
+            ahead = block.nodes[:place:-1] if self._backward else block.nodes[: place + (not is_before)]
+            for item in ahead:
+                state = self._problem.transfer(item, state)
+            if self._backward and is_before:
+                state = self._problem.transfer(node, state)
+            found = state if found is None else self._problem.join(found, state)
+        return found
+
+
+def forward(graph: ControlFlow, problem: Problem[State]) -> Solution[State]:
+    """Solve from the start of the function on."""
+    starts: dict[int, State] = {graph.entry.index: problem.at_start()}
+    ranks = {block.index: rank for rank, block in enumerate(graph.order)}
+    work = _Worklist()
+    while work:
+        block = graph.order[work.pop()]
+        state = starts[block.index]
+        raised = state
+        for node in block.nodes:
+            state = problem.transfer(node, state)
+            if block.handler is not None:
+                raised = problem.join(raised, state)
+        for successor in block.successors:
+            given = raised if successor is block.handler else state
+            if successor.entered_when:
+                given = problem.where(successor.entered_when, given)
+            _meet(problem, starts, successor, given, ranks[successor.index], work)
+    return Solution(graph, problem, starts, backward=False)
+
+
+def backward(graph: ControlFlow, problem: Problem[State]) -> Solution[State]:
+    """Solve from the end of the function back, over paths on which nothing raises but `raise` and `assert`. States are
+    those on the far side of each block.
+    """
+    order = graph.post_dominators.order
+    starts: dict[int, State] = {graph.end.index: problem.at_start()}
+    ranks = {block.index: rank for rank, block in enumerate(order)}
+    work = _Worklist()
+    while work:
+        block = order[work.pop()]
+        state = starts[block.index]
+        for node in reversed(block.nodes):
+            state = problem.transfer(node, state)
+        for predecessor in block.predecessors:
+            if predecessor.handler is not block and predecessor.index in ranks:
+                _meet(problem, starts, predecessor, state, ranks[predecessor.index], work)
+    return Solution(graph, problem, starts, backward=True)
+
+
+def _meet(
+    problem: Problem[State], starts: dict[int, State], block: Block, state: State, rank: int, work: _Worklist
+) -> None:
+    """Join a state into that of a block, which is worked on again where that changes it."""
+    known = starts.get(block.index)
+    joined = state if known is None else problem.join(known, state)
+    if known is None or joined != known:
+        starts[block.index] = joined
+        work.add(rank)
+
+
+class _Worklist:
+    """Ranks of blocks to work on, lowest first, each at most once."""
+
+    def __init__(self) -> None:
+        self._heap, self._held = [0], {0}
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    def add(self, rank: int) -> None:
+        if rank not in self._held:
+            self._held.add(rank)
+            heappush(self._heap, rank)
+
+    def pop(self) -> int:
+        rank = heappop(self._heap)
+        self._held.discard(rank)
+        return rank
