@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.effects.summary import Effects, Kept, Witness
 from perflint.analysis.frequency.epochs import LoopHeat
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope
 from perflint.analysis.program import Program
@@ -36,6 +37,7 @@ from perflint.torch_model import (
     trackers,
     versions,
 )
+from perflint.torch_model.effects import Effect
 from perflint.torch_model.hooks import Does
 from perflint.torch_model.names import canonical, last
 
@@ -61,6 +63,8 @@ __all__ = [
     "Does",
     "Edge",
     "Edit",
+    "Effect",
+    "Effects",
     "Finding",
     "Fix",
     "FunctionFacts",
@@ -68,6 +72,7 @@ __all__ = [
     "Heat",
     "Hop",
     "Impact",
+    "Kept",
     "Kind",
     "Listen",
     "LoopFacts",
@@ -86,6 +91,7 @@ __all__ = [
     "Suppression",
     "Tag",
     "Tier",
+    "Witness",
     "argument",
     "arrays",
     "attention",

@@ -10,6 +10,8 @@ from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.callbacks import STEP_OF_ENGINE, FunctionRoot
 from perflint.analysis.call_graph.compiled import compiled_scopes
 from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.effects.compose import Composer
+from perflint.analysis.effects.summary import Effects
 from perflint.analysis.evidence import looks_like_loader
 from perflint.analysis.frequency.guards import Guarding, with_room
 from perflint.analysis.frequency.heat import HeatMap, grad_switch
@@ -190,6 +192,18 @@ class Program:
     def trains(self, scope: Scope) -> bool:
         """Whether a function runs a backward pass or an optimizer step, itself or in what it calls."""
         return scope in self._training
+
+    def effects(self, scope: Scope) -> Effects:
+        """What running a function does beside giving a value, with all that it calls."""
+        return self._effects.of(scope)
+
+    def call_effects(self, scope: Scope, index: int) -> Effects:
+        """What the call at a place among the calls of a function does; its parameters are those of what is called."""
+        return self._effects.of_call(scope, index)
+
+    @cached_property
+    def _effects(self) -> Composer:
+        return Composer(self)
 
     def named(self, name: str) -> tuple[Scope, ...]:
         """All functions of that name, methods among them, by path."""

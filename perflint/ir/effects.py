@@ -17,6 +17,8 @@ import ast
 from collections.abc import Iterator
 from enum import IntEnum
 
+from perflint.ir.own_effects import own_effects
+from perflint.ir.summary import EffectFacts
 from perflint.syntax.walk import walk_own
 from perflint.torch_model import tensors
 
@@ -48,10 +50,13 @@ class _Whose(IntEnum):
     LASTING = 2
 
 
-def effects_of(function: _Function) -> tuple[str, ...]:
-    """What one function does beyond its run; what stands in functions within it is told of those."""
+def effects_of(function: _Function) -> tuple[tuple[str, ...], tuple[EffectFacts, ...]]:
+    """What one function does beyond its run, in words and with places; what stands in functions within it is told of
+    those.
+    """
     reader = _Reader(function)
-    return tuple(sorted(reader.read()))
+    words = tuple(sorted(reader.read()))
+    return words, own_effects(reader.parts, frozenset(reader.params), reader.bound, reader.first)
 
 
 class _Reader:

@@ -37,7 +37,7 @@ from perflint.ir.notation import (
 )
 from perflint.ir.questions import answered
 from perflint.ir.sharing import NOTHING, NoSharing, Once, Sharing
-from perflint.ir.summary import SPREAD, CallFacts, FunctionFacts, LoopFacts, Param, Value, record
+from perflint.ir.summary import SPREAD, CallFacts, EffectFacts, FunctionFacts, LoopFacts, Param, Value, record
 from perflint.ir.targets import Targets, names_in
 from perflint.syntax.walk import children
 
@@ -398,8 +398,8 @@ class Expressions(Targets):
             params=self.parameters(node.args),
             binds=NOTHING,
             annotations=NOTHING,
-            effects=self.effects(node),
         )
+        facts.effects, facts.does = self.effects(node)
         inner = Growing(facts, [])
         self.summary.functions[qualname] = facts
         before = self.scope, self.context, self.owner
@@ -410,9 +410,11 @@ class Expressions(Targets):
         inner.finish(self.once)
         return ("lambda", qualname) if depth > 0 else None
 
-    def effects(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> tuple[str, ...]:
-        found = effects_of(node)
-        return self.once(found, found)  # type: ignore[no-any-return]
+    def effects(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    ) -> tuple[tuple[str, ...], tuple[EffectFacts, ...]]:
+        words, does = effects_of(node)
+        return self.once(words, words), does
 
     # Parameters.
 

@@ -19,6 +19,7 @@ from perflint.ir.summary import (
     CallFacts,
     ClassFacts,
     Context,
+    EffectFacts,
     FunctionFacts,
     LoopFacts,
     Param,
@@ -29,7 +30,7 @@ from perflint.ir.summary import (
 )
 
 #: What a column holds: numbers of rows, what JSON has itself, dicts of names and values, or how many facts of a class.
-_Column: TypeAlias = Literal["row", "plain", "dict", "params", "contexts", "loops", "calls", "reads"]
+_Column: TypeAlias = Literal["row", "plain", "dict", "params", "contexts", "loops", "calls", "reads", "does"]
 _Packed: TypeAlias = "dict[str, Any]"
 _Made = TypeVar("_Made")
 
@@ -40,6 +41,7 @@ _RECORDS: dict[str, tuple[type[Any], tuple[bool, ...]]] = {
     "loops": (LoopFacts, (False, False, True, True, True, True, False)),
     "calls": (CallFacts, (True, True, True, False, False, False)),
     "reads": (ReadFacts, (True, False, False)),
+    "does": (EffectFacts, (True, True, True, False, False)),
 }
 
 _FUNCTION: dict[str, _Column] = {
@@ -62,6 +64,8 @@ _FUNCTION: dict[str, _Column] = {
     "returns_annotation": "row",
     "yields": "row",
     "effects": "row",
+    "does": "does",
+    "uncertain": "row",
     "identifiers": "plain",
     "questions": "row",
     "tells": "row",

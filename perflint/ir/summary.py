@@ -86,6 +86,25 @@ class ReadFacts(NamedTuple):
     context: int
 
 
+class EffectFacts(NamedTuple):
+    """What a function's own text does that outlasts it (`ir.own_effects`): a `kind`, the `name` of the parameter or
+    value that it is done to, and a `detail` that belongs to the kind:
+
+    - "keeps": a parameter is put into something that outlives the call; `detail` is how ("append", "sum", "item",
+      "set", ...) and where, as "append self.items"; `<name>` is what stands outside of the function
+    - "writes": a parameter is written into; `detail` is the method or operator
+    - "reads": a value is read back to the host, if it is on a device; `detail` is the method
+    - "enters": a `with` enters what the call at that place gives
+    - "prints", "computes": the first of them; there may be more
+    """
+
+    kind: str
+    name: str
+    detail: str
+    line: int
+    column: int
+
+
 class Param(NamedTuple):
     """A parameter. Its name begins with `*`, `**` or, where it can only be given by name, `=`."""
 
@@ -100,9 +119,11 @@ class FunctionFacts:
 
     `binds` are the values that names are given, as far as they are plain to see; `unclear` are those names and
     parameters that are given something else too, or are changed. What it does beyond its run is told in `effects`, in
-    the words of `ir.effects`. `identifiers` are those used in a function that stands in no other, its decorators and
-    defaults included, separated by blanks. `questions` are what tests ask that only the linked program can tell,
-    `tells` what the function being true, and being false, tells whoever tests it: both as `ir.questions` has them.
+    the words of `ir.effects`, and with places in `does`; `uncertain` are the regions that need not run when it does, as
+    line and column of start and end of each. `identifiers` are those used in a function that stands in no other, its
+    decorators and defaults included, separated by blanks. `questions` are what tests ask that only the linked program
+    can tell, `tells` what the function being true, and being false, tells whoever tests it: both as `ir.questions` has
+    them.
     """
 
     qualname: str
@@ -124,6 +145,8 @@ class FunctionFacts:
     returns_annotation: str = ""
     yields: tuple[tuple[Value, int], ...] = ()
     effects: tuple[str, ...] = ()
+    does: tuple[EffectFacts, ...] = ()
+    uncertain: tuple[int, ...] = ()
     identifiers: str = ""
     questions: tuple[Value, ...] = ()
     tells: Value = None
@@ -136,6 +159,14 @@ class FunctionFacts:
     def writes(self) -> bool:
         """Whether it may write into what others have as well."""
         return "keeps" in self.effects or "fills" in self.effects
+
+    def is_sure(self, line: int, column: int) -> bool:
+        """Whether what stands at a position runs whenever the function does, unless an error ends it before."""
+        place, regions = (line, column), self.uncertain
+        return not any(
+            (regions[at], regions[at + 1]) <= place < (regions[at + 2], regions[at + 3])
+            for at in range(0, len(regions), 4)
+        )
 
     def context_at(self, line: int, column: int) -> int:
         """The innermost context that covers a position, -1 for the function's body."""

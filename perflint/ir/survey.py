@@ -15,6 +15,7 @@ from perflint.ir.expressions import ANYTHING, HANDLERS
 from perflint.ir.flags import Flags
 from perflint.ir.growing import HEADER_LENGTH, Growing
 from perflint.ir.notation import DEPTH, annotation_text, switches_grad, value_of
+from perflint.ir.own_effects import uncertain
 from perflint.ir.questions import TESTS, Question, answered
 from perflint.ir.sharing import NOTHING, NoSharing, Sharing
 from perflint.ir.summary import (
@@ -197,8 +198,10 @@ class _Surveyor(Flags):
             binds=NOTHING,
             annotations=NOTHING,
             returns_annotation=returns_annotation,
-            effects=() if self.outlined else self.effects(node),
         )
+        if not self.outlined:
+            facts.effects, facts.does = self.effects(node)
+            facts.uncertain = uncertain(node.body)
         self.summary.functions[qualname] = facts
         if in_class_body:
             self.classes[cls].methods += (node.name,)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from perflint.analysis.effects.summary import Effects, Witness
 from perflint.analysis.names.refs import EXTERNAL, EXTERNAL_INSTANCE, Ref, Refs, Scope
 from perflint.analysis.program import Program
 from perflint.finding import Confidence, Heat, Hop, Span
@@ -18,6 +19,7 @@ from perflint.syntax.file import SourceFile
 from perflint.syntax.tree import LoopNode, Tree
 from perflint.syntax.walk import walk_own
 from perflint.system.patterns import pattern
+from perflint.torch_model.effects import of_method
 from perflint.torch_model.names import canonical
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ class Context:
         self._bodies: dict[int, list[ast.AST]] = {}
         self._walked: dict[int, list[ast.AST]] = {}
         self._heats: dict[tuple[Scope, int], Heat] = {}
+        self._calls: dict[str, dict[tuple[int, int], int]] = {}
         self._once: dict[tuple[Callable[[Any, Context], Any], int], Any] = {}
 
     # Where a node stands.
@@ -133,6 +136,27 @@ class Context:
     def grad_off(self, node: ast.AST) -> bool:
         """Whether gradients are certainly off where `node` runs."""
         return self.program.grad_off(self.scope(node), self.context(node))
+
+    def effects(self, call: ast.Call) -> Effects:
+        """What a call does beside giving a value, with all that it runs: `ctx.effects(call).does(Effect.WAITS)`."""
+        scope = self.scope(call)
+        index = self.call_index(call)
+        if index is not None:
+            return self.program.call_effects(scope, index)
+        found = of_method(call.func.attr) if isinstance(call.func, ast.Attribute) else None
+        text = value_of(call.func)
+        shown = text if isinstance(text, str) else last_name(call.func)
+        done = tuple(Witness(effect, 0, self.path, call.lineno, shown, call.lineno, None) for effect in found or ())
+        return Effects(done, found or ())
+
+    def call_index(self, call: ast.Call) -> int | None:
+        """The place of a call among those of its function's facts; None for what the survey does not write down."""
+        function = self.scope(call).function
+        places = self._calls.get(function)
+        if places is None:
+            calls = self.summary.functions[function].calls
+            places = self._calls[function] = {(item.line, item.column): at for at, item in enumerate(calls)}
+        return places.get((call.lineno, call.col_offset))
 
     def is_root_loop(self, loop: LoopNode) -> bool:
         """Whether a loop is itself a root of heat: a loop over batches or steps."""

@@ -147,6 +147,8 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "step_loop": (_scope, _plain),
     "grad_off": (_scope, _plain),
     "trains": (_scope,),
+    "effects": (_scope,),
+    "call_effects": (_scope, _plain),
     "drives": (_plain,),
     "named": (_plain,),
     "mentions": (_plain, _plain),
