@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.cost import Exposure, impact_of_wait
+from perflint.analysis.device_queue.queue import Change, DeviceQueue
 from perflint.analysis.effects.summary import Effects, Kept, Witness
 from perflint.analysis.frequency.epochs import LoopHeat
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope
@@ -51,6 +53,7 @@ __all__ = [
     "Applicability",
     "CallFacts",
     "Calls",
+    "Change",
     "Claim",
     "Claims",
     "Classes",
@@ -60,11 +63,13 @@ __all__ = [
     "ControlFlow",
     "Definition",
     "Device",
+    "DeviceQueue",
     "Does",
     "Edge",
     "Edit",
     "Effect",
     "Effects",
+    "Exposure",
     "Finding",
     "Fix",
     "FunctionFacts",
@@ -104,6 +109,7 @@ __all__ = [
     "frameworks",
     "guards",
     "has_unpacking",
+    "impact_of_wait",
     "is_constant",
     "is_text",
     "is_unreached",
