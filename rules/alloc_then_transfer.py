@@ -61,36 +61,50 @@ _LITERALS = (ast.Constant, ast.List, ast.Tuple)
 
 
 class AllocThenTransfer(Rule):
-    """A tensor made on the host and moved at once is filled by the CPU, copied, and waited for.
+    """A tensor is created on the host and moved at once: the CPU fills it, and the copy blocks the host.
 
-    Why it is slow
-    `torch.zeros(n).to(device)` fills memory on the host, copies it to the device and waits until all that was queued
-    before is done. `torch.zeros(n, device=device)` queues one kernel. (For `torch.tensor(data)` only the second call
-    is saved: the data are on the host in any case.) The legacy `torch.cuda.FloatTensor(array)` converts the array on
-    the host, copies it and waits as well: for random numbers draw them on the device, `torch.randn(n, device=device)`;
-    for other arrays copy from pinned memory with `non_blocking=True`.
+    What it does
 
-    What to write instead
-    `device=` in the constructor: `torch.zeros(n, device=device)`, `torch.arange(n, device=x.device)`; `x.new_zeros(n)`
-    where the type is to be that of `x`, too.
+    Reports `torch.zeros(n).to(device)` and similar constructor calls on the hot path, and legacy calls such as
+    `torch.cuda.FloatTensor(array)`.
 
-    When to leave it
-    Outside hot code the difference does not show. What runs once is not reported. Once an epoch it is worth next to
-    nothing as well: the impact says low there, and random tensors and the input of a warm-up are left alone. Nor is
-    code reported that only tries something out (a loop of ten steps, the stand-in that an exporter traces), that draws
-    pictures (`visualizations.py`) or that nothing calls, nor what replaces an argument which every call gives.
-    `torch.from_numpy`, `torch.stack` and `torch.cat` have no `device=`, nor have the legacy `torch.FloatTensor(...)`.
-    `torch.cuda.FloatTensor(2, 3)` is given sizes and makes its tensor on the device.
-    Tensors that are used on the host first, `nn.Parameter(torch.zeros(n)).to(device)`, constructors with
-    `pin_memory=True` or a `generator=`, and code under `with torch.device(...)` or `set_default_device`, where `.to`
-    does nothing: all silent.
+    Why is this slow?
+
+    `torch.zeros(n).to(device)` fills memory on the host, copies it, and blocks until all queued GPU work has
+    finished. `torch.zeros(n, device=device)` queues one kernel. For `torch.tensor(data)` only the second call is
+    saved, because the data are on the host anyway. The legacy `torch.cuda.FloatTensor(array)` converts on the host,
+    copies and blocks as well.
+
+    What to do
+
+    Pass `device=` to the constructor: `torch.zeros(n, device=device)`, `torch.arange(n, device=x.device)`. Use
+    `x.new_zeros(n)` to match device and dtype of `x`. Draw random numbers on the device: `torch.randn(n,
+    device=device)`. Copy other arrays from pinned memory with `non_blocking=True`.
 
     Fix safety
-    Safe for `zeros`, `ones`, `empty`, `eye`, `full` with a literal, `arange` of whole numbers, index grids and
-    `tensor` of literals, with shapes and exact casts behind them (`.unsqueeze(0)`, `.float()`), where the move has
-    the device for its only argument and nothing asks for gradients: same bits. Unsafe otherwise: random tensors are
-    drawn by the device's generator instead of the host's (other numbers, and the host's stream is not advanced),
-    `linspace` and its kin may differ in the last digit, and a `requires_grad=True` tensor becomes a leaf.
+
+    Safe for `zeros`, `ones`, `empty`, `eye`, `full` with a literal, `arange` of integers, index grids and `tensor` of
+    literals, followed only by shape operations and exact casts (`.unsqueeze(0)`, `.float()`), if the device is the
+    only argument of the move and nothing requires gradients: same bits. Otherwise unsafe: random tensors come from
+    the device's generator (other values, and the host's generator does not advance), `linspace` and similar may
+    differ in the last digit, and a tensor with `requires_grad=True` becomes a leaf.
+
+    Not reported
+
+    - Code that runs once. Code that runs once per epoch has low impact; random tensors and warm-up inputs are left
+      alone.
+    - Code that only tries something out (a loop of ten steps, an exporter's example input), plots, or that nothing
+      calls.
+    - Values that replace an argument which every caller passes.
+    - `torch.from_numpy`, `torch.stack`, `torch.cat` and `torch.FloatTensor(...)`, which accept no `device=`.
+    - `torch.cuda.FloatTensor(2, 3)`, which takes sizes and allocates on the device.
+    - Tensors that the host uses first, `nn.Parameter(torch.zeros(n)).to(device)`, `pin_memory=True` and `generator=`.
+    - Code under `with torch.device(...)` or `set_default_device`, where `.to` does nothing.
+
+    References
+
+    - Performance tuning guide: https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
+    - `torch.zeros`: https://docs.pytorch.org/docs/stable/generated/torch.zeros.html
     """
 
     code, name = "TPL107", "alloc-then-transfer"

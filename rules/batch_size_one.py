@@ -39,25 +39,41 @@ _SHARDED = (
 
 
 class BatchSizeOne(Rule):
-    """With one sample a batch, every step pays its fixed cost for a single sample.
+    """With a batch size of one, every step pays its fixed cost for a single sample.
 
-    Why it is slow
-    Each step queues the same number of kernels whatever the batch size, and for small batches that is what the step
-    costs. For 256 samples and a very small model, batches of one took 26 times as long as batches of 32 (measured on a
-    CPU).
+    What it does
 
-    What to write instead
-    The largest batch that fits, with the learning rate and its schedule adapted; gradient accumulation changes the
-    optimizer's batch only, not this cost.
+    Reports training loaders with `batch_size=1`, and options whose default batch size is 1.
 
-    When to leave it
-    Models that fill the device with one sample, which a default of accumulation tells, or that the model is cut up
-    among devices, samples of different shapes,
-    data sets that hand out whole batches, a `batch_sampler`, evaluation, reinforcement learning. perflint is silent
-    where it sees one of these.
+    Why is this slow?
+
+    A step launches the same number of kernels for every batch size. For small batches, launching the kernels is what
+    the step costs.
+
+    What to do
+
+    Use the largest batch that fits in memory, and adapt the learning rate and its schedule. Gradient accumulation
+    changes the batch of the optimizer only; it does not reduce this cost.
 
     Fix safety
-    No fix: another batch size is another training.
+
+    No fix: another batch size changes training.
+
+    Not reported
+
+    - Models that fill the device with one sample: accumulation is on by default, or the model is split across
+      devices.
+    - Samples of different shapes, datasets that return whole batches, and a `batch_sampler`.
+    - Evaluation and reinforcement learning.
+
+    Measured
+
+    256 samples, a very small model: batches of one took 26 times as long as batches of 32 (CPU).
+
+    References
+
+    - torch.utils.data, loading batched and non-batched data:
+      https://docs.pytorch.org/docs/stable/data.html#loading-batched-and-non-batched-data
     """
 
     code, name = "TPL111", "batch-size-one"

@@ -53,36 +53,51 @@ _CONSTRUCTORS = _MADE_THERE | frozenset(tensors.LEGACY_DTYPES)
 
 
 class BlockingTransfer(Rule):
-    """A blocking copy of a host batch makes the host wait for everything the device has queued.
+    """A host-to-device copy without `non_blocking=True` blocks the host until all queued GPU work has finished.
 
-    Why it is slow
-    `.to(device)` and `.cuda()` of a host tensor copy and then synchronise the current stream: the host stops until all
-    work queued before has finished, and cannot queue the next step meanwhile. With `non_blocking=True` the copy is
-    queued like a kernel. It is truly asynchronous only from pinned memory; from pageable memory the driver stages the
-    bytes and may still wait. With a dtype in the same call a blocking copy also converts on the CPU first.
+    What it does
 
-    What to write instead
-    `batch.to(device, non_blocking=True)`, together with `pin_memory=True` on the loader (unpinned-loader). Fetching
-    the next batch ahead gains nothing more on the same stream, where its copy waits for the step's work: that takes a
-    stream of its own.
+    Reports `.to(device)` and `.cuda()` of a host tensor on the hot path that does not pass `non_blocking=True`.
 
-    A tensor that is the same each time should not travel at all: make it on the device, or register it as a buffer.
+    Why is this slow?
 
-    When to leave it
-    Copies from the device to the host: they need the wait, or the host reads garbage. Modules, one-off moves, dtype
-    conversions and tensors that are on the device already. Batches that Lightning, Trainer or accelerate move for
-    you. Inputs and results of a step that generates text or asks a server, where perflint is silent: it has waited at
-    every token, or for the answer. On MPS an asynchronous copy can corrupt data when the source is rebound
-    (pytorch#189690): there the blocking copy is right. Little is gained where the same loop reads a value back
-    (`.item()`) on every step.
+    A blocking copy synchronizes the current stream. The host cannot queue the next step until all earlier work has
+    finished. With `non_blocking=True` the copy is queued like a kernel. It is asynchronous only from pinned memory:
+    from pageable memory the driver stages the bytes and may still block. If the same call changes the dtype, a
+    blocking copy also converts on the CPU first.
+
+    What to do
+
+    Write `batch.to(device, non_blocking=True)` and set `pin_memory=True` on the loader (see unpinned-loader).
+    Prefetching the next batch on the same stream gains nothing more; overlap needs a second stream.
+
+    If the tensor has the same values on every step, create it on the device once, or register it as a buffer.
 
     Fix safety
-    Safe where the destination is certainly CUDA (`.cuda()`, a literal "cuda") or, by a test, one of CUDA and the CPU
-    (`"cuda" if torch.cuda.is_available() else "cpu"`), the value certainly is a tensor of a loader's batch, and nothing
-    writes into it afterwards: same bits. A device that an option names may be MPS, so the fix is unsafe; so it is where
-    the call converts to an integer type, which a copy that waits does on the host and any other on the device, where
-    the project has streams of its own around. Where a class of it has a `to` or `cuda` that knows no such option, and
-    may be what is moved, nothing is reported.
+
+    Safe if the destination is certainly CUDA (`.cuda()`, a literal "cuda"), or one of CUDA and CPU (`"cuda" if
+    torch.cuda.is_available() else "cpu"`), the value is certainly a tensor of a loader's batch, and nothing writes to
+    it afterwards: same bits. Unsafe if the device comes from an option, because it may be MPS. Unsafe if the call
+    also converts to an integer type in a project that uses its own streams.
+
+    Not reported
+
+    - Device-to-host copies: the host needs the values.
+    - Modules, one-time moves, dtype conversions, and tensors that are already on the device.
+    - Batches that Lightning, Trainer or accelerate move.
+    - Inputs and results of steps that generate text or query a server.
+    - Calls whose receiver may be of a project class with its own `to` or `cuda` that does not accept the option.
+
+    Known limitations
+
+    On MPS an asynchronous copy can corrupt data when the source is rebound (pytorch#189690); keep the blocking copy
+    there. If the same loop also reads a value back on every step (`.item()`), the gain is small.
+
+    References
+
+    - `torch.Tensor.to`: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html
+    - A guide on good usage of non_blocking and pin_memory:
+      https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html
     """
 
     code, name = "TPL101", "blocking-transfer"

@@ -40,25 +40,39 @@ _PADDING = pattern(r"(?:^|_)(?:pad|padding|attn|attention|length|sequence|token)
 
 
 class CastBeforeTransfer(Rule):
-    """A cast to a wider type before the copy converts on the host and sends more bytes than there are.
+    """A widening cast before the copy converts on the host and transfers more bytes than necessary.
 
-    Why it is slow
-    `images.float().to(device)` converts on the CPU, into new memory that is not pinned, and then sends four bytes for
-    each pixel instead of one. The device converts in no time, and the loader's pinned memory is used only by the copy
-    of the batch as it came.
+    What it does
 
-    What to write instead
-    `images.to(device, non_blocking=True).float()`; the same for `.long()` and `.double()`.
+    Reports `x.float().to(device)`, `x.long().to(device)` and `x.double().to(device)` where the cast widens the value.
 
-    When to leave it
-    Casts that make the value smaller (float64 to float32, anything to half): those belong before the copy. Where the
-    value has the wider type already the cast does nothing, and nothing is lost: integers are int64 unless something
-    says otherwise. perflint is silent where it cannot see that a `.float()` or `.long()` widens, for numbers that are
-    gathered one by one, and for values that are cast for work on the host.
+    Why is this slow?
+
+    `images.float().to(device)` converts on the CPU into new pageable memory, then transfers four bytes for each pixel
+    instead of one. The device converts in negligible time, and the loader's pinned memory speeds up only the copy of
+    the original batch.
+
+    What to do
+
+    Write `images.to(device, non_blocking=True).float()`. The same holds for `.long()` and `.double()`.
 
     Fix safety
-    Unsafe: the values are the same bits (widening is exact), but if the value has a wider type than it seems, more
-    bytes travel than before.
+
+    Unsafe: values are the same bits (widening is exact), but if the value has a wider dtype than it seems, the
+    transfer grows.
+
+    Not reported
+
+    - Narrowing casts (float64 to float32, anything to half): cast before the copy.
+    - Values that already have the wider dtype, where the cast does nothing. Integers are assumed to be int64.
+    - Casts that perflint cannot prove to widen.
+    - Numbers that are collected one by one, and values that the host uses after the cast.
+
+    References
+
+    - `torch.Tensor.to`: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html
+    - A guide on good usage of non_blocking and pin_memory:
+      https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html
     """
 
     code, name = "TPL116", "cast-before-transfer"

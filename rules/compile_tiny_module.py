@@ -38,27 +38,45 @@ _CALLS, _LAYERS = 6, 2
 
 
 class CompileTinyModule(Rule):
-    """`torch.compile` around one layer or one operation costs more than it saves.
+    """`torch.compile` around a single layer or operation costs more than it saves.
 
-    Why it is slow
-    Every call of compiled code checks its guards and goes through a wrapper: 30 to 40 us. One layer has nothing to be
-    fused with. Measured on a CPU with torch 2.13: a compiled `nn.Linear(32)` is 4.6 times slower than the layer itself,
-    `torch.compile(torch.relu)` 22 times slower than `torch.relu`, a chain of pointwise operations on at most ten
-    thousand numbers 1.3 times slower; a chain on a million numbers is 3.2 times faster, and six blocks of an MLP 1.2
-    times. Compiling takes 2 to 30 seconds on top. A matrix product, a mask and another product gain nothing: both
-    products are library calls already.
+    What it does
 
-    What to write instead
-    Compile the whole model, or its repeated blocks, and let the operation be fused with what stands around it.
+    Reports `torch.compile` of one layer, one operation, or a short chain of small operations.
 
-    When to leave it
-    `flex_attention`, which must be compiled to be fast, pointwise work on millions of numbers, losses and softmax over
-    a vocabulary, an optimizer's step, repeated blocks: perflint is silent there. Code that asks for a module's class
-    (`isinstance`, `match`) no longer finds it in what `torch.compile` gives back. Sizes cannot be seen in the source,
-    which is why this rule is not on by default. A benchmark that compares the two on purpose is right to compile it.
+    Why is this slow?
+
+    Every call of compiled code checks its guards and goes through a wrapper: 30 to 40 us. A single layer has nothing
+    to fuse with, and matrix products are library calls already. Compilation takes 2 to 30 seconds on top.
+
+    What to do
+
+    Compile the whole model, or its repeated blocks, so that the operation is fused with its neighbours.
 
     Fix safety
-    There is no automatic fix: what to compile instead is for the author to say.
+
+    No fix: only the author knows what to compile instead.
+
+    Not reported
+
+    - `flex_attention`, which must be compiled to be fast.
+    - Pointwise work on millions of numbers, losses and softmax over a vocabulary.
+    - Optimizer steps and repeated blocks.
+
+    Known limitations
+
+    The source does not show sizes, so this rule is off by default. A benchmark that compares both on purpose is
+    reported too. Note that `isinstance` and `match` do not see the original class in the result of `torch.compile`.
+
+    Measured
+
+    Compiled against eager: `nn.Linear(32)` 4.6 times slower, `torch.relu` 22 times slower, a pointwise chain on at
+    most ten thousand numbers 1.3 times slower; a chain on a million numbers 3.2 times faster, six MLP blocks 1.2
+    times faster (CPU, torch 2.13). A matrix product, a mask and another product gain nothing.
+
+    References
+
+    - `torch.compile`: https://docs.pytorch.org/docs/stable/generated/torch.compile.html
     """
 
     code, name = "TPL403", "compile-tiny-module"

@@ -22,25 +22,37 @@ class _Handle(NamedTuple):
 
 
 class CompiledHandleBypassed(Rule):
-    """`torch.compile(model)` hands back the compiled model, but it is the uncompiled one that runs.
+    """`torch.compile(model)` returns the compiled model, but the uncompiled one is called.
 
-    Why it is slow
-    `torch.compile` does not change the model it is given. It returns another object, and only calls of that object
-    run compiled code; everything that goes through the old name runs eagerly, and so does a `DistributedDataParallel`
-    that was made from the old name. The program pays for compiling where the compiled object is called at all, and
-    gains nothing in the loop.
+    What it does
 
-    What to write instead
-    Bind the result to the name that the loop uses, `model = torch.compile(model)`, hand it to
-    `DistributedDataParallel`, or compile in place with `model.compile()`, which also leaves the keys of the state dict
-    as they are.
+    Reports discarded results of `torch.compile(model)`, and calls and wrappers that still use the uncompiled name.
 
-    When to leave it
-    Using the uncompiled model for its state dict, its attributes, its generation or its evaluation while training
-    calls the compiled one, programs that choose between the two with a switch, and tests: perflint is silent there.
+    Why is this slow?
+
+    `torch.compile` does not change its argument. It returns another object, and only calls of that object run
+    compiled code. Calls through the old name run eagerly, and so does a `DistributedDataParallel` built from it.
+
+    What to do
+
+    Assign the result to the name that the loop uses, `model = torch.compile(model)`, or compile in place with
+    `model.compile()`, which also keeps the keys of the state dict.
 
     Fix safety
-    There is no automatic fix: which of the two was meant is for the author to say.
+
+    No fix: only the author knows which of the two is meant.
+
+    Not reported
+
+    - The uncompiled model used for its state dict, attributes, generation or evaluation, while training calls the
+      compiled one.
+    - Programs that choose between the two by an option.
+    - Tests.
+
+    References
+
+    - `torch.compile`: https://docs.pytorch.org/docs/stable/generated/torch.compile.html
+    - torch.nn.Module: https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.compile
     """
 
     code, name = "TPL406", "compiled-handle-bypassed"

@@ -16,20 +16,36 @@ _READING = frozenset("get items keys values index count copy issubset issuperset
 class ConstantRebuilt(Rule):
     """A container of many constants is built again each time the code runs.
 
-    Why it is slow
-    Python builds a list, dict or set anew wherever it is written: 0.2 us for a dict of 5 entries, 3.6 us for one of 50
-    (CPython 3.11). That is little, and counts only in code that runs for every sample or batch; the impact says low.
+    What it does
 
-    What to write instead
-    Put the container at module level and use its name.
+    Reports list, dict and set literals of many constants on the hot path.
 
-    When to leave it
-    Tuples, numbers, arithmetic on literals, `x in [...]` and `for x in [...]`: the compiler makes constants of them,
-    and a global look-up is slower. Containers that are changed, returned, stored or handed on: one shared object would
-    carry changes from call to call. Containers of computed values, and small ones. perflint is silent there.
+    Why is this slow?
+
+    Python builds a list, dict or set each time the expression runs. The cost is small, so the impact is low.
+
+    What to do
+
+    Define the container at module level and use its name.
 
     Fix safety
-    Unsafe: the container is then shared by all calls. Same bits as long as nobody writes into it.
+
+    Unsafe: all calls then share the container. Same bits as long as nothing modifies it.
+
+    Not reported
+
+    - Tuples, numbers, arithmetic on literals, `x in [...]` and `for x in [...]`: the compiler makes constants of
+      them.
+    - Containers that are modified, returned, stored or passed on.
+    - Containers of computed values, and small ones.
+
+    Measured
+
+    0.2 us for a dict of 5 entries, 3.6 us for one of 50 (CPython 3.11).
+
+    References
+
+    - Python bytecode, dis: https://docs.python.org/3/library/dis.html
     """
 
     code, name = "TPL502", "constant-rebuilt"

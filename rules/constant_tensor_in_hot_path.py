@@ -41,30 +41,46 @@ _SMALL = 16
 
 
 class ConstantTensorInHotPath(Rule):
-    """A tensor of constants is copied to the device in every step, or an L x L mask is filled again.
+    """A constant tensor is copied to the device, or an L x L mask is computed again, on every step.
 
-    Why it is slow
-    `torch.tensor(0.5, device=device)` makes the tensor on the host, copies it from pageable memory and waits until the
-    copy is done, and with it all that was queued before: the device runs dry, for a number that never changes. A
-    triangular mask takes L x L elements anew: `tril(ones(1024, 1024))` 1.06 ms against 2 us for a slice of a mask
-    that was kept (measured on a CPU with torch 2.13).
+    What it does
 
-    What to write instead
-    Where a number will do, write the number: `torch.where(mask, x, 0.5)`. `torch.full((), 0.5, device=device)` is
-    filled on the device, and nothing waits. Keep lists and masks: in a module by
-    `self.register_buffer("name", ..., persistent=False)`, which moves along with the module and adds no key to its
-    state dict, elsewhere before the loop. For causal attention `is_causal=True` needs no mask.
+    Reports `torch.tensor(0.5, device=device)` and similar constants, and triangular masks, that are created on the
+    hot path.
 
-    When to leave it
-    Tensors that are changed, returned or collected, since a kept one would be shared: sums that start at zero, buffers
-    to be filled. Values from the batch, random numbers, constructors, fallbacks for an empty batch, and code under
-    `torch.compile`, which makes constants of them. perflint is silent there. `zeros`, `ones`, `arange` and `empty` with
-    `device=` are one launch each: leave them.
+    Why is this slow?
+
+    `torch.tensor(0.5, device=device)` creates the tensor on the host, copies it from pageable memory and blocks until
+    all queued GPU work has finished, for a value that never changes. A triangular mask fills L x L elements again.
+
+    What to do
+
+    Pass the Python number if the operation accepts it: `torch.where(mask, x, 0.5)`. `torch.full((), 0.5,
+    device=device)` is filled on the device and does not block. Cache lists and masks: in a module with
+    `self.register_buffer("name", ..., persistent=False)`, which moves with the module and adds no key to its state
+    dict; elsewhere before the loop. For causal attention, `is_causal=True` needs no mask.
 
     Fix safety
-    Unsafe: the number is filled in by `torch.full` with the same bits, but a graph that is traced or exported has
-    another operation in its place. Lists and masks are left to you: where to keep them, and for which devices and
-    types, cannot be told from the code.
+
+    Unsafe: `torch.full` gives the same bits, but a traced or exported graph has another operation there. No fix for
+    lists and masks: the code does not show where to cache them, and for which devices and dtypes.
+
+    Not reported
+
+    - Tensors that are modified, returned or collected: a cached one would be shared.
+    - Values from the batch, random numbers, constructors, and defaults for an empty batch.
+    - Code under `torch.compile`, which makes constants of them.
+    - `zeros`, `ones`, `arange` and `empty` with `device=`: one kernel launch each.
+
+    Measured
+
+    `tril(ones(1024, 1024))` takes 1.06 ms, a slice of a cached mask 2 us (CPU, torch 2.13).
+
+    References
+
+    - `torch.full`: https://docs.pytorch.org/docs/stable/generated/torch.full.html
+    - torch.nn.Module:
+      https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer
     """
 
     code, name = "TPL310", "constant-tensor-in-hot-path"

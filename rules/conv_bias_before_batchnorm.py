@@ -43,24 +43,42 @@ _FROZEN = pattern(r"(?:freeze|frozen|fix)_?\w*(?:bn|norm)|(?:bn|norm)\w*_?(?:fre
 
 
 class ConvBiasBeforeBatchnorm(Rule):
-    """A convolution adds a bias that the batch normalisation behind it subtracts again.
+    """A convolution adds a bias that the following batch normalization subtracts again.
 
-    Why it is slow
-    In training, a normalisation over the batch subtracts the mean of each channel, and with it the bias: an addition
-    over all of the output, and a sum over all of its gradients, for nothing. It is a small part of the step.
+    What it does
 
-    What to write instead
-    `nn.Conv2d(..., bias=False)` where `nn.BatchNorm2d` follows at once; its own bias does the work.
+    Reports `nn.Conv*d` with a bias directly before `nn.BatchNorm*d`.
 
-    When to leave it
-    GroupNorm and LayerNorm, which subtract the mean of other numbers, so that a bias matters; something between the
-    two; an output that is used elsewhere too; networks that start from the weights of another training, or whose
-    normalisation is frozen. perflint is silent there. The gain is small, which is why this rule is not on by default.
+    Why is this slow?
+
+    In training, batch normalization subtracts the mean of each channel and with it the bias. The addition over the
+    output and the sum over its gradients are wasted, a small part of the step.
+
+    What to do
+
+    Write `nn.Conv2d(..., bias=False)` directly before `nn.BatchNorm2d`, which has its own bias.
 
     Fix safety
-    Unsafe: the entry of the bias goes from the state dict, so that older checkpoints no longer load strictly; layers
-    made later start from other random numbers; in evaluation the output differs until the running mean has adapted;
-    code that sets `conv.bias` fails. The outputs of training are the same to rounding (7e-7). Changes training.
+
+    Unsafe: the bias disappears from the state dict, so older checkpoints fail to load with `strict=True`; later
+    layers get other random initial values; in evaluation the output differs until the running mean has adapted; code
+    that sets `conv.bias` fails. Training outputs are the same to rounding (7e-7). Changes training.
+
+    Not reported
+
+    - GroupNorm and LayerNorm, where a bias has an effect.
+    - Something between the two, or a convolution output that is used elsewhere.
+    - Networks that start from pretrained weights, or whose normalization is frozen.
+
+    Known limitations
+
+    The gain is small, so this rule is off by default.
+
+    References
+
+    - Performance tuning guide, disable bias before batch norm:
+      https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
+    - `torch.nn.BatchNorm2d`: https://docs.pytorch.org/docs/stable/generated/torch.nn.BatchNorm2d.html
     """
 
     code, name = "TPL706", "conv-bias-before-batchnorm"

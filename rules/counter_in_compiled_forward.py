@@ -11,26 +11,43 @@ from ._shared.compiling import compiled_at
 
 
 class CounterInCompiledForward(Rule):
-    """An integer attribute that a compiled forward counts up makes torch compile it again for every value.
+    """An integer attribute that a compiled forward increments causes a recompilation for every value.
 
-    Why it is slow
+    What it does
+
+    Reports `self.counter += 1` on an `int` attribute in a compiled forward.
+
+    Why is this slow?
+
     An `int` on a module is a constant of the compiled code, guarded by its value. The next call has another value, so
-    the guard fails and the function is compiled again: eight compilations in the first eight calls, then the limit is
-    reached and the function runs eagerly from then on (counted on torch 2.13; `torch._dynamo.config.recompile_limit`
-    and `allow_unspec_int_on_nn_module` are the settings behind it). A float attribute costs two compilations, a tensor
-    buffer one.
+    the guard fails and the function is compiled again, up to the limit. After that it runs eagerly.
 
-    What to write instead
-    Count in the training loop, outside the compiled code. If the model itself needs the number, make it a buffer:
+    What to do
+
+    Count in the training loop, outside of the compiled code. If the model needs the number, make it a buffer:
     `self.register_buffer("step", torch.zeros((), dtype=torch.long), persistent=False)` and `self.step += 1`.
 
-    When to leave it
-    A buffer or a float, a counter in code that is not compiled, `__init__`, and a project that sets
-    `allow_unspec_int_on_nn_module`: perflint is silent there. An int passed as an argument costs two compilations
-    only.
-
     Fix safety
-    There is no automatic fix: a buffer changes the type of the attribute, and its keys where it is persistent.
+
+    No fix: a buffer changes the type of the attribute, and the state dict if it is persistent.
+
+    Not reported
+
+    - Buffers and floats, code that is not compiled, and `__init__`.
+    - Projects that set `allow_unspec_int_on_nn_module`.
+    - An int passed as an argument, which causes two compilations only.
+
+    Measured
+
+    Eight compilations in the first eight calls, then eager (torch 2.13; the settings are
+    `torch._dynamo.config.recompile_limit` and `allow_unspec_int_on_nn_module`). A float attribute causes two
+    compilations, a tensor buffer one.
+
+    References
+
+    - `torch.compile`: https://docs.pytorch.org/docs/stable/generated/torch.compile.html
+    - torch.nn.Module:
+      https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer
     """
 
     code, name = "TPL408", "counter-in-compiled-forward"

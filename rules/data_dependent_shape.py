@@ -46,32 +46,50 @@ _MASK = pattern(r"(?:^|_)(?:mask|masks|valid|keep)$")
 
 
 class DataDependentShape(Rule):
-    """The size of the result depends on the values of a device tensor, so the host waits to learn it.
+    """The size of the result depends on values of a device tensor, so the host blocks until it is known.
 
-    Why it is slow
-    `nonzero`, `torch.where(condition)` with one argument, reading or writing a tensor through a boolean mask
-    (`x[mask]`, `x[mask] = y`), `masked_select`, `unique`, `bincount`, `one_hot` without `num_classes` and
-    `repeat_interleave` without `output_size` must know how much memory the result takes before they can go on: the host
-    waits until the device has counted. `torch.linalg` functions such as `inv`, `solve` and `cholesky` wait to see
-    whether they failed. Under `torch.compile` the first of these cut the graph.
+    What it does
 
-    What to write instead
-    Where the selected entries are reduced: a product with the mask and a division by its sum. Where they are written
-    back to their places: `torch.where(mask, x, other)`, `masked_fill`. (Neither drops rows: what needs fewer of them
-    carries the mask along, or pads to a bound.) `x[mask] = 0` of a Python number does not wait. Pass `num_classes`
-    and `output_size` where they are known; `torch.nonzero_static(size=...)` bounds the result; `torch.linalg.inv_ex`
-    and its kin leave the check to you. A mask that selects several times waits each time: `index =
-    mask.nonzero(as_tuple=True)` waits once, `x[index]` does not.
+    Reports operations with a data-dependent shape on the hot path: `nonzero`, one-argument `torch.where`, boolean
+    mask indexing (`x[mask]`, `x[mask] = y`), `masked_select`, `unique`, `bincount`, `one_hot` without `num_classes`,
+    `repeat_interleave` without `output_size`; and `torch.linalg` functions such as `inv`, `solve` and `cholesky`.
 
-    When to leave it
-    Where the algorithm needs the packed result (detection, routing to experts, packing of sequences). perflint is
-    silent about positions that are found once to select several times, results that the host reads next anyway
-    (decoded to text, made a list), masks on the CPU, three-argument `where`, indices that are integers,
-    `multinomial`, `topk` and `sort`, and about code outside of forward passes and training steps.
+    Why is this slow?
+
+    PyTorch must know the size of the result before it can allocate it. The host blocks until the device has counted.
+    The `torch.linalg` functions block to check for errors. Under `torch.compile`, the former are graph breaks.
+
+    What to do
+
+    If the selected entries are reduced, multiply by the mask and divide by its sum. If they are written back to their
+    places, use `torch.where(mask, x, other)` or `masked_fill`. Neither drops rows: to use fewer rows, carry the mask
+    along or pad to a bound. `x[mask] = 0` with a Python number does not synchronize. Pass `num_classes` and
+    `output_size`. `torch.nonzero_static(size=...)` bounds the result. `torch.linalg.inv_ex` and similar skip the
+    check. If a mask selects several times, compute `index = mask.nonzero(as_tuple=True)` once; `x[index]` does not
+    synchronize.
 
     Fix safety
-    There is no automatic fix: with a mask instead of a selection, rounding, NaN times zero and empty selections come
-    out differently.
+
+    No fix: with a mask instead of a selection, rounding, NaN times zero and empty selections give other results.
+
+    Not reported
+
+    - Positions that are found once to select several times.
+    - Results that the host reads next anyway (decoded to text, converted to a list).
+    - Masks on the CPU, three-argument `where`, integer indices, `multinomial`, `topk` and `sort`.
+    - Code outside of forward passes and training steps.
+
+    Known limitations
+
+    Some algorithms need the packed result: detection, routing to experts, packing of sequences. Suppress the finding
+    there.
+
+    References
+
+    - `torch.nonzero`: https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html
+    - `torch.nonzero_static`: https://docs.pytorch.org/docs/stable/generated/torch.nonzero_static.html
+    - `torch.where`: https://docs.pytorch.org/docs/stable/generated/torch.where.html
+    - `torch.linalg.inv_ex`: https://docs.pytorch.org/docs/stable/generated/torch.linalg.inv_ex.html
     """
 
     code, name = "TPL205", "data-dependent-shape"

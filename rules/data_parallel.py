@@ -28,23 +28,36 @@ _OFFERS_IT = pattern(r"data_?parallel|\b(?:\w*_)?dp(?:_\w*)?\b", re.IGNORECASE)
 class DataParallel(Rule):
     """`nn.DataParallel` trains slower than one process per device.
 
-    Why it is slow
-    On every forward it copies the module to each device, scatters the batch from the first one, runs the replicas in
-    threads of one process that share one interpreter lock, and gathers the outputs on the first device, whose memory
-    and time all others wait for. PyTorch's own documentation advises against it.
+    What it does
 
-    What to write instead
-    `torch.nn.parallel.DistributedDataParallel`, one process per device (started by `torchrun`), with a
-    `DistributedSampler`. It pays on a single machine too.
+    Reports `nn.DataParallel(...)` in a program that trains.
 
-    When to leave it
-    Programs that do not train: a wrapper around a model that is only evaluated, or put on so that the `module.` keys
-    of a checkpoint fit. Checks such as `isinstance(model, nn.DataParallel)`, annotations, a single device id, tests,
-    and code that offers the wrapper under its own name, or by a setting of that name, for others to choose: perflint is
-    silent there.
+    Why is this slow?
+
+    Every forward pass copies the module to each device, scatters the batch from the first device, runs the replicas
+    in threads that share the interpreter lock, and gathers the outputs on the first device. PyTorch's documentation
+    advises against it.
+
+    What to do
+
+    Use `torch.nn.parallel.DistributedDataParallel`, one process per device (started by `torchrun`), with a
+    `DistributedSampler`. It pays on a single machine, too.
 
     Fix safety
-    There is no automatic fix: launcher, sampler and everything that only one process may do have to change.
+
+    No fix: launcher, sampler and everything that only one process may do must change.
+
+    Not reported
+
+    - Programs that only evaluate, and wrappers that only match the `module.` keys of a checkpoint.
+    - `isinstance(model, nn.DataParallel)`, annotations, a single device id, and tests.
+    - Code that offers the wrapper by its name for others to choose.
+
+    References
+
+    - `torch.nn.DataParallel`: https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html
+    - `torch.nn.parallel.DistributedDataParallel`:
+      https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
     """
 
     code, name = "TPL801", "data-parallel"

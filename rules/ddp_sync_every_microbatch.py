@@ -40,33 +40,55 @@ _WITHOUT = ("no_sync", "no_backward_sync")
 
 
 class DdpSyncEveryMicrobatch(Rule):
-    """Accumulating under DDP without `no_sync` reduces the gradients of every micro-batch across all processes.
+    """Gradient accumulation under DDP without `no_sync` all-reduces the gradients of every micro-batch.
 
-    Why it is slow
-    DDP starts reducing gradients as soon as a backward makes them. Of a step of N micro-batches only the last needs
-    that: the sums of the others stay in `.grad` until then. Four micro-batches took 168 ms, and 75 ms with `no_sync`
-    (gloo, two processes on one machine); across machines the gap grows.
+    What it does
 
-    What to write instead
-    Run forward and backward of all but the last micro-batch under `model.no_sync()`:
+    Reports backward passes of an accumulation loop under DDP without `no_sync`, and `no_sync` around the backward
+    alone.
+
+    Why is this slow?
+
+    DDP starts to all-reduce gradients during each backward pass. A step of N micro-batches needs this only for the
+    last one. Until then the sums can stay in `.grad`.
+
+    What to do
+
+    Run the forward and backward passes of all but the last micro-batch under `model.no_sync()`:
 
         with contextlib.nullcontext() if is_last else model.no_sync():
             loss = model(batch) / accumulation
             loss.backward()
 
-    The forward has to be inside. DDP decides there whether the next backward reduces, so `no_sync` around the
-    backward alone changes nothing (136 ms in the same measurement). The last micro-batch of a ragged tail must
-    synchronise too.
-
-    When to leave it
-    Where a framework accumulates (accelerate, Fabric, Lightning, DeepSpeed), where `require_backward_grad_sync` is set
-    by hand before the forward, with FSDP, whose `no_sync` keeps whole gradients in memory, and without DDP: perflint is
-    silent there, and where each micro-batch clips the gradients of all. So it is where the forward runs `model.module`,
-    past the wrapper: nothing is reduced then, which is a bug of its own. Synchronised batch norm still communicates in
-    every forward.
+    The forward pass must be inside: DDP decides there whether the next backward pass reduces. The last micro-batch of
+    an incomplete step must synchronize, too.
 
     Fix safety
-    There is no automatic fix: which micro-batch is the last has to be known before its forward.
+
+    No fix: which micro-batch is the last must be known before its forward pass.
+
+    Not reported
+
+    - Accumulation by a framework: accelerate, Fabric, Lightning, DeepSpeed.
+    - Code that sets `require_backward_grad_sync` before the forward pass.
+    - FSDP, whose `no_sync` keeps whole gradients in memory, and code without DDP.
+    - Micro-batches that each clip all gradients.
+    - Forward passes of `model.module`, which bypass the wrapper: nothing is reduced then, which is a bug of its own.
+
+    Known limitations
+
+    Synchronized batch norm still communicates in every forward pass.
+
+    Measured
+
+    Four micro-batches took 168 ms, with `no_sync` 75 ms, with `no_sync` around the backward alone 136 ms (gloo, two
+    processes on one machine). Across machines the gap grows.
+
+    References
+
+    - DistributedDataParallel.no_sync:
+      https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
+    - Distributed data parallel, internal design: https://docs.pytorch.org/docs/stable/notes/ddp.html
     """
 
     code, name = "TPL802", "ddp-sync-every-microbatch"

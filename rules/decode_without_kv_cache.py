@@ -39,25 +39,41 @@ _MOVES = frozenset("to cuda cpu long contiguous unsqueeze".split())
 
 
 class DecodeWithoutKvCache(Rule):
-    """Each new token is computed from the whole sequence, where keys and values of earlier tokens could be kept.
+    """Each new token is computed from the whole sequence, although keys and values could be cached.
 
-    Why it is slow
-    A causal model gives the earlier tokens the same keys and values on every turn, so without a cache all of them are
-    computed again for each new token. A model of 4 layers of width 128 took 2.4 times as long without a cache for 64
-    tokens and 5.4 times for 256 (measured on a CPU), and the factor grows with the length.
+    What it does
 
-    What to write instead
-    `model.generate(...)`, which keeps a cache by itself, or a loop that gives the model the new token only, together
-    with the `past_key_values` of the turn before. Leave `use_cache=False` out of calls of `generate`.
+    Reports decoding loops that pass the growing sequence to the model, and `generate(use_cache=False)`.
 
-    When to leave it
-    Where the context is cropped to a window, since a cache is wrong once its first token is gone; for models without
-    causal attention; in training, where a step cannot reuse the keys of the one before, since the weights that made
-    them have changed; where memory does not allow a cache. `use_cache=False` is right in training, in configurations
-    and in a single forward. perflint is silent there, and where the loop names a cache or a state.
+    Why is this slow?
+
+    A causal model computes the same keys and values for earlier tokens in every iteration. Without a cache, all of
+    them are computed again for each new token.
+
+    What to do
+
+    Call `model.generate(...)`, which caches by default, or pass only the new token together with the
+    `past_key_values` of the previous iteration. Remove `use_cache=False` from calls of `generate`.
 
     Fix safety
-    There is no automatic fix: a cache takes memory, and a loop has to be written anew for it.
+
+    No fix: a cache takes memory, and the loop must be rewritten.
+
+    Not reported
+
+    - Contexts that are cropped to a window: a cache is wrong once its first token is gone.
+    - Models without causal attention.
+    - Training, configurations and single forward passes, where `use_cache=False` is right.
+    - Loops that name a cache or a state.
+
+    Measured
+
+    4 layers of width 128 took 2.4 times as long without a cache for 64 tokens, 5.4 times for 256 (CPU). The factor
+    grows with the length.
+
+    References
+
+    - transformers, KV cache: https://huggingface.co/docs/transformers/kv_cache
     """
 
     code, name = "TPL604", "decode-without-kv-cache"

@@ -32,23 +32,38 @@ _SEEDING = frozenset(last(name) for name in randomness.SEEDING)
 
 
 class DeterministicLeftOn(Rule):
-    """Deterministic algorithms are switched on outside of any switch for reproducibility.
+    """Deterministic algorithms are enabled without an option for reproducibility.
 
-    Why it is slow
-    `torch.backends.cudnn.deterministic = True` and `torch.use_deterministic_algorithms(True)` rule out the faster of
-    the algorithms that a device has, above all for convolutions, scatters and indexed additions, for the whole run.
+    What it does
 
-    What to write instead
-    Switch them on where a run has to be repeated bit by bit, behind an option that is off by default. For nets of
-    convolutions with inputs of one size, `torch.backends.cudnn.benchmark = True` lets cuDNN choose.
+    Reports `torch.backends.cudnn.deterministic = True` and `torch.use_deterministic_algorithms(True)` that every run
+    executes.
 
-    When to leave it
-    Functions and classes that seed, and options for reproducible runs: perflint is silent there, in tests, and where
-    the switch is put back, and about cuDNN's switch where a script works with a language model. It does not object to
-    `cudnn.benchmark = False`: that is the default and costs nothing against it, and right for inputs of many sizes.
+    Why is this slow?
+
+    They exclude the faster algorithms for the whole run, above all for convolutions, scatters and indexed additions.
+
+    What to do
+
+    Enable them under an option that is off by default, for runs that must repeat bit by bit. For convolutional
+    networks with inputs of one size, `torch.backends.cudnn.benchmark = True` lets cuDNN select the fastest algorithm.
 
     Fix safety
-    There is no automatic fix: runs stop being repeatable.
+
+    No fix: runs would no longer be reproducible.
+
+    Not reported
+
+    - Functions and classes that seed, options for reproducible runs, and tests.
+    - Code that resets the setting.
+    - cuDNN's setting in scripts for language models.
+    - `cudnn.benchmark = False`: it is the default, and right for inputs of many sizes.
+
+    References
+
+    - Reproducibility: https://docs.pytorch.org/docs/stable/notes/randomness.html
+    - `torch.use_deterministic_algorithms`:
+      https://docs.pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html
     """
 
     code, name = "TPL705", "deterministic-left-on"

@@ -31,25 +31,41 @@ _MODULES = tuple(f"torch.{name}." for name in ("cuda", "xpu", "mps", "npu", "acc
 
 
 class DeviceStatsEveryStep(Rule):
-    """Memory statistics are asked for on every step, though they are looked at on few.
+    """Memory statistics are collected on every step, but are needed only on few.
 
-    Why it is slow
-    `torch.cuda.memory_allocated()` and its kin build the allocator's whole table of statistics in Python to read one
-    number of it; `memory_summary()` formats all of it; `mem_get_info()` and the management library ask the driver.
-    None of this is much, and all of it is on the host's way to the next kernel.
+    What it does
 
-    What to write instead
-    Ask every N steps, where the number is printed. `torch.cuda.max_memory_allocated()` once per epoch says more than a
-    number per step, as it keeps the peak.
+    Reports `torch.cuda.memory_allocated()`, `memory_summary()`, `mem_get_info()`, NVML calls and similar on the hot
+    path.
 
-    When to leave it
-    Under an every-N guard, once per epoch, in an out-of-memory handler, where the number decides what is done next (a
-    test of free memory), in classes that are there to measure memory, where a profiler is told, where an option asks
-    for times and the device is waited for beside it, or where a loop of one made-up input measures what a model takes,
-    or takes the time by events or in a loop of its own: perflint is silent there.
+    Why is this slow?
+
+    `torch.cuda.memory_allocated()` and similar build all of the allocator's statistics in Python to return one
+    number. `memory_summary()` formats all of it. `mem_get_info()` and NVML query the driver. Each call is cheap, but
+    it runs on the host before the next kernel.
+
+    What to do
+
+    Query every N steps, where the number is printed. `torch.cuda.max_memory_allocated()` once per epoch reports the
+    peak.
 
     Fix safety
-    There is no automatic fix: how often the number is wanted is for the author to say.
+
+    No fix: only the author knows how often the number is needed.
+
+    Not reported
+
+    - Queries under an every-N guard, once per epoch, or in an out-of-memory handler.
+    - Numbers that decide what is done next (a test of free memory).
+    - Classes that measure memory, calls that pass the number to a profiler, and code under an option for timings.
+    - Loops that measure: one synthetic input, timing by events or by a loop of their own.
+
+    References
+
+    - `torch.cuda.memory.memory_allocated`:
+      https://docs.pytorch.org/docs/stable/generated/torch.cuda.memory.memory_allocated.html
+    - `torch.cuda.memory.max_memory_allocated`:
+      https://docs.pytorch.org/docs/stable/generated/torch.cuda.memory.max_memory_allocated.html
     """
 
     code, name = "TPL208", "device-stats-every-step"

@@ -35,25 +35,38 @@ _BUFFERS = ("buffer", "replay", "rollout", "memory")
 
 
 class DeviceWorkInDataset(Rule):
-    """A dataset that moves each sample to the device makes many small copies that wait, and breaks forked workers.
+    """A dataset that moves each sample to the device makes many small blocking copies, and fails in forked workers.
 
-    Why it is slow
-    Each `.to(device)` in `__getitem__` or `collate_fn` is a copy of its own that waits for all work queued on the
-    device, once per sample instead of once per batch, and from memory that is not pinned. With workers it does not
-    run at all: CUDA cannot be initialised again in a forked process, and tensors on a device should not be sent
-    between processes.
+    What it does
 
-    What to write instead
-    Hand out host tensors, let the loader pin them (`pin_memory=True`), and move the whole batch in the training loop
-    with `non_blocking=True`.
+    Reports `.to(device)` and `.cuda()` in `__getitem__`, `collate_fn` and the functions that they call.
 
-    When to leave it
-    A dataset whose data lie on the device altogether and are only indexed, with no workers, is fast: perflint is
-    silent there, as for decoders that decode on the device, replay buffers, changes of type, moves to the host and
-    moves back to where a tensor was.
+    Why is this slow?
+
+    Each `.to(device)` is a separate copy from pageable memory. It blocks until all queued GPU work has finished, once
+    per sample instead of once per batch. With workers it fails: CUDA cannot be initialized again in a forked process,
+    and device tensors should not be sent between processes.
+
+    What to do
+
+    Return host tensors, set `pin_memory=True` on the loader, and move the whole batch in the training loop with
+    `non_blocking=True`.
 
     Fix safety
-    No fix: the move belongs into another function, the one that takes the batch.
+
+    No fix: the move belongs to another function, the one that receives the batch.
+
+    Not reported
+
+    - Datasets whose data are all on the device and are only indexed, without workers.
+    - Decoders that decode on the device, and replay buffers.
+    - Dtype conversions, moves to the host, and moves back to the original device.
+
+    References
+
+    - torch.utils.data, memory pinning: https://docs.pytorch.org/docs/stable/data.html#memory-pinning
+    - CUDA in multiprocessing:
+      https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#cuda-in-multiprocessing
     """
 
     code, name = "TPL108", "device-work-in-dataset"

@@ -41,26 +41,45 @@ _ON_PURPOSE = pattern(
 
 
 class EagerAttention(Rule):
-    """A model is loaded with `attn_implementation="eager"`, and nobody reads its attention weights.
+    """A model is loaded with `attn_implementation="eager"`, but nothing reads its attention weights.
 
-    Why it is slow
-    Left to itself, transformers picks `scaled_dot_product_attention`, which computes attention in one kernel. "eager"
-    writes a matrix of L x L numbers per head and layer to memory, several times, and keeps it for the backward pass. On
-    one thread of a CPU the written-out form took 1.65 times as long for 512 tokens and 3.5 times for 2048 (torch 2.13);
-    on a GPU it also takes memory that grows with the square of the length.
+    What it does
 
-    What to write instead
-    Nothing: leave the argument out, or ask for `"sdpa"` or `"flash_attention_2"`.
+    Reports `attn_implementation="eager"` in `from_pretrained` and similar calls of transformers.
 
-    When to leave it
-    Where `output_attentions=True` is passed or the weights are read; models whose scores are capped (Gemma 2) or which
-    have no other way; hooks, interpretability, replaced attention, export, second derivatives, deterministic
-    algorithms; code that compares the ways, or has a comment beside the argument; models with code of their own
-    (`trust_remote_code`). perflint is silent there, and where the value is chosen at run time.
+    Why is this slow?
+
+    By default, transformers uses `scaled_dot_product_attention`, which computes attention in one kernel. "eager"
+    writes an L x L matrix per head and layer to memory, several times, and keeps it for the backward pass. On a GPU
+    it also takes memory that grows with the square of the length.
+
+    What to do
+
+    Remove the argument, or pass `"sdpa"` or `"flash_attention_2"`.
 
     Fix safety
-    Unsafe: same to rounding. A model without a fused way falls back to the slow one by itself, but code out of sight
-    may want the weights.
+
+    Unsafe: same to rounding. A model without a fused path falls back to eager by itself, but code that perflint
+    cannot see may read the weights.
+
+    Not reported
+
+    - Code that passes `output_attentions=True` or reads the weights.
+    - Models with capped scores (Gemma 2), models without another path, and models with code of their own
+      (`trust_remote_code`).
+    - Hooks, interpretability, replaced attention, export, second derivatives, deterministic algorithms.
+    - Code that compares implementations, or has a comment beside the argument.
+    - Values that are chosen at run time.
+
+    Measured
+
+    On one CPU thread, the manual form took 1.65 times as long for 512 tokens and 3.5 times for 2048 (torch 2.13).
+
+    References
+
+    - `torch.nn.functional.scaled_dot_product_attention`:
+      https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html
+    - transformers, attention backends: https://huggingface.co/docs/transformers/attention_interface
     """
 
     code, name = "TPL607", "eager-attention"

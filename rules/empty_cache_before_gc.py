@@ -9,23 +9,37 @@ from perflint.api import Applicability, Calls, Context, Finding, Fix, Impact, Ru
 
 
 class EmptyCacheBeforeGc(Rule):
-    """Emptying the cache before collecting garbage keeps the memory that the collection frees.
+    """Emptying the cache before a garbage collection keeps the memory that the collection frees reserved.
 
-    Why it is slow
-    `gc.collect()` frees tensors held by reference cycles, and their blocks go back to PyTorch's cache. A
-    `torch.cuda.empty_cache()` that ran just before has already passed: what the collection freed stays reserved, and
-    the pair does half of what it is there for.
+    What it does
 
-    What to write instead
-    `gc.collect()` first, `torch.cuda.empty_cache()` second.
+    Reports `torch.cuda.empty_cache()` directly before `gc.collect()`.
 
-    When to leave it
-    Where the order has another reason; none is known. In a hot loop both calls should go (see gc-in-hot-loop and
-    empty-cache-in-hot-loop).
+    Why is this slow?
+
+    `gc.collect()` frees tensors in reference cycles, and their blocks return to PyTorch's cache. A
+    `torch.cuda.empty_cache()` that ran before does not release them.
+
+    What to do
+
+    Call `gc.collect()` first and `torch.cuda.empty_cache()` second.
 
     Fix safety
-    Safe: the two are adjacent statements whose results nobody uses. Same bits. Unsafe where the project's objects tell
-    when they are collected (`__del__`, weak references, callbacks of `gc`), or what `gc.collect` is given is computed.
+
+    Safe: the two are adjacent statements whose results are not used. Same bits. Unsafe if objects of the project run
+    code when they are collected (`__del__`, weak references, `gc` callbacks), or if the argument of `gc.collect` is
+    computed.
+
+    Not reported
+
+    - Calls that are not adjacent.
+    - Calls on the hot path: gc-in-hot-loop and empty-cache-in-hot-loop report those.
+
+    References
+
+    - `torch.cuda.memory.empty_cache`:
+      https://docs.pytorch.org/docs/stable/generated/torch.cuda.memory.empty_cache.html
+    - gc: https://docs.python.org/3/library/gc.html
     """
 
     code, name = "TPL305", "empty-cache-before-gc"

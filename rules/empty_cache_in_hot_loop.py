@@ -26,27 +26,46 @@ _ASKING = frozenset({"is_available", "is_initialized", "hasattr", "isinstance", 
 
 
 class EmptyCacheInHotLoop(Rule):
-    """Emptying the allocator's cache on every step makes the next step ask the driver for its memory again.
+    """Emptying the allocator's cache on every step forces the next step to request its memory from the driver again.
 
-    Why it is slow
+    What it does
+
+    Reports `torch.cuda.empty_cache()` and similar on the hot path.
+
+    Why is this slow?
+
     `torch.cuda.empty_cache()` returns cached blocks to the driver. The next step pays `cudaMalloc` for each of them,
-    and freeing waits for the device. It gives PyTorch itself no memory: cached blocks are reused anyway. Hugging Face
-    documents about 10 % slower steps for its `torch_empty_cache_steps` option.
+    and freeing synchronizes. PyTorch gains no memory: it reuses cached blocks anyway.
 
-    What to write instead
-    Delete the call. Against fragmentation set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`; to hand memory to
-    another process, empty the cache at the border between phases.
+    What to do
 
-    When to leave it
-    In an out-of-memory handler, under an every-N guard or a memory threshold, between phases, after deleting a model,
-    where an inference engine shares the device, in steps that generate text, in turns that run a model many times (a
-    volume window by window, a sample step by step), under a switch that gives up speed for memory (results offloaded to
-    the host), where a comment says that it makes the step slower, where parts of a model were found elsewhere and
-    moved, where a batch is given up, where a module is not trained, beside a training of its own, or before the peak
-    is measured: perflint is silent where it can see that.
+    Delete the call. Against fragmentation set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`. To release memory
+    to another process, empty the cache between phases.
 
     Fix safety
-    Unsafe: a step that only just fits may run out of memory without it. Results stay the same bits.
+
+    Unsafe: a step that only just fits may run out of memory without the call. Results are the same bits.
+
+    Not reported
+
+    - Calls in an out-of-memory handler, under an every-N guard or a memory threshold, or between phases.
+    - Calls after a model is deleted or parts of it are moved, or where a batch is abandoned or a module is not
+      trained.
+    - Code where an inference engine shares the device, steps that generate text, and iterations that run a model many
+      times (a volume window by window, a sample step by step).
+    - Code under an option that trades speed for memory, or with a comment that says that the call makes the step
+      slower.
+    - Calls beside a complete training in the same function, or before the peak is measured.
+
+    Measured
+
+    Hugging Face documents about 10 % slower steps for its `torch_empty_cache_steps` option.
+
+    References
+
+    - `torch.cuda.memory.empty_cache`:
+      https://docs.pytorch.org/docs/stable/generated/torch.cuda.memory.empty_cache.html
+    - CUDA semantics, memory management: https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-memory-management
     """
 
     code, name = "TPL304", "empty-cache-in-hot-loop"

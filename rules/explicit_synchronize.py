@@ -58,27 +58,44 @@ _DEVICE = "all work on the device"
 
 
 class ExplicitSynchronize(Rule):
-    """A full synchronisation on every step lets the device run dry before the next kernels are queued.
+    """A full synchronization on every step drains the GPU queue before the next kernels are queued.
 
-    Why it is slow
-    `torch.cuda.synchronize()` stops the host until everything on the device has finished, and `dist.barrier()` until
-    every process has come as far. PyTorch orders work by streams, and collectives wait for what they need, so neither
-    makes a result more right. What is lost is the host's lead over the device, on every step.
+    What it does
 
-    What to write instead
-    Delete it. To time a step, use CUDA events, the profiler, or synchronise once around many steps. Processes that
-    must agree (who writes a file, when to stop) meet in a guard: every N steps, once per epoch.
+    Reports `torch.cuda.synchronize()`, `dist.barrier()` and similar calls on the hot path.
 
-    When to leave it
-    Benchmarks and profiling code, code that works with streams of its own, events whose time is read next, copies
-    to the host with `non_blocking=True` that are read next (there the synchronisation protects the data), a
-    hand-over to another process (a queue, a pipe, shared memory, a remote call, collectives of objects), barriers
-    around files that another process writes, messages between two processes, processes that have generated text
-    for different lengths of time, the change from one phase to the next (weights are offloaded or swapped, a
-    checkpoint is written), error handling and every-N guards: perflint is silent there.
+    Why is this slow?
+
+    `torch.cuda.synchronize()` blocks the host until all work on the device has finished; `dist.barrier()` blocks
+    until every process has reached it. Streams already order work on the device, and collectives wait for their
+    inputs, so neither makes a result more correct. The cost is the host's lead over the device, on every step.
+
+    What to do
+
+    Delete the call. To time a step, use CUDA events or the profiler, or synchronize once around many steps. If
+    processes must agree (who writes a file, when to stop), synchronize under a guard: every N steps or once per
+    epoch.
 
     Fix safety
-    There is no automatic fix: where the wait protects an asynchronous copy to the host, deleting it makes a race.
+
+    No fix: if the call protects an asynchronous copy to the host, deleting it creates a race.
+
+    Not reported
+
+    - Benchmarks and profiling code, and events whose time is read next.
+    - Code that uses its own streams.
+    - Copies to the host with `non_blocking=True` that are read next: the synchronization protects the data.
+    - Hand-over to another process: queues, pipes, shared memory, remote calls, collectives of objects.
+    - Barriers around files that another process writes, messages between two processes, and processes that have
+      generated texts of different lengths.
+    - Phase changes: weights are offloaded or swapped, or a checkpoint is written.
+    - Error handling and every-N guards.
+
+    References
+
+    - `torch.cuda.synchronize`: https://docs.pytorch.org/docs/stable/generated/torch.cuda.synchronize.html
+    - CUDA semantics, asynchronous execution:
+      https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution
     """
 
     code, name = "TPL204", "explicit-synchronize"

@@ -46,30 +46,49 @@ _KEPT = {
 
 
 class GraphBreakInCompiled(Rule):
-    """A call in compiled code that cuts its graph in two, or keeps it from being compiled at all.
+    """A call in compiled code that causes a graph break, or keeps the function from being compiled.
 
-    Why it is slow
-    `torch.compile` cannot keep some calls in a graph: it ends the graph there, runs the call in Python, and starts
-    another graph. Nothing is fused across the cut, values between the halves go through memory, and guards are checked
-    twice. Breaks, as counted by `torch._dynamo.explain` on torch 2.13: `.item()` and `.tolist()` of a tensor, `print`
-    (even of a shape), logging at any level (even below the one that is shown), `warnings.warn`, `time.time` and its
-    kin, Python's `random`, `gc.collect`. Worse than a break: an f-string of a tensor's value, when the string is used,
-    makes the tracer skip the whole frame, which then runs eagerly.
+    What it does
 
-    What to write instead
-    Move the call out of the compiled function: return what is to be logged and log it in the training loop. For
-    messages that are wanted in eager runs only: `if not torch.compiler.is_compiling():`. Take random numbers from
-    torch, time around the compiled call. `fullgraph=True` makes torch raise at the first break.
+    Reports calls in functions under `torch.compile` that it cannot trace: `.item()` and `.tolist()` of a tensor,
+    `print`, logging, `warnings.warn`, `time.time` and similar, Python's `random`, `gc.collect`, and f-strings of
+    tensor values.
 
-    When to leave it
-    Code that runs once, in an error path or under a debugging switch (the tracer follows the branch that is taken).
-    No break at all: `.cpu()`, registering and removing hooks, `assert` on a tensor, try and except, an f-string of a
-    shape. Silent where the project sets `capture_scalar_outputs` or names the function in
-    `torch._dynamo.config.reorderable_logging_functions`, behind `torch.compiler.is_compiling()` and in functions under
-    `torch.compiler.disable`.
+    Why is this slow?
+
+    `torch.compile` ends the graph at the call, runs the call in Python, and starts another graph. Nothing is fused
+    across the break, values pass through memory, and guards are checked twice. An f-string of a tensor's value is
+    worse: if the string is used, the whole frame runs eagerly.
+
+    What to do
+
+    Move the call out of the compiled function: return what is to be logged, and log it in the training loop. For
+    messages in eager runs only, write `if not torch.compiler.is_compiling():`. Draw random numbers with torch, and
+    time around the compiled call. `fullgraph=True` raises at the first break.
 
     Fix safety
-    There is no automatic fix: where the value is to be read instead is for the author to say.
+
+    No fix: only the author knows where to read the value instead.
+
+    Not reported
+
+    - Code that runs once, on an error path or under a debug option: the tracer follows the branch that is taken.
+    - Calls that cause no break: `.cpu()`, registering and removing hooks, `assert` on a tensor, `try`, f-strings of a
+      shape.
+    - Projects that set `capture_scalar_outputs`, or list the function in
+      `torch._dynamo.config.reorderable_logging_functions`.
+    - Code behind `torch.compiler.is_compiling()`, and functions under `torch.compiler.disable`.
+
+    Measured
+
+    The breaks are those that `torch._dynamo.explain` counts on torch 2.13. `print` breaks even for a shape, logging
+    even below the effective level.
+
+    References
+
+    - Working with graph breaks:
+      https://docs.pytorch.org/docs/stable/compile/programming_model.graph_breaks_index.html
+    - `torch.compile`: https://docs.pytorch.org/docs/stable/generated/torch.compile.html
     """
 
     code, name = "TPL404", "graph-break-in-compiled"

@@ -25,24 +25,46 @@ _REMOVERS = ("remove", "remove_hooks", "remove_handles", "clear_hooks")
 
 
 class HookInHotPath(Rule):
-    """Registering a module hook on every step costs each time, and leaks when the handle is dropped.
+    """A module hook that is registered on every step costs time on each call, and leaks if it is never removed.
 
-    Why it is slow
-    A hook that is registered per step and never removed runs once more on every following forward: calls 2,000 to
-    2,100 were 31 times slower than the first 100 (12 linear layers, measured on a CPU with torch 2.13). Registered and
-    removed again around each forward it costs 1.3 to 1.6 times that small forward.
+    What it does
 
-    What to write instead
-    Register once, where the model is built, and let the hook look at a flag or a list that the step sets. To change
-    what a layer computes, wrap the layer instead.
+    Reports `register_forward_hook` and similar on a module on the hot path.
 
-    When to leave it
-    Set-up code, a loop over layers before training, global hooks registered once, and `tensor.register_hook` on a
-    tensor of this step (which must be registered per step): perflint is silent there. Hooks do not break graphs of
-    `torch.compile`; hooks added after compiling are another rule's matter (hooks-after-compile).
+    Why is this slow?
+
+    A hook that is registered on each step and never removed makes every later forward pass call one hook more.
+    Registering and removing it around each forward pass costs time on each step, too.
+
+    What to do
+
+    Register the hook once, where the model is built, and let it read a flag or a list that the step sets. To change
+    the output of a layer, wrap the layer instead.
 
     Fix safety
-    There is no automatic fix: what the hook closes over has to move.
+
+    No fix: the variables that the hook closes over must move, too.
+
+    Not reported
+
+    - Set-up code, and loops over layers before training.
+    - Global hooks that are registered once.
+    - `tensor.register_hook` on a tensor of this step, which must be registered on each step.
+
+    Known limitations
+
+    Hooks are no graph breaks under `torch.compile`. hooks-after-compile reports hooks that are added after
+    compilation.
+
+    Measured
+
+    Without removal, calls 2,000 to 2,100 were 31 times slower than the first 100 (12 linear layers). Registering and
+    removing around each forward pass costs 1.3 to 1.6 times that small forward pass (CPU, torch 2.13).
+
+    References
+
+    - torch.nn.Module:
+      https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_forward_hook
     """
 
     code, name = "TPL401", "hook-in-hot-path"

@@ -35,26 +35,43 @@ class _Compiled(NamedTuple):
 
 
 class HooksAfterCompile(Rule):
-    """A hook put on a part of a compiled module after it has run is silently ignored.
+    """A hook that is registered on a submodule after the compiled module has run is silently ignored.
 
-    Why it is slow
-    It is worse than slow: it is not called. Compiled code calls the hooks that were there when it was compiled, at the
-    first call, and does not look for new ones (`torch._dynamo.config.skip_nnmodule_hook_guards`). On torch 2.13, a
-    forward hook put on a layer after the first call was called 0 times in the next two, for `torch.compile(model)` and
-    `model.compile()` alike; a hook put there before the first call was called each time. A set of hooks that varies
-    between calls gives wrong values without a message.
+    What it does
 
-    What to write instead
-    Register the hooks before the compiled model is first called, and let them look at a flag. To see the values of one
-    layer now and then, return them from `forward`. Or call the uncompiled model where hooks are wanted.
+    Reports hooks on a part of a compiled module that are registered after its first call.
 
-    When to leave it
-    Hooks registered before the first call (compiling is lazy, so also after `torch.compile` itself), hooks on the
-    object that `torch.compile` gave back (they run outside the compiled code), on a module compiled in place itself,
-    and on tensors: perflint is silent there.
+    Why is this slow?
+
+    It is worse than slow: the hook is never called. Compiled code calls only the hooks that existed at compilation,
+    that is, at the first call (`torch._dynamo.config.skip_nnmodule_hook_guards`). If the hooks vary between calls,
+    values are wrong without a message.
+
+    What to do
+
+    Register hooks before the first call of the compiled model, and let them read a flag. To inspect one layer
+    sometimes, return its output from `forward`, or call the uncompiled model.
 
     Fix safety
-    There is no automatic fix: the hook has to move to another time.
+
+    No fix: the registration must move.
+
+    Not reported
+
+    - Hooks that are registered before the first call, also after `torch.compile` itself: compilation is lazy.
+    - Hooks on the object that `torch.compile` returns: they run outside of the compiled code.
+    - Hooks on a module that is compiled in place itself, and on tensors.
+
+    Measured
+
+    On torch 2.13 a forward hook that was registered after the first call was called 0 times in the next two calls,
+    for `torch.compile(model)` and `model.compile()`. Registered before, it was called each time.
+
+    References
+
+    - `torch.compile`: https://docs.pytorch.org/docs/stable/generated/torch.compile.html
+    - torch.nn.Module:
+      https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_forward_hook
     """
 
     code, name = "TPL407", "hooks-after-compile"

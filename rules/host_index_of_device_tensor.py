@@ -15,22 +15,36 @@ _INDICES = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.List
 
 
 class HostIndexOfDeviceTensor(Rule):
-    """Indexing a device tensor with an index on the host copies the index to the device first, and waits for that copy.
+    """Indexing a device tensor with a host index copies the index to the device and blocks on that copy.
 
-    Why it is slow
-    `data[index]` with `data` on the device and `index` on the host (a tensor, an array of numpy, a list of numbers)
-    sends the index along on every step, from memory that is not pinned, so the host waits until the device has
-    finished all that was queued. Each place that indexes by it sends it once more.
+    What it does
 
-    What to write instead
-    Make the index on the device (`torch.randperm(n, device=data.device)`), or move all of it once, before the loop.
+    Reports `data[index]` on the hot path where `data` is on the device and `index` is on the host: a tensor, a numpy
+    array or a list of numbers.
 
-    When to leave it
-    Indices that are numbers, slices or tensors without a dimension, which are not sent, and host data: perflint is
-    silent there, and for boolean masks: on the device the host would wait for the size of what they select.
+    Why is this slow?
+
+    Every use copies the index from pageable memory, so the host blocks until all queued GPU work has finished.
+
+    What to do
+
+    Create the index on the device (`torch.randperm(n, device=data.device)`), or move it once, before the loop.
 
     Fix safety
-    No fix: random indices are drawn from another generator on the device, and give other numbers.
+
+    No fix: random indices on the device come from another generator and have other values.
+
+    Not reported
+
+    - Indices that are not copied: numbers, slices and 0-d tensors.
+    - Data on the host.
+    - Boolean masks: on the device they synchronize to compute the size of the result.
+
+    References
+
+    - Performance tuning guide, avoid unnecessary CPU-GPU synchronization:
+      https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
+    - `torch.randperm`: https://docs.pytorch.org/docs/stable/generated/torch.randperm.html
     """
 
     code, name = "TPL114", "host-index-of-device-tensor"

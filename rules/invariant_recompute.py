@@ -54,25 +54,36 @@ _COUNTING = ("range", "trange")
 
 
 class InvariantRecompute(Rule):
-    """A forward of an unchanged model, or another costly pure call, is repeated in a loop with the same inputs.
+    """A forward pass of an unchanged model, or another expensive pure call, repeats in a loop with the same inputs.
 
-    Why it is slow
-    The result is the same on every turn, so all turns but the first are for nothing. A search loop that compares each
-    candidate with the unchanged original, and runs the original again each time, spends half of its forwards on it.
+    What it does
 
-    What to write instead
-    Compute it once before the loop and keep the result; on the host, if the loop needs the device's memory.
+    Reports forward passes without gradients, grids and position tables, and decompositions in a loop that changes
+    none of their inputs.
 
-    When to leave it
-    A model that the loop trains or changes, an input that the loop sets, dropout or sampling in what is called, a model
-    that is given only how much is wanted and draws the rest, warm-up and timing loops, loops over seeds and trials, and
-    cheap calls: perflint is silent there. It looks at
-    forwards that run without gradients, at grids and position tables made from numbers, and at decompositions; whether
-    any other call is pure cannot be told from the source. Reading an attribute, or a function of weights that are being
-    trained, is no such work.
+    Why is this slow?
+
+    The result is the same in every iteration. A search loop that compares each candidate with the unchanged original
+    spends half of its forward passes on the original.
+
+    What to do
+
+    Compute it once before the loop and keep the result; on the host, if the loop needs the device memory.
 
     Fix safety
-    There is no automatic fix: that a call is pure cannot be proven.
+
+    No fix: the source does not prove that a call is pure.
+
+    Not reported
+
+    - Models that the loop trains or changes, and inputs that the loop sets.
+    - Calls with dropout or sampling, and models that receive only a count and draw the rest.
+    - Warm-up and timing loops, loops over seeds and trials.
+    - Cheap calls, attribute reads, and functions of weights that are being trained.
+
+    References
+
+    - `torch.no_grad`: https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html
     """
 
     code, name = "TPL506", "invariant-recompute"

@@ -22,30 +22,51 @@ from ._shared.loaders import (
 
 
 class LoaderWithoutWorkers(Rule):
-    """A training loader without workers decodes and augments on the main thread while the device waits.
+    """A training DataLoader without workers decodes and augments on the main thread while the device is idle.
 
-    Why it is slow
-    With `num_workers=0`, the default, the next batch is made after the step has been queued, in the same thread. With
-    2 ms per sample, batches of 16 and a 30 ms step, an epoch took 0.56 s without and 0.34 s with two workers
-    (measured on two CPU cores).
+    What it does
 
-    What to write instead
-    `num_workers=` a few per device (the number of cores divided by the number of devices is a start), measured.
+    Reports training loaders with `num_workers=0` (the default) whose samples are known to be expensive to make.
 
-    When to leave it
-    Data that lies in memory: for a `TensorDataset` two workers were 4.5 times slower than none, and for tiny epochs
-    the cost of starting them is 100 times the work. perflint speaks where making a batch is known to be work: a sample
-    is read from a file, decoded, augmented or tokenized each time it is asked for, the collate function decodes or
-    augments, rows are transformed lazily or stream in, or a subgraph is cut out. It is silent where the items are plain
-    look-ups, where it cannot see the dataset, for iterable datasets, for datasets that are told a device (workers that
-    are forked cannot use CUDA), for loaders that no training runs through, and for a dataset whose class stands in a
-    notebook (workers that are spawned do not find it there).
+    Why is this slow?
+
+    With `num_workers=0` the main thread makes the next batch only after it has queued the step. Loading and training
+    do not overlap.
+
+    What to do
+
+    Pass `num_workers=` and measure. The number of CPU cores divided by the number of devices is a good start.
 
     Fix safety
-    Unsafe, always: augmentation draws from per-worker random seeds (values change with the number of workers),
-    iterable datasets repeat every sample unless they shard themselves, changes that a dataset makes to itself stay in
-    the worker, lambdas cannot be sent to workers that are spawned (macOS, Windows, Python 3.14), and CUDA must not be
-    used in the dataset. Changes training.
+
+    Unsafe, always. Augmentation draws from per-worker seeds, so values change with the number of workers. Iterable
+    datasets repeat every sample unless they shard themselves. State that a dataset changes stays in the worker.
+    Spawned workers (macOS, Windows, Python 3.14) cannot receive lambdas. The dataset must not use CUDA. Changes
+    training.
+
+    Not reported
+
+    - Datasets whose items are simple look-ups (for a `TensorDataset`, two workers were 4.5 times slower than none).
+    - Datasets that perflint cannot see, and iterable datasets.
+    - Datasets that receive a device (forked workers cannot use CUDA).
+    - Loaders that no training loop iterates.
+    - Datasets whose class is defined in a notebook (spawned workers cannot import it).
+
+    Known limitations
+
+    A sample is known to be expensive if it is read from a file, decoded, augmented or tokenized on each access, if
+    the collate function decodes or augments, if rows are transformed lazily or streamed, or if a subgraph is sampled.
+    For tiny epochs, starting the workers can cost 100 times the work.
+
+    Measured
+
+    With 2 ms per sample, batches of 16 and a 30 ms step, an epoch took 0.56 s without workers and 0.34 s with two
+    (two CPU cores).
+
+    References
+
+    - torch.utils.data, single- and multi-process data loading:
+      https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading
     """
 
     code, name = "TPL103", "loader-without-workers"

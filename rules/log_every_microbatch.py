@@ -20,23 +20,40 @@ _READ = ("item", "grad")
 
 
 class LogEveryMicrobatch(Rule):
-    """Several tracker calls on every step put the tracker's work on the way to the next kernel.
+    """Several tracker calls on every step add host work before the next kernel.
 
-    Why it is slow
-    Each call checks, converts and queues its values on the host, and reads those that are tensors on the device. The
-    reads are most of the cost (sync-in-hot-loop and tensor-formatting tell of them); the rest is the tracker's own
-    Python code, once per call.
+    What it does
 
-    What to write instead
-    Gather the values of a step in one dict, and hand it over every N steps.
+    Reports several calls of an experiment tracker (`wandb.log`, `add_scalar`) that run on every step.
 
-    When to leave it
-    Calls under an every-N guard, once per epoch, one call per step, two calls with numbers that the host has already,
-    and trackers of different kinds. Merging calls of `wandb.log` changes its step counter, unless `step=` is given:
-    this rule is off unless asked for.
+    Why is this slow?
+
+    Each call checks, converts and queues its values on the host, and reads values that are device tensors. The reads
+    are most of the cost (see sync-in-hot-loop and tensor-formatting). The rest is the tracker's own Python code, once
+    per call.
+
+    What to do
+
+    Collect the values of a step in one dict, and log it every N steps.
 
     Fix safety
-    There is no automatic fix: fewer calls change what the tracker's panels show.
+
+    No fix: fewer calls change what the tracker shows.
+
+    Not reported
+
+    - Calls under an every-N guard or once per epoch.
+    - One call per step, or two calls with numbers that are already on the host.
+    - Calls of different trackers.
+
+    Known limitations
+
+    Merging calls of `wandb.log` changes its step counter, unless `step=` is passed. Therefore this rule is off by
+    default.
+
+    References
+
+    - torch.utils.tensorboard: https://docs.pytorch.org/docs/stable/tensorboard.html
     """
 
     code, name = "TPL206", "log-every-microbatch"

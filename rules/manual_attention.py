@@ -15,32 +15,52 @@ _SINCE = (2, 0)
 
 
 class ManualAttention(Rule):
-    """softmax(q k^T) v is computed step by step where `scaled_dot_product_attention` does it in one kernel.
+    """softmax(q k^T) v is computed step by step, although `scaled_dot_product_attention` does it in one kernel.
 
-    Why it is slow
-    Each step writes a matrix of L x L numbers per head to memory and the next one reads it again; a backward pass keeps
-    several of them. The fused kernel never makes the matrix. Without gradients on one thread of a CPU, the written-out
-    form took 1.05 times as long for 64 tokens (causal: 1.6), 1.65 times for 512 (causal: 2.2) and 3.5 times for 2048
-    (causal, against `is_causal=True`: 7.1 times; torch 2.13). On a GPU its memory grows with L instead of L squared;
-    the fastest kernels need fp16 or bf16.
+    What it does
 
-    What to write instead
-    `F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=p if self.training else 0.0)`. It differs in what
-    is easily missed: a boolean mask says True for what is kept, which is the opposite of `masked_fill`; a row whose
-    keys are all masked gives 0 (by hand: NaN, or the mean of the values); `dropout_p` acts in evaluation too;
-    `is_causal=True` aligns the triangle at the top left where queries and keys differ in number; the scale is
-    1/sqrt(d) unless `scale=` says otherwise (since torch 2.1).
+    Reports attention that is written as a matmul, a softmax and a second matmul.
 
-    When to leave it
-    Weights that are returned, stored, changed or seen by a hook; biases of positions, ALiBi, capped or sigmoid
-    scores; a softmax that is widened to float32 on purpose, or over another dimension; a learnt temperature or no
-    scale; a few learnt queries, or tokens beside an image, as in Segment Anything's decoder; dropout under a test
-    of `self.training`; a fallback beside a fused way, or a switch between the two; very short sequences; torch
-    before 2.0; models that are exported, or differentiated twice. perflint is silent about all of these that the
-    source shows.
+    Why is this slow?
+
+    Each step writes an L x L matrix per head to memory, and the next one reads it; a backward pass keeps several of
+    them. The fused kernel never creates the matrix. On a GPU its memory grows with L instead of L squared. The
+    fastest kernels need fp16 or bf16.
+
+    What to do
+
+    Write `F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=p if self.training else 0.0)`. Note the
+    differences:
+
+    - A boolean mask is True where attention is kept, the opposite of `masked_fill`.
+    - A row whose keys are all masked gives 0 (by hand: NaN, or the mean of the values).
+    - `dropout_p` applies in evaluation, too.
+    - `is_causal=True` aligns the triangle at the top left if queries and keys differ in number.
+    - The scale is 1/sqrt(d) unless `scale=` is passed (since torch 2.1).
 
     Fix safety
-    There is no automatic fix: results are equal to rounding at best (5e-7), and masks have to be turned around.
+
+    No fix: results are equal to rounding at best (5e-7), and masks must be inverted.
+
+    Not reported
+
+    - Weights that are returned, stored, changed or read by a hook.
+    - Position biases, ALiBi, capped or sigmoid scores, a learned temperature, or no scale.
+    - A softmax that is widened to float32 on purpose, or over another dimension.
+    - A few learned queries, or tokens beside an image, as in Segment Anything's decoder.
+    - Dropout under a test of `self.training`.
+    - A fallback beside a fused path, or an option between the two.
+    - Very short sequences, torch before 2.0, exported models, double backward.
+
+    Measured
+
+    Without gradients on one CPU thread, the manual form took 1.05 times as long for 64 tokens (causal: 1.6), 1.65
+    times for 512 (causal: 2.2) and 3.5 times for 2048 (causal, against `is_causal=True`: 7.1 times; torch 2.13).
+
+    References
+
+    - `torch.nn.functional.scaled_dot_product_attention`:
+      https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html
     """
 
     code, name = "TPL606", "manual-attention"

@@ -61,26 +61,44 @@ _ASKING = frozenset(
 
 
 class ModelBuiltInLoop(Rule):
-    """The same model is built, or read from disk, again on every turn of a loop.
+    """The same model is built, or read from disk, again on every iteration of a loop.
 
-    Why it is slow
-    Building a module fills its weights with random numbers: `nn.Linear(2048, 2048)` takes 29 ms, as long as 42 of its
-    forwards, and all of it is overwritten where weights are loaded next (measured on a CPU; `torch.nn.utils.skip_init`
-    takes 0.25 ms and `device="meta"` 0.09 ms). `from_pretrained` reads the checkpoint on top of that.
+    What it does
 
-    What to write instead
-    Build it once before the loop. Where the loop changes the weights, keep a copy of the state dict and load it at the
-    start of each turn; load it with `strict=True`: with `strict=False` every key the state dict lacks keeps the weights
-    of the turn before, without a message. Where the weights are loaded anyway, build under `torch.device("meta")` and
-    load with `assign=True`. A checkpoint opens faster with `torch.load(..., mmap=True)`.
+    Reports module constructors and `from_pretrained` in a loop, with arguments that do not change.
 
-    When to leave it
-    Folds, seeds, trials, ensembles and searches over settings, each of which needs a fresh model; a different model
-    on each turn; loops that train what they build, or that empty a list somebody filled, as hooks of checkpoints
-    do; layers built in `__init__`; building lazily once; trying again after an error: perflint is silent there.
+    Why is this slow?
+
+    Building a module fills its weights with random numbers, which are overwritten if weights are loaded next.
+    `from_pretrained` also reads the checkpoint.
+
+    What to do
+
+    Build it once before the loop. If the loop changes the weights, keep a copy of the state dict and load it at the
+    start of each iteration with `strict=True`: with `strict=False`, missing keys silently keep the weights of the
+    previous iteration. If weights are loaded anyway, build under `torch.device("meta")` and load with `assign=True`.
+    A checkpoint opens faster with `torch.load(..., mmap=True)`.
 
     Fix safety
-    There is no automatic fix: random numbers are drawn in another order, and state is carried from turn to turn.
+
+    No fix: random numbers would be drawn in another order, and state would carry over between iterations.
+
+    Not reported
+
+    - Folds, seeds, trials, ensembles and hyperparameter searches, which need a new model each time.
+    - A different model in each iteration.
+    - Loops that train what they build, or that empty a list, as checkpoint hooks do.
+    - Layers built in `__init__`, lazy construction, and retries after an error.
+
+    Measured
+
+    `nn.Linear(2048, 2048)` takes 29 ms to build, as long as 42 of its forward passes; `torch.nn.utils.skip_init` 0.25
+    ms, `device="meta"` 0.09 ms (CPU).
+
+    References
+
+    - `torch.nn.utils.skip_init`: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.skip_init.html
+    - `torch.load`: https://docs.pytorch.org/docs/stable/generated/torch.load.html
     """
 
     code, name = "TPL503", "model-built-in-loop"

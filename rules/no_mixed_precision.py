@@ -20,24 +20,40 @@ from ._shared.training import (
 class NoMixedPrecision(Rule):
     """A model is trained on an accelerator in float32 throughout.
 
-    Why it is slow
-    Tensor cores multiply bfloat16 and float16 several times as fast as float32, and such tensors take half the memory
-    traffic. How much of it a training gains depends on the model and the device, and only a measurement tells: this
-    could not be measured for this page.
+    What it does
 
-    What to write instead
-    `with torch.autocast("cuda", dtype=torch.bfloat16):` around the forward and the loss, not around the backward.
-    bfloat16 needs no `GradScaler`; float16, for devices older than Ampere, does.
+    Reports training loops on an accelerator without autocast and without a lower-precision dtype.
 
-    When to leave it
-    Models loaded in bfloat16, which need neither autocast nor a `GradScaler`; the CPU, MPS, devices without tensor
-    cores, scientific code that needs all digits, models that are too small to keep the device busy (agents of
-    reinforcement learning), and loops whose precision is set out of sight. perflint is silent where the file, or
-    code that the loop runs or is run by, speaks of a narrower type, and where accelerate, Lightning, DeepSpeed or a
-    Trainer runs the loop. Nothing in the source proves a gain, which is why this rule is not on by default.
+    Why is this slow?
+
+    Tensor cores multiply bfloat16 and float16 several times as fast as float32, and such tensors need half the memory
+    traffic.
+
+    What to do
+
+    Put `with torch.autocast("cuda", dtype=torch.bfloat16):` around the forward pass and the loss, not around the
+    backward pass. bfloat16 needs no `GradScaler`; float16, for devices older than Ampere, does.
 
     Fix safety
-    There is no automatic fix: results change.
+
+    No fix: results change.
+
+    Not reported
+
+    - Models that are loaded in bfloat16, which need neither autocast nor a `GradScaler`.
+    - The CPU, MPS, and devices without tensor cores.
+    - Agents of reinforcement learning, whose models are too small to fill the device.
+    - Files, callers and callees that mention a narrower dtype.
+    - Loops that accelerate, Lightning, DeepSpeed or a Trainer runs.
+
+    Known limitations
+
+    The gain depends on the model and the device; it was not measured for this page. The source does not prove a gain,
+    so this rule is off by default. Scientific code may need full precision.
+
+    References
+
+    - Automatic mixed precision: https://docs.pytorch.org/docs/stable/amp.html
     """
 
     code, name = "TPL701", "no-mixed-precision"

@@ -41,25 +41,37 @@ _TRAINERS = ("Trainer", "Seq2SeqTrainer", "SFTTrainer", "SentenceTransformerTrai
 
 
 class PadToMaxLength(Rule):
-    """Padding every text to the maximum length makes the model work on padding.
+    """Padding every text to the maximum length makes the model compute on padding.
 
-    Why it is slow
-    With `padding="max_length"` each batch is as long as the longest text that is allowed, not as the longest in it:
-    texts of 100 tokens padded to 512 are five times the tokens, and attention grows faster than that. The mask keeps
-    the result right; the work is done all the same.
+    What it does
 
-    What to write instead
-    `padding=True` (or `"longest"`) where batches are made, in the collate function; `DataCollatorWithPadding` does it.
-    Sorting by length, or packing, saves more.
+    Reports tokenizer calls with `padding="max_length"` that make training batches.
 
-    When to leave it
-    Programs that need one shape (XLA, CUDA graphs, compiled models that must not be compiled anew), text encoders that
-    were trained on full-length padding, such as CLIP's, texts of some ten tokens (also by the default of the parameter
-    that says so), texts that are cut out of a longer one, sounds, and evaluation. perflint is silent where it sees one
-    of these.
+    Why is this slow?
+
+    Each batch is as long as the longest allowed text instead of the longest text in it. Texts of 100 tokens padded to
+    512 are five times the tokens, and the cost of attention grows faster than that. The mask keeps the result
+    correct, but the work is done.
+
+    What to do
+
+    Pad to the longest text of the batch in the collate function: `padding=True` or `DataCollatorWithPadding`. Sorting
+    by length, or packing, saves more.
 
     Fix safety
-    No fix: padding moves to another function, and the batches change their shape.
+
+    No fix: padding moves to another function, and batches change their shape.
+
+    Not reported
+
+    - Programs that need one shape: XLA, CUDA graphs, compiled models that must not be recompiled.
+    - Text encoders that were trained on full-length padding, such as CLIP's.
+    - Texts of about ten tokens, also by the default of a `max_length` parameter.
+    - Texts that are cut from a longer text, audio, and evaluation.
+
+    References
+
+    - Hugging Face transformers, padding and truncation: https://huggingface.co/docs/transformers/pad_truncation
     """
 
     code, name = "TPL115", "pad-to-max-length"

@@ -25,26 +25,45 @@ _UPDATES = frozenset(
 
 
 class ParamsWalkPerStep(Rule):
-    """A Python loop over all parameters takes statistics of each on every step.
+    """A Python loop computes statistics of each parameter on every step.
 
-    Why it is slow
-    Each operation on each parameter is a launch of its own, hundreds of them for a model of common size, and what they
-    compute is tiny. A gradient norm with `.item()` for each tensor takes 1.7 times as long as
-    `torch.nn.utils.get_total_norm` on a CPU (torch 2.13), where nothing has to be waited for; on a GPU each `.item()`
-    makes the host wait for the device, once per parameter.
+    What it does
 
-    What to write instead
-    For the norm of all gradients: what `torch.nn.utils.clip_grad_norm_` returns, or
-    `torch.nn.utils.get_total_norm(gradients)`; per parameter: `torch._foreach_norm(gradients)`, one launch for all of
-    them. Stack the results and read them once. And take statistics every N steps only.
+    Reports loops over all parameters on the hot path that compute norms, means or similar of each.
 
-    When to leave it
-    Statistics under an every-N guard, penalties that are part of the loss and need a gradient, updates of parameters
-    (another rule's matter), averaging over processes, switching `requires_grad`, counting, and what a switch asks for
-    that is off by default: perflint is silent there.
+    Why is this slow?
+
+    Each operation on each parameter launches a kernel, hundreds of them for a model of common size, with tiny work
+    each. On a GPU each `.item()` synchronizes, once per parameter.
+
+    What to do
+
+    For the norm of all gradients use the result of `torch.nn.utils.clip_grad_norm_`, or
+    `torch.nn.utils.get_total_norm(gradients)`. For each parameter use `torch._foreach_norm(gradients)`, one launch
+    for all. Stack the results and read them once. Compute statistics every N steps only.
 
     Fix safety
-    There is no automatic fix: the results come in another shape.
+
+    No fix: the results have another shape.
+
+    Not reported
+
+    - Statistics under an every-N guard, or under an option that is off by default.
+    - Penalties that are part of the loss and need a gradient.
+    - Updates of parameters (per-parameter-update reports those), and averaging over processes.
+    - Setting `requires_grad`, and counting.
+
+    Measured
+
+    A gradient norm with `.item()` per tensor takes 1.7 times as long as `torch.nn.utils.get_total_norm` on a CPU
+    (torch 2.13), where nothing synchronizes.
+
+    References
+
+    - `torch.nn.utils.get_total_norm`:
+      https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.get_total_norm.html
+    - `torch.nn.utils.clip_grad_norm_`:
+      https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html
     """
 
     code, name = "TPL508", "params-walk-per-step"

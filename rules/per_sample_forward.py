@@ -73,28 +73,45 @@ _WRAPPERS = ("enumerate", "tqdm", "zip", "list", "sorted", "reversed")
 
 
 class PerSampleForward(Rule):
-    """A model is run on one sample after the other, where one batch would do.
+    """A model runs on one sample at a time where one batch would do.
 
-    Why it is slow
-    Every forward queues the same kernels whether it gets one sample or many, and for one sample these are too small to
-    fill the device: queueing them is the time. Measured on a CPU: 64 samples went through a small multi-layer
-    perceptron 27 times as fast in one batch, 32 texts through a transformer layer 5.7 times, and for 16 images in a
-    small convolutional network it made no difference.
+    What it does
 
-    What to write instead
-    Stack the samples, or pad the texts together and hand over the attention mask, and run the model once for each
-    batch of them. With padded texts, read each text's own last token (pad on the left, or gather by length): `[:, -1]`
-    of a batch that is padded on the right is padding. Results agree up to rounding, not to the last bit.
+    Reports forward passes on single samples in a Python loop.
 
-    When to leave it
-    Samples whose shapes differ and cannot be padded, environments and streams where the next sample is not there yet,
-    gradients of each sample (`torch.func.vmap` serves these), adaptation to each sample, parts cut as large as fits,
-    and models that normalise over the batch while they train: those give other results. perflint is silent where a turn
-    needs the last one's result, where the loop changes the model or asks for gradients, over batches and parts, in
-    tests and where time is measured.
+    Why is this slow?
+
+    A forward pass launches the same kernels for one sample as for many. For one sample they are too small to fill the
+    device, so launching them is the time.
+
+    What to do
+
+    Stack the samples, or pad the texts and pass the attention mask, and run the model once per batch. For padded
+    texts, read the last token of each text (pad on the left, or gather by length): `[:, -1]` of a batch padded on the
+    right is padding. Results agree to rounding, not to the last bit.
 
     Fix safety
-    There is no automatic fix: padding and masks decide what a batch means.
+
+    No fix: padding and masks define what a batch means.
+
+    Not reported
+
+    - Samples whose shapes differ and cannot be padded, and parts that are as large as fits in memory.
+    - Environments and streams, where the next sample does not exist yet.
+    - Per-sample gradients (use `torch.func.vmap`) and adaptation to each sample.
+    - Models that normalize over the batch while training.
+    - Loops whose iterations need the previous result, change the model or request gradients.
+    - Loops over batches, tests, and code that measures time.
+
+    Measured
+
+    64 samples through a small MLP ran 27 times as fast in one batch, 32 texts through a transformer layer 5.7 times;
+    16 images in a small convolutional network made no difference (CPU).
+
+    References
+
+    - `torch.stack`: https://docs.pytorch.org/docs/stable/generated/torch.stack.html
+    - Performance tuning guide: https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
     """
 
     code, name = "TPL601", "per-sample-forward"

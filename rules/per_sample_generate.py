@@ -40,24 +40,37 @@ _BATCHES = pattern(r"batch|chunk|loader|split|group|input\(|stdin|stream|turn|co
 
 
 class PerSampleGenerate(Rule):
-    """Generating for one prompt after the other leaves the device idle where one batch would fill it.
+    """Generating for one prompt at a time leaves the device idle where one batch would fill it.
 
-    Why it is slow
-    Each new token of one prompt reads all weights of the model once. A batch of prompts reads them once for all, so
-    that many prompts take hardly longer than one, until the arithmetic fills the device.
+    What it does
 
-    What to write instead
-    Tokenize several prompts together and generate for all: `tokenizer(texts, padding=True, return_tensors="pt")` with
-    `tokenizer.padding_side = "left"` for a decoder-only model, and hand over the attention mask with the ids. Cut the
-    prompt's length from the result and decode with `batch_decode`.
+    Reports `generate` on a single prompt in a loop over prompts.
 
-    When to leave it
-    Prompts that differ in stopping rules or parameters, conversations whose next prompt depends on the last answer,
-    interactive use, a serving engine that batches by itself, and measurements of the speed for one stream. perflint
-    is silent over batches, in tests and where time is measured.
+    Why is this slow?
+
+    Each new token of one prompt reads all weights of the model. A batch of prompts reads them once for all, so many
+    prompts take hardly longer than one until compute is the bottleneck.
+
+    What to do
+
+    Tokenize several prompts together and generate for all of them: `tokenizer(texts, padding=True,
+    return_tensors="pt")` with `tokenizer.padding_side = "left"` for a decoder-only model. Pass the attention mask.
+    Remove the prompt's tokens from the result and decode with `batch_decode`.
 
     Fix safety
-    There is no automatic fix: padding on the wrong side or a missing mask changes what is generated.
+
+    No fix: padding on the wrong side, or a missing mask, changes the output.
+
+    Not reported
+
+    - Prompts with different stopping rules or parameters.
+    - Conversations whose next prompt depends on the last answer, and interactive use.
+    - Serving engines that batch by themselves, and measurements of single-stream speed.
+    - Loops over batches, and tests.
+
+    References
+
+    - transformers, text generation: https://huggingface.co/docs/transformers/llm_tutorial
     """
 
     code, name = "TPL602", "per-sample-generate"

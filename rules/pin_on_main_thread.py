@@ -11,25 +11,39 @@ _MOVES = ("to", "cuda")
 
 
 class PinOnMainThread(Rule):
-    """Pinning a tensor right before a copy that waits copies it once more on the host, for nothing.
+    """Pinning a tensor right before a blocking copy adds a host copy and gains nothing.
 
-    Why it is slow
-    `x.pin_memory()` allocates page-locked memory and copies the tensor into it, on the thread that should be queueing
-    work. What that buys is an asynchronous copy to the device, and a `.to(device)` without `non_blocking=True` does
-    not use it: the pair is up to twice as slow as a plain `.to(device)` (PyTorch's tutorial on pinned memory).
+    What it does
 
-    What to write instead
-    Pin in the loader (`pin_memory=True`, where a thread does it while the step runs) and copy with
-    `non_blocking=True`; or leave the pin out.
+    Reports `x.pin_memory().to(device)` without `non_blocking=True`, on the thread that runs the step.
 
-    When to leave it
-    `x.pin_memory().to(device, non_blocking=True)` is a trade that can be right: a copy on the host for a transfer that
-    does not wait for what is queued. Pinning once, before a loop, or in a thread that fetches ahead. perflint is
-    silent there.
+    Why is this slow?
+
+    `x.pin_memory()` allocates page-locked memory and copies the tensor into it on the main thread. Pinning only pays
+    for an asynchronous copy, and a blocking `.to(device)` does not use it. The pair is up to twice as slow as a plain
+    `.to(device)` (PyTorch's tutorial on pinned memory).
+
+    What to do
+
+    Pin in the loader (`pin_memory=True`, a separate thread does it) and copy with `non_blocking=True`. Or remove the
+    `.pin_memory()`.
 
     Fix safety
-    Unsafe: the values are the same bits, but `.pin_memory()` raises where there is no accelerator, and code may count
-    on that; with `non_blocking=True` instead the copy would not wait at all.
+
+    Unsafe: values are the same bits, but `.pin_memory()` raises on machines without an accelerator, and code may rely
+    on that. Passing `non_blocking=True` instead would keep the copy from blocking.
+
+    Not reported
+
+    - `x.pin_memory().to(device, non_blocking=True)`: an extra host copy for an asynchronous transfer, which can be
+      right.
+    - Pinning once, before a loop, or in a prefetching thread.
+
+    References
+
+    - `torch.Tensor.pin_memory`: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.pin_memory.html
+    - A guide on good usage of non_blocking and pin_memory:
+      https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html
     """
 
     code, name = "TPL106", "pin-on-main-thread"

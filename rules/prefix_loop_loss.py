@@ -34,25 +34,41 @@ _CHEAP = pattern(r"emb|wte|wpe|tokeniz|position|pad|mask|dropout|norm", re.IGNOR
 
 
 class PrefixLoopLoss(Rule):
-    """The model runs once for each position on all that stands before it, where one run gives every position.
+    """The model runs once per position on its prefix, although one forward pass gives every position.
 
-    Why it is slow
-    A causal model computes the outputs of all positions of a sequence in one forward, each from what stands before it.
-    A loop over `x[:, :t]` runs a whole forward for each of them, and the first tokens go through the model again in
-    every one: for K positions it is K forwards, and in training K graphs that are kept until the backward.
+    What it does
 
-    What to write instead
-    One forward on the whole sequence, shifted by one against the targets: `logits = model(x[:, :-1]).logits` has in
-    position `t` what the loop's turn `t` reads at `[:, -1]`. Compute the loss of all positions from it at once.
+    Reports loops that run a model on `x[:, :t]` for each `t` of a known sequence.
 
-    When to leave it
-    Where a token is chosen from the output and fed back, which a key-value cache serves; where the model is not causal,
-    so that later positions change earlier ones; and in measurements of what arrives bit by bit. The two ways agree only
-    with dropout off, and where each step's mean leaves padding out, only when these means are kept step by step.
-    perflint is silent where the sequence is written in the loop or the model takes what an earlier turn gave.
+    Why is this slow?
+
+    A causal model computes the outputs of all positions in one forward pass. The loop runs a forward pass for each of
+    K positions, computes the first tokens in every one, and in training keeps K graphs until the backward pass.
+
+    What to do
+
+    Run one forward pass on the whole sequence, shifted by one against the targets: position `t` of `logits =
+    model(x[:, :-1]).logits` is what iteration `t` reads at `[:, -1]`. Compute the loss of all positions at once.
 
     Fix safety
-    There is no automatic fix: that a model is causal cannot be proven from the source.
+
+    No fix: the source does not prove that a model is causal.
+
+    Not reported
+
+    - Loops that feed the chosen token back: use a key-value cache.
+    - Models that are not causal, where later positions change earlier ones.
+    - Measurements of input that arrives step by step.
+    - Sequences that the loop writes, and models that receive results of earlier iterations.
+
+    Known limitations
+
+    Both forms agree only with dropout off. If each step's mean excludes padding, keep these means per step.
+
+    References
+
+    - `torch.nn.functional.cross_entropy`:
+      https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.cross_entropy.html
     """
 
     code, name = "TPL608", "prefix-loop-loss"

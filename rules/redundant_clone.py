@@ -50,27 +50,39 @@ _REPEATED = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lamb
 
 
 class RedundantClone(Rule):
-    """A tensor that was just made is cloned, though nothing else refers to it.
+    """A tensor that was just created is cloned, although nothing else refers to it.
 
-    Why it is slow
-    `(a + b).clone()` reads the sum and writes it once more, and for a moment both are in memory. An operation such as
-    `+`, `torch.cat` or `.sum()` gives a tensor of its own, and so does a move between the host and a GPU: the copy that
-    `clone` would make has been made.
+    What it does
 
-    What to write instead
-    Leave the `.clone()` out.
+    Reports `.clone()` directly on the result of an operation that returns a new tensor.
 
-    When to leave it
-    Views share memory with what they are taken from (`view`, `expand`, `detach`, a slice), and `.to`, `.float` and
-    `.contiguous` hand back the very tensor where there is nothing to do: there a clone has a point, as it has where a
-    kept memory format is asked for, and where the tensor is changed in place while autograd has saved it (the results
-    of `exp`, `sigmoid`, `softmax`). A slice that is cloned lets go of the large tensor behind it. perflint is silent in
-    all of these, in what is called naive or a reference and is there to be read, and for `.cpu().clone()` unless the
-    tensor surely is on a GPU.
+    Why is this slow?
+
+    `(a + b).clone()` reads and writes the sum once more, and both exist for a moment. `+`, `torch.cat`, `.sum()` and
+    moves between host and GPU return a new tensor already.
+
+    What to do
+
+    Remove the `.clone()`.
 
     Fix safety
-    Unsafe: it changes no value, but what autograd has saved must not be changed in place, and not every later change
-    can be seen from here.
+
+    Unsafe: no value changes, but a tensor that autograd has saved must not be modified in place, and perflint cannot
+    see every later modification.
+
+    Not reported
+
+    - Views, which share memory (`view`, `expand`, `detach`, slices), and slices that release a large tensor.
+    - `.to`, `.float` and `.contiguous`, which may return the same tensor.
+    - Clones that request a memory format.
+    - Results that autograd has saved (`exp`, `sigmoid`, `softmax`) and that are modified in place.
+    - Reference implementations that are written to be read.
+    - `.cpu().clone()`, unless the tensor is certainly on a GPU.
+
+    References
+
+    - `torch.clone`: https://docs.pytorch.org/docs/stable/generated/torch.clone.html
+    - Tensor views: https://docs.pytorch.org/docs/stable/tensor_view.html
     """
 
     code, name = "TPL312", "redundant-clone"

@@ -26,26 +26,37 @@ _NESTING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class RepeatedForward(Rule):
-    """The same module is run twice on the same input in one function, itself or in a helper, with gradients off.
+    """The same module runs twice on the same input in one function or its helper, with gradients off.
 
-    Why it is slow
-    A forward is the dearest thing in evaluation code. Run under `no_grad` in evaluation mode it gives the same result
-    for the same input, so the second run is half the time for nothing.
+    What it does
 
-    What to write instead
-    Keep the first result and use it twice. Where different layers are wanted, take all of them from one run, with the
-    names that are needed as a filter: a helper that runs the model and picks one layer runs it once for each layer of
-    the loop that calls it.
+    Reports a second forward pass of a module on an unchanged input, under `no_grad` and in evaluation mode.
 
-    When to leave it
-    Where the second result may differ: dropout left on, batch statistics being updated, augmentation, views of a
-    contrastive loss, a second pass of sharpness-aware optimizers, adapters or hooks switched in between, weights
-    changed in between; and where the time itself is measured. perflint is silent there, and where the function
-    neither switches gradients off nor the module to evaluation. Of a helper it must be plain which parameters and
-    attributes its forward depends on.
+    Why is this slow?
+
+    The forward pass is the most expensive operation of evaluation code. The second pass gives the same result.
+
+    What to do
+
+    Keep the first result and use it twice. If different layers are needed, take all of them from one run, with a
+    filter of the needed names: a helper that runs the model and returns one layer runs it once per layer of the
+    caller's loop.
 
     Fix safety
-    There is no automatic fix: that a module gives the same twice cannot be proven from the source.
+
+    No fix: the source does not prove that a module returns the same result twice.
+
+    Not reported
+
+    - Results that may differ: dropout on, batch statistics that are updated, augmentation, contrastive views, the
+      second pass of sharpness-aware optimizers, adapters, hooks or weights changed in between.
+    - Code that measures time.
+    - Functions that do not disable gradients or set evaluation mode.
+    - Helpers whose forward pass depends on parameters or attributes that perflint cannot determine.
+
+    References
+
+    - `torch.no_grad`: https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html
     """
 
     code, name = "TPL505", "repeated-forward"

@@ -37,32 +37,51 @@ _SPAWNING = ("spawn", "forkserver")
 
 
 class RespawnedWorkers(Rule):
-    """Workers without `persistent_workers` end with each epoch, and the next epoch starts by making them again.
+    """Without `persistent_workers`, every epoch stops and restarts all DataLoader workers.
 
-    Why it is slow
-    Every `iter(loader)` starts the workers and hands them the dataset while the device has nothing to do, one after the
-    other: some 40 ms for a forked worker, a second or more for a spawned one. With two workers and a trivial dataset,
-    8 batches took 75 ms with workers that are started again and 6.3 ms with workers that stay where processes are
-    forked (12 times), 2.7 s against 11 ms with forkserver, the default on Linux from Python 3.14, and 3.8 s against
-    7.3 ms where they are spawned (macOS, Windows).
+    What it does
 
-    What to write instead
-    `persistent_workers=True`; with a variable number of workers `persistent_workers=num_workers > 0`, because with 0
-    workers `True` is an error. A loader that is built for each epoch is kept instead, with a sampler that is told the
-    epoch (`sampler.set_epoch(epoch)`).
+    Reports loaders with workers and without `persistent_workers=True` that are iterated several times, where the
+    start-up time is known to matter.
 
-    When to leave it
-    A loader that is run through once, one over an endless sampler, and long epochs with forked workers, where the
-    start does not show. perflint speaks where it knows that the start shows in a pass: workers are spawned, the data
-    set is a tiny one (MNIST), or a small one (CIFAR) that is run through for an evaluation, batches are samples of a
-    graph, or one call builds the loaders of training and evaluation for whatever data set it is given. It is silent
-    where the program tells the dataset the epoch and where the number of workers is 0 by default. Memory: persistent
-    workers of a validation loader stay alive while training runs.
+    Why is this slow?
+
+    Every `iter(loader)` starts the workers one by one and sends them the dataset, while the device is idle: about 40
+    ms for a forked worker, a second or more for a spawned one.
+
+    What to do
+
+    Pass `persistent_workers=True`. If the number of workers varies, pass `persistent_workers=num_workers > 0`,
+    because `True` with 0 workers raises an error. If the loader is rebuilt on each epoch, keep it and call
+    `sampler.set_epoch(epoch)`.
 
     Fix safety
-    Unsafe: what the dataset is told between epochs (`dataset.set_epoch`) no longer reaches workers that stay, the
-    shuffle order changes from the second epoch on, and iterating the loader while an iteration is under way (nested
-    loops, `next(iter(loader))` in its own loop) breaks. Changes training.
+
+    Unsafe. Changes to the dataset between epochs (`dataset.set_epoch`) no longer reach the workers. The shuffle order
+    changes from the second epoch on. Starting an iteration while another is active (nested loops,
+    `next(iter(loader))`) breaks. Changes training.
+
+    Not reported
+
+    - Loaders that are iterated once, or over an endless sampler.
+    - Long epochs with forked workers, where the start-up time is negligible.
+    - Programs that pass the epoch to the dataset, and loaders whose number of workers is 0 by default.
+
+    Known limitations
+
+    The start-up time is known to matter if workers are spawned, the dataset is tiny (MNIST) or small and used for
+    evaluation (CIFAR), batches are samples of a graph, or one call builds training and evaluation loaders for any
+    dataset. Persistent workers of a validation loader keep their memory during training.
+
+    Measured
+
+    Two workers, a trivial dataset, 8 batches: 75 ms with restarted and 6.3 ms with persistent forked workers (12
+    times); 2.7 s against 11 ms with forkserver, the default on Linux from Python 3.14; 3.8 s against 7.3 ms with
+    spawned workers (macOS, Windows).
+
+    References
+
+    - torch.utils.data.DataLoader: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader
     """
 
     code, name = "TPL104", "respawned-workers"

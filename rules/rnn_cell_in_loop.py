@@ -15,26 +15,43 @@ _FEW = 10
 
 
 class RnnCellInLoop(Rule):
-    """A recurrent cell is stepped over a known sequence in Python, where `nn.LSTM` or `nn.GRU` takes it as a whole.
+    """A recurrent cell steps over a known sequence in Python, although `nn.LSTM` or `nn.GRU` takes it as a whole.
 
-    Why it is slow
-    Each turn of the loop queues the cell's kernels for one position, and the part of its work that needs no earlier
-    state, the product of the input with the weights, is done one position at a time instead of in one product. A loop
-    over `nn.LSTMCell` took 5 to 10 times as long as `nn.LSTM` for 256 and for 32
-    steps (measured on a CPU).
+    What it does
 
-    What to write instead
-    `nn.LSTM`, `nn.GRU` or `nn.RNN` with the same sizes, given the whole sequence: it returns the outputs of all
-    positions and the last state. Stacked cells are `num_layers`. Apply the layers that follow to all outputs at once.
+    Reports loops over positions that call `nn.LSTMCell`, `nn.GRUCell` or `nn.RNNCell` on a known sequence.
 
-    When to leave it
-    Where an input comes from an earlier output, as in decoders and attention, where the state is changed between the
-    steps (masks, resets, normalisation, zoneout), and where the length depends on what is computed. perflint is silent
-    there, and for loops over models or layers instead of positions.
+    Why is this slow?
+
+    Each iteration launches the cell's kernels for one position. The product of inputs and weights, which needs no
+    earlier state, runs one position at a time instead of in one matmul.
+
+    What to do
+
+    Use `nn.LSTM`, `nn.GRU` or `nn.RNN` with the same sizes on the whole sequence: it returns the outputs of all
+    positions and the last state. Stacked cells become `num_layers`. Apply the following layers to all outputs at
+    once.
 
     Fix safety
-    There is no automatic fix: the parameters have other names (`weight_ih_l0` for `weight_ih`), so that checkpoints
-    and the first weights change.
+
+    No fix: the parameters have other names (`weight_ih_l0` for `weight_ih`), so checkpoints and initial weights
+    change.
+
+    Not reported
+
+    - Inputs that depend on earlier outputs, as in decoders and attention.
+    - States that are changed between the steps (masks, resets, normalization, zoneout).
+    - Sequences whose length depends on what is computed.
+    - Loops over models or layers.
+
+    Measured
+
+    A loop over `nn.LSTMCell` took 5 to 10 times as long as `nn.LSTM` for 256 and for 32 steps (CPU).
+
+    References
+
+    - `torch.nn.LSTM`: https://docs.pytorch.org/docs/stable/generated/torch.nn.LSTM.html
+    - `torch.nn.GRU`: https://docs.pytorch.org/docs/stable/generated/torch.nn.GRU.html
     """
 
     code, name = "TPL611", "rnn-cell-in-loop"

@@ -13,23 +13,37 @@ from ._shared.wording import short_text
 
 
 class RoundTripTransfer(Rule):
-    """A value is fetched from the device and sent back to it in the same step: two copies and a wait for nothing.
+    """A value is copied from the device to the host and back in the same step: two copies and a synchronization.
 
-    Why it is slow
-    `.cpu()`, `.numpy()`, `.tolist()` and `.item()` wait until the device has finished all that is queued, and copy;
-    the way back copies again and, without pinned memory, waits again. Between the two the device has nothing to do.
+    What it does
 
-    What to write instead
-    The same operation on the device: tensors have what is commonly done on the way (indexing, sorting, stacking, sums).
-    For a tensor from a number, `loss.detach()` instead of `torch.tensor(loss.item(), device=...)`.
+    Reports a device-to-host read (`.cpu()`, `.numpy()`, `.tolist()`, `.item()`) whose result becomes a device tensor
+    again, with only tensor operations in between.
 
-    When to leave it
-    Algorithms that only numpy, scipy or the host have (assignment, metrics), offloading, and copies that are kept.
-    perflint is silent as soon as something other than a tensor operation stands between the two copies, and under a
-    switch that gives up speed for memory (`offload`).
+    Why is this slow?
+
+    The read blocks the host until all queued GPU work has finished. The copy back, from pageable memory, blocks
+    again. The device is idle in between.
+
+    What to do
+
+    Run the same operation on the device: tensors have indexing, sorting, stacking and reductions. For a tensor from a
+    number write `loss.detach()`, not `torch.tensor(loss.item(), device=...)`.
 
     Fix safety
-    No fix: the operations between the copies have to be moved, too.
+
+    No fix: the operations between the two copies must move to the device, too.
+
+    Not reported
+
+    - Algorithms that exist only in numpy, scipy or on the host (assignment, metrics).
+    - Anything but a tensor operation between the two copies.
+    - Copies that are kept, offloading, and code under an option that trades speed for memory (`offload`).
+
+    References
+
+    - `torch.Tensor.cpu`: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cpu.html
+    - `torch.Tensor.detach`: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html
     """
 
     code, name = "TPL112", "round-trip-transfer"

@@ -41,24 +41,35 @@ _MOVES = frozenset("tolist cpu numpy detach squeeze".split())
 
 
 class RowByRowDecode(Rule):
-    """`tokenizer.decode(row)` for each row of a batch, where `batch_decode` takes the batch.
+    """`tokenizer.decode(row)` runs for each row of a batch, although `batch_decode` takes the batch.
 
-    Why it is slow
-    Each row pays for a call of its own, and rows that live on a GPU are fetched one at a time, each with a wait for
-    the device. How much `batch_decode` saves depends on the tokenizer: some decode the batch in parallel, others loop
-    over the rows themselves.
+    What it does
 
-    What to write instead
-    `tokenizer.batch_decode(ids, skip_special_tokens=True)`, with ids that were moved to the CPU once.
+    Reports `tokenizer.decode` of transformers tokenizers in a loop over the rows of a batch.
 
-    When to leave it
-    Where single tokens are decoded, to stream or to show them, where each row has options of its own, where rows are
-    left out, and beside the generation or the forward that made the rows, which costs far more.
-    perflint is silent there, and for tokenizers other than those of transformers.
+    Why is this slow?
+
+    Each row pays for a call of its own, and rows on a GPU are copied one at a time, each with a synchronization. The
+    gain depends on the tokenizer: some decode a batch in parallel, others loop over the rows themselves.
+
+    What to do
+
+    Write `tokenizer.batch_decode(ids, skip_special_tokens=True)`, with ids that are moved to the CPU once.
 
     Fix safety
-    Unsafe: a tokenizer may decode the rows of a batch in its own way, and ids of one dimension only would be single
-    tokens.
+
+    Unsafe: a tokenizer may define its own batch decoding, and 1-d ids would decode as single tokens.
+
+    Not reported
+
+    - Single tokens that are streamed or shown.
+    - Rows with options of their own, and loops that skip rows.
+    - Decoding beside the generation or forward pass that makes the rows, which costs far more.
+    - Tokenizers of other libraries.
+
+    References
+
+    - transformers, batch_decode: https://huggingface.co/docs/transformers/main_classes/tokenizer
     """
 
     code, name = "TPL609", "row-by-row-decode"

@@ -35,24 +35,37 @@ _NARROW = pattern(r"(?<!b)fp16|(?<!b)float16|(?<!b)16|half", re.IGNORECASE)
 
 
 class ScalerWithBfloat16(Rule):
-    """A `GradScaler` scales the loss of a training that runs in bfloat16.
+    """A `GradScaler` scales the loss of training in bfloat16.
 
-    Why it is slow
-    bfloat16 has the range of float32, so its gradients do not vanish and nothing has to be scaled. The scaler still
-    multiplies the loss, divides every gradient, and looks for infinite ones: with an optimizer that is not fused the
-    host waits for the answer once per step.
+    What it does
 
-    What to write instead
-    No scaler: `loss.backward()` and `optimizer.step()`. With the least change `GradScaler(enabled=False)`, whose
-    methods then pass everything through; where the type is chosen at run time, `enabled=dtype == torch.float16`.
+    Reports a `GradScaler` in a loop whose autocast dtype is bfloat16.
 
-    When to leave it
-    float16; `enabled=` that depends on something; a type that is only known at run time; a scaler that is restored from
-    checkpoints; the CPU. perflint is silent there.
+    Why is this slow?
+
+    bfloat16 has the range of float32, so gradients do not underflow. The scaler still multiplies the loss, divides
+    every gradient and searches for infinities. With an optimizer that is not fused it synchronizes once per step.
+
+    What to do
+
+    Remove the scaler: `loss.backward()` and `optimizer.step()`. The smallest change is `GradScaler(enabled=False)`,
+    which makes its methods no-ops. If the dtype is chosen at run time, pass `enabled=dtype == torch.float16`.
 
     Fix safety
-    Unsafe: a step with infinite or NaN gradients is no longer skipped, and the state dict of a scaler that is switched
-    off is empty. Changes training in those cases, otherwise same to rounding.
+
+    Unsafe: a step with infinite or NaN gradients is no longer skipped, and the state dict of a disabled scaler is
+    empty. Changes training in those cases, otherwise same to rounding.
+
+    Not reported
+
+    - float16, and dtypes that are known only at run time.
+    - `enabled=` with a computed value.
+    - Scalers that are restored from checkpoints.
+    - The CPU.
+
+    References
+
+    - torch.amp, gradient scaling: https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
     """
 
     code, name = "TPL702", "scaler-with-bfloat16"

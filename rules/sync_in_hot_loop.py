@@ -53,32 +53,56 @@ _STEP_ENDS = frozenset({"backward", "step", "scale"})
 
 
 class SyncInHotLoop(Rule):
-    """Reading a device tensor's value on the host makes the host wait for the device on every step.
+    """Reading a device tensor's value on the host synchronizes on every step.
 
-    Why it is slow
-    The host queues work far ahead of the device. `.item()`, `.tolist()`, `.cpu()`, `float(t)`, `int(t)`, `bool(t)`,
-    `min`, `max`, `sorted`, `range` and `math` functions of a device tensor wait until everything queued before has
-    run. What is lost is that lead, not the few bytes: the device then idles while the host queues the next kernels.
-    Each of these is one wait (counted as `aten::_local_scalar_dense` calls on torch 2.13), and so is each bound of a
-    slice that is a device tensor: `x[i, : lengths[i]]`. It costs most in the middle of a step, in a forward pass and
-    where there are several; least as the last thing in a step.
+    What it does
 
-    What to write instead
-    Keep the number a tensor for as long as possible: `total += loss.detach()` and one `.item()` after the loop;
-    `losses.append(loss.detach())` and `torch.stack(losses).tolist()` at the end; read what is logged only on the steps
-    that log it. Several values of one step are read in one go: `torch.stack([a, b]).tolist()`. `sum([t, u])`,
-    `abs(t)`, `torch.clamp(max=t)` and `clip_grad_norm_` do not wait.
+    Reports `.item()`, `.tolist()`, `.cpu()`, `float(t)`, `int(t)`, `bool(t)`, `min`, `max`, `sorted`, `range`, `math`
+    functions and slice bounds that read a device tensor on the hot path.
 
-    When to leave it
-    Tensors on the CPU, numpy scalars and Python numbers (0.3 us), reads under an every-N guard, once per epoch or in
-    an error path: perflint is silent there, and about a value that was read just before with nothing queued since,
-    values that are moved to the host because the program hands them on (an action for an environment, the outputs of an
-    inference loop, rows for a server), and the results of an evaluation that are read after its loop over batches. A
-    value the algorithm needs on the host, such as a stopping test, has to be read: then read it once.
+    Why is this slow?
+
+    The host queues work far ahead of the device. A read blocks the host until all queued GPU work has finished. The
+    few bytes are negligible; the lost lead is not: the device is idle while the host queues the next kernels. A read
+    costs most in the middle of a step, in a forward pass, and where there are several. It costs least as the last
+    operation of a step.
+
+    What to do
+
+    Keep the value a tensor as long as possible. Accumulate with `total += loss.detach()` and read once after the
+    loop. Collect with `losses.append(loss.detach())` and read `torch.stack(losses).tolist()` at the end. Read logged
+    values only on the steps that log. Read several values of one step together: `torch.stack([a, b]).tolist()`.
+    `sum([t, u])`, `abs(t)`, `torch.clamp(max=t)` and `clip_grad_norm_` do not synchronize.
 
     Fix safety
-    Unsafe: sums are then kept in the tensor's precision instead of Python's float64, and the name holds a tensor until
-    the loop has ended. Equal to rounding.
+
+    Unsafe: the sum keeps the tensor's precision instead of Python's float64, and the name holds a tensor until the
+    loop ends. Equal to rounding.
+
+    Not reported
+
+    - Tensors on the CPU, numpy scalars and Python numbers (0.3 us).
+    - Reads under an every-N guard, once per epoch, or on an error path.
+    - A value that was read just before, with nothing queued since.
+    - Values that the program hands on from the host: an action for an environment, outputs of an inference loop, rows
+      for a server.
+    - Results of an evaluation that are read after its loop over batches.
+
+    Known limitations
+
+    A value that the algorithm needs on the host, such as a stopping test, must be read. Read it once.
+
+    Measured
+
+    Each read is one synchronization (counted as `aten::_local_scalar_dense` calls on torch 2.13), and so is each
+    slice bound that is a device tensor: `x[i, : lengths[i]]`.
+
+    References
+
+    - `torch.Tensor.item`: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.item.html
+    - `torch.Tensor.tolist`: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html
+    - Performance tuning guide, avoid unnecessary CPU-GPU synchronization:
+      https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
     """
 
     code, name = "TPL201", "sync-in-hot-loop"

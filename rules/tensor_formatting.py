@@ -20,30 +20,46 @@ _EXTENSION = pattern(r"\.(jpe?g|png|gif|wav|flac|mp4|npy|npz|pt|pth|safetensors|
 
 
 class TensorFormatting(Rule):
-    """Printing, logging or formatting a device tensor on every step makes the host wait, often many times.
+    """Printing, logging or formatting a device tensor on every step synchronizes, often many times.
 
-    Why it is slow
-    Text needs the values, so the host waits until the device has done all that was queued. How often depends on the
-    form (reads per expression as counted on torch 2.13): `f"{t}"`, `f"{t:.3f}"` and `"%.3f" % t` of a 0-d tensor read
-    once; `print(t)`, `str(t)`, `"%s" % t` and `tqdm.set_postfix(loss=t)` 8 times and select by a mask as well; an
-    f-string of 5 elements 15 times; `print` of a 100 x 100 matrix 77 times. `str(t)` takes 103 us even on the CPU, 340
-    times an `.item()`. `logger.debug(f"{t}")` reads once even where the level is off.
+    What it does
 
-    What to write instead
-    Print every N steps. Read a value once, as one number (`loss.item()`), and only where it is shown. With the level
-    off, `logger.debug("%s", t)` costs nothing. A progress bar redraws at each `set_postfix` (194 us; with
+    Reports `print`, f-strings, `%` formatting, logger calls and progress bars that turn a device tensor into text on
+    the hot path.
+
+    Why is this slow?
+
+    Text needs the values, so the host blocks until all queued GPU work has finished. Some forms read the tensor many
+    times. `logger.debug(f"{t}")` reads it even if the level is disabled.
+
+    What to do
+
+    Print every N steps. Read the value once, as one number (`loss.item()`), and only where it is shown. If the level
+    is disabled, `logger.debug("%s", t)` costs nothing. A progress bar redraws on each `set_postfix` (194 us; with
     `refresh=False` only when it is due).
 
-    When to leave it
-    Shapes, dtypes and devices, numbers that are on the host already, tensors on the CPU, text under an every-N guard,
-    in the words of an error or a warning, or once per epoch, also where an epoch is one step on all data, or evaluates
-    before: perflint is silent there. So it is about numbers that are read where the host has waited just before, with
-    no forward, backward or step queued between, and about text that only a flag (`if verbose`), a test of the tensor's
-    values or a checkpoint brings about.
-
     Fix safety
-    There is no automatic fix: how often a line is wanted is for the author to say, and `print(t)` of a tensor and of
-    a number read differently.
+
+    No fix: only the author knows how often a line is needed, and `print(t)` shows a tensor differently from a number.
+
+    Not reported
+
+    - Shapes, dtypes, devices, numbers that are already on the host, and tensors on the CPU.
+    - Text under an every-N guard, in an error or warning, or once per epoch, also if an epoch is one step or
+      evaluates.
+    - Numbers that are read right after another synchronization, with no forward, backward or step queued in between.
+    - Text that only a flag (`if verbose`), a test of the tensor's values or a checkpoint produces.
+
+    Measured
+
+    Reads per expression on torch 2.13: `f"{t}"`, `f"{t:.3f}"` and `"%.3f" % t` of a 0-d tensor: 1; `print(t)`,
+    `str(t)`, `"%s" % t` and `tqdm.set_postfix(loss=t)`: 8, plus a selection by a mask; an f-string of 5 elements: 15;
+    `print` of a 100 x 100 matrix: 77. `str(t)` takes 103 us even on the CPU, 340 times an `.item()`.
+
+    References
+
+    - `torch.Tensor.item`: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.item.html
+    - `torch.set_printoptions`: https://docs.pytorch.org/docs/stable/generated/torch.set_printoptions.html
     """
 
     code, name = "TPL203", "tensor-formatting"

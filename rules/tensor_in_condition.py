@@ -25,28 +25,47 @@ from ._shared.waits import in_forward, works_on_host
 
 
 class TensorInCondition(Rule):
-    """A branch on a device tensor makes the host wait for the value before it can go on.
+    """Branching on a device tensor synchronizes: the host blocks until the value is known.
 
-    Why it is slow
-    `if`, `while`, `assert`, `and`, `or`, `not` and the conditional expression turn a tensor into a Python bool. For a
-    device tensor that is one wait until all work queued before has run, for each tensor that is asked. Inside a
-    forward it happens once per layer, and the device idles until the host has queued more. `assert` does so as well.
+    What it does
 
-    What to write instead
-    Where the test chooses between values, compute both and choose on the device: `torch.where(mask, a, b)`. An `if
-    mask.any():` around nothing but writes to the masked entries (`x[mask] = 0`) can go: with an empty mask they
-    change nothing. Ask about shapes, lengths or configuration, which the host knows. Checks:
-    `torch._assert_async(condition)`, or every N steps, or behind a debugging switch.
+    Reports `if`, `while`, `assert`, `and`, `or`, `not` and conditional expressions that convert a device tensor to a
+    Python bool on the hot path.
 
-    When to leave it
-    Tests of shapes, sizes, dtypes, `is None`, lengths, Python numbers and flags, tensors on the CPU, checks under an
-    every-N guard, values that the test before has asked for or that were read just before: perflint is silent there.
-    A loop that must stop when the device says so has to ask; it can ask every few turns. Under `torch.compile` an
-    `assert` becomes an asynchronous check; an `if` cuts the graph.
+    Why is this slow?
+
+    The conversion blocks the host until all queued GPU work has finished, once per tensor. In a forward pass this
+    happens once per layer. The device is idle until the host has queued more work.
+
+    What to do
+
+    If the condition selects between values, compute both and write `torch.where(mask, a, b)`. An `if mask.any():`
+    that guards only masked writes (`x[mask] = 0`) can go: with an empty mask they change nothing. Test shapes,
+    lengths or configuration instead, which the host knows. For checks, use `torch._assert_async(condition)`, or check
+    every N steps or under a debug option.
 
     Fix safety
-    There is no automatic fix: skipping work for an empty mask and computing with it can differ where values are not
-    finite, and a check that comes later changes where a run stops.
+
+    No fix: skipping work for an empty mask and computing with it can differ for values that are not finite, and a
+    later check changes where a run stops.
+
+    Not reported
+
+    - Tests of shapes, sizes, dtypes, lengths, `is None`, Python numbers and flags.
+    - Tensors on the CPU.
+    - Checks under an every-N guard.
+    - Values that an earlier test or read has already synchronized on.
+
+    Known limitations
+
+    A loop that must stop on a device value has to read it; it can read every few iterations. Under `torch.compile` an
+    `assert` becomes an asynchronous check, and an `if` is a graph break.
+
+    References
+
+    - `torch.where`: https://docs.pytorch.org/docs/stable/generated/torch.where.html
+    - Performance tuning guide, avoid unnecessary CPU-GPU synchronization:
+      https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
     """
 
     code, name = "TPL202", "tensor-in-condition"

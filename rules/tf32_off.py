@@ -41,26 +41,44 @@ _SILENT = precision.NEEDS_DIGITS | precision.TENSOR_CORES | precision.POLICIES |
 
 
 class Tf32Off(Rule):
-    """Products of float32 matrices run at full precision, because nothing raises their speed.
+    """float32 matmuls run without TF32, so tensor cores stay idle.
 
-    Why it is slow
-    Since torch 1.12 the products of float32 matrices do not use the tensor cores of Ampere and later devices:
-    `torch.get_float32_matmul_precision()` is "highest". "high" lets them, with a mantissa of about 10 bits.
-    Convolutions use them already.
+    What it does
 
-    What to write instead
-    `torch.set_float32_matmul_precision("high")` once, at the start. Never together with the newer
+    Reports training code with float32 matmuls in a program that never allows TF32. One finding per file.
+
+    Why is this slow?
+
+    Since torch 1.12, float32 matmuls do not use the tensor cores of Ampere and later devices by default:
+    `torch.get_float32_matmul_precision()` is "highest". "high" allows them, with a mantissa of about 10 bits.
+    Convolutions use TF32 by default.
+
+    What to do
+
+    Call `torch.set_float32_matmul_precision("high")` once at the start. Do not combine it with the newer
     `torch.backends.cuda.matmul.fp32_precision = "tf32"`, after which the older functions raise RuntimeError.
 
-    When to leave it
-    Code that runs in bfloat16 or float16 throughout, nets of convolutions, agents of reinforcement learning, the CPU,
-    devices before Ampere, numbers that matter to the last digits. perflint is silent where the program names any of the
-    switches (Hugging Face's `tf32=` too), where the file enters `autocast`, and where nothing in reach multiplies
-    matrices but the last layer of a net of convolutions. It speaks once per file. Nothing in the source proves a gain,
-    which is why this rule is not on by default.
-
     Fix safety
-    There is no automatic fix: results change in the fourth digit.
+
+    No fix: results change in the fourth digit.
+
+    Not reported
+
+    - Programs that name any of the switches, also Hugging Face's `tf32=`.
+    - Files that enter `autocast`, and code that runs in bfloat16 or float16 throughout.
+    - Convolutional networks whose only matmul is the last layer, and agents of reinforcement learning.
+    - The CPU.
+
+    Known limitations
+
+    The source does not prove a gain, so this rule is off by default. Devices before Ampere gain nothing, and some
+    numbers need all digits.
+
+    References
+
+    - `torch.set_float32_matmul_precision`:
+      https://docs.pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html
+    - CUDA semantics, TensorFloat-32: https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere
     """
 
     code, name = "TPL703", "tf32-off"

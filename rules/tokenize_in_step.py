@@ -35,23 +35,39 @@ _DECODES = frozenset({"decode", "batch_decode"})
 
 
 class TokenizeInStep(Rule):
-    """Text that is known before the loop is tokenized in the training step, while the device has to wait for it.
+    """Text that is known before the loop is tokenized in the training step, while the device waits.
 
-    Why it is slow
-    A tokenizer is serial work on the host, between two steps, and again in every epoch. It is hidden only as far as
-    the host runs ahead of the device, and ends that as soon as anything in the step reads a value back.
+    What it does
 
-    What to write instead
-    Tokenize once, before the loop (`dataset.map(...)`), or in the dataset or `collate_fn` of a loader with workers.
-    Text that is the same in every step (a prompt, an anchor) is tokenized before the loop. A frozen
-    `SentenceTransformer` tokenizes inside `encode`: the embeddings of known texts are made once, before the loop.
+    Reports calls of a tokenizer, or of `SentenceTransformer.encode`, in the training step, on text that comes from
+    the data.
 
-    When to leave it
-    Text that the step itself makes: reinforcement learning, generation, prompts for evaluation, chat templates over
-    fresh answers; and decoding for a log. perflint is silent there, in collate functions, and where a model is made.
+    Why is this slow?
+
+    Tokenization is serial work on the host, between two steps, and is repeated on every epoch. It is hidden only
+    while the host runs ahead of the device. Any read of a device value in the step removes that lead.
+
+    What to do
+
+    Tokenize once before the loop (`dataset.map(...)`), or in the dataset or `collate_fn` of a loader with workers.
+    Tokenize text that is the same on every step (a prompt, an anchor) before the loop. Compute the embeddings of a
+    frozen `SentenceTransformer` once, before the loop.
 
     Fix safety
-    No fix: the text has to be shown to be known before the loop.
+
+    No fix: the text must be known before the loop.
+
+    Not reported
+
+    - Text that the step itself produces: reinforcement learning, generation, evaluation prompts, chat templates.
+    - Decoding for a log.
+    - Collate functions, and code that builds a model.
+
+    References
+
+    - Hugging Face datasets, batch mapping: https://huggingface.co/docs/datasets/about_map_batch
+    - torch.utils.data, single- and multi-process data loading:
+      https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading
     """
 
     code, name = "TPL109", "tokenize-in-step"

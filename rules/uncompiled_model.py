@@ -24,28 +24,47 @@ _ON = ("const", "bool", True)
 class UncompiledModel(Rule):
     """The model of a training loop is never compiled, although `torch.compile` may make its steps faster.
 
-    Why it is slow
-    Run eagerly, each small operation is a launch of its own and passes its result through memory. `torch.compile`
-    fuses them. What it gains depends on the model. On a CPU with torch 2.13: six blocks of an MLP 1.2 times faster, a
-    chain of pointwise operations on a million numbers 3.2 times, on ten thousand numbers 1.3 times slower, a single
-    `nn.Linear(32)` 4.6 times slower. Compiling itself takes 2 to 30 seconds, so it pays from some number of steps on
-    only.
+    What it does
 
-    What to write instead
+    Reports a training loop whose model no part of the program compiles.
+
+    Why is this slow?
+
+    In eager mode each small operation launches its own kernel and passes its result through memory. `torch.compile`
+    fuses them. The gain depends on the model. Compilation takes 2 to 30 seconds, so it pays only for long runs.
+
+    What to do
+
     Compile the whole model once, before the loop: `model.compile()`, or `model = torch.compile(model)` before it is
-    handed to `DistributedDataParallel`. Measure some hundred steps with and without, after warming up, and keep what
-    is faster.
-
-    When to leave it
-    Where memory is short, `mode="reduce-overhead"` is no way out: CUDA graphs keep more of it. Tiny models, control
-    flow that depends on data, shapes that change all the time, hooks that come and go, devices without support,
-    short runs and debugging. perflint cannot see a gain from the source, which is why this rule is not on by
-    default. It is silent in programs that compile anything, by whatever switch, about agents whose networks are no
-    convolutions, where an epoch is a single step, where some tensors are optimized, a copy of the model that each
-    turn makes or a single layer, and where gradients are differentiated again.
+    passed to `DistributedDataParallel`. Measure some hundred steps with and without, after warm-up, and keep the
+    faster form.
 
     Fix safety
-    There is no automatic fix: keys of the state dict may change, and the gain has to be measured.
+
+    No fix: keys of the state dict may change, and the gain must be measured.
+
+    Not reported
+
+    - Programs that compile anything, under any option.
+    - Agents whose networks have no convolutions.
+    - Epochs of a single step, optimization of a few tensors, copies of the model made in each iteration, single
+      layers.
+    - Double backward.
+
+    Known limitations
+
+    The source does not prove a gain, so this rule is off by default. Tiny models, data-dependent control flow,
+    changing shapes, hooks that come and go, unsupported devices, short runs and debugging gain nothing. If memory is
+    short, `mode="reduce-overhead"` does not help: CUDA graphs keep more memory.
+
+    Measured
+
+    Compiled against eager: six MLP blocks 1.2 times faster, a pointwise chain on a million numbers 3.2 times faster,
+    on ten thousand numbers 1.3 times slower, a single `nn.Linear(32)` 4.6 times slower (CPU, torch 2.13).
+
+    References
+
+    - `torch.compile`: https://docs.pytorch.org/docs/stable/generated/torch.compile.html
     """
 
     code, name = "TPL405", "uncompiled-model"

@@ -33,25 +33,42 @@ _DEPTH = 3
 
 
 class UnfilteredActivations(Rule):
-    """A forward keeps the activations of every layer, and one of them is read.
+    """A forward pass keeps the activations of every layer, but only one of them is read.
 
-    Why it is slow
-    `run_with_cache` keeps each activation of the model, with the attention patterns and the insides of each block, and
-    `output_hidden_states=True` one tensor of batch x length x width for each layer: all of it stays in memory until
-    the result goes, which is the room that a larger batch would take. What is behind the layer that is read is also
-    computed for nothing.
+    What it does
 
-    What to write instead
-    `model.run_with_cache(tokens, names_filter="blocks.5.hook_resid_post")`, with `stop_at_layer=6` where the logits are
-    not needed. For a model of transformers: the base model's `last_hidden_state` in place of `hidden_states[-1]`, or a
-    forward hook on the layer.
+    Reports `run_with_cache` without a filter and `output_hidden_states=True` where one layer of the result is read.
 
-    When to leave it
-    Where several layers are read, or the whole is handed on: perflint is silent unless it sees every read. With
-    gradients on, autograd keeps the hidden states of the layers for the backward anyway.
+    Why is this slow?
+
+    `run_with_cache` keeps every activation of the model, including attention patterns. `output_hidden_states=True`
+    keeps one tensor of batch x length x width per layer. All of it stays in memory with the result, instead of a
+    larger batch. Layers after the one that is read are computed for nothing.
+
+    What to do
+
+    Write `model.run_with_cache(tokens, names_filter="blocks.5.hook_resid_post")`, with `stop_at_layer=6` if the
+    logits are not needed. For transformers models use the base model's `last_hidden_state` instead of
+    `hidden_states[-1]`, or a forward hook on the layer.
 
     Fix safety
-    There is no fix: `hidden_states[-1]` comes after the last norm in some models and before it in others.
+
+    No fix: `hidden_states[-1]` comes after the last norm in some models and before it in others.
+
+    Not reported
+
+    - Results of which several layers are read, or that are passed on as a whole.
+    - Results with a use that perflint cannot see.
+
+    Known limitations
+
+    With gradients enabled, autograd keeps the hidden states of the layers for the backward pass anyway.
+
+    References
+
+    - torch.nn.Module:
+      https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_forward_hook
+    - transformers, model outputs: https://huggingface.co/docs/transformers/main_classes/output
     """
 
     code, name = "TPL313", "unfiltered-activations"

@@ -34,28 +34,48 @@ _NOTHING = ("const", "NoneType", None)
 
 
 class UnfusedOptimizer(Rule):
-    """An optimizer that has a fused way is created without `fused=True`.
+    """An optimizer with a fused implementation is created without `fused=True`.
 
-    Why it is slow
-    On a GPU the default is `foreach`: one launch for each operation over all parameters, where the fused way does all
-    operations in one. End to end that gained 2.6 percent on an 8B Llama (torchtitan, measured by its authors). On a CPU
-    neither is the default, and the gain is larger and surer: AdamW over 300 parameters of 1,000 numbers took 0.30 of
-    the time, over 300 of 30,000 numbers 0.35, over 12 of a million 0.34 (torch 2.13).
+    What it does
 
-    What to write instead
-    `torch.optim.AdamW(parameters, lr=lr, fused=True)`. Not together with `foreach=True`, which raises.
+    Reports `Adam`, `AdamW`, `SGD` and `Adagrad` of torch without `fused=True`.
 
-    When to leave it
-    Sparse gradients, complex parameters and tensors of other classes, for which the fused way raises; projects that
-    also run with a torch that cannot do it (Adam and AdamW since 2.0, SGD since 2.3, Adagrad and parameters on the CPU
-    since 2.4); SGD and Adagrad over parameters that `fully_shard` has sharded, for which torch has no fused kernel;
-    Lightning with `precision=16` and `gradient_clip_val`, which refuses fused optimizers; an optimizer over a few
-    tensors. perflint is silent where `fused`, `foreach`, `capturable` or `differentiable` is given. The gain is small
-    on a GPU, which is why this rule is not on by default.
+    Why is this slow?
+
+    On a GPU the default is `foreach`: one launch per operation over all parameters. The fused implementation does all
+    operations in one launch. On a CPU neither is the default.
+
+    What to do
+
+    Write `torch.optim.AdamW(parameters, lr=lr, fused=True)`. Do not combine it with `foreach=True`, which raises.
 
     Fix safety
-    Unsafe: a run that resumes from the checkpoint of an optimizer that was not fused crashes under a `GradScaler`
+
+    Unsafe: a run that resumes from a checkpoint of an optimizer that was not fused crashes under a `GradScaler`
     ("Expected grad_scale and found_inf to be None"). Same bits on a CPU in 20 steps, same to rounding elsewhere.
+
+    Not reported
+
+    - Calls that pass `fused`, `foreach`, `capturable` or `differentiable`.
+    - Sparse gradients, complex parameters and tensor subclasses, for which the fused implementation raises.
+    - Projects that support a torch without it (Adam and AdamW since 2.0, SGD since 2.3, Adagrad and CPU since 2.4).
+    - SGD and Adagrad over parameters sharded by `fully_shard`, which have no fused kernel.
+    - Lightning with `precision=16` and `gradient_clip_val`, which rejects fused optimizers.
+    - Optimizers of a few tensors.
+
+    Known limitations
+
+    The gain on a GPU is small, so this rule is off by default.
+
+    Measured
+
+    End to end 2.6 percent on an 8B Llama (torchtitan, measured by its authors). On a CPU, AdamW over 300 parameters
+    of 1,000 numbers took 0.30 of the time, over 300 of 30,000 numbers 0.35, over 12 of a million 0.34 (torch 2.13).
+
+    References
+
+    - `torch.optim.AdamW`: https://docs.pytorch.org/docs/stable/generated/torch.optim.AdamW.html
+    - torch.optim, algorithms: https://docs.pytorch.org/docs/stable/optim.html
     """
 
     code, name = "TPL704", "unfused-optimizer"

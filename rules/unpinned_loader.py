@@ -40,31 +40,49 @@ _PREPARERS = ("prepare", "prepare_data_loader", "setup_dataloaders", "LightningM
 
 
 class UnpinnedLoader(Rule):
-    """A loader without pinned memory makes every copy to the device go through a staging buffer, in step with the host.
+    """A DataLoader without pinned memory forces every host-to-device copy through a staging buffer.
 
-    Why it is slow
-    A copy to a CUDA device is asynchronous only from page-locked memory. From ordinary memory the driver stages the
-    bytes first and may wait for the stream, whatever `non_blocking` says. With workers, a thread of the loader pins
-    each batch while the step runs; with no workers the main thread pins, which costs as much as it saves.
+    What it does
 
-    What to write instead
-    `pin_memory=torch.cuda.is_available()`, which stays silent on machines without CUDA (a bare `True` warns there each
-    epoch), together with `non_blocking=True` where the batch is moved.
+    Reports training `DataLoader`s without `pin_memory` whose batches are copied to a CUDA device.
 
-    When to leave it
-    Programs that run on the CPU or on MPS, datasets that hand out device tensors, and loops in which Hugging Face's
-    `Trainer` builds the loader (it pins by default): perflint is silent there, and also about loaders that are run
-    through once for an evaluation, collate functions that make no tensors, loops that move nothing or convert first
-    (`batch.float().to(device)` moves the copy that `float` makes), and loaders without workers unless their samples are
-    known to be work (then workers come first). Batches of a custom class without a `pin_memory` method are returned
-    unpinned, so nothing is gained; perflint is silent where the collate function makes such a class of the project's
-    own, or one that moves itself as a part of the batch. Pinned batches take page-locked memory: prefetch factor x
-    workers x batch size. Batches of a few kilobytes gain little.
+    Why is this slow?
+
+    A host-to-device copy is asynchronous only from page-locked (pinned) memory. From pageable memory the driver
+    stages the bytes first and may block on the stream, even with `non_blocking=True`. With workers, a thread of the
+    loader pins each batch while the step runs. Without workers the main thread pins, which costs as much as it saves.
+
+    What to do
+
+    Pass `pin_memory=torch.cuda.is_available()` (a plain `True` warns on machines without CUDA), and copy the batch
+    with `non_blocking=True`.
 
     Fix safety
-    Safe with a literal number of workers, the default collate function and a dataset in sight: values, order and random
-    numbers stay the same bits. Otherwise unsafe: with no workers pinning runs on the main thread, and a custom batch
-    may not know how to be pinned.
+
+    Safe with a literal number of workers, the default collate function and a dataset that perflint can see: values,
+    order and random numbers are the same bits. Otherwise unsafe: without workers the main thread pins, and a custom
+    batch type may not support pinning.
+
+    Not reported
+
+    - Programs that run on the CPU or on MPS.
+    - Datasets that return device tensors, and loops in which Hugging Face's `Trainer` builds the loader.
+    - Loaders that one evaluation iterates once.
+    - Collate functions that create no tensors, or return a project class without `pin_memory`, or one that moves
+      itself.
+    - Loops that move nothing, or convert before the move (`batch.float().to(device)`).
+    - Loaders without workers, unless making a sample is known to be expensive (then add workers first).
+
+    Known limitations
+
+    Pinned batches take page-locked memory: prefetch factor x workers x batch size. Batches of a few kilobytes gain
+    little.
+
+    References
+
+    - torch.utils.data, memory pinning: https://docs.pytorch.org/docs/stable/data.html#memory-pinning
+    - A guide on good usage of non_blocking and pin_memory:
+      https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html
     """
 
     code, name = "TPL102", "unpinned-loader"

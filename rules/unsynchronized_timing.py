@@ -55,25 +55,41 @@ class _Region(NamedTuple):
 
 
 class UnsynchronizedTiming(Rule):
-    """A time taken around device work without waiting for it is the time it took to queue that work.
+    """A timing around device work without a synchronization measures only how long it took to queue the work.
 
-    Why it is slow
-    It is wrong rather than slow, and decisions rest on it. Calls on an accelerator return as soon as their kernels are
-    queued [doc], so the clock is read while the device still works: what is measured is the launching, and the work
-    shows up wherever the host waits next.
+    What it does
 
-    What to write instead
-    Measure with `torch.utils.benchmark.Timer` or CUDA events, or call `torch.cuda.synchronize()` once before each
-    reading of the clock, outside of the loop: in a training loop a wait on every step would cost more than it tells.
+    Reports `time.time()`, `time.perf_counter()` and similar around device work, with no synchronization before the
+    second reading.
 
-    When to leave it
-    Where the host waits inside the timed part anyway, as for `.item()`, `.cpu()` or printing a result; times of loading
-    data; rates since the start of a loop, which are off by its last turns only; programs that run on the CPU only;
-    generation of text, which reads every token; functions of the project in the timed part, which may wait: perflint is
-    silent there.
+    Why is this slow?
+
+    It is wrong rather than slow, and decisions rest on it. Calls on an accelerator return as soon as their kernels
+    are queued [doc]. The clock is read while the device still works, and the work appears at the next
+    synchronization.
+
+    What to do
+
+    Measure with `torch.utils.benchmark.Timer` or CUDA events. Or call `torch.cuda.synchronize()` before each reading
+    of the clock, outside of the loop: a synchronization on every step costs more than the timing is worth.
 
     Fix safety
-    There is no automatic fix: a synchronisation in a hot loop is a cost of its own.
+
+    No fix: a synchronization on the hot path is a cost of its own.
+
+    Not reported
+
+    - Timed code that synchronizes anyway: `.item()`, `.cpu()`, or printing a result.
+    - Timings of data loading, and of text generation, which reads every token.
+    - Rates since the start of a loop, which only the last iterations distort.
+    - Programs that run only on the CPU.
+    - Timed code that calls functions of the project, which may synchronize.
+
+    References
+
+    - torch.utils.benchmark: https://docs.pytorch.org/docs/stable/benchmark_utils.html
+    - CUDA semantics, asynchronous execution:
+      https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution
     """
 
     code, name = "TPL902", "unsynchronized-timing"

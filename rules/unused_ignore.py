@@ -24,20 +24,29 @@ from perflint.api import (
 
 
 class UnusedIgnore(Rule):
-    """A comment that silences a rule stays behind when there is nothing left to silence.
+    """A suppression comment that suppresses nothing.
 
-    Why it is slow
-    It is not. But the comment says that the line is slow on purpose, and it will silence the next real finding there.
+    What it does
 
-    What to write instead
-    Nothing: delete the comment. If it names a rule that does not exist, correct the name.
+    Reports `# perflint: ignore[...]` comments, and single codes in them, that match no finding.
 
-    When to leave it
-    A rule in a comment is spoken of only when it ran on the file, so a run with `--select` says nothing about comments
-    for other rules. A comment without rule names is reported only when all rules ran.
+    Why is this slow?
+
+    It is not slow. But the comment claims that the line is slow on purpose, and it would hide the next real finding
+    there.
+
+    What to do
+
+    Delete the comment. If it names a rule that does not exist, correct the name.
 
     Fix safety
-    Safe: only the comment goes, or of its list what silences nothing; codes of other tools stay. Same bits.
+
+    Safe: only the unused comment, or the unused codes in its list, are removed. Codes of other tools stay. Same bits.
+
+    Not reported
+
+    - Comments for a rule that did not run on the file, for example under `--select`.
+    - Comments without rule names, unless all rules ran.
     """
 
     code, name = "TPL001", "unused-ignore"

@@ -13,22 +13,36 @@ from ._shared.waits import READ_NAMES, device_read, is_exceptional, works_on_hos
 
 
 class UnusedMetricWork(Rule):
-    """A value is read from the device on every step, and used only on the few steps that log.
+    """A value is read from the device on every step, but is used only on the few steps that log.
 
-    Why it is slow
-    Reading a device tensor (`loss.item()`) makes the host wait until the device has done all that was queued. Where
-    only the steps that log, save or evaluate look at the number, every other step waits for nothing.
+    What it does
 
-    What to write instead
-    Move the read under the guard that uses it: `if step % log_every == 0: print(loss.item())`.
+    Reports reads such as `loss.item()` whose result only a guarded branch (log, save, evaluate) uses.
 
-    When to leave it
-    Where each step's value goes into a running mean or a list, it is used (sync-in-hot-loop speaks there). A read
-    that is wanted to keep the host from running ahead is better written as what it is.
+    Why is this slow?
+
+    The read blocks the host until all queued GPU work has finished. On all other steps nothing uses the number.
+
+    What to do
+
+    Move the read under the guard: `if step % log_every == 0: print(loss.item())`.
 
     Fix safety
-    Unsafe: the read moves to a later line, where the tensor could have been written to in place, and errors of the
-    device are seen later. Same bits otherwise.
+
+    Unsafe: the read moves to a later line, where the tensor could have been modified in place, and device errors
+    surface later. Otherwise same bits.
+
+    Not reported
+
+    - Values that enter a running mean or a list on every step (sync-in-hot-loop reports those).
+
+    Known limitations
+
+    A read that deliberately limits how far the host runs ahead is reported. Make that explicit instead.
+
+    References
+
+    - `torch.Tensor.item`: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.item.html
     """
 
     code, name = "TPL209", "unused-metric-work"

@@ -454,7 +454,15 @@ def test_a_rule_is_explained_by_code_and_by_name(word: str, capfd: pytest.Captur
 
     printed = capfd.readouterr().out
     assert printed.startswith("TPL303 gc-in-hot-loop\n")
-    for heading in ("Why it is slow", "What to write instead", "When to leave it", "Fix safety"):
+    for heading in (
+        "What it does",
+        "Why is this slow?",
+        "Example",
+        "What to do",
+        "Fix safety",
+        "Not reported",
+        "Measured",
+    ):
         assert f"\n{heading}\n" in printed
 
 
@@ -469,8 +477,24 @@ def test_the_example_is_shown_without_its_markers(monkeypatch: pytest.MonkeyPatc
 
     page = explain.page(explain.find_rule("TPL303"))
 
-    assert "Example\n" in page
-    assert "    gc.collect()\n" in page
+    bad, _, good = page.partition("Example\n\nWhat it is about.\n\n")[2].partition("Use instead")
+    assert bad == "    gc.collect()\n    last()\n\n"
+    assert good.startswith(" (`perflint fix --unsafe` makes this change; review it):\n\n    last()\n\nWhat to do\n")
     assert "expect" not in page
-    assert "After `perflint fix --unsafe`" in page
-    assert "    -gc.collect()\n" in page
+
+
+def test_a_good_form_beside_the_example_goes_before_what_a_fix_writes(
+    monkeypatch: pytest.MonkeyPatch, project: Path
+) -> None:
+    from perflint.cli import explain
+
+    folder = project / "fixtures" / "TPL303-gc-in-hot-loop"
+    folder.mkdir(parents=True)
+    (folder / "example.py").write_text("gc.collect()  # expect: TPL303\n")
+    (folder / "example.unsafe.py").write_text("pass\n")
+    (folder / "instead.py").write_text('"""Once an epoch."""\n\nif end:\n    gc.collect()\n')
+    monkeypatch.setattr("importlib.resources.files", lambda package: project / "fixtures")
+
+    page = explain.page(explain.find_rule("TPL303"))
+
+    assert "Use instead:\n\n    if end:\n        gc.collect()\n\nWhat to do\n" in page

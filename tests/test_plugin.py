@@ -78,9 +78,9 @@ def test_a_rule_of_it_matches_and_fixes_with_libcst(installed: Path, tmp_path: P
 
 def test_its_page_has_its_example(installed: Path, tmp_path: Path) -> None:
     page = run(installed, "perflint", "explain", "ACME001", cwd=tmp_path).stdout
-    assert "Why it is slow" in page
+    assert "Why is this slow?" in page
     assert '    subprocess.run(["nvidia-smi"])\n' in page
-    assert "After `perflint fix --unsafe`" in page
+    assert "Use instead (`perflint fix --unsafe` makes this change; review it):" in page
 
 
 def test_its_own_tests_pass(installed: Path, tmp_path: Path) -> None:

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from perflint.rule_api.page import HEADINGS, REQUIRED, page_of
 from perflint.rule_api.registry import load_rules
 from perflint.rule_api.rule import Rule
 from perflint.testing import Case, find_cases
 
 ROOT = Path(__file__).parent.parent
 RULES = [rule for rule in load_rules() if rule.code.startswith("TPL")]
-HEADINGS = ["Why it is slow", "What to write instead", "When to leave it", "Fix safety"]
+#: Rules whose subject is no function of PyTorch or of a library that the page could refer to.
+WITHOUT_REFERENCES = {"TPL001"}
 #: Bad patterns that are the lack of something.
 ABSENCES = {"no-mixed-precision"}
 each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
@@ -50,10 +52,20 @@ def test_code_name_and_module_agree(rule: type[Rule]) -> None:
 
 @each_rule
 def test_the_page_has_every_heading_in_order(rule: type[Rule]) -> None:
-    lines = [line.strip().rstrip(":") for line in rule.page().splitlines()]
-    assert [line for line in lines if line in HEADINGS] == HEADINGS
+    sections = page_of(rule).sections
+    assert list(sections) == [heading for heading in HEADINGS if heading in sections]
+    assert set(sections) >= set(REQUIRED)
+    assert ("References" in sections) == (rule.code not in WITHOUT_REFERENCES)
     assert rule.summary().endswith("."), "the first line is a whole sentence"
     assert len(rule.summary()) <= 120
+
+
+@each_rule
+def test_what_is_not_reported_is_a_list_and_references_are_addresses(rule: type[Rule]) -> None:
+    sections = page_of(rule).sections
+    assert all(line.startswith(("- ", "  ")) for line in sections["Not reported"].splitlines())
+    for reference in sections.get("References", "").split("\n- "):
+        assert not reference or re.search(r":\s+https://\S+$", reference), reference
 
 
 @each_rule

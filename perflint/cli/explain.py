@@ -1,8 +1,8 @@
-"""`perflint explain RULE`: the rule's page, and its example before and after the fix."""
+"""`perflint explain RULE`: the rule's page with its example, bad and good."""
 
 from __future__ import annotations
 
-import difflib
+import ast
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,14 +12,20 @@ import click
 from perflint.cli import console, project
 from perflint.cli.app import CLEAN
 from perflint.errors import PerflintError
+from perflint.rule_api.page import in_order, page_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
     from importlib.abc import Traversable
 
     from perflint.rule_api.rule import Rule
 
-_LABELS = {"fixed": "After `perflint fix`", "unsafe": "After `perflint fix --unsafe` (needs a person's look)"}
+#: Files that hold the good form of `example.py`: the first one that exists is shown.
+_GOOD = {
+    "instead.py": "Use instead:",
+    "example.unsafe.py": "Use instead (`perflint fix --unsafe` makes this change; review it):",
+    "example.fixed.py": "Use instead (`perflint fix` makes this change):",
+}
 
 #: As `--explain-heat` takes it.
 _PLACE = re.compile(r".+(:\d+)+")
@@ -28,7 +34,7 @@ _PLACE = re.compile(r".+(:\d+)+")
 @click.command("explain")
 @click.argument("rule", shell_complete=project.complete_rules)
 def command(rule: str) -> int:
-    """Print the page of RULE (a code or a name): what costs, what to write instead, when to leave it, fix safety."""
+    """Print the page of RULE (a code or a name): why the code is slow, what to do, how safe the fix is."""
     console.write(page(find_rule(rule)))
     return CLEAN
 
@@ -49,9 +55,13 @@ def find_rule(word: str) -> type[Rule]:
 
 
 def page(rule: type[Rule]) -> str:
-    """All there is to say about `rule`, as plain text."""
+    """The whole page as plain text, with the example and the measurements."""
     rating = f"{rule.tier.value}, {rule.impact.label} impact, {rule.confidence.label} confidence, since {rule.since}"
-    blocks = [f"{rule.code} {rule.name}\n{rating}", rule.page(), *_examples(rule), f"Measured\n\n{_measured(rule)}"]
+    parts = page_of(rule)
+    measured = "\n\n".join(text for text in (parts.sections.get("Measured", ""), _measured(rule)) if text)
+    sections = in_order({**parts.sections, "Example": example(rule, _indented), "Measured": measured})
+    blocks = [f"{rule.code} {rule.name}\n{rating}", parts.summary or rule.page()]
+    blocks += [f"{heading}\n\n{text}" for heading, text in sections]
     return "\n\n".join(block.strip("\n") for block in blocks) + "\n"
 
 
@@ -62,26 +72,35 @@ def _measured(rule: type[Rule]) -> str:
     return _indented("\n".join(evidence.lines(rule.code, project_root([Path.cwd()]))))
 
 
-def _examples(rule: type[Rule]) -> Iterator[str]:
-    for title, _, text in shown_examples(rule):
-        yield f"{title}\n\n{_indented(text)}"
-
-
-def shown_examples(rule: type[Rule]) -> Iterator[tuple[str, str, str]]:
-    """Title, language and text: the example, and the difference each kind of fix makes to it."""
+def example(rule: type[Rule], as_code: Callable[[str], str]) -> str:
+    """The section *Example*: the caption and code of `example.py`, and the code to use instead; empty without one."""
     from perflint.rule_api.registry import fixture_folder
-    from perflint.testing import read_markers
 
     folder = fixture_folder(rule)
-    texts = {name: _read(folder, f"example{name}.py") for name in ("", ".fixed", ".unsafe")} if folder else {}
-    if not texts or texts[""] is None:
-        return
-    before = read_markers(texts[""]).text
-    yield "Example", "python", before
-    for kind, label in _LABELS.items():
-        after = texts[f".{kind}"]
-        if after is not None:
-            yield label, "diff", _difference(before, read_markers(after).text)
+    bad = _read(folder, "example.py") if folder else None
+    if folder is None or bad is None:
+        return ""
+    caption, code = _caption_and_code(bad)
+    blocks = [caption, as_code(code)]
+    for name, title in _GOOD.items():
+        good = _read(folder, name)
+        if good is not None:
+            blocks += [title, as_code(_caption_and_code(good)[1])]
+            break
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _caption_and_code(text: str) -> tuple[str, str]:
+    """The module docstring of a fixture, and the code below it without markers."""
+    from perflint.testing import read_markers
+
+    text = read_markers(text).text
+    module = ast.parse(text)
+    caption = ast.get_docstring(module)
+    if caption is None:
+        return "", text.strip("\n")
+    end = module.body[0].end_lineno or 0
+    return caption, "\n".join(text.splitlines()[end:]).strip("\n")
 
 
 def _read(folder: Traversable, name: str) -> str | None:
@@ -89,11 +108,6 @@ def _read(folder: Traversable, name: str) -> str | None:
         return (folder / name).read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return None
-
-
-def _difference(before: str, after: str) -> str:
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2)
-    return "\n".join(lines)
 
 
 def _indented(text: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perflint.cli.explain import shown_examples
+from perflint.cli.explain import example
 from perflint.errors import PerflintError
 from perflint.rule_api.page import file_of, fix_of, markdown
 
@@ -50,18 +50,15 @@ def _page(rule: type[Rule]) -> str:
         _MARK,
         f"# {rule.code} {rule.name}",
         f"| tier | impact | confidence | at least | fix | since |\n|---|---|---|---|---|---|\n| {' | '.join(rating)} |",
-        markdown(rule),
-        *_examples(rule),
-        f"## Silencing it\n\n```python\n...  # perflint: ignore[{rule.code}] the reason\n```",
+        markdown(rule, example(rule, _fenced)),
+        f"## Suppression\n\n```python\n...  # perflint: ignore[{rule.code}] the reason\n```",
         f"[All rules]({INDEX})",
     ]
     return "\n\n".join(block.strip("\n") for block in blocks) + "\n"
 
 
-def _examples(rule: type[Rule]) -> Iterator[str]:
-    for title, language, text in shown_examples(rule):
-        heading = "##" if language == "python" else "###"
-        yield f"{heading} {title}\n\n```{language}\n{text.strip()}\n```"
+def _fenced(code: str) -> str:
+    return f"```python\n{code}\n```"
 
 
 def _index(rules: Sequence[type[Rule]]) -> str:

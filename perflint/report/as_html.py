@@ -289,11 +289,14 @@ def _rules(options: Options, wanted: set[str]) -> Iterator[str]:
 
 
 def _paragraphs(body: str) -> str:
-    """Paragraphs as such, indented blocks (code) as they are laid out."""
+    """Paragraphs, bullet lists (lines that begin with `- `) and indented blocks of code."""
     made = []
     for block in body.split("\n\n"):
         if all(line.startswith("    ") for line in block.splitlines()):
             made.append(f"<pre>{_code(block)}</pre>")
+        elif block.startswith("- "):
+            items = "".join(f"<li>{_inline(item)}</li>" for item in block[2:].split("\n- "))
+            made.append(f"<ul>{items}</ul>")
         else:
             made.append(f"<p>{_inline(block)}</p>")
     return "".join(made)

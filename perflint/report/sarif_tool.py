@@ -90,7 +90,7 @@ def _owner(rule: type[Rule]) -> str:
 
 def _descriptor(rule: type[Rule]) -> Json:
     page = page_of(rule)
-    why = " ".join(page.sections.get("Why it is slow", page.summary).split())
+    why = " ".join(page.sections.get("Why is this slow?", page.summary).split())
     full = sentence(f"{sentence(page.summary)} {why}".strip() if why != page.summary else page.summary)
     tags = ["performance", "pytorch", rule.tier.value]
     if rule.needs_accelerator:

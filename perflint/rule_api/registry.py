@@ -178,7 +178,7 @@ def _faults(rule: type[Rule], *, ours: bool) -> Iterator[str]:
 
 
 def _page_faults(rule: type[Rule]) -> Iterator[str]:
-    from perflint.rule_api.page import HEADINGS, page_of
+    from perflint.rule_api.page import HEADINGS, REQUIRED, page_of
 
     if sys.flags.optimize > 1:  # Python has left the docstrings out: there is nothing to see whether a page is right
         return
@@ -189,11 +189,15 @@ def _page_faults(rule: type[Rule]) -> Iterator[str]:
     page = page_of(rule)
     if not page.summary:
         yield "has a docstring without a first line"
-    if tuple(page.sections) != HEADINGS:
-        yield f"must have the headings {', '.join(HEADINGS)} in this order, not {', '.join(page.sections) or 'none'}"
+    if missing := [heading for heading in REQUIRED if heading not in page.sections]:
+        yield f"has no heading {', '.join(map(repr, missing))} in its docstring"
+    if "Example" in page.sections:
+        yield "has an 'Example' in its docstring; perflint shows example.py of the rule's fixtures there"
+    if list(page.sections) != (ordered := [heading for heading in HEADINGS if heading in page.sections]):
+        yield f"must have its headings in this order: {', '.join(ordered)}"
     for heading, text in page.sections.items():
         if not text:
-            yield f"says nothing under {heading!r}"
+            yield f"has no text under the heading {heading!r}"
 
 
 def fixture_folder(rule: type[Rule]) -> Traversable | None:

@@ -101,8 +101,9 @@ def Nodes(  # noqa: N802
 class Rule:
     """One kind of waste.
 
-    The docstring is the rule's page. Its first line is the summary; then come the headings *Why it is slow*,
-    *What to write instead*, *When to leave it* and *Fix safety*, each on a line of its own, in this order.
+    The docstring is the rule's page. Its first line is the summary. The headings follow, each alone on its line:
+    *What it does*, *Why is this slow?*, *What to do*, *Fix safety*, *Not reported* and, where there is something to
+    write, *Known limitations*, *Measured* and *References*. The section *Example* comes from the fixtures.
     `at_least` is the heat a node needs before `check` sees it. What runs once beside a whole
     training in the same function is no step, whatever calls the function.
     """

@@ -187,7 +187,7 @@ def test_a_finding_shows_the_page_of_its_rule(root: Path) -> None:
             page = await client.hover("train.py", 8, 10)
             assert page is not None
             assert page.startswith("**TPL303 gc-in-hot-loop** (high impact")
-            assert "## When to leave it" in page
+            assert "## Not reported" in page
             assert await client.hover("train.py", 2, 0) is None
 
     session(run())

@@ -33,17 +33,20 @@ for step, batch in enumerate(loader):
 class BlockingTransfer(Rule):
     """A host-to-device copy makes the host wait.
 
-    Why it is slow
+    What it does
+    Reports blocking copies.
+
+    Why is this slow?
     Without `non_blocking=True` the host waits for the copy.
 
-    What to write instead
+    What to do
     Pass `non_blocking=True`.
-
-    When to leave it
-    On the CPU.
 
     Fix safety
     Safe where the device is CUDA.
+
+    Not reported
+    - Copies on the CPU.
     """
 
     code, name = "TPL101", "blocking-transfer"

@@ -136,10 +136,11 @@ def test_all_rules_are_listed_and_plugins_apart() -> None:
             "help": {
                 "text": RULES[1].page(),
                 "markdown": "A host-to-device copy makes the host wait.\n\n"
-                "## Why it is slow\nWithout `non_blocking=True` the host waits for the copy.\n\n"
-                "## What to write instead\nPass `non_blocking=True`.\n\n"
-                "## When to leave it\nOn the CPU.\n\n"
-                "## Fix safety\nSafe where the device is CUDA.",
+                "## What it does\n\nReports blocking copies.\n\n"
+                "## Why is this slow?\n\nWithout `non_blocking=True` the host waits for the copy.\n\n"
+                "## What to do\n\nPass `non_blocking=True`.\n\n"
+                "## Fix safety\n\nSafe where the device is CUDA.\n\n"
+                "## Not reported\n\n- Copies on the CPU.",
             },
             "defaultConfiguration": {"level": "warning", "enabled": True},
             "properties": {

@@ -18,17 +18,20 @@ from perflint.api import Calls, Impact, Rule
 class {class_name}(Rule):
     """One line.
 
-    Why it is slow
+    What it does
+    Reports `f()`.
+
+    Why is this slow?
     It waits.
 
-    What to write instead
+    What to do
     Nothing.
-
-    When to leave it
-    Never.
 
     Fix safety
     Safe.
+
+    Not reported
+    - Nothing.
     """
 
     code, name = "{code}", "{name}"
@@ -108,8 +111,17 @@ def test_helpers_and_borrowed_classes_are_no_rules(package: Package) -> None:
         (rule(change='listens = (Calls("f"),) -> listens = ()'), "listens to nothing"),
         (rule(change='listens = (Calls("f"),) -> listens = ("f",)'), "not made of Listen"),
         (rule(change="def check -> def checks"), "has no 'check'"),
-        (rule(change="Why it is slow -> Why it is bad"), "must have the headings Why it is slow, What"),
-        (rule(change="    Never.\n -> "), "says nothing under 'When to leave it'"),
+        (rule(change="Why is this slow? -> Why it is slow"), "has no heading 'Why is this slow?' in its docstring"),
+        (rule(change="    What to do\n    Nothing.\n -> "), "has no heading 'What to do' in its docstring"),
+        (rule(change="    - Nothing.\n -> "), "has no text under the heading 'Not reported'"),
+        (
+            rule(change="    Fix safety\n ->     Example\n    f()\n\n    Fix safety\n"),
+            "has an 'Example' in its docstring",
+        ),
+        (
+            rule(change="    What it does\n ->     References\n    - A page.\n\n    What it does\n"),
+            "must have its headings in this order: What it does, Why is this slow?, What to do, Fix safety, Not",
+        ),
         ("import no_such_module_anywhere\n", "cannot be imported: ModuleNotFoundError: No module named"),
         ("def broken(:\n", "cannot be imported: SyntaxError"),
         ("raise ValueError\n", "cannot be imported: ValueError"),
