@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from perflint.analysis.call_graph.edges import Edge
-from perflint.analysis.cost import Exposure, impact_of_wait
-from perflint.analysis.device_queue.queue import Change, DeviceQueue
 from perflint.analysis.effects.summary import Effects, Kept, Witness
 from perflint.analysis.frequency.epochs import LoopHeat
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope
@@ -19,7 +17,7 @@ from perflint.rule_api.context import Context, argument, callee_name, has_unpack
 from perflint.rule_api.infeasible import is_unreached
 from perflint.rule_api.own_training import beside_own_training
 from perflint.rule_api.rule import Calls, Claim, Claims, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
-from perflint.syntax.bindings import Definition
+from perflint.syntax.bindings import Binding, Definition
 from perflint.syntax.file import SourceFile
 from perflint.syntax.suppressions import Malformed, Suppression
 from perflint.syntax.walk import statements, walk
@@ -51,9 +49,9 @@ __all__ = [
     "INSTANCE",
     "MODULE",
     "Applicability",
+    "Binding",
     "CallFacts",
     "Calls",
-    "Change",
     "Claim",
     "Claims",
     "Classes",
@@ -63,13 +61,11 @@ __all__ = [
     "ControlFlow",
     "Definition",
     "Device",
-    "DeviceQueue",
     "Does",
     "Edge",
     "Edit",
     "Effect",
     "Effects",
-    "Exposure",
     "Finding",
     "Fix",
     "FunctionFacts",
@@ -109,7 +105,6 @@ __all__ = [
     "frameworks",
     "guards",
     "has_unpacking",
-    "impact_of_wait",
     "is_constant",
     "is_text",
     "is_unreached",

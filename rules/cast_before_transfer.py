@@ -27,7 +27,8 @@ from perflint.api import (
     walk,
 )
 
-from ._shared.transfers import brought_down, constructor
+from ._shared.moved import round_trip
+from ._shared.transfers import constructor
 
 #: Wider than anything they are called on, or no change at all.
 _WIDEST = {"long": "int64", "double": "float64"}
@@ -98,7 +99,7 @@ class CastBeforeTransfer(Rule):
         kind = ctx.kind(value)
         if not kind.holds_tensors or kind.place is not Place.HOST or not ctx.kind(node).on_accelerator:
             return
-        if brought_down(node, ctx) is not None or _PADDING.search(last_name(value)):
+        if round_trip(node, ctx) or _PADDING.search(last_name(value)):
             return
         sure = _widens(cast.func.attr, value, node, ctx)
         if sure is None:

@@ -25,6 +25,9 @@ from perflint.api import (
 )
 
 from ._shared.constant_copies import is_constant_copy, is_number, is_of_numpy, is_only_read, is_traced, single
+from ._shared.host_copies import MOVES, What, copy_at
+from ._shared.keeping import device_of, keep, register, where_to_keep
+from ._shared.queued import emptied_by
 from ._shared.wording import short_call
 
 #: `torch.scalar_tensor` is filled by a kernel.
@@ -86,7 +89,7 @@ class ConstantTensorInHotPath(Rule):
     code, name = "TPL310", "constant-tensor-in-hot-path"
     numerics = "same bits"
     impact = Impact.MEDIUM
-    listens = (Calls("tensor", "as_tensor", "asarray", "new_tensor", "tril", "triu"),)
+    listens = (Calls("tensor", "as_tensor", "asarray", "new_tensor", "tril", "triu", *MOVES),)
     claims = Claims("to-device", "host-allocation", "launch", waits=False)
     at_least = Heat.STEP
 
@@ -96,26 +99,50 @@ class ConstantTensorInHotPath(Rule):
             return
         if callee_name(node) in ("tril", "triu"):
             yield from self._mask(node, ctx)
+        elif callee_name(node) in MOVES:
+            yield from self._move(node, ctx)
         else:
             yield from self._copy(node, ctx)
 
     def _copy(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
+        """`torch.tensor(0.5, device=device)`"""
         data = _copied(node, ctx)
         if data is None or not _goes_to_device(node, ctx) or not is_constant_copy(node, data, node, ctx):
             return
-        number = is_number(single(data), ctx)
-        filled = " ".join(_filled(node, ctx).split())
-        yield self.finding(
+        if is_number(single(data), ctx):
+            filled = " ".join(_filled(node, ctx).split())
+            advice = f"Write the number itself where an operation takes it, or fill it in: `{filled}`."
+            fix = _fill(node, ctx)
+        else:
+            advice = f"Copy it once and keep the tensor: {where_to_keep(node, ctx)}."
+            fix = _kept(node, ctx)
+        yield self._found(node, advice, fix, ctx)
+
+    def _move(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
+        """`torch.FloatTensor(TABLE).to(device)`, `self.table.to(device)` of what is on the host."""
+        copy = copy_at(node, ctx)
+        if copy is None or copy.what is not What.CONSTANT or not is_only_read(node, ctx, kept=True):
+            return
+        if isinstance(copy.moved, ast.Attribute) and where_to_keep(node, ctx).startswith("on the object"):
+            advice, fix = f"Move it once, where `{ctx.text(copy.moved)}` is made.", None
+        elif isinstance(copy.moved, ast.Attribute):
+            advice = f'Keep it on the device: `self.register_buffer("{copy.moved.attr}", ..., persistent=False)`.'
+            fix = register(node, ctx)
+        else:
+            advice = f"Copy it once and keep the tensor: {where_to_keep(node, ctx)}."
+            fix = keep(node, copy.moved, device_of(node, ctx), None, ctx) if len(node.args) < 2 else None
+        yield self._found(node, advice, fix, ctx)
+
+    def _found(self, node: ast.Call, advice: str, fix: Fix | None, ctx: Context) -> Finding:
+        emptied = emptied_by(node, ctx)
+        return self.finding(
             node,
             ctx,
             f"`{short_call(node, ctx)}` {ctx.heat(node).phrase}: a constant is copied to the device, and the "
             "host waits.",
-            advice=(
-                f"Write the number itself where an operation takes it, or fill it in: `{filled}`."
-                if number
-                else f"Copy it once and keep the tensor: {_where_to_keep(node, ctx)}."
-            ),
-            fix=_fill(node, ctx) if number else None,
+            advice=advice,
+            fix=fix,
+            impact=Impact.MEDIUM if emptied is None else Impact.LOW,
         )
 
     def _mask(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
@@ -129,7 +156,8 @@ class ConstantTensorInHotPath(Rule):
             ctx,
             f"`{short_call(node, ctx)}` {ctx.heat(node).phrase}: the same pattern is filled into "
             f"{size} x {size} values.",
-            advice=f"Fill it once for the largest size, keep it and take a slice: {_where_to_keep(node, ctx)}.",
+            advice=f"Fill it once for the largest size, keep it and take a slice: {where_to_keep(node, ctx)}.",
+            impact=Impact.LOW,
         )
 
 
@@ -240,11 +268,10 @@ def _fill(node: ast.Call, ctx: Context) -> Fix | None:
     )
 
 
-def _where_to_keep(node: ast.AST, ctx: Context) -> str:
-    function = ctx.tree.function_of(node)
-    around = ctx.tree.class_of(node)
-    if around is not None and function is not None and function.name != "__init__":
-        if any(getattr(base, "attr", getattr(base, "id", "")).endswith("Module") for base in around.bases):
-            return 'in the constructor, by `self.register_buffer("...", ..., persistent=False)`'
-        return "on the object, for each device"
-    return "before the loop" if ctx.loops(node) else "at the caller, before the loop"
+def _kept(node: ast.Call, ctx: Context) -> Fix | None:
+    """The list is copied once, on the type that it is given or has."""
+    dtype = keyword(node, "dtype")
+    if callee_name(node) == "new_tensor":
+        return None  # its type is that of another tensor
+    is_written_out = dtype is None or (ctx.target(dtype) or "").startswith("torch.")
+    return keep(node, node, device_of(node, ctx), None, ctx) if is_written_out else None

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Claims, Confidence, Context, Finding, Heat, Impact, Rule, has_unpacking
 
+from ._shared.host_copies import PASSES
 from ._shared.memory import is_load_shedding
-from ._shared.transfers import brought_down
+from ._shared.moved import round_trip
+from ._shared.queued import emptied_by
 from ._shared.wording import short_text
 
 
@@ -57,9 +59,10 @@ class RoundTripTransfer(Rule):
         assert isinstance(node, ast.Call)
         if has_unpacking(node) or ctx.role(node) == "data":
             return
-        down = brought_down(node, ctx)
-        if down is None or is_load_shedding(node, ctx):
+        fetched = round_trip(node, ctx)
+        if not fetched or is_load_shedding(node, ctx):
             return
+        down = fetched[0]
         yield self.finding(
             node,
             ctx,
@@ -67,8 +70,16 @@ class RoundTripTransfer(Rule):
             f"it: {_often(ctx.heat(node))} two copies and a wait.",
             advice="Stay on the device: use the tensor itself, and tensor operations on the way.",
             confidence=Confidence.HIGH if ctx.kind(node).certainty is Confidence.HIGH else Confidence.MEDIUM,
-            related=(ctx.hop(down, ctx.text(down)),) if down.lineno != node.lineno else (),
+            impact=_impact(down, ctx),
+            related=tuple(ctx.hop(item, ctx.text(item)) for item in fetched if item.lineno != node.lineno),
         )
+
+
+def _impact(down: ast.Call, ctx: Context) -> Impact:
+    """The wait counts where work is queued, in a step that trains or a forward."""
+    if ctx.role(down) in PASSES:
+        return Impact.LOW
+    return Impact.HIGH if emptied_by(down, ctx) is None else Impact.MEDIUM
 
 
 def _often(heat: Heat) -> str:

@@ -126,8 +126,7 @@ def report() -> Json:
     text: Json = {"type": "string"}
     span: Json = {"line": number, "column": number, "end_line": number, "end_column": number}
     cell: Json = {"description": "In a notebook, its cell, counted from 1; lines are those of the cell.", **number}
-    code: Json = {"description": "The rule that found the same defect there.", **text}
-    hop = _object({"path": text, "line": number, "text": text, "cell": cell, "code": code}, "cell", "code")
+    hop = _object({"path": text, "line": number, "text": text, "cell": cell}, "cell")
     edit = _object({**span, "text": text, "cell": cell}, "cell")
     fix = _object(
         {

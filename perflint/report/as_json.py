@@ -126,8 +126,7 @@ def _span(span: Span) -> dict[str, int]:
 
 
 def _hop(hop: Hop) -> dict[str, Any]:
-    code = {"code": hop.code} if hop.code else {}
-    return {"path": hop.path, "line": hop.line, "text": hop.text, **_cell(hop.cell), **code}
+    return {"path": hop.path, "line": hop.line, "text": hop.text, **_cell(hop.cell)}
 
 
 def _cell(cell: int | None) -> dict[str, int]:

@@ -151,10 +151,9 @@ class Rule:
         confidence: Confidence | None = None,
         impact: Impact | None = None,
         related: tuple[Hop, ...] = (),
-        block: ast.AST | None = None,
     ) -> Finding:
         """The one way to make a finding. Heat and route are those of `node`; the confidence is capped by the
-        route's own (a route through a guessed call is MEDIUM at most). Findings of one `block` are printed as one."""
+        route's own (a route through a guessed call is MEDIUM at most)."""
         if not message.strip():
             raise RuleError(f"rule {self.code} made a finding without a message")
         heat, route, cap = ctx.heat_and_route(node)
@@ -173,7 +172,6 @@ class Rule:
             fix=fix if fix is None or _can_be_made(fix) else None,
             advice=advice,
             related=related,
-            block=None if block is None else ctx.span(block),
         )
 
     @classmethod

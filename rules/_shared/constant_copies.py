@@ -119,6 +119,8 @@ def _is_looked_up(node: ast.Subscript, ctx: Context) -> bool:
 def _is_read_by_method(node: ast.Attribute, ctx: Context, *, kept: bool, depth: int) -> bool:
     call = ctx.tree.parent(node)
     if not isinstance(call, ast.Call) or call.func is not node:
+        if node.attr in ("shape", "dtype", "device", "ndim"):
+            return True
         return node.attr in ("T", "mT", "data") and is_only_read(node, ctx, kept=kept, depth=depth)
     if node.attr.endswith("_"):
         return False
