@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.effects.summary import Effects, Kept, Witness
+from perflint.analysis.effects.wrappers import KEEPING, is_wrapper
 from perflint.analysis.frequency.epochs import LoopHeat
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope
 from perflint.analysis.program import Program
@@ -47,6 +48,7 @@ __all__ = [
     "EXTERNAL_INSTANCE",
     "FUNCTION",
     "INSTANCE",
+    "KEEPING",
     "MODULE",
     "Applicability",
     "Binding",
@@ -108,6 +110,7 @@ __all__ = [
     "is_constant",
     "is_text",
     "is_unreached",
+    "is_wrapper",
     "keyword",
     "last",
     "last_name",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Context, Finding, Fix, Impact, Rule
+from perflint.api import Applicability, Calls, Context, Effect, Finding, Fix, Hop, Impact, Rule, is_wrapper
 
 
 class EmptyCacheBeforeGc(Rule):
@@ -45,33 +45,61 @@ class EmptyCacheBeforeGc(Rule):
     code, name = "TPL305", "empty-cache-before-gc"
     numerics = "same bits"
     impact = Impact.LOW
-    listens = (Calls("empty_cache"),)
+    listens = (Calls("empty_cache", doing=(Effect.EMPTIES,)),)
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if not ctx.is_call_of(node, "torch.cuda.empty_cache", "torch.xpu.empty_cache"):
-            return
         statement = ctx.tree.statement_of(node)
-        if not (isinstance(statement, ast.Expr) and statement.value is node):
+        assert isinstance(node, ast.Call)
+        if not (isinstance(statement, ast.Expr) and statement.value is node and _only(Effect.EMPTIES, statement, ctx)):
             return
-        after = _next_statement(statement, ctx)
-        if not (isinstance(after, ast.Expr) and ctx.is_call_of(after.value, "gc.collect")):
+        beside = _siblings(statement, ctx)
+        at = beside.index(statement)
+        before, after, last = (_at(beside, place) for place in (at - 1, at + 1, at + 2))
+        if after is None or not _only(Effect.COLLECTS, after, ctx):
             return
-        if isinstance(last := _next_statement(after, ctx), ast.Expr) and ctx.is_call_of(
-            last.value, "torch.cuda.empty_cache", "torch.xpu.empty_cache"
-        ):
-            return  # emptied behind it as well
-        if isinstance(before := _previous_statement(statement, ctx), ast.Expr) and ctx.is_call_of(
-            before.value, "gc.collect"
-        ):
-            return  # collected before as well
+        if _does(Effect.EMPTIES, last, ctx) or _does(Effect.COLLECTS, before, ctx):
+            return  # emptied behind it as well, or collected before as well
+        plain = all(_is_of_library(item, ctx) for item in (statement, after))
         yield self.finding(
             node,
             ctx,
             f"`{ctx.text(node)}` runs before `{ctx.text(after)}`, so what the collection frees stays reserved.",
             advice=f"Put `{ctx.text(after)}` first.",
-            fix=_fix(statement, after, ctx),
+            fix=_fix(statement, after, ctx, plain=plain),
+            related=tuple(_sites(statement, after, ctx)),
         )
+
+
+def _only(effect: Effect, statement: ast.stmt, ctx: Context) -> bool:
+    """Whether a statement is a call that is there for one effect: of the library, or of a wrapper that does no more."""
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    effects = ctx.effects(statement.value)
+    other = Effect.COLLECTS if effect is Effect.EMPTIES else Effect.EMPTIES
+    return is_wrapper(effects, effect) and not effects.does(other)
+
+
+def _does(effect: Effect, statement: ast.stmt | None, ctx: Context) -> bool:
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    return ctx.effects(statement.value).does(effect)
+
+
+def _is_of_library(statement: ast.stmt, ctx: Context) -> bool:
+    assert isinstance(statement, ast.Expr)
+    assert isinstance(statement.value, ast.Call)
+    return ctx.target(statement.value.func) is not None
+
+
+def _sites(statement: ast.Expr, after: ast.stmt, ctx: Context) -> Iterator[Hop]:
+    """Where wrappers free what they free."""
+    for item, effect in ((statement, Effect.EMPTIES), (after, Effect.COLLECTS)):
+        assert isinstance(item, ast.Expr)
+        assert isinstance(item.value, ast.Call)
+        witness = ctx.effects(item.value).witness(effect)
+        if witness is not None and witness.depth:
+            yield Hop(witness.path, witness.line, f"`{witness.text}` is called here")
 
 
 #: What makes it show when objects are collected.
@@ -87,10 +115,13 @@ _TELLING = (
 )
 
 
-def _fix(statement: ast.stmt, after: ast.Expr, ctx: Context) -> Fix:
+def _fix(statement: ast.stmt, after: ast.stmt, ctx: Context, *, plain: bool) -> Fix:
+    assert isinstance(after, ast.Expr)
     assert isinstance(after.value, ast.Call)
     reason = ""
-    if not all(isinstance(item, ast.Constant) for item in (*after.value.args, *_values(after.value))):
+    if not plain:
+        reason = "the calls run functions of the project, which may do more one day"
+    elif not all(isinstance(item, ast.Constant) for item in (*after.value.args, *_values(after.value))):
         reason = "what `gc.collect` is given would be evaluated first"
     elif ctx.program.named("__del__") or ctx.program.mentions(_TELLING):
         reason = "objects of the project tell when they are collected, which would be before the cache is emptied"
@@ -115,13 +146,5 @@ def _siblings(statement: ast.stmt, ctx: Context) -> list[ast.stmt]:
     return [statement]
 
 
-def _next_statement(statement: ast.stmt, ctx: Context) -> ast.stmt | None:
-    block = _siblings(statement, ctx)
-    index = block.index(statement) + 1
-    return block[index] if index < len(block) else None
-
-
-def _previous_statement(statement: ast.stmt, ctx: Context) -> ast.stmt | None:
-    block = _siblings(statement, ctx)
-    index = block.index(statement) - 1
-    return block[index] if index >= 0 else None
+def _at(block: list[ast.stmt], place: int) -> ast.stmt | None:
+    return block[place] if 0 <= place < len(block) else None

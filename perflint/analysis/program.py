@@ -12,6 +12,7 @@ from perflint.analysis.call_graph.compiled import compiled_scopes
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.effects.compose import Composer
 from perflint.analysis.effects.summary import Effects
+from perflint.analysis.effects.wrappers import names_by_effect
 from perflint.analysis.evidence import looks_like_loader
 from perflint.analysis.frequency.guards import Guarding, with_room
 from perflint.analysis.frequency.heat import HeatMap, grad_switch
@@ -200,6 +201,11 @@ class Program:
     def call_effects(self, scope: Scope, index: int) -> Effects:
         """What the call at a place among the calls of a function does; its parameters are those of what is called."""
         return self._effects.of_call(scope, index)
+
+    @cached_property
+    def names_by_effect(self) -> Mapping[str, frozenset[str]]:
+        """By effect, the names of the project's own functions that have it."""
+        return names_by_effect(self)
 
     @cached_property
     def _effects(self) -> Composer:

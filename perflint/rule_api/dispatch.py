@@ -15,7 +15,7 @@ from perflint.finding import Finding, Heat, Impact, Problem, Span
 from perflint.rule_api.context import Context, callee_name
 from perflint.rule_api.infeasible import is_unreached, only_in_float16
 from perflint.rule_api.own_training import beside_own_training
-from perflint.rule_api.prefilter import Suspects, Wanted
+from perflint.rule_api.prefilter import Suspects, Wanted, heard_in
 from perflint.rule_api.rule import Listen, Rule
 from perflint.syntax.file import SourceFile
 from perflint.syntax.parse import parse
@@ -46,7 +46,7 @@ class Inspector:
         self.program = program
         self.rules = rules
         self.suspects = Suspects(program, rules)
-        self._table = _Table(rules)
+        self._table = _Table(heard_in(program, rules))
         #: The rule that is looking at something.
         self.at_work: Rule | None = None
         #: Rules that took too long on the file at hand, and are not asked again.
@@ -197,17 +197,16 @@ _NOBODY: _Listeners = {}
 class _Table:
     """Which rules listen to which nodes, so that each node is looked up once for all rules."""
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, heard: Sequence[tuple[Rule, Listen]]) -> None:
         self.by_type: dict[type[ast.AST], _Listeners] = {}
         self.by_callee: dict[str, _Listeners] = {}
-        for rule in rules:
-            for listen in rule.listens:
-                if listen.nodes == (ast.Call,) and listen.names:
-                    for name in listen.names:
-                        _add(self.by_callee.setdefault(name, {}), rule, listen)
-                else:
-                    for kind in listen.nodes:
-                        _add(self.by_type.setdefault(kind, {}), rule, listen)
+        for rule, listen in heard:
+            if listen.nodes == (ast.Call,) and listen.names:
+                for name in listen.names:
+                    _add(self.by_callee.setdefault(name, {}), rule, listen)
+            else:
+                for kind in listen.nodes:
+                    _add(self.by_type.setdefault(kind, {}), rule, listen)
 
     def of_call(self, node: ast.Call, context: Context) -> _Listeners:
         general = self.by_type.get(ast.Call, _NOBODY)

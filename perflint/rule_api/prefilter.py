@@ -74,12 +74,21 @@ class _Place:
                 _note(self.calls if listen.nodes == (ast.Call,) else self.others, listen.names, bit)
 
 
+def heard_in(program: Program, rules: Sequence[Rule]) -> list[tuple[Rule, Listen]]:
+    """What rules listen to in a program, with the names by which its own functions do what they look for."""
+    listens = [(rule, listen) for rule in rules for listen in rule.listens]
+    if not any(listen.doing for _, listen in listens):
+        return listens
+    names = program.names_by_effect
+    return [(rule, listen.within(names) if listen.doing else listen) for rule, listen in listens]
+
+
 class Suspects:
     """The suspect statements and functions of one file after the other."""
 
     def __init__(self, program: Program, rules: Sequence[Rule]) -> None:
         self._program = program
-        heard = [(rule, listen) for rule in rules for listen in rule.listens]
+        heard = heard_in(program, rules)
         self._bits = {one: 1 << number for number, one in enumerate(heard)}
         self._sets: dict[_Some, Wanted] = {}
         #: What may be heard in a statement whatever is named there, and by word what needs one of its words.
@@ -94,7 +103,7 @@ class Suspects:
         }
         self._places: dict[tuple[bool, Heat], _Place] = {}
         #: All words that any of this asks for.
-        self._vocabulary = frozenset(self._needing).union(*(one.names for rule in rules for one in rule.listens))
+        self._vocabulary = frozenset(self._needing).union(*(one.names for _, one in heard))
         self._summary = Summary()
         #: Of the file at hand.
         self._functions: dict[str, _Function] = {}

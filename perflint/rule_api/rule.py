@@ -11,7 +11,7 @@ import dataclasses
 import enum
 import inspect
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from perflint.errors import RuleError
@@ -60,7 +60,8 @@ class Listen(NamedTuple):
     same top-level statement. Empty `names` means no such condition. What is `repeated` is of no interest in a function
     that has no loop, unless it runs at every step: such functions may be left out. So may statements in whose text none
     of the words in `written` stands, which need not be identifiers: names of keywords. `at_least` is the heat that a
-    node needs, where the rule sees others that are colder.
+    node needs, where the rule sees others that are colder. Calls of the project's own functions that have one of the
+    effects in `doing` are heard as those of `names` are (`Program.names_by_effect`).
     """
 
     nodes: tuple[type[ast.AST], ...]
@@ -68,13 +69,22 @@ class Listen(NamedTuple):
     repeated: bool = False
     written: frozenset[str] = frozenset()
     at_least: Heat = Heat.ONCE
+    doing: frozenset[str] = frozenset()
+
+    def within(self, names_by_effect: Mapping[str, frozenset[str]]) -> Listen:
+        """The same in a program whose functions have effects."""
+        own = [names_by_effect.get(effect, frozenset()) for effect in self.doing]
+        return self._replace(names=self.names.union(*own)) if any(own) else self
 
 
 def Calls(  # noqa: N802 - reads as the type of thing listened to
-    *names: str, repeated: bool = False, at_least: Heat = Heat.ONCE
+    *names: str, repeated: bool = False, at_least: Heat = Heat.ONCE, doing: tuple[str, ...] = ()
 ) -> Listen:
-    """Calls whose callee's last name is one of `names`; every call when none is given."""
-    return Listen((ast.Call,), frozenset(names), repeated, at_least=at_least)
+    """Calls whose callee's last name is one of `names`, or that have an effect in `doing` by running a function of the
+    project; every call when nothing is given.
+    """
+    effects = frozenset(str(getattr(effect, "value", effect)) for effect in doing)
+    return Listen((ast.Call,), frozenset(names), repeated, at_least=at_least, doing=effects)
 
 
 def Loops(*mentioning: str) -> Listen:  # noqa: N802

@@ -68,7 +68,7 @@ def answer_to(program: Program, digests: Digests, question: Question) -> object:
 
 
 def _heats(program: Program, _: Digests, path: str) -> object:
-    """How often each line of a file runs, and with gradients or without."""
+    """How often each line of a file runs, and with gradients or without; and by which names calls are looked at."""
     heatmap = program.heatmap
     found = []
     for qualname, facts in program.summaries[path].functions.items():
@@ -77,7 +77,7 @@ def _heats(program: Program, _: Digests, path: str) -> object:
         contexts = heatmap.contexts(scope, facts, base) if facts.contexts else []
         guards = [item.detail for item in facts.contexts if item.kind == "guard"] if facts.questions else []
         found.append((int(base), [int(heat) for heat in contexts], heatmap.without_grad(scope), guards))
-    return found
+    return found, [sorted(names) for names in program.names_by_effect.values()]
 
 
 def _compiled(program: Program, _: Digests, scope: Scope) -> Hop | None:

@@ -1,0 +1,128 @@
+"""By effect, the names by which calls of the project's own functions have it: what a rule listens to besides the names
+that libraries gave. Found from the few functions that have the effect themselves, up a few calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from perflint.analysis.effects.summary import Effect, Effects
+from perflint.analysis.evidence import last_name
+from perflint.analysis.names.refs import Scope
+from perflint.finding import Heat
+from perflint.ir.own_effects import KEEPS
+from perflint.ir.summary import FunctionFacts, Value
+
+if TYPE_CHECKING:
+    from perflint.analysis.program import Program
+
+__all__ = ["KEEPING", "is_wrapper", "names_by_effect"]
+
+#: The name under which calls that keep what they are given are listened to.
+KEEPING = "keeps"
+#: What a library's function with the effect goes by: a file that has none of these words has no such call.
+_WORDS: dict[str, tuple[str, ...]] = {
+    Effect.WAITS.value: ("synchronize",),
+    Effect.MEETS.value: ("barrier", "wait_for_everyone", "monitored_barrier"),
+    Effect.EMPTIES.value: ("empty_cache", "release_memory", "clear_device_cache"),
+    Effect.COLLECTS.value: ("collect", "release_memory"),
+    Effect.GENERATES.value: ("generate",),
+}
+#: Calls from a function with the effect up to the one that a rule is shown.
+_LEVELS = 2
+_MOST_CALLS = 12
+#: What only a function does that is there for more than freeing, waiting or meeting.
+_MORE = (
+    Effect.LAUNCHES, Effect.FORWARD, Effect.BACKWARD, Effect.STEPS, Effect.GENERATES, Effect.UNKNOWN, Effect.FILES,
+    Effect.COPIES, Effect.READS, Effect.COMPILES, Effect.DRAWS,
+)  # fmt: skip
+#: Ways to keep something of every call; an attribute that is set anew forgets the one before.
+_GROWING = frozenset("append appendleft add extend insert sum item put".split())
+
+
+def names_by_effect(program: Program) -> dict[str, frozenset[str]]:
+    """The names of wrappers of waits and of freeing, of what generates, and of what keeps a parameter of each call."""
+    found = {effect: frozenset(_named(program, effect, words)) for effect, words in _WORDS.items()}
+    keeping = [scope for scope, facts in program.resolver.nesting.functions if facts.does and _keeps(facts)]
+    # What keeps something of every step is called on every step itself.
+    hot = [scope for scope in keeping if program.heat(scope) >= Heat.STEP]
+    found[KEEPING] = frozenset(name for names in _upwards(program, hot, _keeps_parameter(program)) for name in names)
+    return found
+
+
+def is_wrapper(effects: Effects, effect: Effect) -> bool:
+    """Whether a function has an effect on every run and does nothing else of weight."""
+    return effects.surely(effect) and not effects.does(*_MORE)
+
+
+def _named(program: Program, effect: str, words: tuple[str, ...]) -> Iterator[str]:
+    if not program.mentions(words):
+        return
+    wanted = Effect(effect)
+    seeds = [scope for scope, facts in _functions_naming(program, words) if _calls(facts, words)]
+
+    def has_it(scope: Scope) -> bool:
+        if wanted is Effect.GENERATES:
+            return program.effects(scope).does(wanted)
+        facts = program.function(scope)
+        return not facts.loops and len(facts.calls) <= _MOST_CALLS and is_wrapper(program.effects(scope), wanted)
+
+    for names in _upwards(program, seeds, has_it):
+        yield from names
+    for _, facts in _functions_naming(program, words):
+        yield from (name for name, values in facts.binds.items() if any(_is_alias(value, words) for value in values))
+    for path, summary in program.summaries.items():
+        if program.mentions(words, (path,)):
+            for cls in summary.classes.values():
+                for name, values in cls.attributes.items():
+                    if any(_is_alias(value, words) for value, _ in values):
+                        yield name
+
+
+def _functions_naming(program: Program, words: tuple[str, ...]) -> Iterator[tuple[Scope, FunctionFacts]]:
+    framed = [f" {word} " for word in words]
+    for path, summary in program.summaries.items():
+        text = summary.identifiers()
+        if any(word in text for word in framed):
+            for qualname, facts in summary.functions.items():
+                yield Scope(path, qualname), facts
+
+
+def _calls(facts: FunctionFacts, words: tuple[str, ...]) -> bool:
+    return any(last_name(call.func) in words for call in facts.calls)
+
+
+def _is_alias(value: Value, words: tuple[str, ...]) -> bool:
+    """`torch.cuda.empty_cache`, `partial(gc.collect)`"""
+    if isinstance(value, tuple) and value[0] == "call" and last_name(value[1]) == "partial" and value[2]:
+        value = value[2][0]
+    return isinstance(value, str) and "." in value and value.rpartition(".")[2] in words
+
+
+def _keeps(facts: FunctionFacts) -> bool:
+    return any(fact.kind == KEEPS and fact.detail.partition(" ")[0] in _GROWING for fact in facts.does)
+
+
+def _keeps_parameter(program: Program) -> Callable[[Scope], bool]:
+    return lambda scope: any(kept.how in _GROWING for kept in program.effects(scope).keeps)
+
+
+def _upwards(
+    program: Program, seeds: Iterator[Scope] | list[Scope], has_it: Callable[[Scope], bool]
+) -> Iterator[tuple[str, ...]]:
+    """The names of functions with an effect, and of their callers that have it from them."""
+    seen: set[Scope] = set()
+    level = list(seeds)
+    for _ in range(_LEVELS + 1):
+        level = [scope for scope in dict.fromkeys(level) if scope not in seen and has_it(scope)]
+        seen.update(level)
+        yield from (_names(program.function(scope)) for scope in level)
+        level = [edge.caller for scope in level for edge in program.graph.incoming.get(scope, ())]
+
+
+def _names(facts: FunctionFacts) -> tuple[str, ...]:
+    """What calls of a function go by: a constructor goes by its class."""
+    if facts.name in ("__init__", "__call__", "__enter__", "forward"):
+        return ()
+    return (facts.name,)
