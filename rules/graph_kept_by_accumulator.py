@@ -9,12 +9,14 @@ from typing import NamedTuple
 
 from perflint.api import (
     CLASS,
+    KEEPING,
     Applicability,
     Calls,
     Context,
     Finding,
     Fix,
     Heat,
+    Hop,
     Impact,
     Nodes,
     Ref,
@@ -27,6 +29,7 @@ from perflint.api import (
 )
 
 from ._shared.gradients import is_loss_function, is_loss_name, is_model_call, makes_instance, name_of_whole
+from ._shared.kept_by_calls import is_part_of_walked_back, kept_by_call
 
 #: What takes a tensor and gives a value that nothing flows back through.
 _READERS = frozenset("item tolist numpy detach detach_ float int format print isnan isinf isfinite len".split())
@@ -97,9 +100,12 @@ class GraphKeptByAccumulator(Rule):
     numerics = "same bits"
     impact = Impact.HIGH
     at_least = Heat.STEP
-    listens = (Nodes(ast.AugAssign), Calls("append"))
+    listens = (Nodes(ast.AugAssign), Calls("append", doing=(KEEPING,)))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if isinstance(node, ast.Call) and callee_name(node) != "append":
+            yield from self._handed_over(node, ctx)
+            return
         kept = _kept(node, ctx)
         if kept is None or not _may_have_graph(kept.value, ctx) or ctx.grad_off(node):
             return
@@ -141,6 +147,30 @@ class GraphKeptByAccumulator(Rule):
             else "Keep it detached.",
             fix=fix,
         )
+
+    def _handed_over(self, call: ast.Call, ctx: Context) -> Iterator[Finding]:
+        """`self.log.keep({"aux": aux})`, where `keep` appends what it is given to what outlives the step."""
+        loops = ctx.loops(call)
+        if not loops or ctx.grad_off(call):
+            return
+        for value, kept in kept_by_call(call, loops[0], ctx):
+            if not _is_walked_back(value, loops[0], ctx) and not is_part_of_walked_back(value, loops[0], ctx):
+                continue
+            fix = Fix(
+                "Keep the value without its graph",
+                Applicability.UNSAFE,
+                (ctx.edit.append_method(value, "detach()"),),
+                reason=f"what `{ctx.text(call.func)}` keeps may be asked for its graph",
+            )
+            yield self.finding(
+                value,
+                ctx,
+                f"`{ctx.text(call.func)}` keeps `{ctx.text(value)}` of every step with its graph, which `backward` "
+                "has already used.",
+                advice=f"Hand over `{ctx.text(value)}.detach()`.",
+                fix=fix,
+                related=(Hop(kept.path, kept.line, "it is kept here"),),
+            )
 
 
 class _Kept(NamedTuple):

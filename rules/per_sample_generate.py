@@ -10,7 +10,9 @@ from perflint.api import (
     Calls,
     Confidence,
     Context,
+    Effect,
     Finding,
+    Hop,
     Impact,
     Rule,
     Tag,
@@ -20,6 +22,7 @@ from perflint.api import (
     walk,
 )
 
+from ._shared.generating_helpers import Helper, one_text_helper
 from ._shared.gradients import name_of_whole
 from ._shared.loops import CLOCKS, is_timing, names_in
 from ._shared.samples import (
@@ -76,12 +79,15 @@ class PerSampleGenerate(Rule):
     code, name = "TPL602", "per-sample-generate"
     impact = Impact.HIGH
     confidence = Confidence.MEDIUM
-    listens = (Calls("generate"),)
+    listens = (Calls("generate", doing=(Effect.GENERATES,)),)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
+        helper = None
         if not isinstance(node.func, ast.Attribute) or not _is_model(node.func.value, ctx):
-            return
+            helper = one_text_helper(node, ctx)
+            if helper is None:
+                return
         loop = next((item for item in ctx.loops(node) if isinstance(item, ast.For)), None)
         function = ctx.tree.function_of(node)
         if loop is None or _BATCHES.search(handed_out(loop.iter, ctx)) or _BATCHES.search(ctx.text(loop.target)):
@@ -90,8 +96,14 @@ class PerSampleGenerate(Rule):
             return
         if turns_rarely(loop, ctx) or shows_each(loop, ctx) or _is_timed(node, loop):
             return
+        if feeds_itself(node, loop):
+            return
+        if helper is not None:
+            if any(_is_one_text(item, loop) for item in helper.texts):
+                yield self._behind(node, loop, helper, ctx)
+            return
         text = _text_of(node, loop, ctx)
-        if text is None or feeds_itself(node, loop):
+        if text is None:
             return
         yield self.finding(
             node,
@@ -100,6 +112,16 @@ class PerSampleGenerate(Rule):
             advice="Generate for several texts at once: pad on the left (`padding_side='left'`), hand over the "
             "attention mask, cut the prompts off and use `batch_decode`.",
             related=(ctx.hop(text, "one text is tokenized here"),),
+        )
+
+    def _behind(self, node: ast.Call, loop: ast.For, helper: Helper, ctx: Context) -> Finding:
+        return self.finding(
+            node,
+            ctx,
+            f"`{ctx.text(node.func)}` generates for one text on each turn of the loop over `{ctx.text(loop.iter)}`.",
+            advice="Let it take several texts and generate for all of them at once: pad on the left "
+            "(`padding_side='left'`), hand over the attention mask and use `batch_decode`.",
+            related=(Hop(helper.path, helper.line, "it generates here, for one text"),),
         )
 
 
