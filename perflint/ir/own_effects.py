@@ -31,6 +31,8 @@ _COMPUTING = frozenset(
 _CARRIERS = frozenset("mean sum view reshape squeeze unsqueeze to cuda cpu div mul add clone float double half".split())
 #: What a test asks that only tells what the machine is: the program that it was written for comes out at "yes".
 _HARDWARE = frozenset({"is_available", "is_initialized", "is_cuda", "is_built"})
+#: How many devices or processes there are: a program for several finds several.
+_COUNTS = frozenset({"device_count", "get_world_size", "world_size"})
 _LEAVING = (ast.Return, ast.Break, ast.Continue)
 _Bound = Mapping[str, Sequence["ast.expr | None"]]
 
@@ -250,17 +252,35 @@ def _region(first: ast.stmt, last: ast.stmt, found: list[int]) -> None:
 
 
 def _asks_hardware(test: ast.expr) -> str:
-    """A yes for `torch.cuda.is_available()` and `x.is_cuda`, a no for their negation, nothing for anything else."""
-    negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
-    if negated:
-        test = test.operand  # type: ignore[attr-defined]
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        return "yes" if not negated and all(_asks_hardware(item) == "yes" for item in test.values) else ""
-    func = test.func if isinstance(test, ast.Call) else test
-    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-    if name not in _HARDWARE:
+    """A yes for `torch.cuda.is_available()`, `x.is_cuda`, `device.type == "cuda"` and `get_world_size() > 1`, a no for
+    their negation, nothing for anything else.
+    """
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return {"yes": "no", "no": "yes"}.get(_asks_hardware(test.operand), "")
+    if isinstance(test, ast.BoolOp):
+        wanted = "yes" if isinstance(test.op, ast.And) else "no"
+        return wanted if all(_asks_hardware(item) == wanted for item in test.values) else ""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        return _compares_hardware(test.left, test.ops[0], test.comparators[0])
+    return "yes" if _last(test) in _HARDWARE else ""
+
+
+def _compares_hardware(left: ast.expr, how: ast.cmpop, right: ast.expr) -> str:
+    if not isinstance(right, ast.Constant):
         return ""
-    return "no" if negated else "yes"
+    if right.value == "cuda" and _last(left) == "type":
+        return "yes" if isinstance(how, ast.Eq) else "no" if isinstance(how, ast.NotEq) else ""
+    if _last(left) not in _COUNTS or right.value not in (0, 1):
+        return ""
+    if isinstance(how, (ast.Gt, ast.NotEq)):
+        return "yes"
+    return "no" if isinstance(how, (ast.Eq, ast.LtE, ast.Lt)) else ""
+
+
+def _last(value: ast.expr) -> str:
+    """The last name of a value, or of what is called for it."""
+    func = value.func if isinstance(value, ast.Call) else value
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
 def _fact(kind: str, name: str, detail: str, node: ast.AST) -> EffectFacts:

@@ -54,6 +54,7 @@ class Context:
         self._bodies: dict[int, list[ast.AST]] = {}
         self._walked: dict[int, list[ast.AST]] = {}
         self._heats: dict[tuple[Scope, int], Heat] = {}
+        self._effects: dict[int, Effects] = {}
         self._calls: dict[str, dict[tuple[int, int], int]] = {}
         self._once: dict[tuple[Callable[[Any, Context], Any], int], Any] = {}
 
@@ -139,6 +140,12 @@ class Context:
 
     def effects(self, call: ast.Call) -> Effects:
         """What a call does beside giving a value, with all that it runs: `ctx.effects(call).does(Effect.WAITS)`."""
+        known = self._effects.get(id(call))
+        if known is None:
+            known = self._effects[id(call)] = self._effects_of(call)
+        return known
+
+    def _effects_of(self, call: ast.Call) -> Effects:
         scope = self.scope(call)
         index = self.call_index(call)
         if index is not None:

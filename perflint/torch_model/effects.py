@@ -11,11 +11,12 @@ from perflint.torch_model.names import canonical, last, root, within, words
 
 
 class Effect(str, Enum):
-    """What a call does beside giving a value. `READS` waits only where its value is on a device; `UNKNOWN` stands for
-    a call of which nobody can see what it does.
+    """What a call does beside giving a value. `WAITS` is for all work of the device; `READS` waits only where its value
+    is on a device; `UNKNOWN` stands for a call of which nobody can see what it does.
     """
 
     WAITS = "waits"
+    WAITS_PART = "waits for a stream or an event"
     MEETS = "meets other processes"
     READS = "reads"
     COPIES = "copies"
@@ -32,6 +33,7 @@ class Effect(str, Enum):
     CLOCK = "reads a clock"
     LOGS = "logs"
     FILES = "writes a file"
+    LOADS = "reads a file"
     MEMORY = "reads memory figures"
     UNKNOWN = "does what nobody can see"
 
@@ -47,7 +49,11 @@ _FILES = words(
     "torch.save numpy.save numpy.savez numpy.savez_compressed numpy.savetxt json.dump pickle.dump yaml.dump "
     "yaml.safe_dump joblib.dump matplotlib.pyplot.savefig imageio.imwrite imageio.imsave imageio.mimsave cv2.imwrite "
     "torchvision.utils.save_image torchaudio.save soundfile.write scipy.io.wavfile.write safetensors.torch.save_file "
-    "shutil.copy shutil.copyfile shutil.move torch.onnx.export torch.jit.save os.makedirs os.remove os.rename"
+    "shutil.copy shutil.copyfile shutil.move shutil.rmtree torch.onnx.export torch.jit.save os.makedirs os.remove "
+    "os.rename os.mkdir"
+)
+_LOADS = words(
+    "torch.load numpy.load json.load pickle.load yaml.safe_load joblib.load safetensors.torch.load_file torch.jit.load"
 )
 _MEMORY = within(
     "torch.cuda",
@@ -55,23 +61,24 @@ _MEMORY = within(
     "mem_get_info memory_snapshot reset_peak_memory_stats",
 )
 _FUNCTIONS: Mapping[str, tuple[Effect, ...]] = {
-    **dict.fromkeys(distributed.SYNCHRONIZE, (Effect.WAITS,)),
+    **dict.fromkeys(distributed.SYNCHRONIZE - {"torch.cuda.Stream.synchronize"}, (Effect.WAITS,)),
     **dict.fromkeys(distributed.BARRIERS, (Effect.MEETS,)),
     **dict.fromkeys(_EMPTYING, (Effect.EMPTIES,)),
     **dict.fromkeys(_CLOCKS, (Effect.CLOCK,)),
     **dict.fromkeys(_FILES, (Effect.FILES,)),
+    **dict.fromkeys(_LOADS, (Effect.LOADS,)),
     **dict.fromkeys(_MEMORY, (Effect.MEMORY,)),
     **dict.fromkeys(trackers.TRACKER_FUNCTIONS | trackers.PRINTING, (Effect.LOGS,)),
     "gc.collect": (Effect.COLLECTS,),
     "accelerate.utils.release_memory": (Effect.COLLECTS, Effect.EMPTIES),
     "accelerate.utils.memory.release_memory": (Effect.COLLECTS, Effect.EMPTIES),
     "accelerate.utils.memory.clear_device_cache": (Effect.EMPTIES,),
-    "torch.cuda.Event.synchronize": (Effect.WAITS,),
+    "torch.cuda.Event.synchronize": (Effect.WAITS_PART,),
     "torch.autograd.backward": (Effect.BACKWARD, Effect.LAUNCHES),
     "torch.autograd.grad": (Effect.LAUNCHES,),
     "torch.compile": (Effect.COMPILES,),
     "torch.distributed.all_reduce": (Effect.LAUNCHES,),
-    "torch.cuda.Stream.synchronize": (Effect.WAITS,),
+    "torch.cuda.Stream.synchronize": (Effect.WAITS_PART,),
 }
 #: What the methods of frameworks and modules do, by names that PyTorch and its libraries gave them.
 _METHODS: Mapping[str, tuple[Effect, ...]] = {

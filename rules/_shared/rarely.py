@@ -86,9 +86,11 @@ def _swaps_weights(place: ast.AST, node: ast.AST) -> bool:
 
 
 def _on_the_way(node: ast.AST, ctx: Context) -> Iterator[str]:
-    """The functions that lead to `node` from the root of its heat, its own first."""
+    """The functions that lead to `node` from the root of its heat, its own first. The name of one that holds the hot
+    loop itself says how often it is called, not how often what is in the loop runs.
+    """
     function = ctx.tree.function_of(node)
-    if function is not None:
+    if function is not None and not any(ctx.is_root_loop(loop) for loop in ctx.loops(node)):
         yield function.name
     _, route, _ = ctx.heat_and_route(node)
     for hop in route[1:]:  # the first hop is the root itself

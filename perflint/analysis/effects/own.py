@@ -63,11 +63,13 @@ def of_call(call: CallFacts, scope: Scope, resolver: Resolver) -> tuple[Effect, 
     if func == "open":
         mode = next((value for key, value in call.keywords if key == "mode"), call.args[1] if call.args[1:] else None)
         writes = isinstance(mode, tuple) and mode[:2] == ("const", "str") and not set("wax").isdisjoint(mode[2])
-        return (Effect.FILES,) if writes else ()
+        return (Effect.FILES,) if writes else (Effect.LOADS,)
     refs = resolver.refs(func, scope)
     found: dict[Effect, None] = {}
     for ref in refs:
         found.update(dict.fromkeys(_of_ref(ref, call)))
+    if Effect.WAITS in found and _is_of_a_stream(call, scope, resolver):
+        found = {Effect.WAITS_PART: None}
     if refs and not all(ref.kind in (INSTANCE, MODULE_REF) for ref in refs):
         return tuple(found)
     name = last_name(func)
@@ -75,6 +77,13 @@ def of_call(call: CallFacts, scope: Scope, resolver: Resolver) -> tuple[Effect, 
     if by_method is not None:
         return by_method
     return (Effect.UNKNOWN,)
+
+
+def _is_of_a_stream(call: CallFacts, scope: Scope, resolver: Resolver) -> bool:
+    """`torch.cuda.synchronize(self.copy_stream)`: what is meant is the work of one stream."""
+    given = (*call.args, *(value for _, value in call.keywords))
+    refs = (ref for value in given for ref in resolver.refs(value, scope))
+    return any(ref.kind == EXTERNAL_INSTANCE and ref.name.endswith((".Stream", "current_stream")) for ref in refs)
 
 
 def _of_ref(ref: Ref, call: CallFacts) -> tuple[Effect, ...]:
