@@ -84,10 +84,7 @@ def _outlives(into: str, call: ast.Call, callee: Scope, loop: ast.stmt, ctx: Con
     if not isinstance(owner, ast.Name):
         return False
     inside = {id(part) for part in walk(loop)}
-    return not any(
-        isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and id(part) in inside
-        for part in ctx.tree.named(owner.id, loop)
-    )
+    return not any(isinstance(part.ctx, ast.Store) and id(part) in inside for part in ctx.tree.named(owner.id, loop))
 
 
 def _is_bounded(kept: Kept, ctx: Context) -> bool:
