@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.cost import Exposure, impact_of_wait
+from perflint.analysis.device_queue.queue import Change, DeviceQueue
 from perflint.analysis.effects.summary import Effects, Kept, Witness
 from perflint.analysis.effects.wrappers import KEEPING, is_wrapper
 from perflint.analysis.frequency.epochs import LoopHeat
@@ -54,6 +56,7 @@ __all__ = [
     "Binding",
     "CallFacts",
     "Calls",
+    "Change",
     "Claim",
     "Claims",
     "Classes",
@@ -63,11 +66,13 @@ __all__ = [
     "ControlFlow",
     "Definition",
     "Device",
+    "DeviceQueue",
     "Does",
     "Edge",
     "Edit",
     "Effect",
     "Effects",
+    "Exposure",
     "Finding",
     "Fix",
     "FunctionFacts",
@@ -107,6 +112,7 @@ __all__ = [
     "frameworks",
     "guards",
     "has_unpacking",
+    "impact_of_wait",
     "is_constant",
     "is_text",
     "is_unreached",

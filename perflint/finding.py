@@ -87,13 +87,15 @@ class Span:
 class Hop:
     """One step of a route, or a related place: `path:line` and the source text or words that say what is there.
 
-    In a notebook, `cell` counts its cells from 1 and `line` is the line in it.
+    In a notebook, `cell` counts its cells from 1 and `line` is the line in it. `code` is the rule that found the same
+    defect there, in reports that print a defect once; empty for any other place.
     """
 
     path: str
     line: int
     text: str
     cell: int | None = None
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +208,8 @@ class Finding:
     `advice` is what to write instead, with the names used here; empty when the message says it all.
     In a notebook, `cell` counts its cells of every type from 1 and `span` is in it.
     `observed` is what an observed run showed there, None where there is no evidence for or against.
+    `block` is the expression whose finding this one belongs to: the first wait of a block, say, after which the others
+    cost little. None for a finding that stands alone, or that is the first itself. Reports print a block once.
     """
 
     code: str
@@ -222,6 +226,7 @@ class Finding:
     related: tuple[Hop, ...] = ()
     cell: int | None = None
     observed: Observed | None = None
+    block: Span | None = None
 
     @property
     def sort_key(self) -> tuple[str, Span, str, str]:

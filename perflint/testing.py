@@ -15,6 +15,7 @@ comments say what must happen on the line where a finding starts:
 
     x.item()  # expect: TPL201
     x.item()  # expect: TPL201 "part of the message", TPL209
+    x.item()  # expect: TPL201 (low)     of low impact; the part of the message comes after it
     def log(m):  # heat: step
     y.item()  # missed: TPL201     a known missed alarm: fails the day it is found
     z.item()  # false: TPL201      a known false alarm: fails the day it is gone
@@ -65,7 +66,7 @@ __all__ = ["Case", "FixtureError", "Marker", "Verb", "check_case", "find_cases",
 _RESULTS = {Applicability.SAFE: ".fixed", Applicability.UNSAFE: ".unsafe"}
 #: `kind` markers are for the tests of the engine's values; here they are stripped only.
 _STARTS = re.compile(r"[ \t]*#[ \t]*(?:expect|missed|false|heat|kind):")
-_ITEM = re.compile(r'\s*([A-Za-z][\w-]*)(?:\s+"([^"]*)")?\s*(,?)')
+_ITEM = re.compile(r'\s*([A-Za-z][\w-]*)(?:\s+\((low|medium|high)\))?(?:\s+"([^"]*)")?\s*(,?)')
 _VERB = re.compile(r"\s*#\s*(expect|missed|false|heat|kind):")
 _NO_CASES = frozenset({"measure.py", "run.py"})
 #: A rule's folder, or one of the engine's.
@@ -87,12 +88,15 @@ class Verb(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """One claim about one line: `value` is a rule's code, or a heat's label for `Verb.HEAT`."""
+    """One claim about one line: `value` is a rule's code, or a heat's label for `Verb.HEAT`. Of `message` and `impact`
+    nothing is claimed where they are empty.
+    """
 
     line: int
     verb: Verb
     value: str
     message: str = ""
+    impact: str = ""
 
     @property
     def expected(self) -> bool:
@@ -196,8 +200,8 @@ def _parse(comment: str, line: int, where: str) -> list[Marker]:
             item = _ITEM.match(comment, position)
             if item is None:
                 raise FixtureError(f"{where}:{line}: cannot read the marker {comment.strip()!r}")
-            markers.append(Marker(line, Verb(verb[1]), item[1], item[2] or ""))
-            position, more = item.end(), item[3]
+            markers.append(Marker(line, Verb(verb[1]), item[1], item[3] or "", item[2] or ""))
+            position, more = item.end(), item[4]
     return markers
 
 
@@ -309,6 +313,8 @@ def _compare_findings(marked: Mapping[str, Marked], findings: tuple[Finding, ...
                 yield f"{place} {gone}"
             elif not any(marker.message in finding.message for finding in here):
                 yield f"{place} does not say {marker.message!r} but {here[0].message!r}"
+            elif marker.impact and all(finding.impact.label != marker.impact for finding in here):
+                yield f"{place} is of {here[0].impact.label} impact, not of {marker.impact}"
     claimed = {(path, marker.line, marker.value) for path, item in marked.items() for marker in item.each}
     for (path, line, code), here in sorted(found.items()):
         if (path, line, code) not in claimed:

@@ -22,6 +22,7 @@ from perflint.api import (
 )
 
 from ._shared.bounds import bounds, device_bound, roots
+from ._shared.device_queue import first_of_block, impact_at
 from ._shared.forwards import is_forward
 from ._shared.generating import beside_generation
 from ._shared.gradients import is_model_call
@@ -150,7 +151,8 @@ class SyncInHotLoop(Rule):
             advice=_advice(node, read, ctx, forward=forward),
             fix=_fix(node, ctx),
             confidence=min(self.confidence, read.certainty),
-            impact=_impact(node, others, ctx, forward=forward),
+            impact=impact_at(node, ctx),
+            block=first_of_block(node, ctx),
         )
 
     def _cut(self, node: ast.Slice, ctx: Context) -> Iterator[Finding]:
@@ -317,26 +319,6 @@ def _ways_up(node: ast.AST, ctx: Context) -> Iterator[tuple[ast.AST, ast.AST]]:
     for outer in ctx.tree.ancestors(node):
         yield outer, child
         child = outer
-
-
-def _impact(node: ast.Call, others: list[ast.Call], ctx: Context, *, forward: bool) -> Impact:
-    role = ctx.role(node)
-    if role in ("eval", "decode", "batches", "texts"):
-        return Impact.MEDIUM if others else Impact.LOW
-    if others or forward:
-        return Impact.HIGH
-    return Impact.LOW if _ends_step(node, ctx) else Impact.MEDIUM
-
-
-def _ends_step(node: ast.Call, ctx: Context) -> bool:
-    """Whether the optimizer has stepped before, and nothing is queued after the read in this turn of the loop."""
-    end = (node.end_lineno or 0, node.end_col_offset or 0)
-    steps = [
-        part
-        for part in ctx.walk(region_of(node, ctx))
-        if isinstance(part, ast.Call) and callee_name(part) in _STEP_ENDS
-    ]
-    return bool(steps) and all((part.lineno, part.col_offset) < end for part in steps)
 
 
 def _hands_on(node: ast.Call, others: list[ast.Call], ctx: Context) -> bool:

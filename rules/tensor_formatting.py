@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Claims, Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name, pattern
 
+from ._shared.device_queue import finds_nothing, first_of_block, impact_at
 from ._shared.printing import PRINTING_NAMES, Printed, formatter_around, is_formatter, is_tracker, printed_in
 from ._shared.rarely import is_empty_case, is_tried_out, runs_rarely
-from ._shared.waited import has_waited, is_asked_for
+from ._shared.waited import is_asked_for
 from ._shared.waits import certainty_on_device, device_read, is_exceptional, region_of, works_on_host
 
 _EVALUATION = pattern(r"^_?(?:test|eval|evaluate|val|validate|validation)(?:_|$)")
@@ -89,7 +90,7 @@ class TensorFormatting(Rule):
         printed = list(printed_in(node, ctx))
         if tracks:
             printed = [item for item in printed if device_read(item.value, ctx) is None]
-        if not printed or (all(item.waits == 1 for item in printed) and has_waited(node, ctx)):
+        if not printed or (all(item.waits == 1 for item in printed) and finds_nothing(node, ctx)):
             return
         yield self.finding(
             node,
@@ -97,6 +98,8 @@ class TensorFormatting(Rule):
             _message(node, printed, ctx, tracks=tracks),
             advice=_advice(printed, ctx),
             confidence=min(self.confidence, *(_certainty(item, ctx) for item in printed)),
+            impact=impact_at(node, ctx),
+            block=first_of_block(node, ctx),
         )
 
 

@@ -51,6 +51,12 @@ def test_markers_of_values_are_only_taken_out() -> None:
     assert [marker.value for marker in marked.each] == ["TPL201"]
 
 
+def test_a_marker_may_claim_an_impact(tmp_path: Path) -> None:
+    (case,) = make(tmp_path, {"example.py": HOT.format(marker="  # expect: TPL303 (low)")})
+    assert [marker.impact for _, marked in case.read() for marker in marked.each] == ["low"]
+    assert "example.py:7: TPL303 is of high impact, not of low" in complaints(case)
+
+
 @pytest.mark.parametrize("comment", ["# expect:", "# expect: TPL201 TPL202", '# expect: TPL201 "open', "# heat: step,"])
 def test_a_marker_that_does_not_read_is_an_error(comment: str) -> None:
     with pytest.raises(FixtureError, match=r"here\.py:2: cannot read the marker"):

@@ -126,7 +126,8 @@ def report() -> Json:
     text: Json = {"type": "string"}
     span: Json = {"line": number, "column": number, "end_line": number, "end_column": number}
     cell: Json = {"description": "In a notebook, its cell, counted from 1; lines are those of the cell.", **number}
-    hop = _object({"path": text, "line": number, "text": text, "cell": cell}, "cell")
+    code: Json = {"description": "The rule that found the same defect there.", **text}
+    hop = _object({"path": text, "line": number, "text": text, "cell": cell, "code": code}, "cell", "code")
     edit = _object({**span, "text": text, "cell": cell}, "cell")
     fix = _object(
         {

@@ -94,6 +94,20 @@ class ControlFlow:
             found = self._reached[block.index] = frozenset(seen)
         return found
 
+    def loop(self, node: ast.For | ast.AsyncFor | ast.While) -> frozenset[int]:
+        """The indices of the blocks of a loop: its header, and what leads back to it."""
+        header = self.block_of(node)
+        if header is None:
+            return frozenset()
+        found = {header.index}
+        stack = [block for block in header.predecessors if self.dominators.dominates(header, block)]
+        while stack:
+            block = stack.pop()
+            if block.index not in found:
+                found.add(block.index)
+                stack += block.predecessors
+        return frozenset(found)
+
     # Conditions.
 
     def conditions(self, node: ast.AST) -> tuple[Condition, ...]:

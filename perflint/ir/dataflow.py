@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Generic, TypeVar
 
-from perflint.ir.control_flow import Block, Condition, ControlFlow
+from perflint.ir.control_flow import Block, ControlFlow
 
 State = TypeVar("State")
 
@@ -30,9 +29,9 @@ class Problem(ABC, Generic[State]):
     def transfer(self, node: ast.AST, state: State) -> State:
         """The state on the other side of a node."""
 
-    def where(self, conditions: Sequence[Condition], state: State) -> State:
-        """The state where tests have come out so (forward only)."""
-        del conditions
+    def along(self, source: Block, target: Block, state: State) -> State | None:
+        """The state that an edge hands on, in the direction of the analysis; None where it hands on none."""
+        del source, target
         return state
 
 
@@ -78,10 +77,9 @@ def forward(graph: ControlFlow, problem: Problem[State]) -> Solution[State]:
             if block.handler is not None:
                 raised = problem.join(raised, state)
         for successor in block.successors:
-            given = raised if successor is block.handler else state
-            if successor.entered_when:
-                given = problem.where(successor.entered_when, given)
-            _meet(problem, starts, successor, given, ranks[successor.index], work)
+            given = problem.along(block, successor, raised if successor is block.handler else state)
+            if given is not None:
+                _meet(problem, starts, successor, given, ranks[successor.index], work)
     return Solution(graph, problem, starts, backward=False)
 
 
@@ -99,8 +97,11 @@ def backward(graph: ControlFlow, problem: Problem[State]) -> Solution[State]:
         for node in reversed(block.nodes):
             state = problem.transfer(node, state)
         for predecessor in block.predecessors:
-            if predecessor.handler is not block and predecessor.index in ranks:
-                _meet(problem, starts, predecessor, state, ranks[predecessor.index], work)
+            if predecessor.handler is block or predecessor.index not in ranks:
+                continue
+            given = problem.along(predecessor, block, state)
+            if given is not None:
+                _meet(problem, starts, predecessor, given, ranks[predecessor.index], work)
     return Solution(graph, problem, starts, backward=True)
 
 

@@ -126,7 +126,8 @@ def _span(span: Span) -> dict[str, int]:
 
 
 def _hop(hop: Hop) -> dict[str, Any]:
-    return {"path": hop.path, "line": hop.line, "text": hop.text, **_cell(hop.cell)}
+    code = {"code": hop.code} if hop.code else {}
+    return {"path": hop.path, "line": hop.line, "text": hop.text, **_cell(hop.cell), **code}
 
 
 def _cell(cell: int | None) -> dict[str, int]:

@@ -1,52 +1,100 @@
-"""One defect, one finding: what stands close together and has one cause is printed once, with the other places.
+"""One defect, one finding: what has one cause is printed once, with the other places as related ones.
 
-Formats for people print clusters. Formats that tools read keep every finding, so that a line can be looked up.
+Every format prints the findings of one block once, and what is the same in several branches. Formats for people also
+put neighbouring findings of one rule together, and findings of two rules at one expression.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
-from perflint.finding import Finding, Hop, Verdict
+from perflint.finding import Finding, Fix, Hop, Verdict
 
 #: Lines between two findings of one block: more is another block to a reader.
 _GAP = 3
+#: Findings of one cause, the one that is printed first.
+Group: TypeAlias = "list[Finding]"
 
 
-def clustered(findings: Sequence[Finding]) -> list[Finding]:
-    """`findings` with those of one cluster as the worst of them, the others as related places, in the order given.
+def defects(findings: Sequence[Finding]) -> list[Group]:
+    """Findings by defect, in the order of the first ones.
 
-    A cluster is findings of one rule in neighbouring lines that run equally often by one route, or findings of two
-    rules at one expression. What an observed run says about all of them is the same.
+    One defect is what a rule finds in one block (`Finding.block`), and what it says in the same words by the same route
+    at several places: in two branches, or at the same call. Either all of them carry a fix of the same kind or none
+    does, and what an observed run says about all of them is the same.
     """
-    leads: dict[int, list[Finding]] = {}
-    for group in _groups(findings):
-        lead = min(group, key=lambda one: (-one.impact, -one.confidence, one.span))
-        leads[id(lead)] = [one for one in group if one is not lead]
-    return [_with(one, leads[id(one)]) for one in findings if id(one) in leads]
+    groups = _joined(findings, _by([[one] for one in findings], lambda one: one.block))
+    return _joined(findings, _by(groups, _words))
 
 
-def _groups(findings: Sequence[Finding]) -> list[list[Finding]]:
-    groups: list[list[Finding]] = []
-    by_place = sorted(findings, key=lambda one: (one.path, one.cell or 0, one.span))
-    for one in by_place:
-        # Another rule's finding may stand between two of one block.
-        home = next((group for group in reversed(groups[-3:]) if _belongs(one, group)), None)
-        if home is None:
-            groups.append([one])
+def neighbours(findings: Sequence[Finding], groups: Sequence[Group]) -> list[Group]:
+    """Groups with those joined that a reader takes for one: of one rule in neighbouring lines that run equally often by
+    one route, or of two rules at one expression. In the order of `findings`, which are the first ones of the groups.
+    """
+    return _joined(findings, _near(groups))
+
+
+def as_one(group: Group) -> Finding:
+    """The first finding of a group, which names the others as related places and counts those of its rule."""
+    lead, *others = group
+    if not others:
+        return lead
+    same = [one for one in others if one.code == lead.code]
+    hops = [Hop(one.path, one.span.line, _said(one, lead), one.cell, one.code) for one in others]
+    more = f" The same here {len(same)} more {'time' if len(same) == 1 else 'times'}." if same else ""
+    known = {(hop.path, hop.line) for hop in hops}
+    kept = [hop for hop in lead.related if (hop.path, hop.line) not in known]
+    return dataclasses.replace(lead, message=lead.message + more, related=(*kept, *hops), fix=_fix_of([lead, *same]))
+
+
+def _joined(findings: Sequence[Finding], clusters: Iterable[Sequence[Group]]) -> list[Group]:
+    """One group of each cluster of groups, its worst finding first, in the order that the findings have."""
+    made: dict[int, Group] = {}
+    for groups in clusters:
+        members = [one for group in groups for one in group]
+        lead = min(members, key=lambda one: (-one.impact, -one.confidence, one.span))
+        made[id(lead)] = [lead, *sorted((one for one in members if one is not lead), key=lambda one: one.span)]
+    return [made[id(one)] for one in findings if id(one) in made]
+
+
+def _by(groups: Sequence[Group], key: Callable[[Finding], object]) -> list[list[Group]]:
+    """Groups of one rule and file whose first findings have the same key; each for itself where that is None."""
+    clusters: dict[object, list[Group]] = {}
+    for group in groups:
+        lead = group[0]
+        cause = key(lead)
+        # What was seen to happen has figures of its own at each place.
+        if cause is None or _verdict(lead) is Verdict.CONFIRMED:
+            clusters[id(lead)] = [group]
         else:
-            home.append(one)
-    return groups
+            same = (lead.code, lead.path, lead.cell, _verdict(lead), _kind_of(lead.fix), cause)
+            clusters.setdefault(same, []).append(group)
+    return list(clusters.values())
 
 
-def _belongs(one: Finding, group: list[Finding]) -> bool:
-    last = group[-1]
+def _words(one: Finding) -> object:
+    return (one.message, one.advice, one.route, one.heat, one.impact) if one.route else None
+
+
+def _near(groups: Sequence[Group]) -> list[list[Group]]:
+    clusters: list[list[Group]] = []
+    for group in sorted(groups, key=lambda group: (group[0].path, group[0].cell or 0, group[0].span)):
+        # Another rule's finding may stand between two of one block.
+        home = next((cluster for cluster in reversed(clusters[-3:]) if _belongs(group[0], cluster[-1][-1])), None)
+        if home is None:
+            clusters.append([group])
+        else:
+            home.append(group)
+    return clusters
+
+
+def _belongs(one: Finding, last: Finding) -> bool:
     if (one.path, one.cell, one.heat) != (last.path, last.cell, last.heat):
         return False
     if _verdict(one) is not _verdict(last):
         return False
-    # What was seen to happen has figures of its own at each place.
     if one.code != last.code or _verdict(one) is Verdict.CONFIRMED:
         return one.span == last.span
     return one.span.line - last.span.end_line <= _GAP and _cause(one) == _cause(last)
@@ -58,19 +106,20 @@ def _verdict(finding: Finding) -> Verdict | None:
 
 def _cause(finding: Finding) -> object:
     """What findings of one cluster share besides their rule."""
-    fix = None if finding.fix is None else (finding.fix.title, finding.fix.applicability)
-    return finding.route, finding.impact, fix
+    return finding.route, finding.impact, _kind_of(finding.fix)
 
 
-def _with(lead: Finding, others: Sequence[Finding]) -> Finding:
-    if not others:
-        return lead
-    same = [one for one in others if one.code == lead.code]
-    hops = [Hop(one.path, one.span.line, _said(one, lead), one.cell) for one in others]
-    more = f" The same here {len(same)} more {'time' if len(same) == 1 else 'times'}." if same else ""
-    known = {(hop.path, hop.line) for hop in hops}
-    kept = [hop for hop in lead.related if (hop.path, hop.line) not in known]
-    return dataclasses.replace(lead, message=lead.message + more, related=(*kept, *hops))
+def _kind_of(fix: Fix | None) -> object:
+    return None if fix is None else (fix.title, fix.applicability)
+
+
+def _fix_of(same: Sequence[Finding]) -> Fix | None:
+    """The fix of all, where they carry one of the same kind: the edits that several make are made once."""
+    first = same[0].fix
+    if first is None or any(_kind_of(one.fix) != _kind_of(first) for one in same):
+        return first
+    edits = dict.fromkeys(edit for one in same if one.fix is not None for edit in one.fix.edits)
+    return dataclasses.replace(first, edits=tuple(edits))
 
 
 def _said(one: Finding, lead: Finding) -> str:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from perflint.finding import Applicability, Finding, Impact, Report
 from perflint.report import places
-from perflint.report.clusters import clustered
+from perflint.report.clusters import Group as Defect
+from perflint.report.clusters import as_one, defects, neighbours
 from perflint.report.counts import Counts, many
 
 #: The default is `impact` for people and `path` for formats that other tools read.
@@ -54,28 +55,31 @@ class Group(NamedTuple):
 
 
 def laid_out(report: Report, layout: Layout, output_format: str, *, counting: bool = False) -> tuple[Report, Counts]:
-    """`report` with the findings to print, in their order, and how many there are before they are put in clusters.
+    """`report` with the findings to print, in their order, each defect as one, and how many there are place by place.
 
-    Notes count the findings that are not printed. `counting` is for statistics, where every finding counts.
+    Notes count the findings that are not printed. `counting` is for statistics, where every place counts.
     """
     least = layout.least_impact(output_format)
-    shown = [one for one in places.in_reading_order(report) if one.impact >= least or _costs_much(one)]
+    findings = places.in_reading_order(report)
+    groups = [[one] for one in findings] if counting else defects(findings)
+    kept = [group for group in groups if group[0].impact >= least or any(map(_costs_much, group))]
+    kept_ids = set(map(id, kept))
     notes = list(report.notes)
-    if hidden := [one for one in report.findings if one.impact < least and not _costs_much(one)]:
+    if hidden := [one for group in groups if id(group) not in kept_ids for one in group]:
         levels = "low" if least is Impact.MEDIUM else "low or medium"
         fixable = sum(one.fix is not None and one.fix.applicability is Applicability.SAFE for one in hidden)
         also = f", {fixable} fixable" if fixable else ""
         notes.append(f"{len(hidden)} of {levels} impact{also} (`--impact low` prints all)")
     if _sort(layout, output_format) == "impact":
-        shown = places.worst_first(shown)
-    counts = Counts.of(dataclasses.replace(report, findings=tuple(shown)))
+        kept = _worst_first(kept)
     if output_format in FOR_PEOPLE and not counting:
-        shown = clustered(shown)
-    if layout.most is not None and len(shown) > layout.most:
-        notes.append(f"{many(len(shown) - layout.most, 'more finding')} (`--max-findings`)")
-        shown = _first(shown, layout.most)
-        counts = Counts.of(dataclasses.replace(report, findings=tuple(shown)))
-    return dataclasses.replace(report, findings=tuple(shown), notes=tuple(notes)), counts
+        kept = neighbours([group[0] for group in kept], kept)
+    if layout.most is not None and len(kept) > layout.most:
+        notes.append(f"{many(len(kept) - layout.most, 'more finding')} (`--max-findings`)")
+        kept = _first(kept, layout.most)
+    every = tuple(one for group in kept for one in group)
+    counts = Counts.of(dataclasses.replace(report, findings=every))
+    return dataclasses.replace(report, findings=tuple(map(as_one, kept)), notes=tuple(notes)), counts
 
 
 def _costs_much(finding: Finding) -> bool:
@@ -83,10 +87,15 @@ def _costs_much(finding: Finding) -> bool:
     return finding.observed is not None and (finding.observed.share or 0.0) >= _WORTH_READING
 
 
-def _first(shown: list[Finding], most: int) -> list[Finding]:
-    """The worst `most` findings, in the order that they have."""
-    kept = {id(one) for one in places.worst_first(shown)[:most]}
-    return [one for one in shown if id(one) in kept]
+def _first(groups: list[Defect], most: int) -> list[Defect]:
+    """The worst `most` groups, in the order that they have."""
+    kept = {id(group) for group in _worst_first(groups)[:most]}
+    return [group for group in groups if id(group) in kept]
+
+
+def _worst_first(groups: list[Defect]) -> list[Defect]:
+    by_lead = {id(group[0]): group for group in groups}
+    return [by_lead[id(one)] for one in places.worst_first([group[0] for group in groups])]
 
 
 def _sort(layout: Layout, output_format: str) -> str:

@@ -161,9 +161,10 @@ class Rule:
         confidence: Confidence | None = None,
         impact: Impact | None = None,
         related: tuple[Hop, ...] = (),
+        block: ast.AST | None = None,
     ) -> Finding:
         """The one way to make a finding. Heat and route are those of `node`; the confidence is capped by the
-        route's own (a route through a guessed call is MEDIUM at most)."""
+        route's own (a route through a guessed call is MEDIUM at most). Findings of one `block` are printed as one."""
         if not message.strip():
             raise RuleError(f"rule {self.code} made a finding without a message")
         heat, route, cap = ctx.heat_and_route(node)
@@ -182,6 +183,7 @@ class Rule:
             fix=fix if fix is None or _can_be_made(fix) else None,
             advice=advice,
             related=related,
+            block=None if block is None else ctx.span(block),
         )
 
     @classmethod

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import ast
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from perflint.api import Context, Tag, callee_name, walk
+from perflint.api import Context, callee_name, walk
 
-from .forwards import is_forward
-from .gradients import is_model_call
+from .device_queue import finds_little
 from .waits import READ_NAMES, device_read
 
 #: What of a read leaves the value the same: `loss.detach().cpu()` holds what `loss` does.
 _SAME = frozenset({"detach", "cpu", "float", "double", "clone", "squeeze", "data"})
-#: Methods that queue a great deal, whoever's they are.
-_QUEUES = ("backward", "step", "manual_backward", "backward_step", "optimizer_step", "zero_grad")
 #: Reads of what changes by itself: a scaler's scale.
 _CHANGING = ("get_scale", "state_dict")
 #: What waits for all values.
@@ -23,16 +19,14 @@ _SYNCHRONIZE = "torch.cuda.synchronize"
 #: Questions about a tensor whose answer is a tensor too.
 _CHECKS = ("isnan", "isinf", "isfinite")
 _TESTING = (ast.If, ast.While, ast.Assert)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
 def read_before(node: ast.expr, value: ast.expr, ctx: Context, *, tests: bool = False) -> bool:
-    """Whether the value that `node` reads was read before on every way that leads here, with nothing queued between:
-    `total += loss.item()`, and `log(loss.item())` after it. The device is done then, and the read costs little.
-    With `tests`, `if torch.isnan(loss)` is such a read as well.
+    """Whether the value that `node` reads was read before on every path to it, with little launched since:
+    `total += loss.item()`, and `log(loss.item())` after it. With `tests`, `if torch.isnan(loss)` is such a read, too.
     """
     base = _base(value)
-    if not isinstance(base, (ast.Name, ast.Attribute, ast.Subscript)):
+    if not isinstance(base, (ast.Name, ast.Attribute, ast.Subscript)) or not finds_little(node, ctx):
         return False
     if isinstance(node, ast.Call) and (len(node.args) > 1 or callee_name(node) in _CHANGING):
         return False
@@ -54,11 +48,8 @@ def read_before(node: ast.expr, value: ast.expr, ctx: Context, *, tests: bool = 
         for test in (asking.get(text, ()) if tests else ())
         if _place(test) < position and _asks(test, text, base, ctx)
     )
-    return any(
-        _always_before(part, node, ctx) and not _queued_between(part, node, ctx)
-        for parts in (earlier, tested)
-        for part in parts
-    )
+    graph = ctx.control_flow(node)
+    return any(graph.dominates(part, node) for parts in (earlier, tested) for part in parts)
 
 
 def _by_text(function: ast.AST, ctx: Context) -> tuple[dict[str, list[ast.Call]], dict[str, list[ast.expr]]]:
@@ -179,73 +170,3 @@ def _is_stored_between(text: str, first: ast.AST, last: ast.AST, ctx: Context) -
         and first.lineno <= part.lineno <= last.lineno  # type: ignore[attr-defined]
         for part in ctx.walk(ctx.tree.function_of(first) or ctx.tree.module)
     )
-
-
-def _always_before(first: ast.AST, last: ast.AST, ctx: Context) -> bool:
-    """Whether `first`, which stands before `last`, has always run when `last` does."""
-    around = {id(last): last}
-    child = last
-    inner: dict[int, ast.AST] = {}
-    for outer in ctx.tree.ancestors(last):
-        around[id(outer)] = outer
-        inner[id(outer)] = child
-        child = outer
-    child = first
-    for outer in ctx.tree.ancestors(first):
-        if id(outer) in around:
-            return _comes_first(outer, child, inner.get(id(outer)))
-        if _may_skip(outer, child):
-            return False
-        child = outer
-    return False
-
-
-def _may_skip(outer: ast.AST, child: ast.AST) -> bool:
-    """Whether `outer` may run without its part `child`."""
-    if isinstance(outer, (ast.If, ast.While, ast.IfExp)):
-        return child is not outer.test
-    if isinstance(outer, (ast.For, ast.AsyncFor)):
-        return child is not outer.iter
-    if isinstance(outer, ast.BoolOp):
-        return child is not outer.values[0]
-    skips = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Try, ast.ExceptHandler, ast.Assert)
-    return isinstance(outer, (*skips, *_COMPREHENSIONS))
-
-
-def _comes_first(outer: ast.AST, first: ast.AST, last: ast.AST | None) -> bool:
-    """Whether two parts of `outer` belong to the same way through it: no two branches."""
-    if last is None:
-        return False
-    if isinstance(outer, ast.If):
-        return first is outer.test or (first in outer.body) == (last in outer.body)
-    if isinstance(outer, ast.IfExp):
-        return first is outer.test
-    if isinstance(outer, ast.Try):
-        return first in outer.body and last in outer.body
-    return not isinstance(outer, _COMPREHENSIONS) or isinstance(first, ast.expr)
-
-
-def _queued_between(first: ast.AST, last: ast.AST, ctx: Context) -> bool:
-    """Whether what runs between two reads gives the device work worth waiting for. Sums of numbers are none."""
-    loops = [loop for loop in ctx.loops(last) if loop not in ctx.loops(first)]
-    region = ctx.tree.function_of(last) or ctx.tree.module
-    begin, end = (first.lineno, first.col_offset), (last.lineno, last.col_offset)  # type: ignore[attr-defined]
-    places, calls_in_order = ctx.once(_in_order, region)
-    between = calls_in_order[bisect_right(places, begin) : bisect_left(places, end)]
-    turns = (part for loop in loops for part in ctx.walk(loop) if isinstance(part, ast.Call))
-    return any(ctx.once(_queues, part) for calls in (between, turns) for part in calls)
-
-
-def _in_order(region: ast.AST, ctx: Context) -> tuple[list[tuple[int, int]], list[ast.Call]]:
-    """The calls of a region by where they stand, and where that is."""
-    calls = sorted((part for part in ctx.walk(region) if isinstance(part, ast.Call)), key=_place)
-    return [_place(call) for call in calls], calls
-
-
-def _queues(call: ast.Call, ctx: Context) -> bool:
-    if callee_name(call) in _QUEUES or is_forward(call, ctx) or is_model_call(call, ctx):
-        return True
-    if ctx.project_target(call.func) is None:
-        return False
-    kind = ctx.kind(call)
-    return kind.tag in (Tag.TENSOR, Tag.OUTPUT, Tag.SEQUENCE, Tag.UNKNOWN)

@@ -124,13 +124,24 @@ def score(name: str, version: str, seen: Seen, findings: list[dict[str, Any]], f
     return made
 
 
+def place_by_place(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A defect that is printed once, at each of its places."""
+    more = [
+        {**one, "path": hop["path"], "line": hop["line"], "end_line": hop["line"], "code": hop["code"]}
+        for one in findings
+        for hop in one["related"]
+        if "code" in hop
+    ]
+    return findings + more
+
+
 def findings_of(folder: Path) -> list[dict[str, Any]]:
     """What `check` finds in a package folder, named from the folder it lies in."""
     command = [sys.executable, "-m", "perflint", "check", folder.name, "--output-format", "json", "--exit-zero"]
     run = subprocess.run([*command, "--no-cache"], cwd=folder.parent, capture_output=True, text=True, check=False)
     if not run.stdout:
         raise SystemExit(run.stderr)
-    found: list[dict[str, Any]] = json.loads(run.stdout)["findings"]
+    found: list[dict[str, Any]] = place_by_place(json.loads(run.stdout)["findings"])
     return found
 
 

@@ -46,7 +46,10 @@ def findings(tree: Path, rules: str | None) -> list[Place]:
         command += ["--select", rules]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     package = _plain(tree.name.rpartition("-")[0])
-    return [Place(package, item["path"], item["line"], item["code"]) for item in json.loads(done.stdout)["findings"]]
+    found = json.loads(done.stdout)["findings"]
+    # A defect that is printed once was judged at each of its places.
+    found += [hop for item in found for hop in item["related"] if "code" in hop]
+    return [Place(package, item["path"], item["line"], item["code"]) for item in found]
 
 
 def _plain(name: str) -> str:

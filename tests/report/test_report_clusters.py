@@ -1,4 +1,4 @@
-"""One defect is printed once in formats for people; formats for tools keep every place."""
+"""One defect is printed once in every format; formats for people also put neighbours together."""
 
 import dataclasses
 import json
@@ -6,7 +6,7 @@ import json
 import pytest
 from report_samples import SYNC, TRAIN, TRANSFER, shown
 
-from perflint.finding import Finding, Heat, Hop, Impact, Report, Span
+from perflint.finding import Applicability, Edit, Finding, Fix, Heat, Hop, Impact, Report, Span
 
 
 def read(line: int, name: str, **changes: object) -> Finding:
@@ -61,7 +61,42 @@ def test_a_fix_of_every_place_counts() -> None:
     assert "2 fixable with `perflint fix`" in text
 
 
-def test_tools_and_statistics_keep_every_place() -> None:
+def test_tools_get_neighbours_one_by_one_and_statistics_count_every_place() -> None:
     report = Report((read(5, "a"), read(6, "b")), (), 1, {"train.py": TRAIN})
     assert len(json.loads(shown(report, "json"))["findings"]) == 2
     assert shown(report, "text", statistics=True).startswith("2  TPL201")
+
+
+def block(first: Finding, *others: Finding) -> tuple[Finding, ...]:
+    return tuple(dataclasses.replace(one, block=first.span) for one in (first, *others))
+
+
+@pytest.mark.parametrize("output_format", ["json", "sarif", "concise"])
+def test_waits_of_one_block_are_one_finding_in_every_format(output_format: str) -> None:
+    found = block(read(5, "a"), read(60, "b", impact=Impact.LOW), read(90, "c", impact=Impact.LOW))
+    text = shown(Report(found, (), 1, {"train.py": TRAIN}), output_format)
+    assert "`a.item()` synchronizes. The same here 2 more times." in text
+    assert "`b.item()` synchronizes" not in text
+    if output_format == "json":
+        related = json.loads(text)["findings"][0]["related"]
+        assert [(hop["line"], hop["text"]) for hop in related] == [(60, "`b.item()`"), (90, "`c.item()`")]
+
+
+def test_what_is_said_in_the_same_words_in_two_branches_is_one_finding() -> None:
+    route = (Hop("main.py", 1, "for b in loader"),)
+    report = Report((read(5, "a", route=route), read(40, "a", route=route)), (), 1, {"train.py": TRAIN})
+    (found,) = json.loads(shown(report, "json"))["findings"]
+    assert [hop["line"] for hop in found["related"]] == [40]
+
+
+def test_one_finding_makes_the_edits_of_all_its_places() -> None:
+    fixes = [Fix("Do it", Applicability.SAFE, (Edit(Span(line, 1, line, 2), "x"),)) for line in (5, 6)]
+    found = block(*(read(line, "a", fix=fix) for line, fix in zip((5, 6), fixes, strict=True)))
+    (one,) = json.loads(shown(Report(found, (), 1, {"train.py": TRAIN}), "json"))["findings"]
+    assert [edit["line"] for edit in one["fix"]["edits"]] == [5, 6]
+
+
+def test_a_block_of_another_rule_or_with_another_fix_is_another_finding() -> None:
+    fix = Fix("Do it", Applicability.SAFE, (Edit(Span(6, 1, 6, 2), "x"),))
+    found = block(read(5, "a"), read(6, "b", code="TPL999"), read(7, "c", fix=fix))
+    assert len(json.loads(shown(Report(found, (), 1, {"train.py": TRAIN}), "json"))["findings"]) == 3

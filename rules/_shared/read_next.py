@@ -1,0 +1,50 @@
+"""Results whose values the host reads next, so that it waits for them in any case."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.api import Context, Tag, callee_name
+
+_READS = frozenset({"tolist", "cpu", "numpy", "item"})
+_REDUCES = frozenset({"sum", "mean", "max", "min", "any", "all", "float", "long", "detach"})
+
+
+def is_read_next(node: ast.Call | ast.Subscript, ctx: Context) -> bool:
+    """Whether the host reads what was selected, so that it waits in any case: it is decoded to text, made a list, or
+    gone through element by element.
+    """
+    parent = ctx.tree.parent(node)
+    if _reads(node, parent, ctx):
+        return True
+    if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant):
+        node, parent = parent, ctx.tree.parent(parent)  # `mask.nonzero(as_tuple=True)[0]`
+        if _reads(node, parent, ctx):
+            return True
+    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1:
+        return False
+    target = parent.targets[0]
+    if isinstance(target, ast.Tuple) and len(target.elts) == 1:
+        target = target.elts[0]
+    if not isinstance(target, ast.Name):
+        return False
+    flow = ctx.inference.flow
+    definition = flow.definition_at(target)
+    uses = flow.uses_of(definition) if definition is not None else []
+    return any(_reads(use, ctx.tree.parent(use), ctx) for use in uses) and all(
+        _reads(use, outer := ctx.tree.parent(use), ctx)
+        or (isinstance(outer, ast.Attribute) and outer.attr in ("shape", "size", "numel"))
+        or (isinstance(outer, ast.Call) and callee_name(outer) == "len")
+        for use in uses
+    )
+
+
+def _reads(value: ast.AST, outer: ast.AST | None, ctx: Context) -> bool:
+    while isinstance(outer, ast.Attribute) and outer.attr in _REDUCES:
+        value = ctx.tree.parent(outer) or outer  # `x[mask].sum().item()`
+        outer = ctx.tree.parent(value)
+    if isinstance(outer, ast.Attribute):
+        return outer.attr in _READS and isinstance(ctx.tree.parent(outer), ast.Call)
+    if isinstance(outer, ast.Call):
+        return value in outer.args and "decode" in callee_name(outer) and ctx.kind(outer.func).tag is not Tag.MODULE
+    return isinstance(outer, ast.For) and value is outer.iter
