@@ -33,6 +33,7 @@ from perflint.api import (
 )
 
 from ._shared.constant_copies import is_constant_copy, is_number, is_of_numpy, single
+from ._shared.device_queue import first_of_block, impact_at
 from ._shared.generating import beside_generation
 from ._shared.legacy_tensors import copied_data, drawn_by, dtype_of
 from ._shared.rarely import hands_over, is_empty_case, is_export, is_fallback, is_tried_out
@@ -148,7 +149,8 @@ class AllocThenTransfer(Rule):
             if again
             else f"Make it where it is used: `torch.{short}(..., device={device or '...'})`.",
             fix=_fill(node, made, device, ctx) if again else _fix(node, made, function, device, ctx),
-            impact=Impact.MEDIUM if hot and not copies else Impact.LOW,
+            impact=min(self.impact, impact_at(node, ctx)) if hot and not copies else Impact.LOW,
+            block=first_of_block(node, ctx) if hot else None,
             confidence=Confidence.HIGH if ctx.kind(node).certainty is Confidence.HIGH else Confidence.MEDIUM,
         )
 

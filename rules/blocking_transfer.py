@@ -89,7 +89,8 @@ class BlockingTransfer(Rule):
             advice=_advice(copy, ctx),
             fix=made_there(copy, device_text(node, ctx), ctx) if copy.what is What.MADE else without_waiting(copy, ctx),
             confidence=min(self.confidence, max(copy.value.certainty, Confidence.MEDIUM)),
-            impact=_impact(copy, emptied, ctx),
+            impact=_impact(copy, emptied, ctx) if first.call is node else Impact.LOW,
+            block=first.call,
             related=() if emptied is None or emptied.path != ctx.path else (emptied,),
         )
 

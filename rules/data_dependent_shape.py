@@ -28,6 +28,8 @@ from perflint.api import (
     walk,
 )
 
+from ._shared.device_queue import first_of_block, impact_at
+from ._shared.masks import is_boolean, selecting
 from ._shared.read_next import is_read_next
 from ._shared.waits import certainty_on_device, in_forward, is_exceptional, is_on_device, works_on_host
 from ._shared.wording import short_text
@@ -37,11 +39,6 @@ _CHECKS = frozenset(
     name.rpartition(".")[2] for name, wait in tensors.SYNC_FUNCTIONS.items() if wait is tensors.Wait.CHECK
 )
 _NAMES = (*sorted(_SHAPES | _CHECKS), "where", "one_hot")
-#: Functions and methods that give tensors of booleans.
-_BOOLEAN = frozenset(
-    "eq ne gt ge lt le bool isnan isinf isfinite isin logical_and logical_or logical_not logical_xor greater less "
-    "greater_equal less_equal not_equal isclose signbit".split()
-)
 _MASK = pattern(r"(?:^|_)(?:mask|masks|valid|keep)$")
 
 
@@ -102,7 +99,7 @@ class DataDependentShape(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, (ast.Call, ast.Subscript))
         if isinstance(node, ast.Subscript) and not isinstance(
-            _index(node), (ast.Name, ast.Attribute, ast.Subscript, ast.UnaryOp, *_TESTS)
+            selecting(node), (ast.Name, ast.Attribute, ast.Subscript, ast.UnaryOp, *_TESTS)
         ):
             return
         found = _masked(node, ctx) if isinstance(node, ast.Subscript) else _called(node, ctx)
@@ -110,7 +107,7 @@ class DataDependentShape(Rule):
             return
         value, why, advice = found
         certainty = certainty_on_device(value, ctx) or Confidence.LOW
-        if isinstance(node, ast.Subscript) and (certainty is Confidence.LOW or not _is_boolean(_index(node), ctx)):
+        if isinstance(node, ast.Subscript) and (certainty is Confidence.LOW or not is_boolean(selecting(node), ctx)):
             certainty = Confidence.MEDIUM
         yield self.finding(
             node,
@@ -118,12 +115,12 @@ class DataDependentShape(Rule):
             f"`{short_text(node, ctx)}` {ctx.heat(node).phrase}: {why}.",
             advice=advice,
             confidence=min(self.confidence, certainty),
+            impact=impact_at(node, ctx),
+            block=first_of_block(node, ctx),
         )
 
 
 _POSITIONS = ("nonzero", "where")
-#: What changes where a tensor is or how it is laid out, not its type; the indices of a sparse one are other numbers.
-_MOVES = (tensors.VIEW_METHODS | {"cuda"}) - {"indices"}
 _TESTS = (ast.Compare, ast.BinOp, ast.Call)
 #: What to do where the size of a result depends on values, by what gives it. A mask cannot take the place of any.
 _KEEP = {
@@ -245,24 +242,10 @@ def _knows_size(node: ast.Call, name: str, ctx: Context, *, is_method: bool) -> 
     return not is_on_device(repeats, ctx) and not (kind.tag is Tag.TENSOR and kind.place is Place.UNKNOWN)
 
 
-def _index(node: ast.Subscript) -> ast.expr:
-    """What selects in one dimension, where all others are taken as they are: `mask` of `x[:, mask]`."""
-    if not isinstance(node.slice, ast.Tuple):
-        return node.slice
-    found = [item for item in node.slice.elts if not _takes_all(item)]
-    return found[0] if len(found) == 1 else node.slice
-
-
-def _takes_all(item: ast.expr) -> bool:
-    if isinstance(item, ast.Slice):
-        return item.lower is None and item.upper is None and item.step is None
-    return isinstance(item, ast.Constant) and item.value is Ellipsis
-
-
 def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | None:
     """`x[mask]` read, or written with a tensor. Of a Python number it becomes a `masked_fill`, which does not wait."""
-    mask = _index(node)
-    if not _is_boolean(mask, ctx) and not (_is_called_mask(mask) and in_forward(node, ctx)):
+    mask = selecting(node)
+    if not is_boolean(mask, ctx) and not (_is_called_mask(mask) and in_forward(node, ctx)):
         return None
     if not (_is_selected_by(mask, node.value, ctx) or _is_known_here(mask, node.value, ctx)):
         return None
@@ -349,7 +332,7 @@ def _is_selected_by(mask: ast.expr, value: ast.expr, ctx: Context) -> bool:
     kind = ctx.kind(value)
     if kind.place is Place.HOST or (kind.known and kind.tag not in (Tag.OUTPUT, Tag.TENSOR)):
         return False
-    return _is_boolean(mask, ctx) and is_on_device(mask, ctx)
+    return is_boolean(mask, ctx) and is_on_device(mask, ctx)
 
 
 def _is_test_in_forward(mask: ast.expr, ctx: Context) -> bool:
@@ -377,39 +360,6 @@ def _selections(mask: ast.Name, ctx: Context) -> int:
         and list(ctx.inference.flow.definitions(part.slice)) == list(definitions)
         for part in ctx.walk(ctx.tree.function_of(mask) or ctx.tree.module)
     )
-
-
-def _is_boolean(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
-    """Whether an index is certainly a tensor of booleans."""
-    if depth == 0:
-        return False
-    if isinstance(node, ast.Compare):
-        return True
-    if isinstance(node, ast.UnaryOp):
-        return isinstance(node.op, ast.Invert)
-    if isinstance(node, ast.BinOp):
-        bitwise = isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor))
-        return bitwise and (_is_boolean(node.left, ctx, depth - 1) or _is_boolean(node.right, ctx, depth - 1))
-    if isinstance(node, ast.Call):
-        if callee_name(node) in _BOOLEAN:
-            return True
-        if isinstance(node.func, ast.Attribute) and _keeps_type(node, ctx):
-            return _is_boolean(node.func.value, ctx, depth - 1)
-        kinds = [*node.args, *(item.value for item in node.keywords if item.arg == "dtype")]
-        return any(ctx.text(item) == "torch.bool" for item in kinds)
-    if isinstance(node, ast.Subscript):
-        return _is_boolean(node.value, ctx, depth - 1)  # `x[mask[i]]`: a row of a mask
-    if isinstance(node, (ast.Name, ast.Attribute)):
-        origins = ctx.inference.origins(node)
-        return origins != [node] and all(_is_boolean(origin, ctx, depth - 1) for origin in origins)
-    return False
-
-
-def _keeps_type(call: ast.Call, ctx: Context) -> bool:
-    """Whether a method moves or turns a tensor and leaves its numbers what they are: `mask.to(device)`."""
-    if callee_name(call) != "to":
-        return callee_name(call) in _MOVES
-    return len(call.args) == 1 and not call.keywords and ctx.kind(call.args[0]).tag is Tag.DEVICE
 
 
 def _is_called_mask(node: ast.expr) -> bool:

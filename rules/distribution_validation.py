@@ -25,6 +25,7 @@ from perflint.api import (
     walk,
 )
 
+from ._shared.device_queue import impact_at
 from ._shared.gradients import is_model_call
 from ._shared.waits import is_on_device, is_unknown_in_step, works_on_host
 
@@ -100,6 +101,7 @@ class DistributionValidation(Rule):
             f"`{ctx.text(node)}` {ctx.heat(node).phrase}, and checks each of its parameters on the host.",
             advice="Pass `validate_args=False` once the model is tested.",
             confidence=Confidence.MEDIUM,
+            impact=min(self.impact, impact_at(node, ctx)),
             fix=Fix(
                 "Leave out the checks",
                 Applicability.UNSAFE,
@@ -125,6 +127,7 @@ class DistributionValidation(Rule):
             f"`{ctx.text(node)}` {ctx.heat(node).phrase}, and checks the value it is given on the host.",
             advice=f"Pass `validate_args=False` to `{callee_name(calls[0])}` once the model is tested.",
             confidence=Confidence.MEDIUM,
+            impact=min(self.impact, impact_at(node, ctx)),
             related=(ctx.hop(calls[0], "made with checks here"),),
         )
 

@@ -21,6 +21,7 @@ from perflint.api import (
 )
 
 from ._shared.clocked import is_measurement, reads_clock_behind, trains
+from ._shared.device_queue import first_of_block, impact_at
 from ._shared.generating import beside_generation
 from ._shared.handed_over import hand_over_after, reads_events_after
 from ._shared.hardware import asks_hardware
@@ -115,6 +116,8 @@ class ExplicitSynchronize(Rule):
             f"`{ctx.text(node)}` {ctx.heat(node).phrase}, and the host waits there for {_WORDS[effect]}.",
             advice=_advice(handed, ctx, timed=timed),
             confidence=Confidence.MEDIUM if timed or ctx.target(node.func) is None else None,
+            impact=impact_at(node, ctx),
+            block=first_of_block(node, ctx),
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Claims, Context, Finding, Heat, Impact, Nodes, Place, Rule, Tag, callee_name, pattern
 
+from ._shared.device_queue import first_of_block, impact_at
 from ._shared.waits import is_on_device
 
 _BOOLEAN = pattern(r"\.bool\(|torch\.bool\b")
@@ -73,6 +74,8 @@ class HostIndexOfDeviceTensor(Rule):
             f"it {ctx.heat(node).phrase}, and the host waits for the copy.",
             advice=f"Make `{ctx.text(index)}` on the device, or move it there once, before the loop.",
             confidence=min(data.certainty, ctx.kind(index).certainty),
+            impact=min(self.impact, impact_at(node, ctx)),
+            block=first_of_block(node, ctx),
         )
 
 

@@ -20,8 +20,9 @@ from perflint.api import (
 )
 
 from ._shared.asking import COMPREHENSIONS, certainty_asked, is_asked, is_tested, leaves, read_by_helper, tests
+from ._shared.device_queue import first_of_block, impact_at
 from ._shared.read_twice import read_before
-from ._shared.waits import in_forward, works_on_host
+from ._shared.waits import works_on_host
 
 
 class TensorInCondition(Rule):
@@ -92,7 +93,8 @@ class TensorInCondition(Rule):
             _message(node, asked, ctx),
             advice=_advice(node, asked[0], ctx),
             confidence=min(self.confidence, *(certainty_asked(leaf, ctx) or Confidence.LOW for leaf in asked)),
-            impact=Impact.HIGH if in_forward(asked[0], ctx) else None,
+            impact=impact_at(asked[0], ctx),
+            block=first_of_block(asked[0], ctx),
         )
 
 

@@ -16,6 +16,7 @@ from perflint.analysis.effects.wrappers import names_by_effect
 from perflint.analysis.evidence import looks_like_loader
 from perflint.analysis.frequency.guards import Guarding, with_room
 from perflint.analysis.frequency.heat import HeatMap, grad_switch
+from perflint.analysis.frequency.repetition import Repetition
 from perflint.analysis.frequency.roots import RootFinder
 from perflint.analysis.frequency.routes import route_to
 from perflint.analysis.linking import Together
@@ -210,6 +211,14 @@ class Program:
     @cached_property
     def _effects(self) -> Composer:
         return Composer(self)
+
+    def runs_several_times(self, scope: Scope) -> bool:
+        """Whether a function runs more than once in a step that runs it: in each layer, in an inner loop."""
+        return self._repetition.runs_several_times(scope)
+
+    @cached_property
+    def _repetition(self) -> Repetition:
+        return Repetition(self)
 
     def named(self, name: str) -> tuple[Scope, ...]:
         """All functions of that name, methods among them, by path."""

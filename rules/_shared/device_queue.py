@@ -23,9 +23,10 @@ from perflint.api import (
 
 from .asking import certainty_asked, is_tested
 from .gradients import is_model_call
+from .masks import is_boolean, selecting
 from .printing import formatter_around, is_formatter, printed_in
 from .read_next import is_read_next
-from .waits import device_read, in_forward, is_on_device
+from .waits import device_read, is_on_device
 
 #: Methods of texts and containers: they launch nothing, whatever they are called on.
 _PLAIN_METHODS = frozenset(name for kind in (str, list, dict, set) for name in dir(kind))
@@ -83,9 +84,12 @@ def _place(node: ast.AST) -> tuple[int, int]:
 
 
 def _is_repeated(node: ast.AST, ctx: Context) -> bool:
-    if ctx.heat(node) > Heat.STEP or in_forward(node, ctx):
+    if ctx.heat(node) > Heat.STEP:
         return True
-    return sum(ctx.body_heat(loop) >= Heat.STEP for loop in ctx.loops(node)) > 1
+    loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
+    if any(ctx.heat(loop) >= Heat.STEP for loop in loops):
+        return True
+    return not loops and ctx.program.runs_several_times(ctx.scope(node))
 
 
 def _queue_around(node: ast.AST, ctx: Context) -> DeviceQueue:
@@ -139,9 +143,20 @@ def _waits(node: ast.expr, ctx: Context) -> bool:
         name = callee_name(node)
         if name in tensors.SYNC_METHODS and isinstance(node.func, ast.Attribute) and is_on_device(node.func.value, ctx):
             return not is_read_next(node, ctx)
+    if isinstance(node, ast.Subscript):
+        return _selects(node, ctx) and not is_read_next(node, ctx)
     if isinstance(node, (ast.Call, ast.JoinedStr, ast.BinOp)) and is_formatter(node, ctx):
         return any(item.waits for item in printed_in(node, ctx))
     return _is_asked(node, ctx) and certainty_asked(node, ctx) is not None
+
+
+def _selects(node: ast.Subscript, ctx: Context) -> bool:
+    """`x[mask]`, read or written with a tensor: how many entries that are, the device has to count."""
+    mask = selecting(node)
+    if isinstance(mask, (ast.Constant, ast.Slice)) or not is_on_device(mask, ctx) or not is_boolean(mask, ctx):
+        return False
+    outer = ctx.tree.parent(node)
+    return not isinstance(node.ctx, ast.Store) or not isinstance(outer, ast.Assign) or is_on_device(outer.value, ctx)
 
 
 def _is_asked(node: ast.expr, ctx: Context) -> bool:
@@ -157,7 +172,11 @@ def _is_asked(node: ast.expr, ctx: Context) -> bool:
 
 
 def _copies_to_device(call: ast.Call, ctx: Context) -> bool:
-    """`x.to(device)` of what is in pageable memory, where nothing says that it is not to wait."""
+    """`x.to(device)` of what is in pageable memory, where nothing says that it is not to wait; or a constructor that
+    copies numbers there.
+    """
+    if ctx.kind(call).place.is_accelerator and ctx.target(call.func) in tensors.COPYING_CONSTRUCTORS:
+        return not (call.args and ctx.kind(call.args[0]).is_tensor)
     if callee_name(call) not in ("to", "cuda") or not isinstance(call.func, ast.Attribute):
         return False
     if any(item.arg == "non_blocking" for item in call.keywords):

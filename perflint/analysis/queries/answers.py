@@ -149,6 +149,7 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "trains": (_scope,),
     "effects": (_scope,),
     "call_effects": (_scope, _plain),
+    "runs_several_times": (_scope,),
     "drives": (_plain,),
     "named": (_plain,),
     "mentions": (_plain, _plain),

@@ -1,0 +1,99 @@
+"""Which functions run several times in one step: in an inner loop, by several calls, or in each layer of a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.names.refs import Scope
+from perflint.finding import Heat
+
+if TYPE_CHECKING:
+    from perflint.analysis.program import Program
+
+#: What runs a module.
+_FORWARDS = frozenset({"forward", "__call__"})
+
+
+class Repetition:
+    """Answers for one program. A function runs several times where any chain of hot calls to it does: a question of
+    reachability over the call graph, so that the answer does not depend on what was asked before.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._known: dict[Scope, bool] = {}
+
+    def runs_several_times(self, scope: Scope) -> bool:
+        """Whether a function runs more than once in a step that runs it."""
+        found = self._known.get(scope)
+        if found is None:
+            found = self._known[scope] = self._search(scope)
+        return found
+
+    def _search(self, scope: Scope) -> bool:
+        seen, stack = {scope}, [scope]
+        while stack:
+            callee = stack.pop()
+            if self._is_of_many_instances(callee):
+                return True
+            hot = [edge for edge in self._program.callers(callee) if self._is_hot(edge)]
+            if self._is_called_twice(hot) or any(map(self._is_in_inner_loop, hot)):
+                return True
+            for edge in hot:
+                if edge.caller not in seen and self._program.heat(edge.caller) >= Heat.STEP:
+                    seen.add(edge.caller)
+                    stack.append(edge.caller)
+        return False
+
+    def _is_hot(self, edge: Edge) -> bool:
+        return self._program.heat_at(edge.caller, edge.context) >= Heat.STEP
+
+    def _is_called_twice(self, hot: list[Edge]) -> bool:
+        """Whether one function calls it by two calls that always run, however it is called itself."""
+        counts: dict[Scope, set[int]] = {}
+        for edge in hot:
+            facts = self._program.function(edge.caller)
+            call = facts.calls[edge.index]
+            if facts.is_sure(call.line, call.column) or self._program.heat(edge.caller) < Heat.STEP:
+                counts.setdefault(edge.caller, set()).add(edge.index)
+        return any(len(indices) > 1 for indices in counts.values())
+
+    def _is_in_inner_loop(self, edge: Edge) -> bool:
+        """Whether a loop around a call runs more than one iteration in each step."""
+        program, caller = self._program, edge.caller
+        facts = program.function(caller)
+        for index in facts.loops_around(edge.context):
+            loop = program.roots.loops.get((caller, index))
+            if loop is not None and loop.heat >= Heat.STEP:
+                return False
+            if program.heat_at(caller, facts.loops[index].context) >= Heat.STEP:
+                return True
+        return False
+
+    def _is_of_many_instances(self, scope: Scope) -> bool:
+        """Whether a forward belongs to a class of which a model has several: made in a loop, or by several calls of one
+        function; or to a part of such a class.
+        """
+        facts = self._program.function(scope)
+        if facts.name not in _FORWARDS or not facts.in_class:
+            return False
+        made = Scope(scope.path, f"{facts.in_class}.__init__")
+        seen, stack = {made}, [made]
+        while stack:
+            constructor = stack.pop()
+            if constructor.function not in self._program.summaries[constructor.path].functions:
+                continue
+            callers: dict[Scope, set[int]] = {}
+            for edge in self._program.callers(constructor):
+                outer = self._program.function(edge.caller)
+                if outer.innermost_loop(edge.context) is not None:
+                    return True
+                callers.setdefault(edge.caller, set()).add(edge.index)
+                whole = Scope(edge.caller.path, f"{outer.in_class}.__init__")
+                if outer.in_class and whole not in seen:
+                    seen.add(whole)
+                    stack.append(whole)
+            if any(len(indices) > 1 for indices in callers.values()):
+                return True
+        return False

@@ -1,0 +1,62 @@
+"""Which indices are masks of booleans: how many entries they select only their values tell."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.api import Context, Tag, callee_name, tensors
+
+#: Functions and methods that give tensors of booleans.
+_BOOLEAN = frozenset(
+    "eq ne gt ge lt le bool isnan isinf isfinite isin logical_and logical_or logical_not logical_xor greater less "
+    "greater_equal less_equal not_equal isclose signbit".split()
+)
+#: What changes where a tensor is or how it is laid out, not its type; the indices of a sparse one are other numbers.
+_MOVES = (tensors.VIEW_METHODS | {"cuda"}) - {"indices"}
+
+
+def selecting(node: ast.Subscript) -> ast.expr:
+    """What selects in one dimension, where all others are taken as they are: `mask` of `x[:, mask]`."""
+    if not isinstance(node.slice, ast.Tuple):
+        return node.slice
+    found = [item for item in node.slice.elts if not _takes_all(item)]
+    return found[0] if len(found) == 1 else node.slice
+
+
+def _takes_all(item: ast.expr) -> bool:
+    if isinstance(item, ast.Slice):
+        return item.lower is None and item.upper is None and item.step is None
+    return isinstance(item, ast.Constant) and item.value is Ellipsis
+
+
+def is_boolean(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
+    """Whether an index is certainly a tensor of booleans."""
+    if depth == 0:
+        return False
+    if isinstance(node, ast.Compare):
+        return True
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Invert)
+    if isinstance(node, ast.BinOp):
+        bitwise = isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor))
+        return bitwise and (is_boolean(node.left, ctx, depth - 1) or is_boolean(node.right, ctx, depth - 1))
+    if isinstance(node, ast.Call):
+        if callee_name(node) in _BOOLEAN:
+            return True
+        if isinstance(node.func, ast.Attribute) and _keeps_type(node, ctx):
+            return is_boolean(node.func.value, ctx, depth - 1)
+        kinds = [*node.args, *(item.value for item in node.keywords if item.arg == "dtype")]
+        return any(ctx.text(item) == "torch.bool" for item in kinds)
+    if isinstance(node, ast.Subscript):
+        return is_boolean(node.value, ctx, depth - 1)  # `x[mask[i]]`: a row of a mask
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        origins = ctx.inference.origins(node)
+        return origins != [node] and all(is_boolean(origin, ctx, depth - 1) for origin in origins)
+    return False
+
+
+def _keeps_type(call: ast.Call, ctx: Context) -> bool:
+    """Whether a method moves or turns a tensor and leaves its numbers what they are: `mask.to(device)`."""
+    if callee_name(call) != "to":
+        return callee_name(call) in _MOVES
+    return len(call.args) == 1 and not call.keywords and ctx.kind(call.args[0]).tag is Tag.DEVICE
