@@ -105,8 +105,8 @@ class RegexCompileInLoop(Rule):
             return
         hot = ctx.heat(node) >= Heat.STEP and not runs_rarely(node, ctx) and not is_a_trifle(node, ctx)
         if isinstance(pattern, ast.Constant):
-            # Beside a language model that reads a text, looking a pattern up is nothing.
-            if hot and ctx.role(node) != "texts":
+            # A match by a literal text costs 0.3 us more than by a compiled pattern: never a percent of a step.
+            if hot and function in ("re.compile", "regex.compile") and ctx.role(node) != "texts":
                 yield self._literal(node, function, ctx)
             return
         if not hot and (not ctx.mentions("torch")):
