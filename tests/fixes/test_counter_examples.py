@@ -77,8 +77,16 @@ def test_gradients_are_asked_for_two_files_away(text: str, tmp_path: Path, monke
 
 
 def test_every_rule_with_a_fix_has_its_conditions_or_is_always_unsafe() -> None:
-    """What is looked at is the rules' own text: a rule that never names the class cannot offer a safe fix."""
-    texts = [path.read_text(encoding="utf-8") for path in (FIXTURES.parent / "rules").glob("*.py")]
+    """What is looked at is the text of rules and of what builds their fixes: one that never names the class
+    cannot offer a safe fix.
+    """
+    rules = FIXTURES.parent / "rules"
+    helpers = {path.stem: path.read_text(encoding="utf-8") for path in (rules / "_shared").glob("*.py")}
+    texts = []
+    for path in rules.glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        named = re.findall(r"^from \._shared\.(\w+) import", text, re.MULTILINE)
+        texts.append(text + "".join(helpers[name] for name in named if " Fix(" in helpers[name]))
     codes = {text: re.search(r'^    code, name = "(\w+)"', text, re.MULTILINE) for text in texts}
     fixing = {code[1] for text, code in codes.items() if code and "Fix(" in text} - COMMENTS_ONLY
     able = {code[1] for text, code in codes.items() if code and "Applicability.SAFE" in text} - COMMENTS_ONLY
