@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+import vision_operators
+
 
 class Library(Protocol):
     """A corpus. `folder` is the package's own, whose lines count."""
@@ -50,7 +52,7 @@ class Timm:
     )
 
     def __init__(self) -> None:
-        _operators_of_torchvision()
+        vision_operators.install()
         import timm
 
         self.timm = timm
@@ -81,7 +83,7 @@ class Torchvision:
     """Each builder of `torchvision.models` of which a smaller brother is not there, with its own inputs."""
 
     def __init__(self) -> None:
-        _operators_of_torchvision()
+        vision_operators.install()
         import torchvision
 
         self.models = torchvision.models
@@ -133,9 +135,12 @@ class Transformers:
     """The plain model of each type, from its default configuration made small."""
 
     def __init__(self) -> None:
-        _operators_of_torchvision()
+        vision_operators.install()
         import transformers
 
+        # What every model imports, before there are children that each would.
+        for module in ("modeling_utils", "models.bert.modeling_bert", "models.llava.modeling_llava"):
+            importlib.import_module(f"transformers.{module}")
         self.transformers = transformers
         self.folder = _folder("transformers")
 
@@ -145,10 +150,9 @@ class Transformers:
         return sorted(MODEL_MAPPING_NAMES)
 
     def make(self, name: str) -> tuple[Any, Any]:
-        from small_configurations import small_inputs, small_model
+        from small_configurations import small
 
-        model = small_model(name)
-        return model, small_inputs(model)
+        return small(name)
 
     def call(self, model: Any, inputs: Any) -> Any:
         return model(**inputs)
@@ -210,22 +214,6 @@ def _Augmentation(found: Any) -> Any:  # noqa: N802 - made late, for torch is im
     return Augmentation()
 
 
-def _operators_of_torchvision() -> None:
-    """Declare the operators that torchvision's compiled part brings, where that part does not fit this torch."""
-    import torch
-
-    if hasattr(torch.ops.torchvision, "nms"):
-        return
-    try:
-        importlib.import_module("torchvision")
-    except (RuntimeError, OSError):
-        library = torch.library.Library("torchvision", "FRAGMENT")
-        _KEPT.append(library)
-        for name in ("nms", "qnms"):
-            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-
-
-_KEPT: list[Any] = []
 LIBRARIES: dict[str, type[Library]] = {
     "timm": Timm,
     "torchvision": Torchvision,

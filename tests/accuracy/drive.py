@@ -37,6 +37,7 @@ def main() -> None:
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     library = corpora.LIBRARIES[given.corpus]()
+    _warm_up()
     index, count = map(int, given.shard.split("/"))
     names = [name for at, name in enumerate(library.names()) if at % count == index - 1]
     for name in names if given.only is None else given.only:
@@ -47,6 +48,16 @@ def main() -> None:
             with (given.out / "failed.jsonl").open("a") as failed:
                 failed.write(json.dumps({"name": name, **error}) + "\n")
         print(f"{name}: {'observed' if error is None else error['error']}", flush=True)
+
+
+def _warm_up() -> None:
+    """What every item needs, before the first is forked."""
+    import torch
+
+    from perflint.observe.recording.session import Wanted, observing
+
+    with observing(Wanted()):
+        torch.zeros(1, device="cuda")
 
 
 def _forked(library: corpora.Library, name: str, out: Path, seconds: int) -> dict[str, str] | None:
@@ -100,7 +111,7 @@ def _observe(library: corpora.Library, name: str, result: Path) -> None:
                 loss.backward()
             optimizer.step()
             optimizer.zero_grad()
-        write(session.observation(), result)
+        write(session.observation(is_hashed=False), result)
 
 
 def _to_cuda(value: Any) -> Any:

@@ -1,255 +1,294 @@
-"""A transformers model of any type, small enough to train on a CPU: its configuration made small, and inputs for it.
+"""A transformers model of any type, small enough to train on a CPU: its default configuration, made small.
 
-The sizes are written over whatever the default configuration has, in nested configurations too. Where the model cannot
-be made of them, larger and larger parts of the default are kept.
+How small goes is found by trying: all widths divided by the same number, which keeps what has to be equal or a multiple
+of something else, or written over by one small value for each kind of size, or only fewer layers. The first that runs
+forward on the host with one of the inputs of `small_inputs` is taken.
 """
 
 from __future__ import annotations
 
-import inspect
+import re
+import sys
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-#: Attributes of configurations by what they size, and the small value. A list gets as many small values as it has.
-_SIZES: dict[str, int] = {
-    **dict.fromkeys(("hidden_size", "d_model", "n_embd", "embed_dim", "dim", "emb_dim", "hidden_dim", "d_embed"), 64),
-    **dict.fromkeys(("embedding_size", "projection_dim", "decoder_hidden_size", "text_embed_dim", "model_dim"), 64),
-    **dict.fromkeys(("intermediate_size", "ffn_dim", "encoder_ffn_dim", "decoder_ffn_dim", "d_ff", "n_inner"), 96),
-    **dict.fromkeys(("moe_intermediate_size", "shared_expert_intermediate_size", "decoder_intermediate_size"), 32),
-    **dict.fromkeys(("num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads"), 4),
-    **dict.fromkeys(("decoder_attention_heads", "attention_heads", "decoder_num_attention_heads"), 4),
-    **dict.fromkeys(("num_key_value_heads", "num_kv_heads", "n_kv_heads"), 2),
-    **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers"), 2),
-    **dict.fromkeys(("num_encoder_layers", "num_decoder_layers", "decoder_num_hidden_layers", "depth"), 2),
-    **dict.fromkeys(("vocab_size", "text_vocab_size"), 512),
-    **dict.fromkeys(("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"), 4),
-    **dict.fromkeys(("head_dim", "qk_nope_head_dim", "v_head_dim", "d_kv"), 16),
-}
-_TOKENS, _BATCH = 12, 2
+import small_inputs
+
+_MOST_PARAMETERS = 150_000_000
+_VOCABULARY = 512
+_LAYERS = re.compile(r"^(n_layers?|layers|depth|.*_layers|num_(hidden|text|vision)?_?blocks)$")
+#: Counts of layers that are tied to lists of sizes, or are no depth.
+_OTHER_LAYERS = re.compile(r"feat_extract|residual|lstm|adapter|nextn|mtp|conv_|window_layers|feature_layer|predict")
+_DEPTHS = re.compile(r"^(depths|encoder_depths|decoder_depths|num_blocks|layer_depths|block_repeats)$")
+_WIDTHS = re.compile(
+    r"hidden_(size|dim)|hidden_channels|_channels$|intermediate|ffn|_dim$|^dim$|d_model|d_ff$|d_kv$|d_inner|embd"
+    r"|embed_(dim|size)|embedding_size|_rank$|d_head|head_dim|_width$|^dff$|mlp_dim|_embed_dim|linear_units|embed_dims"
+)
+_NO_WIDTHS = re.compile(r"^(num|in|max|input|audio|image|latent)_|in_channels|hash|codebook|kernel|query_dim|^scale")
+_EXPERTS = re.compile(r"num_(local_)?experts$|n_routed_experts|moe_num_experts|num_routed_experts")
+_CHOSEN = re.compile(r"experts_per_tok|moe_top_?k|^moe_k$|top_k_experts|num_selected_experts")
+_GROUPS = re.compile(r"^(n_group|topk_group|num_expert_group|n_expert_groups?)$")
+_LAYERS_NAMED = re.compile(r"(out_indices|_indexes|_indices|layer_idxs?|layer_ids|_layers)$")
+_TOKEN = re.compile(r"_token_(id|index)$|^(bos|eos|pad|sep|cls|mask|image|video|audio)_index$")
 
 
-def small_model(kind: str) -> Any:
-    """The model of a type as `AutoModel` names it. Raises what the library raises when no size fits."""
-    from transformers import AutoModel
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
-
-    first: Exception | None = None
-    for names in _attempts():
-        try:
-            configuration = CONFIG_MAPPING[kind]()
-            _shrink(configuration, names)
-            _too_large(configuration)
-            return AutoModel.from_config(configuration)
-        except Exception as error:  # noqa: BLE001 - another size may do
-            first = first or error
-    assert first is not None
-    raise first
+#: Sizes that a default configuration leaves open.
+_MISSING = {"num_experts_per_tok": 2, "prediction_length": 4, "vocab_size": 64, "num_local_experts": 4}
 
 
-def _attempts() -> Iterator[set[str]]:
-    """Which sizes are written over: all, then only those that are seldom tied to others."""
-    everything = set(_SIZES)
-    yield everything
-    yield everything - {"head_dim", "qk_nope_head_dim", "v_head_dim", "d_kv"}
-    layers = {name for name in _SIZES if "layer" in name or name == "depth"}
-    yield layers | {"vocab_size", "intermediate_size", "num_experts", "num_local_experts", "n_routed_experts"}
-    yield layers
-    yield {"num_hidden_layers"}
-    yield set()
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How a configuration is made small."""
+
+    divisor: int = 1
+    layers: int = 2
+    is_image_small: bool = True
+    is_vocabulary_small: bool = True
+    are_experts_few: bool = True
 
 
-def _shrink(configuration: Any, names: set[str]) -> None:
-    from transformers import PretrainedConfig
-
-    for value in list(vars(configuration).values()):
-        if isinstance(value, PretrainedConfig):
-            _shrink(value, names)
-    for name in names:
-        mapped = getattr(configuration, "attribute_map", {}).get(name, name)
-        value = vars(configuration).get(mapped)
-        if isinstance(value, int) and not isinstance(value, bool) and value > _SIZES[name]:
-            setattr(configuration, mapped, _SIZES[name])
-    types = vars(configuration).get("layer_types")
-    if types and "num_hidden_layers" in names:
-        configuration.layer_types = types[: getattr(configuration, "num_hidden_layers", len(types))]
-    for name, value in list(vars(configuration).items()):
-        if name.endswith("_token_id") and isinstance(value, int) and value >= 512 and "vocab_size" in names:
-            setattr(configuration, name, 1)
-
-
-def _too_large(configuration: Any) -> None:
-    """Raises ValueError for a model of more than 300 million parameters, counted without memory."""
-    import torch
-    from transformers import AutoModel
-
-    with torch.device("meta"):
-        model = AutoModel.from_config(configuration)
-    if (count := sum(one.numel() for one in model.parameters())) > 300_000_000:
-        raise ValueError(f"{count:,} parameters")
-
-
-def small_inputs(model: Any) -> dict[str, Any]:
-    """Inputs by the names that `forward` takes: all without a default, and of the others those that make it run."""
-    makers = _Inputs(model)
-    taken = inspect.signature(model.forward).parameters
-    found: dict[str, Any] = {}
-    for name, parameter in taken.items():
-        maker = getattr(makers, name, None)
-        is_needed = parameter.default is parameter.empty and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
-        if maker is not None and (is_needed or name in _WANTED):
-            found[name] = maker()
-    if "pixel_values" in found and "input_ids" in found:
-        found["input_ids"] = makers.with_images(found["input_ids"])
-    return found
-
-
-#: What a model is given though it has a default, when its `forward` takes it.
-_WANTED = frozenset(
-    {
-        "input_ids",
-        "attention_mask",
-        "pixel_values",
-        "input_features",
-        "input_values",
-        "decoder_input_ids",
-        "pixel_values_videos",
-    }
+_ATTEMPTS = (
+    Sizes(8),
+    Sizes(4),
+    Sizes(2),
+    Sizes(),
+    Sizes(is_image_small=False),
+    Sizes(is_image_small=False, is_vocabulary_small=False, are_experts_few=False),
+    Sizes(is_image_small=False, layers=4, is_vocabulary_small=False),
+    Sizes(is_image_small=False, layers=0, is_vocabulary_small=False, are_experts_few=False),
 )
 
 
-class _Inputs:
-    """Makes inputs, each by the name of its argument."""
+def small(kind: str) -> tuple[Any, dict[str, Any]]:
+    """The model of a type as `AutoModel` names it, and inputs with which it runs. Raises what the first attempt met."""
+    import torch
 
-    def __init__(self, model: Any) -> None:
-        self.model = model
-        self.configuration = model.config
+    torch.set_num_threads(1)
+    built = _Built(kind)
+    met: list[Exception] = []
+    failed: Counter[tuple[small_inputs.Variant, str]] = Counter()
+    for is_rich in (True, False):
+        for sizes in _ATTEMPTS:
+            try:
+                model = built.model(sizes)
+            except Exception as error:  # noqa: BLE001 - another size may do
+                met.append(error)
+                continue
+            for variant in small_inputs.VARIANTS:
+                if variant.is_rich != is_rich or any(n > 1 for (one, _), n in failed.items() if one == variant):
+                    continue
+                try:
+                    return model, small_inputs.that_run(model, variant)
+                except Exception as error:  # noqa: BLE001 - another input may do
+                    met.append(error)
+                    failed[variant, str(error)] += 1
+    raise met[0]
 
-    def _of(self, *names: str, default: Any = None) -> Any:
-        """The first of these that the configuration or one nested in it has."""
-        waiting, seen = [self.configuration], []
-        while waiting:
-            one = waiting.pop(0)
-            seen.append(one)
-            for name in names:
-                value = getattr(one, name, None)
-                if value is not None:
-                    return value
-            waiting += [value for value in vars(one).values() if hasattr(value, "attribute_map") and value not in seen]
-        return default
 
-    def input_ids(self) -> Any:
+class _Built:
+    """Models of one type, each made once."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.made: dict[Sizes, Any] = {}
+
+    def model(self, sizes: Sizes) -> Any:
+        if sizes not in self.made:
+            try:
+                self.made[sizes] = self._make(sizes)
+            except Exception as error:  # noqa: BLE001 - raised at each asking
+                self.made[sizes] = error
+        found = self.made[sizes]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def _make(self, sizes: Sizes) -> Any:
         import torch
+        from transformers import AutoModel
+        from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-        vocabulary = min(int(self._of("vocab_size", default=512)), 500)
-        return torch.randint(min(5, vocabulary - 1), vocabulary, (_BATCH, _TOKENS))
+        torch.manual_seed(0)
+        configuration = CONFIG_MAPPING[self.kind]()
+        shrink(configuration, sizes)
+        _too_large(configuration)
+        return AutoModel.from_config(configuration).train()
 
-    def decoder_input_ids(self) -> Any:
-        return self.input_ids()
 
-    def attention_mask(self) -> Any:
-        import torch
+def _nested(configuration: Any) -> Iterator[Any]:
+    """A configuration and all in it, each once, the innermost first."""
+    from transformers import PretrainedConfig
 
-        main = getattr(self.model, "main_input_name", "input_ids")
-        if main in {"input_values", "input_features", "pixel_values"}:
-            return None
-        mask = torch.ones(_BATCH, _TOKENS, dtype=torch.long)
-        mask[1, -3:] = 0
-        return mask
+    seen: set[int] = set()
 
-    def _image(self) -> tuple[int, int, int]:
-        size = self._of("image_size", "img_size", default=64)
-        side = size if isinstance(size, int) else size[0] if isinstance(size, (list, tuple)) else 64
-        return int(self._of("num_channels", "in_channels", "num_input_channels", default=3)), side, side
+    def walk(one: Any) -> Iterator[Any]:
+        if id(one) in seen:
+            return
+        seen.add(id(one))
+        for value in list(vars(one).values()):
+            if isinstance(value, PretrainedConfig):
+                yield from walk(value)
+        yield one
 
-    def pixel_values(self) -> Any:
-        import torch
+    yield from walk(configuration)
 
-        channels, height, width = self._image()
-        frames = self._of("num_frames")
-        main = type(self.configuration).__name__.lower()
-        if frames is not None and any(word in main for word in ("video", "vivit", "timesformer", "vjepa")):
-            return torch.rand(_BATCH, int(frames), channels, height, width)
-        return torch.rand(_BATCH, channels, height, width)
 
-    def pixel_values_videos(self) -> Any:
-        import torch
+def shrink(configuration: Any, sizes: Sizes) -> None:
+    """Write small values over the sizes of a configuration and of those in it."""
+    for one in _nested(configuration):
+        layers = _layers_of(one, sizes)
+        if sizes.is_image_small:
+            _shrink_image(one)
+        for name, value in list(vars(one).items()):
+            small_value = _small(name, value, sizes, layers)
+            if small_value is not value and small_value != value:
+                setattr(one, name, small_value)
+    if sizes.layers:
+        _tie(configuration)
 
-        channels, height, width = self._image()
-        if "VJEPA" in type(self.configuration).__name__:
-            return torch.rand(_BATCH, int(self._of("frames_per_clip", default=4)), channels, height, width)
-        return None
 
-    def input_features(self) -> Any:
-        import torch
+def _tie(configuration: Any) -> None:
+    """What two configurations have to agree on, and what has no default."""
+    text = getattr(configuration, "text_config", None)
+    width = getattr(text, "hidden_size", None)
+    vision = getattr(configuration, "vision_config", None)
+    if width is not None and vision is not None:
+        if "out_hidden_size" in vars(vision):
+            vision.out_hidden_size = width
+        elif {"embed_dim", "hidden_size"} <= set(vars(vision)):
+            vision.hidden_size = width
+    for one in _nested(configuration):
+        for name, value in _MISSING.items():
+            if name in vars(one) and getattr(one, name) is None:
+                setattr(one, name, value)
+        if "mrope_section" in getattr(one, "ignore_keys_at_rope_validation", ()):
+            _tie_rotation(one)
 
-        bins = int(self._of("num_mel_bins", "input_feat_per_channel", "feature_size", "input_dim", default=80))
-        if self._of("max_source_positions") and "hisper" in type(self.configuration).__name__:
-            return torch.rand(_BATCH, bins, 2 * int(self._of("max_source_positions")))
-        return torch.rand(_BATCH, 64, bins)
 
-    def input_values(self) -> Any:
-        import torch
+def _tie_rotation(one: Any) -> None:
+    """The parts of a head that are turned by time, row and column add up to its pairs."""
+    heads, rope = getattr(one, "num_attention_heads", None), getattr(one, "rope_parameters", None)
+    if not isinstance(heads, int) or not isinstance(rope, dict):
+        return
+    head = getattr(one, "head_dim", None) or one.hidden_size // heads
+    pairs = int(head * rope.get("partial_rotary_factor", 1.0)) // 2
+    third = 3 * pairs // 8
+    one.rope_parameters = {**rope, "mrope_section": [pairs - 2 * third, third, third]}
 
-        bins = self._of("num_mel_bins")
-        if bins is not None and self._of("max_length") and "AST" in type(self.configuration).__name__:
-            return torch.rand(_BATCH, int(self._of("max_length")), int(bins))
-        channels = self._of("audio_channels")
-        if channels is not None:
-            return torch.rand(_BATCH, int(channels), 3200)
-        return torch.rand(_BATCH, 8000)
 
-    def bbox(self) -> Any:
-        import torch
+def _shrink_image(one: Any) -> None:
+    """Eight or four patches a side, where patches are large and the side is one number."""
+    side, patch = getattr(one, "image_size", None), getattr(one, "patch_size", None)
+    if isinstance(side, int) and isinstance(patch, int) and patch >= 8 and side % patch == 0:
+        one.image_size = min(side, 8 * patch if side >= 8 * patch else 4 * patch)
 
-        low = torch.randint(0, 500, (_BATCH, _TOKENS, 2))
-        return torch.cat([low, low + 10], dim=-1)
 
-    def past_values(self) -> Any:
-        import torch
+def _layers_of(one: Any, sizes: Sizes) -> int:
+    """How many layers this configuration needs: one of each type, and as many as a list of layers names."""
+    if not sizes.layers:
+        return 10**6
+    values = vars(one)
+    needed = [sizes.layers, len(_one_of_each(values.get("layer_types") or ()))]
+    for name, value in values.items():
+        if _LAYERS_NAMED.search(name) and _are_numbers(value) and not _DEPTHS.match(name):
+            needed.append(min(len(value), 4))
+    return max(needed)
 
-        length = int(self._of("context_length", default=16)) + max(self._of("lags_sequence", default=[0]))
-        channels = int(self._of("num_input_channels", "input_size", default=1))
-        shape = (_BATCH, length) if channels == 1 and self._of("lags_sequence") else (_BATCH, length, channels)
-        return torch.rand(shape)
 
-    def past_observed_mask(self) -> Any:
-        import torch
+def _one_of_each(types: Any) -> list[Any]:
+    return [one for at, one in enumerate(types) if one not in types[:at]]
 
-        return torch.ones_like(self.past_values())
 
-    def past_time_features(self) -> Any:
-        import torch
+def _are_numbers(value: Any) -> bool:
+    return (
+        isinstance(value, (list, tuple))
+        and bool(value)
+        and all(isinstance(one, int) and not isinstance(one, bool) for one in value)
+    )
 
-        return torch.rand(_BATCH, self.past_values().shape[1], int(self._of("num_time_features", default=1)))
 
-    def future_values(self) -> Any:
-        import torch
+def _small(name: str, value: Any, sizes: Sizes, layers: int) -> Any:
+    if isinstance(value, dict):
+        return {key: _small(key, one, sizes, layers) for key, one in value.items()}
+    if name in {"layer_types", "mlp_layer_types", "layers_block_type", "block_types"} and isinstance(value, list):
+        kept = _one_of_each(value)
+        return value if len(value) <= layers else [*kept, *value][:layers] if len(kept) <= layers else value[:layers]
+    if _are_numbers(value):
+        return type(value)(_small_list(name, value, sizes, layers))
+    if isinstance(value, bool) or not isinstance(value, int):
+        return value
+    if _TOKEN.search(name):
+        return _token(name, value) if sizes.is_vocabulary_small else value
+    if _LAYERS.match(name):
+        return value if _OTHER_LAYERS.search(name) else min(value, layers)
+    return _small_count(name, value, sizes, layers)
 
-        return torch.rand(_BATCH, int(self._of("prediction_length", default=4)))
 
-    def future_time_features(self) -> Any:
-        import torch
+def _small_count(name: str, value: int, sizes: Sizes, layers: int) -> int:
+    if "vocab" in name and value > _VOCABULARY:
+        return _VOCABULARY if sizes.is_vocabulary_small else value
+    if name in {"first_k_dense_replace", "num_dense_layers", "num_kv_shared_layers"} and layers < 10**6:
+        return min(value, 1 if name != "num_kv_shared_layers" else 0)
+    if name == "insert_layer_id":
+        return min(value, layers - 1)
+    if sizes.are_experts_few:
+        if _EXPERTS.search(name):
+            return min(value, 4)
+        if _CHOSEN.search(name):
+            return min(value, 2)
+        if _GROUPS.match(name):
+            return min(value, 1)
+    if name == "mm_tokens_per_image" and sizes.is_image_small:
+        return min(value, 16)
+    if name in {"num_queries", "num_object_queries"}:
+        return min(value, 20)
+    if name in {"max_position_embeddings", "n_positions"} and value > 2048 and sizes.is_vocabulary_small:
+        return 2048
+    return _narrow(name, value, sizes)
 
-        length = int(self._of("prediction_length", default=4))
-        return torch.rand(_BATCH, length, int(self._of("num_time_features", default=1)))
 
-    def audio_values(self) -> Any:
-        return self.input_values()
+def _narrow(name: str, value: int, sizes: Sizes) -> int:
+    is_width = _WIDTHS.search(name) and not _NO_WIDTHS.search(name)
+    return value // sizes.divisor if is_width and value >= 32 and value % sizes.divisor == 0 else value
 
-    def noise(self) -> Any:
-        return None
 
-    def with_images(self, ids: Any) -> Any:
-        """Token ids with as many image tokens as the images have places for, where the model says which token."""
-        import torch
+def _small_list(name: str, value: Any, sizes: Sizes, layers: int) -> list[int]:
+    if name == "mrope_section" and all(one % sizes.divisor == 0 for one in value):
+        return [one // sizes.divisor for one in value]
+    if _DEPTHS.match(name):
+        return [min(one, 2) for one in value] if sizes.layers else list(value)
+    if _LAYERS_NAMED.search(name) and max(value) >= layers:
+        return list(range(max(0, layers - len(value)), layers))
+    if re.search(r"(hidden_sizes|embed_dims?|channels|dims)$", name) and not _NO_WIDTHS.search(name):
+        if all(one % sizes.divisor == 0 and one // sizes.divisor >= 4 for one in value):
+            return [one // sizes.divisor for one in value]
+    return list(value)
 
-        token = self._of("image_token_id", "image_token_index")
-        count = self._of("mm_tokens_per_image", "image_seq_length", "num_image_tokens")
-        if token is None:
-            return ids
-        if count is None:
-            _, side, _ = self._image()
-            patch = self._of("patch_size", default=16)
-            count = (side // (patch if isinstance(patch, int) else patch[0])) ** 2
-        images = torch.full((ids.shape[0], int(count)), min(int(token), 511) if int(token) > 10**6 else int(token))
-        return torch.cat([ids[:, :1], images, ids[:, 1:]], dim=1)
+
+#: What tokens are called so far: a token has one number in all configurations.
+_NUMBERS: dict[str, int] = {"pad": 0, "bos": 1, "eos": 2}
+
+
+def _token(name: str, value: int) -> int:
+    """A number below the small vocabulary for a token that lies beyond it."""
+    if value < _VOCABULARY:
+        return value
+    key = _TOKEN.sub("", name)
+    return _NUMBERS.setdefault(key, 400 + len(_NUMBERS))
+
+
+def _too_large(configuration: Any) -> None:
+    """Raises ValueError for a model of too many parameters, counted without memory."""
+    import torch
+    from transformers import AutoModel
+
+    try:
+        with torch.device("meta"):
+            model = AutoModel.from_config(configuration)
+    except Exception as error:  # noqa: BLE001 - not every model can be made without memory
+        print(f"not counted: {error}"[:200], file=sys.stderr)
+        return
+    if (count := sum(one.numel() for one in model.parameters())) > _MOST_PARAMETERS:
+        raise ValueError(f"{count:,} parameters")

@@ -8,13 +8,15 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import contextmanager
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from perflint.observe.device import graphs
 from perflint.observe.device.kernels import Device
 from perflint.observe.device.patches import Patches
+from perflint.observe.model.clock import Clock
 from perflint.observe.model.hardware import Hardware
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ class Stream:
         return True
 
     def is_capturing(self) -> bool:
-        return False
+        return graphs.is_capturing()
 
     def wait_stream(self, stream: Any) -> None:
         """Order between queues, which holds already."""
@@ -68,7 +70,9 @@ class Stream:
 
 
 class Event:
-    """A mark in a queue. Its time is the host's: a pretended device has none of its own."""
+    """A mark in a queue. Its time is that of the model, by the operations that are recorded; without a recorder it is
+    the host's.
+    """
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, **_keywords: Any) -> None:
         self.enable_timing = enable_timing
@@ -78,7 +82,8 @@ class Event:
         self._time: float | None = None
 
     def record(self, stream: Any = None) -> None:
-        self._time = time.perf_counter()
+        if self.enable_timing:
+            self._time = _now()
 
     def wait(self, stream: Any = None) -> None:
         """Order between queues, which holds already."""
@@ -87,23 +92,19 @@ class Event:
         return True
 
     def elapsed_time(self, end: Any) -> float:
-        """Milliseconds that the host took between the two. Raises RuntimeError for events that were not recorded."""
+        """Milliseconds between the two. Raises RuntimeError for events that were not recorded with a time."""
+        if not (self.enable_timing and end.enable_timing):
+            raise RuntimeError("Both events must be created with argument 'enable_timing=True'.")
         if self._time is None or end._time is None:
             raise RuntimeError("Both events must be recorded before calculating elapsed time.")
-        return float(end._time - self._time) * 1000.0
+        _say_modelled(sys._getframe(1))
+        return float(end._time - self._time) / 1000.0
 
     def synchronize(self) -> None:
         _synchronized("torch.cuda.Event.synchronize")
 
     def ipc_handle(self) -> bytes:
         return b""
-
-
-class Graph:
-    """CUDA graphs replay kernels; here there is none that could be replayed."""
-
-    def __init__(self, *_arguments: Any, **_keywords: Any) -> None:
-        raise RuntimeError("CUDA graphs cannot run on a simulated device: run the program without them")
 
 
 class _Context:
@@ -127,6 +128,7 @@ class _State:
 
     def __init__(self) -> None:
         self.device: Device | None = None
+        self.card: Hardware | None = None
         self.default = Stream()
         self.streams: list[Any] = [self.default]
         self.process = os.getpid()
@@ -139,6 +141,29 @@ def _synchronized(operation: str) -> None:
     device = _state.device
     if device is not None and device.recorder is not None:
         device.recorder.record(operation, "synchronize", sys._getframe(2), waits=True)
+
+
+def _now() -> float:
+    """Microseconds at which the device comes to what is queued now. The first call starts the clock."""
+    recorder = None if _state.device is None else _state.device.recorder
+    if recorder is None or _state.card is None:
+        return time.perf_counter() * 1e6
+    if recorder.clock is None:
+        recorder.clock = Clock(_state.card)
+    return recorder.clock.mark()
+
+
+def _say_modelled(frame: FrameType) -> None:
+    recorder = None if _state.device is None else _state.device.recorder
+    if recorder is None or _state.card is None:
+        return
+    site = recorder.stacks.sites[recorder.stacks.at(frame).site]
+    said = (
+        f"the milliseconds of Event.elapsed_time at {site.path}:{site.line} are modelled, for {_state.card.cuda_name}: "
+        "of what runs on the device and of its dispatch, not of Python between"
+    )
+    if said not in recorder.errors:
+        recorder.errors.append(said)
 
 
 def _index_of(device: Any) -> int:
@@ -186,7 +211,9 @@ def properties_of(card: Hardware) -> Any:
 
 def install(device: Device, card: Hardware, patches: Patches) -> None:
     """Make `torch.cuda` tell of the pretended device."""
+    graphs.install(device)
     _state.device = device
+    _state.card = card
     _state.streams[:] = [_state.default]
     _state.process = os.getpid()
     for owner, values in _replacements(device, card):
@@ -201,7 +228,8 @@ def _replacements(device: Device, card: Hardware) -> Iterator[tuple[Any, dict[st
     yield torch.cuda.memory, memory
     yield torch.cuda.random, random
     yield torch.cuda.streams, {"Stream": Stream, "Event": Event, "ExternalStream": Stream}
-    yield torch.cuda.graphs, {"CUDAGraph": Graph, "is_current_stream_capturing": lambda: False}
+    yield torch.cuda.graphs, _graphs()
+    yield torch._C, {"_host_emptyCache": _nothing}
     yield torch.backends.cuda, {"is_built": lambda: True}
     yield torch.backends.cudnn, {"is_available": lambda: True, "version": lambda: _CUDNN_VERSION}
     yield torch.version, {"cuda": torch.version.cuda or _CUDA_VERSION}
@@ -294,6 +322,14 @@ def _queries(card: Hardware) -> dict[str, Any]:
     }
 
 
+def _graphs() -> dict[str, Any]:
+    return {
+        "CUDAGraph": graphs.Graph,
+        "is_current_stream_capturing": graphs.is_capturing,
+        "graph_pool_handle": lambda: (0, 0),
+    }
+
+
 def _queues(device: Device) -> dict[str, Any]:
     del device
     return {
@@ -301,8 +337,7 @@ def _queues(device: Device) -> dict[str, Any]:
         "Stream": Stream,
         "Event": Event,
         "ExternalStream": Stream,
-        "CUDAGraph": Graph,
-        "is_current_stream_capturing": lambda: False,
+        **_graphs(),
         "current_stream": lambda device=None: _state.streams[-1],
         "default_stream": lambda device=None: _state.default,
         "set_stream": _set_stream,

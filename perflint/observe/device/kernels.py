@@ -22,6 +22,7 @@ from perflint.observe.device.emulated import EMULATED, HOST_ONLY, REFUSED
 from perflint.observe.device.memory import Memory, on_device, on_host
 
 if TYPE_CHECKING:
+    from perflint.observe.device.graphs import Graph
     from perflint.observe.recording.recorder import Recorder
     from perflint.observe.trace import Kind
 
@@ -84,6 +85,8 @@ class Device:
     recorder: Recorder | None = None
     #: Implementations that the user gave for operations (`namespace::name`), on host tensors.
     stubs: dict[str, _Kernel] = field(default_factory=dict)
+    #: The CUDA graph that is being captured.
+    graph: Graph | None = None
     _libraries: list[Any] = field(default_factory=list)
 
     def register(self) -> None:
@@ -218,6 +221,8 @@ class Operation:
         if self.outs:
             return self._into_outs(frame, arguments, keywords, given, named)
         result = self._run(given, named)
+        if self.device.graph is not None and self.launches:
+            self.device.graph.keep(lambda: self._run(given, named), result)
         out = self._on_device(result, arguments, keywords)
         if self.device.recorder is not None:
             self._record(frame, arguments, keywords, out)
@@ -349,6 +354,11 @@ class Operation:
                 else:
                     replace(out, self.device.memory.adopt(new))
         outs = [keywords[name] for name in self.outs if name in keywords]
+        if self.device.graph is not None:
+            hosts = [on_host(out) for out in outs if isinstance(out, _Tensor)]
+            self.device.graph.keep(
+                lambda: self._run(given, named | {name: _like_empty(view) for name, view in views.items()}), hosts
+            )
         if self.device.recorder is not None:
             self._record(frame, arguments, keywords, outs)
         return outs[0] if len(outs) == 1 else tuple(outs)
@@ -367,7 +377,7 @@ class Operation:
         flops = 0.0
         dtype = ""
         size = 0
-        if recorder.keeps:
+        if recorder.sizes:
             if self.launches and kind in _MOVES_MEMORY:
                 size = bytes_of(arguments) + bytes_of(result)
                 if keywords:
@@ -492,7 +502,10 @@ def _copy(device: Device, overload: Any) -> _Kernel:
         to_device, from_device = to.is_cuda, source.is_cuda
         # `source` may be a view of a tensor in the middle of autograd: only its values are wanted.
         target = on_host(to) if to_device else to
-        torch.ops.aten.copy_.default.redispatch(_CPU, target, on_host(source) if from_device else source, False)
+        origin = on_host(source) if from_device else source
+        torch.ops.aten.copy_.default.redispatch(_CPU, target, origin, False)
+        if device.graph is not None:
+            device.graph.keep(lambda: torch.ops.aten.copy_.default.redispatch(_CPU, target, origin, False), target)
         recorder = device.recorder
         if recorder is None:
             return to
@@ -540,7 +553,10 @@ def _to_copy(device: Device, overload: Any) -> _Kernel:
             return overload.redispatch(_CPU, tensor, **keywords)
         from_device = tensor.is_cuda
         to_host = target is not None and target.type == "cpu"
-        host = overload.redispatch(_CPU, on_host(tensor) if from_device else tensor, **(keywords | {"device": _HOST}))
+        origin, options = on_host(tensor) if from_device else tensor, keywords | {"device": _HOST}
+        host = overload.redispatch(_CPU, origin, **options)
+        if device.graph is not None:
+            device.graph.keep(lambda: overload.redispatch(_CPU, origin, **options), host)
         recorder = device.recorder
         if not from_device:
             if recorder is not None:

@@ -48,6 +48,8 @@ def install(device: Device, patches: Patches) -> None:
         torch.UntypedStorage, "cuda", lambda self, device=None, non_blocking=False: _storage_to(self, device="cuda")
     )
     patches.set(torch.UntypedStorage, "clone", _storage_clone(torch.UntypedStorage.clone))
+    for name, function in _sizes_of_storages().items():
+        patches.set(torch.UntypedStorage, name, function)
     patches.set(torch, "Generator", _generator_class())
     patches.set(torch, "compile", _compile(device))
     distributed.install(patches)
@@ -140,6 +142,26 @@ def _storage_clone(original: Callable[..., Any]) -> Callable[..., Any]:
         return torch.empty(0, dtype=torch.uint8, device=self.device).set_(self).clone().untyped_storage()
 
     return clone
+
+
+def _sizes_of_storages() -> dict[str, Callable[..., Any]]:
+    """`resize_`, by which sharded parameters free their memory: the size changes, the bytes stay where they are."""
+    resize, nbytes = torch.UntypedStorage.resize_, torch.UntypedStorage.nbytes
+
+    def resized(self: Any, size: int) -> Any:
+        if self.device.type != "cuda":
+            return resize(self, size)
+        whole = nbytes(self)
+        if size > whole:
+            raise RuntimeError(f"a simulated device cannot let a storage of {whole} bytes grow to {size}")
+        self._perflint_size = size
+        return self
+
+    def size_of(self: Any) -> int:
+        found = getattr(self, "_perflint_size", None)
+        return nbytes(self) if found is None else int(found)
+
+    return {"resize_": resized, "size": size_of, "nbytes": size_of, "__len__": size_of}
 
 
 @functools.cache

@@ -15,6 +15,7 @@ from types import FrameType
 
 import torch
 
+from perflint.observe.model.clock import Clock
 from perflint.observe.recording.stacks import Place, Stacks
 from perflint.observe.trace import Event, Kind, LineCount, Observation, Phase, Step, StepTotal
 
@@ -66,6 +67,10 @@ class Recorder:
     by_hand: bool = False
     #: Without optimizers and loaders each call is a step, whatever runs backward in it.
     by_calls: bool = False
+    #: While a CUDA graph is captured: what a replay calls for the steps that optimizers made in the capture.
+    captured: list[Callable[[], None]] | None = None
+    #: Runs from the first event with a time that the program records.
+    clock: Clock | None = None
     _paused: bool = False
     _lines: dict[tuple[int, Kind, bool, Phase, bool], LineCount] = field(default_factory=dict)
     _events: list[_Raw] = field(default_factory=list)
@@ -83,6 +88,11 @@ class Recorder:
     def keeps(self) -> bool:
         """Whether what happens now may be handed over: in steady steps, and in the first, which may be the only one."""
         return self.steady or (self.index == 0 and not self._paused and not self.ended)
+
+    @property
+    def sizes(self) -> bool:
+        """Whether bytes and flops of what happens now are asked for."""
+        return self.clock is not None or self.keeps
 
     def _stop(self) -> None:
         """Workers of a `DataLoader` are not observed."""
@@ -138,9 +148,15 @@ class Recorder:
         host_us: float | None = None,
     ) -> None:
         """One operation, at a place known already."""
-        if self.ended or self._paused:
+        if self.ended:
             return
         phase: Phase = "backward" if in_backward else place.phase
+        if self.clock is not None:
+            self.clock.add(
+                Event(operation, kind, waits, place.site, phase, flops, size, launches, pinned, dtype, host_us)
+            )
+        if self._paused:
+            return
         step = self._current
         if waits:
             step.waits += 1

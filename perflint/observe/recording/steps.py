@@ -54,6 +54,9 @@ class _Optimizers(_Rounds):
 
     def stepped(self, optimizer: Any, *_arguments: Any) -> None:
         self.any = True
+        if self.recorder.captured is not None:
+            self.recorder.captured.append(lambda: self.stepped(optimizer))
+            return
         # A wrapper's `step` calls the wrapped one's, which is another optimizer of the same parameters.
         key = id(optimizer.param_groups)
         if key not in self.sites:

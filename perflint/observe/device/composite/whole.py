@@ -38,6 +38,8 @@ class _Whole(torch.autograd.Function):  # type: ignore[misc]
         ctx.hosts, ctx.results = hosts, results
         ctx.set_materialize_grads(False)
         outs = tuple(device.memory.adopt(one.detach()) for one in results)
+        if device.graph is not None:
+            raise NotImplementedError(f"{name} cannot be captured in a CUDA graph on a simulated device")
         _record(device, name, (*tensors, *outs), flops)
         return outs
 
@@ -69,7 +71,7 @@ def _record(device: Device, name: str, tensors: Sequence[Any], flops: float) -> 
         return
     first = next((one for one in tensors if one is not None), None)
     dtype = str(first.dtype).removeprefix("torch.") if first is not None else ""
-    size = bytes_of(list(tensors)) if recorder.keeps else 0
+    size = bytes_of(list(tensors)) if recorder.sizes else 0
     recorder.record(name, "launch", sys._getframe(2), waits=False, launches=1, size=size, flops=flops, dtype=dtype)
 
 
