@@ -31,6 +31,7 @@ judged anything by hand.
     python tests/accuracy/drive.py timm OUT                     # transformers, torchvision, kornia: the same
     python tests/accuracy/score.py timm .../site-packages/timm OUT --out tests/accuracy/results/timm.json
     python tests/accuracy/training.py REPOSITORIES OUT          # training programs of public repositories
+    python tests/accuracy/own_programs.py --write               # this project's own programs, which its tests run
 """
 
 
