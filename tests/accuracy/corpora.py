@@ -102,7 +102,8 @@ class Torchvision:
 
         kind = self.models.get_model_builder(name).__module__.split(".")[2]
         if kind == "detection":
-            model = self.models.get_model(name, weights=None, weights_backbone=None, num_classes=3)
+            few = {"rpn_post_nms_top_n_train": 40, "box_batch_size_per_image": 16} if "rcnn" in name else {}
+            model = self.models.get_model(name, weights=None, weights_backbone=None, num_classes=3, **few)
             return model, self._detection(name)
         if kind == "optical_flow":
             return self.models.get_model(name), (torch.rand(1, 3, 128, 128), torch.rand(1, 3, 128, 128))
@@ -112,7 +113,7 @@ class Torchvision:
         if kind == "segmentation":
             model = self.models.get_model(name, weights=None, weights_backbone=None, num_classes=3)
             return model, (torch.rand(2, 3, 64, 64),)
-        size = 299 if name.startswith("inception") else 224
+        size = 299 if "inception" in name else 224
         return self.models.get_model(name, num_classes=10), (torch.rand(2, 3, size, size),)
 
     def _detection(self, name: str) -> tuple[Any, Any]:

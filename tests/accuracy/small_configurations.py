@@ -142,6 +142,8 @@ def shrink(configuration: Any, sizes: Sizes) -> None:
         if sizes.is_image_small:
             _shrink_image(one)
         for name, value in list(vars(one).items()):
+            if name == "out_indices" and "out_features" in vars(one):
+                continue  # the same stages by another name
             small_value = _small(name, value, sizes, layers)
             if small_value is not value and small_value != value:
                 setattr(one, name, small_value)
@@ -192,6 +194,8 @@ def _layers_of(one: Any, sizes: Sizes) -> int:
     values = vars(one)
     needed = [sizes.layers, len(_one_of_each(values.get("layer_types") or ()))]
     for name, value in values.items():
+        if name == "out_indices" and "out_features" in values:
+            continue
         if _LAYERS_NAMED.search(name) and _are_numbers(value) and not _DEPTHS.match(name):
             needed.append(min(len(value), 4))
     return max(needed)

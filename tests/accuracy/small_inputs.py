@@ -245,7 +245,7 @@ class Inputs:
         """Sides of a patch, and the frames in it."""
         part = self._vision()
         side = self._size(part, "patch_size", default=14)
-        return side, side, self._size(part, "temporal_patch_size", default=1)
+        return side, side, self._size(part, "temporal_patch_size", "patch_temporal", default=1)
 
     def _is_packed(self) -> bool:
         """Whether images come as rows of flat patches, with their grids."""
