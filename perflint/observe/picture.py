@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from perflint.finding import with_article
 from perflint.observe.model.cost import step_time
@@ -13,6 +13,8 @@ from perflint.observe.trace import Observation, Site
 from perflint.report.visible import visible
 
 _WIDTH, _LEFT, _ROW = 1000.0, 62.0, 26.0
+#: Room above the clocks for the numbers of waits, and beside one for the next.
+_ABOVE, _BESIDE = 12.0, 15.0
 _ROWS = {"host": 0, "wait": 0, "device": 1, "copy": 1}
 #: Waits that are named below the picture.
 _MOST_NAMED = 12
@@ -45,19 +47,20 @@ def picture(observation: Observation, link: Callable[[Site], str | None] = lambd
 def _svg(drawn: Timeline, said: str) -> str:
     scale = (_WIDTH - _LEFT) / drawn.length_ms
     boxes = "".join(_box(one, scale) for one in drawn.segments)
-    marks = "".join(_mark(number, wait.end_ms, scale) for number, wait in enumerate(drawn.waits, 1))
-    height = 2 * _ROW + 34
+    marks = "".join(_marks(drawn, scale))
+    height = _ABOVE + 2 * _ROW + 26
     return (
-        f'<svg class="clocks" viewBox="0 0 {_WIDTH:.0f} {height:.0f}" role="img" aria-label="{html.escape(said)}">'
-        f'<text x="0" y="{_ROW * 0.65:.1f}">host</text><text x="0" y="{_ROW * 1.65:.1f}">device</text>'
-        f"{boxes}{marks}{_axis(drawn.length_ms, scale, 2 * _ROW + 4)}</svg>"
+        f'<div class="wide"><svg class="clocks" viewBox="0 0 {_WIDTH:.0f} {height:.0f}" role="img" '
+        f'aria-label="{html.escape(said)}"><text x="0" y="{_ABOVE + _ROW * 0.65:.1f}">host</text>'
+        f'<text x="0" y="{_ABOVE + _ROW * 1.65:.1f}">device</text>'
+        f"{boxes}{marks}{_axis(drawn.length_ms, scale, _ABOVE + 2 * _ROW + 4)}</svg></div>"
     )
 
 
 def _box(segment: Segment, scale: float) -> str:
     start = _LEFT + max(segment.start_ms, 0.0) * scale
     width = max((segment.end_ms - max(segment.start_ms, 0.0)) * scale, 0.4)
-    top = _ROWS[segment.what] * _ROW + 3
+    top = _ABOVE + _ROWS[segment.what] * _ROW + 3
     title = f"{_NAMES[segment.what]} from {segment.start_ms:.3f} to {segment.end_ms:.3f} ms"
     return (
         f'<rect class="{segment.what}" x="{start:.2f}" y="{top:.0f}" width="{width:.2f}" height="{_ROW - 6:.0f}">'
@@ -68,11 +71,15 @@ def _box(segment: Segment, scale: float) -> str:
 _NAMES = {"host": "host busy", "wait": "host waits", "device": "device busy", "copy": "copy"}
 
 
-def _mark(number: int, at_ms: float, scale: float) -> str:
-    """A line through both clocks where a wait joins them, with its number where there is room for it."""
-    x = _LEFT + at_ms * scale
-    shown = f'<text class="mark" x="{x + 2:.2f}" y="12">{number}</text>' if number <= _MOST_NAMED else ""
-    return f'<line class="mark" x1="{x:.2f}" x2="{x:.2f}" y1="0" y2="{2 * _ROW:.0f}"/>{shown}'
+def _marks(drawn: Timeline, scale: float) -> Iterator[str]:
+    """A line through both clocks where a wait joins them, with its number above where there is room for it."""
+    free = 0.0
+    for number, wait in enumerate(drawn.waits, 1):
+        x = _LEFT + wait.end_ms * scale
+        yield f'<line class="mark" x1="{x:.2f}" x2="{x:.2f}" y1="{_ABOVE}" y2="{_ABOVE + 2 * _ROW:.0f}"/>'
+        if number <= _MOST_NAMED and x >= free:
+            yield f'<text class="mark" x="{x:.2f}" y="{_ABOVE - 2:.0f}" text-anchor="middle">{number}</text>'
+            free = x + _BESIDE
 
 
 def _axis(length_ms: float, scale: float, top: float) -> str:

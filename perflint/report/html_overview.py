@@ -73,7 +73,7 @@ def _by_file(findings: Sequence[Finding]) -> list[_Row]:
     rows = []
     for path, same in files.items():
         size = sum(map(_share, same)) if is_observed else sum(_WEIGHT[one.impact] for one in same)
-        said = many(len(same), "finding") + (f", {size:.1%} of a step (modelled)" if is_observed else "")
+        said = many(len(same), "finding") + (f", {size:.1%} of a step (modelled)" if is_observed and size else "")
         rows.append(_Row(path, path, size, said, max(one.impact for one in same)))
     return sorted(rows, key=lambda row: (-row.size, row.value))
 

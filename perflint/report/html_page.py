@@ -63,7 +63,10 @@ summary{cursor:pointer;overflow-wrap:anywhere}
 .tag.seen{color:var(--high);border-color:currentColor}
 .tag.unseen{color:var(--dim)}
 .step{margin:.6rem 0}
-.clocks{width:100%;height:auto}
+.plot{min-width:0}
+.rows li,.tree li{overflow-wrap:anywhere}
+.wide{overflow-x:auto}
+.clocks{width:100%;min-width:44rem;height:auto}
 .clocks text{fill:var(--dim);font-size:12px}
 .clocks line{stroke:var(--fg);stroke-width:.6}
 .clocks line.tick{stroke:var(--dim)}

@@ -42,6 +42,16 @@ def test_steps_count_what_is_inside_of_them_only() -> None:
     assert seen.launches > 3
 
 
+def test_condition_of_several_parts_is_told_by_the_part_that_waited() -> None:
+    with observed() as seen:
+        x = torch.ones(3, device="cuda")
+        if x is not None and x.any():
+            pass
+    site = seen.observation.sites[next(line.site for line in seen.observation.lines if line.waits)]
+    text = Path(__file__).read_text(encoding="utf-8").splitlines()[site.line - 1]
+    assert text[site.column - 1 : site.end_column - 1] == "x.any()"
+
+
 def test_block_inside_a_block_is_refused() -> None:
     with observed(), pytest.raises(PerflintError, match="nested"), observed():
         pass

@@ -158,7 +158,7 @@ def _span(frame: FrameType) -> tuple[int, int, int, int]:
     if sys.version_info >= (3, 11):
         from itertools import islice
 
-        positions = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
+        positions = next(islice(frame.f_code.co_positions(), _instruction(frame), None), None)
         if positions is not None and None not in positions:
             first, last, column, end_column = positions
             assert first is not None
@@ -170,6 +170,21 @@ def _span(frame: FrameType) -> tuple[int, int, int, int]:
     import linecache
 
     return line, line, 1, len(linecache.getline(frame.f_code.co_filename, line).rstrip("\n")) + 1
+
+
+def _instruction(frame: FrameType) -> int:
+    """The number of the instruction whose place is that of what runs.
+
+    A branch inside `and` and `or` has the place of the first operand: what made the value that it tests stands before.
+    """
+    import dis
+
+    code, at = frame.f_code.co_code, frame.f_lasti // 2
+    if "JUMP" in dis.opname[code[2 * at]]:
+        at -= 1
+        while at > 0 and dis.opname[code[2 * at]] == "CACHE":
+            at -= 1
+    return at
 
 
 def _characters(filename: str, line: int, column: int) -> int:

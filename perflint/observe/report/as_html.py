@@ -151,7 +151,8 @@ def _lines(listed: Sequence[Row], anchors: dict[tuple[str, int, int, int, int], 
 
 def _table(heads: Sequence[str], body: Sequence[str]) -> str:
     shown = "".join(f'<th scope="col"><button type="button">{head}</button></th>' for head in heads)
-    return f"<table><thead><tr>{shown}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+    rows = "".join(body)
+    return f'<div class="wide"><table><thead><tr>{shown}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
 def _cell(shown: str, value: float | str) -> str:
