@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -160,59 +158,22 @@ class Transformers:
 
 
 class Kornia:
-    """Each augmentation that can be made without arguments."""
+    """Each module that can be made with small arguments and runs on pictures, losses and filters among them."""
 
     def __init__(self) -> None:
-        import kornia.augmentation
+        import kornia_modules
 
-        self.module = kornia.augmentation
+        self.modules = kornia_modules
         self.folder = _folder("kornia")
 
     def names(self) -> list[str]:
-        return sorted(self._without_arguments())
-
-    def _without_arguments(self) -> Iterator[str]:
-        import torch
-
-        for name, found in vars(self.module).items():
-            if not (inspect.isclass(found) and issubclass(found, torch.nn.Module)):
-                continue
-            needed = [
-                one
-                for one in list(inspect.signature(found.__init__).parameters.values())[1:]
-                if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
-            ]
-            if not needed:
-                yield name
+        return self.modules.names()
 
     def make(self, name: str) -> tuple[Any, Any]:
-        import torch
-
-        found = getattr(self.module, name)
-        given = {"p": 1.0} if "p" in inspect.signature(found.__init__).parameters else {}
-        model = _Augmentation(found(**given))
-        size = (2, 3, 8, 32, 32) if name.endswith("3D") else (4, 3, 32, 32)
-        return model, torch.rand(size, requires_grad=True)
+        return self.modules.make(name)
 
     def call(self, model: Any, inputs: Any) -> Any:
-        return model(inputs)
-
-
-def _Augmentation(found: Any) -> Any:  # noqa: N802 - made late, for torch is imported late
-    import torch
-
-    class Augmentation(torch.nn.Module):  # type: ignore[misc]
-        """With a parameter, for augmentations have none and an optimizer needs one."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = found
-            self.scale = torch.nn.Parameter(torch.ones(()))
-
-        def forward(self, images: Any) -> Any:
-            return self.inner(images * self.scale)
-
-    return Augmentation()
+        return model(*inputs)
 
 
 LIBRARIES: dict[str, type[Library]] = {

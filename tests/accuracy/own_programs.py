@@ -1,6 +1,6 @@
 """Observes the training programs in `programs`, which are this project's own, and scores `check` by them.
 
-    python tests/accuracy/own_programs.py [OUT] [--lines] [--write]
+    python tests/accuracy/own_programs.py [OUT] [--lines] [--write [FILE]]
 
 Each runs in a child of this process, on the simulated device, for three steps after a warm-up of two. They are written
 as people write them, for no rule; what is missed or refuted there is work to do, not a reason to change a program.
@@ -94,7 +94,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path, nargs="?")
     parser.add_argument("--lines", action="store_true", help="print what was missed and refuted")
-    parser.add_argument("--write", action="store_true", help="keep the outcome as what the tests ask for")
+    parser.add_argument("--write", type=Path, nargs="?", const=RESULT, help="keep the outcome (for the tests)")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         out = given.out or Path(folder)
@@ -103,8 +103,8 @@ def main() -> None:
     for line in (*made.lines_missed, *made.findings_wrong) if given.lines else ():
         print("   ", line)
     print(score.summary(made))
-    if given.write:
-        RESULT.write_text(json.dumps(score.plain(made), indent=1) + "\n")
+    if given.write is not None:
+        given.write.write_text(json.dumps(score.plain(made), indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from headless import Page
+from headless import BROWSER, Page, browser
 from report_samples import EMPTY, HOSTILE, HOSTILE_LINE, REPORT, RULES, SYNC, TRAIN, TRANSFER, one, shown
 
 from perflint.finding import Edit, Hop, Report, Span
@@ -74,6 +75,14 @@ def test_diff_has_hunks_with_shifted_lines() -> None:
         " line 22",
     ]
     assert diff(lines, [Edit(Span(99, 1, 99, 1), "x")]) == []
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    if BROWSER is None:
+        pytest.skip("no browser on this machine")
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
 
 
 MEASURED = {

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from headless import Page
+from headless import BROWSER, Page, browser
 
 from perflint.observe.report import Options, render
 from perflint.observe.trace import Event, Frame, LineCount, Observation, Site, Step, StepTotal
@@ -29,6 +30,14 @@ def _observation(waits: int = 8) -> Observation:
     ]
     total = StepTotal(1, waits, 10 * waits, 0, 4 * waits)
     return Observation("simulated", "2.13", "h100", 1, 1, sites, lines, Step(1, events), [total])
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    if BROWSER is None:
+        pytest.skip("no browser on this machine")
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -55,7 +64,7 @@ def test_numbers_of_waits_can_be_read(opened: Page) -> None:
     marks = opened.ask(boxes)
     assert len(marks) >= 5
     assert all(one["height"] > 7 for one in marks)
-    assert all(one["right"] <= other["left"] for one, other in zip(marks, marks[1:]))
+    assert all(one["right"] <= other["left"] for one, other in pairwise(marks))
     top = opened.ask(
         "Math.min(...[...document.querySelectorAll('svg rect')].map(one => one.getBoundingClientRect().top))"
     )
