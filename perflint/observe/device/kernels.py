@@ -198,6 +198,7 @@ class Operation:
         self.outs = tuple(argument.name for argument in schema.arguments if argument.is_out)
         self.mutates = schema.is_mutable
         self.returned = _returned(schema)
+        self.returns_arguments = any(one is not None for one in self.returned)
         self.emulated = EMULATED.get(f"{self.base}.{schema.overload_name}") or EMULATED.get(self.base)
         self.parameters = tuple(argument.name for argument in schema.arguments)
         self.takes_tensor_first = bool(schema.arguments) and str(schema.arguments[0].type) == "Tensor"
@@ -312,6 +313,10 @@ class Operation:
                 return self._argument(where, arguments, keywords)
             return self.device.memory.adopt(result)
         if isinstance(result, (list, tuple)):
+            if not self.returns_arguments:
+                adopt = self.device.memory.adopt
+                if all(isinstance(one, _Tensor) for one in result):
+                    return type(result)([adopt(one) for one in result])
             return type(result)(
                 self._argument(self.returned[at], arguments, keywords)
                 if at < len(self.returned) and self.returned[at] is not None
@@ -379,9 +384,7 @@ class Operation:
         size = 0
         if recorder.sizes:
             if self.launches and kind in _MOVES_MEMORY:
-                size = bytes_of(arguments) + bytes_of(result)
-                if keywords:
-                    size += bytes_of(tuple(keywords.values()))
+                size = bytes_of((*arguments, *keywords.values(), result) if keywords else (*arguments, result))
             if self.flops is not None:
                 flops = self._flops_of(arguments, keywords, result)
                 dtype = _dtype_of(arguments)
@@ -438,9 +441,15 @@ def bytes_of(value: Any) -> int:
     """Of all device tensors in it: what a kernel reads and writes once."""
     if isinstance(value, _Tensor):
         return int(value.nbytes) if value.is_cuda else 0
+    size = 0
     if isinstance(value, (list, tuple)):
-        return sum([bytes_of(one) for one in value if type(one) not in _PLAIN])
-    return 0
+        for one in value:  # most are tensors or plain, and this runs for every operation
+            if isinstance(one, _Tensor):
+                if one.is_cuda:
+                    size += one.nbytes
+            elif type(one) not in _PLAIN:
+                size += bytes_of(one)
+    return size
 
 
 def replace(tensor: Any, other: Any) -> None:
