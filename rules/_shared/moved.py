@@ -54,7 +54,7 @@ class Origin(NamedTuple):
 _CONSTANT = Origin(Source.CONSTANT)
 _SIZES = Origin(Source.SIZES)
 _DATA = Origin(Source.DATA)
-_CALLS = 3  # how many calls deep functions of the file are looked into
+_CALLS = 2  # how many calls deep functions of the file are looked into
 _MADE = tensors.CONSTRUCTORS | tensors.LIKE_CONSTRUCTORS | frozenset(tensors.LEGACY_DTYPES) | {"torch.from_numpy"}
 _DRAWS = tensors.RANDOM_CONSTRUCTORS
 #: Libraries whose functions compute with arrays and numbers, and with nothing else.
@@ -91,7 +91,13 @@ _SETS_UP = pattern(
 _ADDS = frozenset("append extend insert add update setdefault".split())
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
-_Bound = Mapping[str, Origin]
+
+class _Frame(NamedTuple):
+    """One run of a function: what its parameters are bound to, where that is known, and what is known by now."""
+
+    bound: Mapping[str, Origin]
+    calls: int
+    known: dict[int, Origin]
 
 
 def origin_of(value: ast.expr, ctx: Context) -> Origin:
@@ -100,45 +106,58 @@ def origin_of(value: ast.expr, ctx: Context) -> Origin:
 
 
 def _origin_of(value: ast.expr, ctx: Context) -> Origin:
-    return _Tracing(ctx).of(value, {}, _CALLS)
+    tracing, frame = ctx.once(_tracing, ctx.tree.module)
+    return tracing.of(value, frame)
+
+
+def _tracing(_: ast.Module, ctx: Context) -> tuple[_Tracing, _Frame]:
+    return _Tracing(ctx), _Frame({}, _CALLS, {})
 
 
 class _Tracing:
-    """One walk backwards from a value. What is met again on the way changes from turn to turn."""
+    """Walks backwards from values. What is met again on the way changes from turn to turn, and so does all that leads
+    back to it: what is known of a value does not depend on where the walk began.
+    """
 
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx
         self.open: set[int] = set()
 
-    def of(self, node: ast.expr | None, bound: _Bound, calls: int) -> Origin:
-        """The origin of an expression in a function whose parameters are `bound`."""
+    def of(self, node: ast.expr | None, frame: _Frame) -> Origin:
+        """The origin of an expression of a function."""
+        found = frame.known.get(id(node))
+        if found is None:
+            found = frame.known[id(node)] = self._of(node, frame)
+        return found
+
+    def _of(self, node: ast.expr | None, frame: _Frame) -> Origin:
         match node:
             case None | ast.Constant() | ast.Lambda() | ast.JoinedStr():
                 return _CONSTANT
             case ast.Name():
-                return self._of_name(node, bound, calls)
+                return self._of_name(node, frame)
             case ast.Attribute():
-                return self._of_attribute(node, bound, calls)
+                return self._of_attribute(node, frame)
             case ast.Call():
-                return self._of_call(node, bound, calls)
+                return self._of_call(node, frame)
             case ast.Await() | ast.Yield() | ast.YieldFrom():
                 return _DATA
             case ast.IfExp():
-                return self.all_of((node.body, node.orelse), bound, calls)
+                return self.all_of((node.body, node.orelse), frame)
             case ast.Compare():
-                return self.all_of((node.left, *node.comparators), bound, calls)
+                return self.all_of((node.left, *node.comparators), frame)
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
-                return self.all_of((node.elt, *(item.iter for item in node.generators)), bound, calls)
+                return self.all_of((node.elt, *(item.iter for item in node.generators)), frame)
             case ast.DictComp():
-                return self.all_of((node.key, node.value, *(item.iter for item in node.generators)), bound, calls)
+                return self.all_of((node.key, node.value, *(item.iter for item in node.generators)), frame)
             case _:
                 parts = (part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
-                return self.all_of(parts, bound, calls)
+                return self.all_of(parts, frame)
 
-    def all_of(self, nodes: Iterable[ast.expr | None], bound: _Bound, calls: int) -> Origin:
-        return joined(self.of(node, bound, calls) for node in nodes)
+    def all_of(self, nodes: Iterable[ast.expr | None], frame: _Frame) -> Origin:
+        return joined(self.of(node, frame) for node in nodes)
 
-    def _of_name(self, name: ast.Name, bound: _Bound, calls: int) -> Origin:
+    def _of_name(self, name: ast.Name, frame: _Frame) -> Origin:
         definitions = self.ctx.inference.flow.definitions(name)
         if not definitions:
             return _DATA
@@ -147,35 +166,35 @@ class _Tracing:
         found = []
         for item in definitions:
             self.open.add(id(item))
-            found.append(self._of_definition(item, name, bound, calls))
+            found.append(self._of_definition(item, name, frame))
             self.open.discard(id(item))
         return joined(found)
 
-    def _of_definition(self, item: Definition, name: ast.Name, bound: _Bound, calls: int) -> Origin:
+    def _of_definition(self, item: Definition, name: ast.Name, frame: _Frame) -> Origin:
         ctx = self.ctx
         if item.binding in (Binding.FUNCTION, Binding.CLASS, Binding.IMPORT):
             return _CONSTANT
         if item.binding is Binding.PARAM:
-            return bound[name.id] if name.id in bound else self._of_parameter(name, item)
+            return frame.bound[name.id] if name.id in frame.bound else self._of_parameter(name, item)
         if item.binding in (Binding.ASSIGN, Binding.WALRUS) and item.value is not None:
             if ctx.tree.scope_of(item.node) is ctx.tree.module and ctx.tree.function_of(name) is not None:
                 return _CONSTANT if _is_bound_once(item, ctx) else _DATA
-            return joined((self.of(item.value, bound, calls), *self._stored(item, bound, calls)))
+            return joined((self.of(item.value, frame), *self._stored(item, frame)))
         if item.binding is Binding.COMPREHENSION:
-            return self.of(item.value, bound, calls)
+            return self.of(item.value, frame)
         if item.binding is Binding.FOR and item.value is not None:
             if isinstance(item.node, ast.stmt) and _is_step_loop(item.node, ctx):
                 return _DATA
-            return joined((_SIZES, self.of(item.value, bound, calls)))
+            return joined((_SIZES, self.of(item.value, frame)))
         return _DATA
 
-    def _stored(self, item: Definition, bound: _Bound, calls: int) -> Iterable[Origin]:
+    def _stored(self, item: Definition, frame: _Frame) -> Iterable[Origin]:
         """What is stored in the array or list that a definition gives a name: `mask[i] = row`, `rows.append(x)`."""
         function = self.ctx.tree.function_of(item.node)
         if function is None or not isinstance(item.target, ast.Name):
             return ()
         given = self.ctx.once(_stores, function).get(item.name, ())
-        return [self.of(value, bound, calls) for value in given]
+        return [self.of(value, frame) for value in given]
 
     def _of_parameter(self, name: ast.Name, item: Definition) -> Origin:
         ctx, kind = self.ctx, self.ctx.kind(name)
@@ -186,7 +205,7 @@ class _Tracing:
             return _SIZES
         return _SIZES if kind.tag in (Tag.NUMBER, Tag.SHAPE) else _DATA
 
-    def _of_attribute(self, node: ast.Attribute, bound: _Bound, calls: int) -> Origin:
+    def _of_attribute(self, node: ast.Attribute, frame: _Frame) -> Origin:
         ctx = self.ctx
         if node.attr in _FIXED_ATTRIBUTES or _is_of_library(node.value, ctx):
             return _CONSTANT
@@ -195,9 +214,9 @@ class _Tracing:
         if is_kept(node, ctx) or is_fixed(node, ctx):
             return _CONSTANT
         # What an object has may change while the object stays: only another view of its numbers has its source.
-        return self.of(node.value, bound, calls) if node.attr in tensors.SAME_ATTRIBUTES else _DATA
+        return self.of(node.value, frame) if node.attr in tensors.SAME_ATTRIBUTES else _DATA
 
-    def _of_call(self, call: ast.Call, bound: _Bound, calls: int) -> Origin:
+    def _of_call(self, call: ast.Call, frame: _Frame) -> Origin:
         ctx, func = self.ctx, call.func
         name, target = callee_name(call), ctx.target(func) or ""
         given = [*call.args, *(item.value for item in call.keywords)]
@@ -210,37 +229,37 @@ class _Tracing:
             if name in _READS_FILES:
                 return Origin(Source.DATA, foreign=True)
             if target in tensors.SYNC_FUNCTIONS or name in _COUNTED:
-                return joined((Origin(Source.CONSTANT, foreign=True), self.all_of(given, bound, calls)))
+                return joined((Origin(Source.CONSTANT, foreign=True), self.all_of(given, frame)))
             own = Origin(
                 Source.SIZES if _is_drawn(target) else Source.CONSTANT,
                 made=(call,) if target in _MADE else (),
                 drawn=_is_drawn(target),
             )
-            return joined((own, self.all_of(given, bound, calls)))
+            return joined((own, self.all_of(given, frame)))
         ref = ctx.project_target(func)
         if ref is not None:
-            return self._of_function(call, given, bound, calls)
-        parts = self.all_of(given, bound, calls)
+            return self._of_function(call, given, frame)
+        parts = self.all_of(given, frame)
         if not isinstance(func, ast.Attribute):
             return joined((Origin(Source.DATA, foreign=True), parts))
-        parts = joined((parts, self.of(func.value, bound, calls)))
+        parts = joined((parts, self.of(func.value, frame)))
         is_plain = name in _METHODS and name not in _COUNTED
         return parts if is_plain else joined((Origin(Source.DATA, foreign=True), parts))
 
-    def _of_function(self, call: ast.Call, given: list[ast.expr], bound: _Bound, calls: int) -> Origin:
+    def _of_function(self, call: ast.Call, given: list[ast.expr], frame: _Frame) -> Origin:
         """What a function of the project gives for what it is given; one that cannot be looked into is foreign."""
         ctx = self.ctx
         ref = ctx.project_target(call.func)
-        parts = self.all_of(given, bound, calls)
+        parts = self.all_of(given, frame)
         node = None
-        if ref is not None and ref.kind == FUNCTION and ref.path == ctx.path and calls:
+        if ref is not None and ref.kind == FUNCTION and ref.path == ctx.path and frame.calls:
             node = ctx.inference.classes.function_node(ref.name)
         if isinstance(node, _FUNCTIONS) and id(node) not in self.open:
             returns, yields, _ = ctx.inference.classes.results(node)
             if returns and not yields:
-                inner = {name: self.of(value, bound, calls) for name, value in _passed(call, node)}
+                inner = {name: self.of(value, frame) for name, value in _passed(call, node)}
                 self.open.add(id(node))
-                found = self.all_of(returns, inner, calls - 1)
+                found = self.all_of(returns, _Frame(inner, frame.calls - 1, {}))
                 self.open.discard(id(node))
                 return found
         if ctx.kind(call).how.startswith(("made by `torch.", "made by `numpy.")):

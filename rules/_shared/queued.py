@@ -93,7 +93,7 @@ def is_read_next(node: ast.AST, ctx: Context) -> bool:
     facts = ctx.program.function(scope)
     always = set(_chain(facts, ctx.context(node)))
     loops = facts.loops_around(ctx.context(node))[:1]
-    events = [item for item in _events(facts) if _runs_with(item, facts, always)]
+    events = [item for item in _events(scope, ctx) if _runs_with(item, facts, always)]
     events = [item for item in events if set(loops) <= set(facts.loops_around(item.context))]
     around_it = [item for item in events if (item.line, item.column) in later]
     behind = [item for item in events if (item.line, item.column) > place]
@@ -106,11 +106,29 @@ def does_work_between(first: ast.AST, second: ast.AST, ctx: Context) -> bool:
     scope = ctx.scope(first)
     start = (first.end_lineno, first.end_col_offset)  # type: ignore[attr-defined]
     stop = (second.lineno, second.col_offset)  # type: ignore[attr-defined]
-    between = [item for item in _events(ctx.program.function(scope)) if start <= (item.line, item.column) < stop]
+    between = [item for item in _events(scope, ctx) if start <= (item.line, item.column) < stop]
     return _last(between, scope, ctx, _DEPTH) is not None
 
 
-def _events(facts: FunctionFacts) -> list[_Event]:
+class _Known(NamedTuple):
+    """What one file's questions have found out, for those that follow."""
+
+    events: dict[Scope, list[_Event]]
+    last: dict[tuple[Scope, int], Last | None]
+
+
+def _known(_: ast.Module, __: Context) -> _Known:
+    return _Known({}, {})
+
+
+def _events(scope: Scope, ctx: Context) -> list[_Event]:
+    known = ctx.once(_known, ctx.tree.module).events
+    if scope not in known:
+        known[scope] = _events_of(ctx.program.function(scope))
+    return known[scope]
+
+
+def _events_of(facts: FunctionFacts) -> list[_Event]:
     found = [_Event(call.line, call.column, call.context, call, f"{last_of(call.func)}()") for call in facts.calls]
     found += [
         _Event(fact.line, fact.column, facts.context_at(fact.line, fact.column), None, f"{fact.name}.{fact.detail}()")
@@ -132,7 +150,7 @@ def _before(
     """What was done last to the queue before a place in a function."""
     facts = ctx.program.function(scope)
     always = set(_chain(facts, context))
-    events = [item for item in _events(facts) if _runs_with(item, facts, always)]
+    events = [item for item in _events(scope, ctx) if _runs_with(item, facts, always)]
     events = [item for item in events if item.call is not None or (item.line, item.column) not in left_out]
     before = [item for item in events if (item.line, item.column) < place and (item.line, item.column) not in later]
     for loop in facts.loops_around(context):
@@ -205,8 +223,16 @@ def _done_by(call: CallFacts, scope: Scope, ctx: Context, depth: int) -> Last | 
 def _of_function(ref: Ref, ctx: Context, depth: int) -> Last | None:
     """What a function does last. Where it is not known what becomes of its reads, it may be asked for a module's."""
     scope = Scope(ref.path, ref.name)
+    known = ctx.once(_known, ctx.tree.module).last
+    if (scope, depth) not in known:
+        known[scope, depth] = None
+        known[scope, depth] = _last_of_function(scope, ctx, depth)
+    return known[scope, depth]
+
+
+def _last_of_function(scope: Scope, ctx: Context, depth: int) -> Last | None:
     facts = ctx.program.function(scope)
     if not ctx.program.effects(scope).does(Effect.READS, Effect.WAITS, Effect.FORWARD, Effect.BACKWARD, Effect.STEPS):
         return None
-    found = _last([item for item in _events(facts) if _runs_with(item, facts, set())], scope, ctx, depth)
+    found = _last([item for item in _events(scope, ctx) if _runs_with(item, facts, set())], scope, ctx, depth)
     return None if found is None else found[0]
