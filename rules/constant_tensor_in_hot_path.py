@@ -95,12 +95,14 @@ class ConstantTensorInHotPath(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if has_unpacking(node) or ctx.role(node) == "data" or is_traced(node, ctx):
+        if has_unpacking(node) or ctx.role(node) == "data":
             return
-        if callee_name(node) in ("tril", "triu"):
+        if callee_name(node) in MOVES:
+            yield from self._move(node, ctx)  # of a graph that is traced as well: what is there already is an input
+        elif is_traced(node, ctx):
+            return
+        elif callee_name(node) in ("tril", "triu"):
             yield from self._mask(node, ctx)
-        elif callee_name(node) in MOVES:
-            yield from self._move(node, ctx)
         else:
             yield from self._copy(node, ctx)
 

@@ -180,10 +180,12 @@ class _Tracing:
             if ctx.tree.scope_of(item.node) is ctx.tree.module and ctx.tree.function_of(name) is not None:
                 return _CONSTANT if _is_bound_once(item, ctx) else _DATA
             return joined((self.of(item.value, frame), *self._stored(item, frame)))
+        if _counts(item):
+            return _DATA if _is_step_loop(item.node, ctx) else _SIZES
         if item.binding is Binding.COMPREHENSION:
             return self.of(item.value, frame)
         if item.binding is Binding.FOR and item.value is not None:
-            if isinstance(item.node, ast.stmt) and _is_step_loop(item.node, ctx):
+            if _is_step_loop(item.node, ctx):
                 return _DATA
             return joined((_SIZES, self.of(item.value, frame)))
         return _DATA
@@ -243,7 +245,7 @@ class _Tracing:
         if not isinstance(func, ast.Attribute):
             return joined((Origin(Source.DATA, foreign=True), parts))
         parts = joined((parts, self.of(func.value, frame)))
-        is_plain = name in _METHODS and name not in _COUNTED
+        is_plain = name in _METHODS and name not in _COUNTED and not _is_widened(call, ctx)
         return parts if is_plain else joined((Origin(Source.DATA, foreign=True), parts))
 
     def _of_function(self, call: ast.Call, given: list[ast.expr], frame: _Frame) -> Origin:
@@ -341,7 +343,20 @@ def _is_bound_once(item: Definition, ctx: Context) -> bool:
     )
 
 
-def _is_step_loop(loop: ast.stmt, ctx: Context) -> bool:
+def _is_widened(call: ast.Call, ctx: Context) -> bool:
+    """Whether numbers become float64, for which the host is meant to compute: devices are slow at it, or have none."""
+    types = [*call.args, *(item.value for item in call.keywords if item.arg == "dtype")]
+    return callee_name(call) == "double" or any(ctx.target(item) == "torch.float64" for item in types)
+
+
+def _counts(item: Definition) -> bool:
+    """`i` of `for i, x in enumerate(xs)`: it says how many have been, not what they are."""
+    turns = item.value
+    is_loop = item.binding in (Binding.FOR, Binding.COMPREHENSION)
+    return is_loop and isinstance(turns, ast.Call) and callee_name(turns) == "enumerate" and item.path[:1] == (0,)
+
+
+def _is_step_loop(loop: ast.AST, ctx: Context) -> bool:
     return isinstance(loop, (ast.For, ast.AsyncFor)) and ctx.is_root_loop(loop) and ctx.body_heat(loop) >= Heat.STEP
 
 
@@ -374,6 +389,8 @@ def _stores(function: ast.AST, ctx: Context) -> dict[str, list[ast.expr]]:
                 if isinstance(root, ast.Name) and root is not target:
                     found.setdefault(root.id, []).append(part.value)
         elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _ADDS:
+            # Under which key something is put says nothing of what it is.
+            given = part.args[1:] if part.func.attr == "setdefault" else part.args
             if isinstance(part.func.value, ast.Name):
-                found.setdefault(part.func.value.id, []).extend(part.args)
+                found.setdefault(part.func.value.id, []).extend(given)
     return found
