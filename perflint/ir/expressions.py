@@ -38,8 +38,9 @@ from perflint.ir.notation import (
 from perflint.ir.questions import answered
 from perflint.ir.sharing import NOTHING, NoSharing, Once, Sharing
 from perflint.ir.summary import SPREAD, CallFacts, EffectFacts, FunctionFacts, LoopFacts, Param, Value, record
-from perflint.ir.targets import Targets, names_in
+from perflint.ir.targets import Targets, may_be_code, names_in
 from perflint.syntax.walk import children
+from perflint.torch_model.registries import PUTTING
 
 _ARGUMENT_DEPTH = 4
 #: A list that something may be put into.
@@ -192,6 +193,8 @@ class Expressions(Targets):
         elif type(func) is ast.Attribute:
             name = self.callee(func)
             if func.attr in MAYBE_DULL and self.is_dull(func, node):
+                if func.attr in PUTTING and node.args:
+                    self.put(func, node.args)
                 if func.attr == "append" and type(func.value) is ast.Name and len(node.args) == 1:
                     return self.appended(func.value.id, node.args[0])
                 return self.dull_call(node, name, depth)
@@ -211,6 +214,14 @@ class Expressions(Targets):
             keywords = tuple([(key, cut(item, depth - 1)) for key, item in keywords])
         return ("call", name, args, keywords)
 
+    def put(self, func: ast.Attribute, args: list[ast.expr]) -> None:
+        """`self.hooks.append(hook)`, where the item may be called later on; what local lists hold is told by `bind`."""
+        place = PUTTING[func.attr]
+        item = value_of(args[place], 2) if place < len(args) else None
+        container = path_of(func.value) if may_be_code(item) else None
+        if container is not None and container not in self.scope.binds:
+            self.scope.stores[intern(container), item] = None
+
     def appended(self, name: str, node: ast.expr) -> Value:
         """`rows.append(row)`: what `rows = []` holds is told beside it, so that nobody takes it for an empty list."""
         known = self.scope.binds.get(name)
@@ -226,6 +237,8 @@ class Expressions(Targets):
         if name == "isinstance":
             asked = self.values(node.args, _ARGUMENT_DEPTH)
             self.scope.asked.append(CallFacts(name, asked, (), node.lineno, node.col_offset, self.context))
+        elif name == "setattr" and len(node.args) == 3:
+            self.set_attribute(*node.args)
         if depth <= 0 or name is None:
             self.many(node.args)
             for item in node.keywords:
@@ -233,6 +246,13 @@ class Expressions(Targets):
             return None
         args, keywords = self.arguments(node, depth - 1)
         return ("call", name, args, keywords)
+
+    def set_attribute(self, base: ast.expr, name: ast.expr, value: ast.expr) -> None:
+        """`setattr(Net, "forward", ours)`, as `Net.forward = ours`."""
+        if type(name) is ast.Constant and type(name.value) is str:
+            held = value_of(value, 3)
+            if may_be_code(held):
+                self.bind_attribute(ast.Attribute(base, name.value, ast.Store()), held)
 
     def arguments(self, node: ast.Call, depth: int) -> tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]]:
         args: tuple[Value, ...] = ()

@@ -23,7 +23,8 @@ class Growing:
 
     __slots__ = (
         "annotations", "asked", "begun", "binds", "body", "calls", "contexts", "counters", "facts", "held",
-        "is_generator", "loops", "questions", "reads", "returns", "tests", "told", "unclear", "unset", "yields",
+        "is_generator", "loops", "questions", "reads", "returns", "stores", "tests", "told", "unclear", "unset",
+        "yields",
     )  # fmt: skip
 
     def __init__(self, facts: FunctionFacts, body: list[ast.stmt]) -> None:
@@ -42,6 +43,7 @@ class Growing:
         self.unclear: set[str] = set()
         self.annotations: dict[str, str] = {}
         self.returns: dict[Value, None] = {}
+        self.stores: dict[tuple[str, Value], None] = {}
         self.yields: list[tuple[Value, int]] = []
         self.is_generator = False
         self.tests: guards.Tests = {}
@@ -134,6 +136,8 @@ class Growing:
         if self.questions:
             facts.questions = tuple(self.questions)
         facts.tells = self.told.finish()
+        if self.stores:
+            facts.stores = tuple(self.stores)
         if self.is_generator:
             facts.yields, facts.is_generator = tuple(self.yields), True
         return facts

@@ -69,6 +69,7 @@ _FUNCTION: dict[str, _Column] = {
     "identifiers": "plain",
     "questions": "row",
     "tells": "row",
+    "stores": "row",
 }
 _CLASS: dict[str, _Column] = {
     "qualname": "row",

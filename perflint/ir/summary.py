@@ -123,7 +123,8 @@ class FunctionFacts:
     line and column of start and end of each. `identifiers` are those used in a function that stands in no other, its
     decorators and defaults included, separated by blanks. `questions` are what tests ask that only the linked program
     can tell, `tells` what the function being true, and being false, tells whoever tests it: both as `ir.questions` has
-    them.
+    them. `stores` are the values put in containers under computed keys: `table[key] = value` as ("table", value), where
+    the value is a plain name, a lambda or what a call gives.
     """
 
     qualname: str
@@ -150,6 +151,7 @@ class FunctionFacts:
     identifiers: str = ""
     questions: tuple[Value, ...] = ()
     tells: Value = None
+    stores: tuple[tuple[str, Value], ...] = ()
 
     @property
     def name(self) -> str:

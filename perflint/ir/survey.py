@@ -14,7 +14,7 @@ from perflint.ir import guards, leaving
 from perflint.ir.expressions import ANYTHING, HANDLERS
 from perflint.ir.flags import Flags
 from perflint.ir.growing import HEADER_LENGTH, Growing
-from perflint.ir.notation import DEPTH, annotation_text, switches_grad, value_of
+from perflint.ir.notation import DEPTH, annotation_text, path_of, switches_grad, value_of
 from perflint.ir.own_effects import uncertain
 from perflint.ir.questions import TESTS, Question, answered
 from perflint.ir.sharing import NOTHING, NoSharing, Sharing
@@ -28,7 +28,7 @@ from perflint.ir.summary import (
     Value,
     record,
 )
-from perflint.ir.targets import names_in
+from perflint.ir.targets import may_be_code, names_in
 from perflint.syntax.walk import children
 
 _DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
@@ -399,8 +399,13 @@ class _Surveyor(Flags):
             else:
                 self.target(target)
                 self.bind(target, value)
-                if type(target) is ast.Subscript and type(target.value) is ast.Name and self.is_key_of(target):
-                    self.scope.bind(target.value.id, ANYTHING)
+                if type(target) is ast.Subscript:
+                    if type(target.value) is ast.Name and self.is_key_of(target):
+                        self.scope.bind(target.value.id, ANYTHING)
+                    if may_be_code(value) and type(target.slice) is not ast.Slice:
+                        container = path_of(target.value)
+                        if container is not None:
+                            self.scope.stores[intern(container), value] = None
         return None
 
     def is_key_of(self, target: ast.Subscript) -> bool:

@@ -127,6 +127,15 @@ def names_in(target: ast.expr) -> tuple[str, ...]:
     return tuple(part.id for part in ast.walk(target) if isinstance(part, ast.Name))
 
 
+def may_be_code(value: Value) -> bool:
+    """Whether a value is a plain name, a lambda, or an object of a class: something that may be called later on."""
+    if type(value) is not tuple:
+        return type(value) is str and "." not in value
+    if value[0] == "call" and type(value[1]) is str:
+        return value[1].rpartition(".")[2][:1].isupper() or value[1].endswith("partial")
+    return value[0] == "lambda"  # type: ignore[no-any-return]
+
+
 def _gives_numbers(value: Value) -> bool:
     """`b, c = x.shape`, `b, c = x.size()`: what comes out refers to nothing."""
     if type(value) is str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.call_graph.handing import Handing, place_of_rest, places
+from perflint.analysis.call_graph.stand_ins import connect_iterators, connect_stand_ins
 from perflint.analysis.call_graph.unknown_receivers import Guesses
 from perflint.analysis.linking import Connected, Packing, Together
 from perflint.analysis.names.declared import is_abstract, is_marked, is_property
@@ -49,6 +51,9 @@ class CallGraph:
         self.incoming: dict[Scope, list[Edge]] = defaultdict(list)
         #: Of names that something of the project has.
         self.unresolved: dict[Scope, list[CallFacts]] = defaultdict(list)
+        #: Functions that are put in the place of the `forward` of what is not of the project.
+        self.replacing_forwards: frozenset[Scope] = frozenset()
+        self.handing = Handing(self)
         self._guesses = Guesses(resolver)
         self._params: dict[tuple[Scope, str], Refs] = {}
         self._resolving: set[tuple[Scope, str]] = set()
@@ -77,6 +82,7 @@ class CallGraph:
         else:
             waiting = self._connect_plain_with(together)
         self.resolver.param_refs = self.passed
+        self.resolver.param_values = self.values_passed
         self.resolver.forget()
         for shared in self._global.values():
             shared.clear()
@@ -96,6 +102,8 @@ class CallGraph:
         self._global.clear()
         self._stand_ins.clear()
         self._connect_properties()
+        connect_iterators(self.resolver, self)
+        self.replacing_forwards = connect_stand_ins(self.resolver, self)
         self._scopes.clear()
 
     def _connect_plain(self, numbers: range) -> list[tuple[int, int]]:
@@ -168,15 +176,23 @@ class CallGraph:
             return ()
         self._resolving.add(key)
         found: list[Ref] = []
-        for edge in self.incoming.get(scope, ()):
-            value = None if edge.stands_in else self.argument(edge, name)
-            if value is not None:
-                found += self.resolver.refs(value, edge.caller)
+        for value, caller in self.values_passed(scope, name):
+            found += self.resolver.refs(value, caller)
         self._resolving.discard(key)
         refs = few(found)
         if not self._resolving:
             self._params[key] = refs
         return refs
+
+    def values_passed(self, scope: Scope, name: str) -> list[tuple[Value, Scope]]:
+        """What the resolved callers of a function pass for its parameter `name`, each with where it is written."""
+        facts = self.resolver.summaries[scope.path].functions.get(scope.function)
+        if facts is None or name not in self.resolver.nesting.positions(facts):
+            return []
+        return self.handing.values(scope, name)
+
+    def facts(self, scope: Scope) -> FunctionFacts:
+        return self.resolver.summaries[scope.path].functions[scope.function]
 
     def abandon(self) -> None:
         """Nothing is being worked out any more."""
@@ -186,17 +202,15 @@ class CallGraph:
         """The value the call of `edge` passes for the callee's parameter `name`, None where it passes none."""
         if edge.callback or edge.index < 0:
             return None
-        call = self.resolver.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
-        facts = self.resolver.summaries[edge.callee.path].functions[edge.callee.function]
+        call = self.facts(edge.caller).calls[edge.index]
+        facts = self.facts(edge.callee)
         for key, value in call.keywords:
             if key == name:
                 return value
-        names = [param.name for param in facts.params if not param.name.startswith(("=", "*"))]
-        if facts.in_class and names and "staticmethod" not in facts.decorators:
-            names = names[1:]
-        if name in names and names.index(name) < len(call.args):
-            return call.args[names.index(name)]
-        return None
+        place = places(facts).get(name)
+        if place is None or place >= len(call.args) or place_of_rest(call, self.facts(edge.caller)) <= place:
+            return None
+        return call.args[place]
 
     def _is_dull(self, func: Value) -> bool:
         """Whether a callee is surely nothing of the project, by its name: `x.amax`."""
@@ -308,7 +322,32 @@ class CallGraph:
                     stand_ins = self._stand_ins[target] = self._implementations(target)
                 if stand_ins:
                     found.update(dict.fromkeys(stand_ins, Confidence.MEDIUM))
+            if targets and isinstance(func, str) and "." in func:
+                found.update(dict.fromkeys(self._below_declared(func, scope, targets), Confidence.MEDIUM))
         return {target: sure for target, sure in found.items() if target not in targets} if found else found
+
+    def _below_declared(self, func: str, scope: Scope, targets: list[Scope]) -> Iterator[Scope]:
+        """What a method may be of an object whose class an annotation says: any of the classes below may be given."""
+        base, _, name = func.rpartition(".")
+        declared: bool | None = None
+        for target in targets:
+            cls = self.facts(target).in_class
+            children = self._children_with(Ref(CLASS, target.path, cls), name) if cls else ()
+            if children and declared is None:
+                declared = self._is_declared(base, scope)
+            if children and declared:
+                for child in children:
+                    yield from self._methods_of(child, (name,))
+
+    def _is_declared(self, dotted: str, scope: Scope) -> bool:
+        """Whether what goes by a name is of a class by annotation, itself or the parameter that it is given from."""
+        written = self.resolver.written
+        if any(True for _ in written.annotations(dotted, scope)):
+            return True
+        return any(
+            isinstance(value, str) and "." not in value and any(True for _ in written.annotations(value, where))
+            for value, where in written.definitions(dotted, scope)
+        )
 
     def _overriding(self, func: str, scope: Scope) -> list[Scope]:
         cls = self.resolver.nesting.enclosing_class(scope)
@@ -384,9 +423,11 @@ class CallGraph:
         stands_in: bool = False,
     ) -> None:
         callee = self._scopes[callee]
-        edge = record(Edge, (caller, callee, context, line, confidence, index, callback, stands_in))
-        self.outgoing[caller].append(edge)
-        self.incoming[callee].append(edge)
+        self.add(record(Edge, (caller, callee, context, line, confidence, index, callback, stands_in)))
+
+    def add(self, edge: Edge) -> None:
+        self.outgoing[edge.caller].append(edge)
+        self.incoming[edge.callee].append(edge)
 
     def targets(self, func: Value, scope: Scope) -> list[Scope] | None:
         """The project functions that calling a callee runs; None when it is known to be a library's."""

@@ -97,6 +97,9 @@ class CallbackFinder:
         each function that may hand them are among the `telling` ones.
         """
         self._owners.clear()
+        for scope in self.graph.replacing_forwards:
+            text = f"{scope.function} (put in the place of a module's forward)"
+            self.functions.setdefault(scope, FunctionRoot(Heat.STEP, "forward", text, Confidence.MEDIUM))
         for scope, facts in self.resolver.nesting.functions:
             calls = telling.get(scope)
             if calls is not None:

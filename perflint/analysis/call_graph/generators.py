@@ -25,10 +25,17 @@ def mark_generators(loops: Loops, resolver: Resolver) -> None:
     while waiting:
         scope, index = waiting.pop()
         facts = resolver.summaries[scope.path].functions[scope.function]
-        for source in feeding.sources(facts.loops[index].iterable, scope):
-            if source not in seen:
-                seen.add(source)
-                waiting += feeding.mark(source, loops, seen)
+        # `for batch in stream`, and `next(stream)` in it.
+        taken = [
+            call.args[0]
+            for call in facts.calls
+            if call.func == "next" and call.args and index in facts.loops_around(call.context)
+        ]
+        for value in (facts.loops[index].iterable, *taken):
+            for source in feeding.sources(value, scope):
+                if source not in seen:
+                    seen.add(source)
+                    waiting += feeding.mark(source, loops, seen)
 
 
 class _Feeding:
@@ -67,7 +74,10 @@ class _Feeding:
             for ref in refs:
                 yield from self._iterated(ref, depth)
             if not refs:
-                for inner, where in self.resolver.written.definitions(value, scope):
+                definitions = self.resolver.written.definitions(value, scope)
+                if not definitions and self.resolver.param_values is not None and "." not in value:
+                    definitions = self.resolver.param_values(scope, value)
+                for inner, where in definitions:
                     yield from self._behind(inner, where, depth - 1)
         elif isinstance(value, tuple) and value[0] == "call":
             name = value[1] if isinstance(value[1], str) else ""

@@ -10,6 +10,7 @@ from perflint.analysis.call_graph.callbacks import REGISTERING, CallbackFinder, 
 from perflint.analysis.call_graph.drivers import find_drivers, mark_drivers
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.generators import mark_generators
+from perflint.analysis.call_graph.producers import mark_producers
 from perflint.analysis.evidence import (
     BACKWARDS,
     BISECTION,
@@ -124,6 +125,7 @@ class RootFinder:
         self._named_steps(training)
         mark_epochs(self.loops, self._runs, self._steps, self.graph, self.resolver)
         mark_generators(self.loops, self.resolver)
+        mark_producers(self.loops, self.resolver)
         self.drivers = find_drivers(self.loops, self.resolver)
         mark_drivers(self.loops, self.drivers)
         self._telling.clear()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
+from perflint.analysis.names.contents import Contents
 from perflint.analysis.names.hierarchy import Hierarchy
 from perflint.analysis.names.module_names import annotated_names
 from perflint.analysis.names.refs import (
@@ -14,6 +15,7 @@ from perflint.analysis.names.refs import (
     FUNCTION,
     IDENTITY,
     INSTANCE,
+    ParamValues,
     Ref,
     Refs,
     Scope,
@@ -41,6 +43,8 @@ class Resolving(Protocol):
 
     summaries: Mapping[str, Summary]
     cuts: int
+    param_values: ParamValues | None
+    contents: Contents
 
     def refs(self, value: Value, scope: Scope) -> Refs: ...
 
@@ -92,11 +96,7 @@ class Iteration:
         if value is None:
             return
         if isinstance(value, str):
-            for inner, where in self.written.definitions(value, scope):
-                if inner != value or where != scope:
-                    yield from self.elements(inner, where, index)
-            yield from self._annotated_elements(value, scope)
-            yield from self._batches(value, scope)
+            yield from self._elements_of_name(value, scope, index)
             return
         form = value[0]
         if form == "seq":
@@ -122,6 +122,18 @@ class Iteration:
             yield from self._batches(value, scope)
         elif form == "attr" and index is None:
             yield from self._batches(value, scope)
+
+    def _elements_of_name(self, value: str, scope: Scope, index: object) -> Iterator[Ref]:
+        definitions = self.written.definitions(value, scope)
+        for inner, where in definitions:
+            if inner != value or where != scope:
+                yield from self.elements(inner, where, index)
+        if not definitions and self.resolver.param_values is not None and "." not in value:
+            for inner, where in self.resolver.param_values(scope, value):
+                yield from self.elements(inner, where, index)
+        yield from self.resolver.contents.items(value, scope)
+        yield from self._annotated_elements(value, scope)
+        yield from self._batches(value, scope)
 
     def _batches(self, value: Value, scope: Scope) -> Iterator[Ref]:
         refs = self.resolver.refs(value, scope)

@@ -49,6 +49,8 @@ class Scope(NamedTuple):
 
 Refs = tuple[Ref, ...]
 ParamRefs = Callable[[Scope, str], Refs]
+#: What callers pass for a parameter, each with where it is written.
+ParamValues = Callable[[Scope, str], "list[tuple[Value, Scope]]"]
 
 
 def given(call: Value) -> tuple[Value, ...]:

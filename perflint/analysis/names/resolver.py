@@ -10,6 +10,8 @@ import builtins
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from perflint.analysis.names.containers import Homes
+from perflint.analysis.names.contents import REGISTERED, REGISTERED_INSTANCE, Contents
 from perflint.analysis.names.hierarchy import Hierarchy
 from perflint.analysis.names.imports import Imports
 from perflint.analysis.names.iteration import Iteration
@@ -25,6 +27,7 @@ from perflint.analysis.names.refs import (
     INSTANCE,
     MODULE_REF,
     ParamRefs,
+    ParamValues,
     Ref,
     Refs,
     Scope,
@@ -50,6 +53,8 @@ _WRAPPED_ATTRIBUTES = wrappers.WRAPPED_ATTRIBUTES
 _PREPARE = wrappers.PREPARE_METHODS
 _BUILTINS = frozenset(dir(builtins))
 _IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
+#: Methods of dicts that give the value of a key.
+_LOOKING_UP = frozenset({"get", "pop", "setdefault"})
 #: Of libraries that make what a configuration names: of the project, as often as not.
 _FACTORIES = frozenset({"instantiate", "instantiate_from_config", "build_from_cfg"})
 
@@ -64,6 +69,7 @@ class Resolver:
         self.modules = modules
         self._is_loader = is_loader
         self.param_refs: ParamRefs | None = None
+        self.param_values: ParamValues | None = None
         #: None marks what is being evaluated.
         self._memo: dict[Scope, dict[Value, Refs | None]] = {}
         #: Each answer once: many values are the same things.
@@ -75,6 +81,8 @@ class Resolver:
         self.nesting = Nesting(summaries)
         self.hierarchy = Hierarchy(summaries, self.refs)
         self.written = Written(summaries, modules, self.nesting, self.hierarchy, self.refs)
+        homes = Homes(summaries, modules, self.nesting, self.hierarchy, self.refs)
+        self.contents = Contents(self, self.hierarchy, homes, self.nesting.functions)
         self.iteration = Iteration(self, self.hierarchy, self.written)
         self._attributes_of: dict[tuple[Ref, str], Refs] = {}
         self._loaders: dict[Ref, bool] = {}
@@ -93,6 +101,7 @@ class Resolver:
         self.iteration.memo.clear()
         self._attributes_of.clear()
         self.imports.forget()
+        self.contents.forget()
 
     def abandon(self) -> None:
         """Nothing is being worked out any more."""
@@ -175,11 +184,21 @@ class Resolver:
         if form == "attr":
             return self._attribute_of(value, scope)
         if form == "item":
-            return self.elements(value[1], scope, value[2]) or self._generic(value[1], scope)
+            found = self.elements(value[1], scope, value[2]) or self._generic(value[1], scope)
+            return found or self._by_method(value[1], scope)
         if form == "either":
             return self.any_of(value[1], scope)
         if form == "lambda" and value[1] in self.summaries[scope.path].functions:
             return (Ref(FUNCTION, scope.path, value[1]),)
+        return ()
+
+    def _by_method(self, base: Value, scope: Scope) -> Refs:
+        """What `base[key]` gives where a class of the project says so."""
+        receiver = base if isinstance(base, str) else ""
+        for ref in self.refs(base, scope):
+            method = self.method(ref, "__getitem__") if ref.kind == INSTANCE else None
+            if method is not None:
+                return self.contents.replaced(self.returned(method), receiver, scope)
         return ()
 
     def _generic(self, base: Value, scope: Scope) -> Refs:
@@ -228,10 +247,17 @@ class Resolver:
         if last in _PREPARE and args:
             return self.refs(args[0], scope)
         callees = self.refs(func, scope)
-        if len(callees) == 1:
-            return self._result(callees[0], value, scope)
+        receiver = func.rpartition(".")[0] if isinstance(func, str) else ""
         if callees:
-            return few(found for callee in callees for found in self._result(callee, value, scope))
+            results = few(found for callee in callees for found in self._result(callee, value, scope))
+            if not receiver:
+                return self.contents.replaced(results, func, scope) if isinstance(func, str) else results
+            if not results or results[0].kind == EXTERNAL_INSTANCE:
+                return self.contents.looked_up(receiver, last, scope) or results
+            return self.contents.replaced(results, receiver, scope)
+        if last in _LOOKING_UP and receiver and args:
+            key = args[0][2] if isinstance(args[0], tuple) and args[0][0] == "const" else None
+            return few([*self.elements(receiver, scope, key), *(self.refs(args[1], scope) if len(args) > 1 else ())])
         if last in _IDENTITY_METHODS:
             base = func.rpartition(".")[0] if isinstance(func, str) else func[1]
             return self.refs(base or None, scope)
@@ -249,6 +275,8 @@ class Resolver:
             return self.returned(found, value, scope) if found else ()
         if callee.kind == EXTERNAL:
             return self._library_result(callee, value, scope)
+        if callee.kind == REGISTERED:
+            return (record(Ref, (REGISTERED_INSTANCE, callee.path, callee.name)),)
         if callee.kind == EXTERNAL_INSTANCE:
             owner, _, last = callee.name.rpartition(".")
             if last in _IDENTITY_METHODS:

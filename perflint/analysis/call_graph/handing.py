@@ -1,0 +1,97 @@
+"""What calls hand a parameter: their own arguments, and what they hand on as they came (`f(*args, **kwargs)`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.names.refs import Scope
+from perflint.ir.summary import SPREAD, CallFacts, FunctionFacts, Value
+
+_FAR = 1 << 30
+_SPREADS = ("", SPREAD)
+
+
+class Graph(Protocol):
+    """What is asked of the call graph whose calls these are."""
+
+    incoming: dict[Scope, list[Edge]]
+
+    def argument(self, edge: Edge, name: str) -> Value: ...
+
+    def facts(self, scope: Scope) -> FunctionFacts: ...
+
+
+class Handing:
+    """Answers for one call graph, once its plain calls are connected."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        #: By function, keyword and place: what callers hand it beyond its own parameters.
+        self._rest: dict[tuple[Scope, str, int], list[tuple[Value, Scope]]] = {}
+
+    def values(self, scope: Scope, name: str) -> list[tuple[Value, Scope]]:
+        """What callers of a function pass for its parameter, each with where it is written."""
+        found: list[tuple[Value, Scope]] = []
+        for edge in self._graph.incoming.get(scope, ()):
+            if edge.stands_in:
+                continue
+            value = self._graph.argument(edge, name)
+            if value is not None:
+                found.append((value, edge.caller))
+            elif not edge.callback and edge.index >= 0:
+                call = self._graph.facts(edge.caller).calls[edge.index]
+                if call.keywords and any(key in _SPREADS for key, _ in call.keywords):
+                    found += self._handed_on(call, edge.caller, name, places(self._graph.facts(scope)).get(name, _FAR))
+        return found
+
+    def _handed_on(self, call: CallFacts, caller: Scope, name: str, place: int) -> list[tuple[Value, Scope]]:
+        """What a call hands on of what its own function was called with."""
+        facts = self._graph.facts(caller)
+        begins = place_of_rest(call, facts)
+        named = places(facts)
+        behind = len(named) + place - begins if begins <= place < _FAR else _FAR
+        options = {param.name for param in facts.params if param.name.startswith("**")}
+        hands = any(key == "" and f"**{value}" in options for key, value in call.keywords)
+        key = name if hands and name not in named else ""
+        return self._given_beyond(caller, key, behind) if key or behind < _FAR else []
+
+    def _given_beyond(self, scope: Scope, key: str, place: int) -> list[tuple[Value, Scope]]:
+        """What callers give a function by a keyword or at a place that it has no parameter of its own for."""
+        known = self._rest.get((scope, key, place))
+        if known is None:
+            self._rest[scope, key, place] = []  # functions that hand on to each other
+            known = self._rest[scope, key, place] = list(self._beyond(scope, key, place))
+        return known
+
+    def _beyond(self, scope: Scope, key: str, place: int) -> Iterator[tuple[Value, Scope]]:
+        for edge in self._graph.incoming.get(scope, ()):
+            if edge.callback or edge.index < 0 or edge.stands_in:
+                continue
+            call = self._graph.facts(edge.caller).calls[edge.index]
+            given = next((value for name, value in call.keywords if key and name == key), None)
+            if given is not None:
+                yield given, edge.caller
+                continue
+            spreads = any(name in _SPREADS for name, _ in call.keywords)
+            if place < len(call.args) and place < place_of_rest(call, self._graph.facts(edge.caller)):
+                yield call.args[place], edge.caller
+            elif spreads:
+                yield from self._handed_on(call, edge.caller, key, place)
+
+
+def place_of_rest(call: CallFacts, caller: FunctionFacts) -> int:
+    """Where among its arguments a call hands on the `*args` of its own function; far behind them where it does not."""
+    if not call.keywords or not any(key == SPREAD for key, _ in call.keywords):
+        return _FAR
+    rest = {param.name for param in caller.params if param.name.startswith("*")}
+    return next((place for place, value in enumerate(call.args) if f"*{value}" in rest), _FAR)
+
+
+def places(facts: FunctionFacts) -> dict[str, int]:
+    """The positions of a function's parameters among the arguments of a call."""
+    names = [param.name for param in facts.params if not param.name.startswith(("=", "*"))]
+    if facts.in_class and names and "staticmethod" not in facts.decorators:
+        names = names[1:]
+    return {name: place for place, name in enumerate(names)}

@@ -1,0 +1,288 @@
+"""What the program puts into containers: items that are stored, appended and registered, by the container they go into.
+
+A registry is a container with a function that fills it, which is called where a class or function is defined. A
+container inside an instance, as `self._items` of a class `Registry`, has contents of its own for each instance: in the
+class they are one placeholder, which a call on an instance that is known by name replaces by what that one holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, Protocol
+
+from perflint.analysis.names.containers import Container, Homes, outermost
+from perflint.analysis.names.hierarchy import Hierarchy
+from perflint.analysis.names.refs import (
+    CLASS,
+    EXTERNAL,
+    EXTERNAL_INSTANCE,
+    FUNCTION,
+    INSTANCE,
+    ParamRefs,
+    Ref,
+    Refs,
+    Scope,
+    few,
+    instance_of,
+)
+from perflint.ir.summary import MODULE, FunctionFacts, Summary, Value
+from perflint.torch_model import registries
+
+#: A class or function that is in some instance of a registry, and what calling one gives.
+REGISTERED = "registered"
+REGISTERED_INSTANCE = "registered instance"
+
+
+class Resolving(Protocol):
+    """What contents ask of the resolver that they answer for."""
+
+    summaries: Mapping[str, Summary]
+    param_refs: ParamRefs | None
+
+    def refs(self, value: Value, scope: Scope) -> Refs: ...
+
+
+class _Stored(NamedTuple):
+    """An item that a function puts into what it calls `container`."""
+
+    container: str
+    item: Value
+    scope: Scope
+
+
+class _Registries(NamedTuple):
+    """What registries hold; by class, its instances that are registries; containers inside instances of such."""
+
+    held: dict[Container, list[Ref]]
+    instances: dict[Ref, list[Container]]
+    inside: dict[Container, Ref]
+
+
+_NO_REGISTRIES = _Registries({}, {}, {})
+
+
+class Contents:
+    """Answers for one resolver."""
+
+    def __init__(
+        self, resolver: Resolving, hierarchy: Hierarchy, homes: Homes, functions: list[tuple[Scope, FunctionFacts]]
+    ) -> None:
+        self._resolver = resolver
+        self._hierarchy = hierarchy
+        self._homes = homes
+        self._functions = functions
+        self._stored: dict[str, list[_Stored]] | None = None
+        self._registries: _Registries | None = None
+
+    def forget(self) -> None:
+        """Drop what was concluded before it was known what callers pass."""
+        self._registries = None
+
+    def items(self, dotted: str, scope: Scope) -> Iterator[Ref]:
+        """What is put into a container after it was made."""
+        stored = self._all_stored().get(dotted.rpartition(".")[2], ())
+        registries = self._all_registries()
+        if not stored and not registries.held:
+            return
+        container = self._homes.container(dotted, scope)
+        if container is None:
+            return
+        if container in registries.inside:
+            owner = registries.inside[container]
+            yield Ref(REGISTERED, owner.path, owner.name)
+        yield from registries.held.get(container, ())
+        for item in stored:
+            if self._homes.container(item.container, item.scope) == container:
+                yield from self._put(item)
+
+    def replaced(self, found: Refs, receiver: str, scope: Scope) -> Refs:
+        """What a method of a registry gives, with what the registry `receiver` holds for the placeholder."""
+        if not any(ref.kind in (REGISTERED, REGISTERED_INSTANCE) for ref in found):
+            return found
+        if receiver in ("self", "cls"):
+            return found
+        registries = self._all_registries()
+        container = self._homes.container(receiver, scope) if receiver else None
+        replaced: list[Ref] = []
+        for ref in found:
+            if ref.kind not in (REGISTERED, REGISTERED_INSTANCE):
+                replaced.append(ref)
+                continue
+            held = registries.held.get(container) if container is not None else None
+            if held is None:
+                of_class = registries.instances.get(Ref(CLASS, ref.path, ref.name), ())
+                held = [item for one in of_class for item in registries.held[one]]
+            replaced += map(instance_of, held) if ref.kind == REGISTERED_INSTANCE else held
+        return few(replaced)
+
+    def looked_up(self, receiver: str, method: str, scope: Scope) -> Refs:
+        """What a method gives that libraries' registries have: `MODELS.get(name)`, `MODELS.build(options)`."""
+        if method not in registries.LOOKING_UP and method not in registries.BUILDING:
+            return ()
+        held = self._all_registries().held
+        container = self._homes.container(receiver, scope) if held else None
+        found = held.get(container, ()) if container is not None else ()
+        return few(map(instance_of, found) if method in registries.BUILDING else found)
+
+    # Items that are stored and appended.
+
+    def _all_stored(self) -> dict[str, list[_Stored]]:
+        if self._stored is None:
+            self._stored = {}
+            for scope, facts in self._functions:
+                for item in _stored_in(scope, facts):
+                    self._stored.setdefault(item.container.rpartition(".")[2], []).append(item)
+        return self._stored
+
+    def _put(self, stored: _Stored) -> Iterator[Ref]:
+        """What an item is; in `__init_subclass__` its class stands for each class below."""
+        found = self._resolver.refs(stored.item, stored.scope)
+        if stored.scope.function.endswith("__init_subclass__") and stored.item == "cls":
+            for ref in found:
+                yield from self._hierarchy.below(ref)
+            return
+        yield from found
+
+    # Registries.
+
+    def _all_registries(self) -> _Registries:
+        if self._resolver.param_refs is None:
+            return _NO_REGISTRIES  # what is registered is asked once it is known what callers pass
+        if self._registries is None:
+            self._registries = _NO_REGISTRIES  # while they are looked for
+            self._registries = _Finder(self._resolver, self._hierarchy, self._homes, self._functions).find(
+                [item for items in self._all_stored().values() for item in items]
+            )
+        return self._registries
+
+
+def _stored_in(scope: Scope, facts: FunctionFacts) -> Iterator[_Stored]:
+    for container, item in facts.stores:
+        yield _Stored(container, item, scope)
+    for call in facts.calls:
+        if type(call.func) is str and call.args:
+            container, _, method = call.func.rpartition(".")
+            place = registries.PUTTING.get(method)
+            if place is not None and container and place < len(call.args) and call.args[place] is not None:
+                yield _Stored(container, call.args[place], scope)
+
+
+class _Finder:
+    def __init__(
+        self, resolver: Resolving, hierarchy: Hierarchy, homes: Homes, functions: list[tuple[Scope, FunctionFacts]]
+    ) -> None:
+        self._resolver = resolver
+        self._hierarchy = hierarchy
+        self._homes = homes
+        self._functions = functions
+        self._found = _Registries({}, {}, {})
+        #: Functions that put what they are given into a container, themselves or by functions in them.
+        self._putting: dict[Scope, list[_Stored]] = {}
+
+    def find(self, stored: list[_Stored]) -> _Registries:
+        for item in stored:
+            if isinstance(item.item, str) and self._is_given(item.item, item.scope):
+                self._putting.setdefault(outermost(item.scope), []).append(item)
+        self._add_callers()
+        self._note_decorated()
+        self._note_calls({scope.function.rpartition(".")[2] for scope in self._putting} | registries.REGISTERING)
+        return self._found
+
+    def _is_given(self, name: str, scope: Scope) -> bool:
+        facts = self._resolver.summaries[scope.path].functions[scope.function]
+        return any(param.name.lstrip("=") == name for param in facts.params)
+
+    def _add_callers(self) -> None:
+        """Methods that hand on to one of their own class that puts: `self._register(module=cls)`."""
+        names = {scope.function.rpartition(".")[2]: scope for scope in self._putting}
+        if not names:
+            return
+        for scope, facts in self._functions:
+            for call in facts.calls:
+                if type(call.func) is not str or not call.func.startswith("self."):
+                    continue
+                target = names.get(call.func[5:])
+                if target is not None and target.path == scope.path and target != outermost(scope):
+                    self._putting.setdefault(outermost(scope), self._putting[target])
+
+    def _note_decorated(self) -> None:
+        for scope, facts in self._functions:
+            if facts.decorators and not facts.in_class:
+                owner = Scope(scope.path, facts.owner or MODULE)
+                self._decorated(Ref(FUNCTION, scope.path, scope.function), facts.decorators, owner)
+        for path, summary in self._resolver.summaries.items():
+            for qualname, cls in summary.classes.items():
+                if cls.decorators:
+                    self._decorated(Ref(CLASS, path, qualname), cls.decorators, Scope(path, MODULE))
+
+    def _decorated(self, item: Ref, decorators: tuple[Value, ...], scope: Scope) -> None:
+        for decorator in decorators:
+            called = decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator
+            if isinstance(called, str):
+                self._note(called, scope, [item])
+
+    def _note_calls(self, names: set[str]) -> None:
+        """`register(name, Net)`, `MODELS.register(name)(Net)`."""
+        for scope, facts in self._functions:
+            for call in facts.calls:
+                func = call.func
+                if type(func) is tuple and func[0] == "call":
+                    func = func[1]
+                if type(func) is not str or func.rpartition(".")[2] not in names or not self._registers(func, scope):
+                    continue
+                given = [*call.args, *(value for _, value in call.keywords)]
+                items = [
+                    ref
+                    for value in given
+                    if isinstance(value, str)
+                    for ref in self._resolver.refs(value, scope)
+                    if ref.kind in (CLASS, FUNCTION)
+                ]
+                if items:
+                    self._note(func, scope, items)
+
+    def _registers(self, called: str, scope: Scope) -> bool:
+        return any(
+            Scope(ref.path, ref.name) in self._putting
+            if ref.kind == FUNCTION
+            else ref.kind in (INSTANCE, EXTERNAL, EXTERNAL_INSTANCE)
+            for ref in self._resolver.refs(called, scope)
+        )
+
+    def _note(self, called: str, scope: Scope, items: list[Ref]) -> None:
+        """Note that what goes by a name is called with items, if it puts them anywhere."""
+        receiver, _, last = called.rpartition(".")
+        for ref in self._resolver.refs(called, scope):
+            if ref.kind == FUNCTION:
+                self._put_by(Scope(ref.path, ref.name), receiver, scope, items)
+            elif ref.kind == INSTANCE:
+                method = self._hierarchy.method(ref, "__call__")
+                if method is not None:
+                    self._put_by(Scope(method.path, method.name), called, scope, items)
+            elif ref.kind in (EXTERNAL, EXTERNAL_INSTANCE) and last in registries.REGISTERING and receiver:
+                self._hold(self._homes.container(receiver, scope), items)
+
+    def _put_by(self, function: Scope, receiver: str, scope: Scope, items: list[Ref]) -> None:
+        for stored in self._putting.get(function, ()):
+            inside = self._homes.container(stored.container, stored.scope)
+            if inside is None or not self._is_of_instance(stored, function):
+                self._hold(inside, items)
+                continue
+            facts = self._resolver.summaries[function.path].functions[function.function]
+            owner = Ref(CLASS, function.path, facts.in_class)
+            self._found.inside[inside] = owner
+            registry = self._homes.container(receiver, scope) if receiver not in ("", "self", "cls") else None
+            if registry is not None:
+                instances = self._found.instances.setdefault(owner, [])
+                if registry not in instances:
+                    instances.append(registry)
+                self._hold(registry, items)
+
+    def _is_of_instance(self, stored: _Stored, function: Scope) -> bool:
+        facts = self._resolver.summaries[function.path].functions[function.function]
+        return bool(facts.in_class) and stored.container.partition(".")[0] == "self"
+
+    def _hold(self, container: Container | None, items: list[Ref]) -> None:
+        if container is not None:
+            held = self._found.held.setdefault(container, [])
+            held += [item for item in items if item not in held]
