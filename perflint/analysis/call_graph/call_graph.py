@@ -178,6 +178,8 @@ class CallGraph:
         found: list[Ref] = []
         for value, caller in self.values_passed(scope, name):
             found += self.resolver.refs(value, caller)
+            if type(value) is str and value.startswith("self.") and any(ref.kind == FUNCTION for ref in found):
+                found += [Ref(FUNCTION, item.path, item.function) for item in self._overriding(value, caller)]
         self._resolving.discard(key)
         refs = few(found)
         if not self._resolving:

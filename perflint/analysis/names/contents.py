@@ -19,6 +19,7 @@ from perflint.analysis.names.refs import (
     FUNCTION,
     INSTANCE,
     ParamRefs,
+    ParamValues,
     Ref,
     Refs,
     Scope,
@@ -38,6 +39,7 @@ class Resolving(Protocol):
 
     summaries: Mapping[str, Summary]
     param_refs: ParamRefs | None
+    param_values: ParamValues | None
 
     def refs(self, value: Value, scope: Scope) -> Refs: ...
 
@@ -90,6 +92,7 @@ class Contents:
         if container in registries.inside:
             owner = registries.inside[container]
             yield Ref(REGISTERED, owner.path, owner.name)
+            return
         yield from registries.held.get(container, ())
         for item in stored:
             if self._homes.container(item.container, item.scope) == container:
@@ -102,18 +105,28 @@ class Contents:
         if receiver in ("self", "cls"):
             return found
         registries = self._all_registries()
-        container = self._homes.container(receiver, scope) if receiver else None
+        known = [item for one in self._named(receiver, scope) for item in registries.held.get(one, ())]
         replaced: list[Ref] = []
         for ref in found:
             if ref.kind not in (REGISTERED, REGISTERED_INSTANCE):
                 replaced.append(ref)
                 continue
-            held = registries.held.get(container) if container is not None else None
-            if held is None:
+            held = known
+            if not held:
                 of_class = registries.instances.get(Ref(CLASS, ref.path, ref.name), ())
                 held = [item for one in of_class for item in registries.held[one]]
             replaced += map(instance_of, held) if ref.kind == REGISTERED_INSTANCE else held
         return few(replaced)
+
+    def _named(self, receiver: str, scope: Scope) -> list[Container]:
+        """The containers that a name may be of: where it is a parameter, those that callers pass."""
+        container = self._homes.container(receiver, scope) if receiver else None
+        found = [] if container is None else [container]
+        if self._resolver.param_values is not None and "." not in receiver:
+            for value, caller in self._resolver.param_values(scope, receiver):
+                given = self._homes.container(value, caller) if isinstance(value, str) else None
+                found += [] if given is None else [given]
+        return found
 
     def looked_up(self, receiver: str, method: str, scope: Scope) -> Refs:
         """What a method gives that libraries' registries have: `MODELS.get(name)`, `MODELS.build(options)`."""
@@ -194,16 +207,18 @@ class _Finder:
 
     def _add_callers(self) -> None:
         """Methods that hand on to one of their own class that puts: `self._register(module=cls)`."""
-        names = {scope.function.rpartition(".")[2]: scope for scope in self._putting}
-        if not names:
-            return
+        methods = dict(self._putting)
+        files = {scope.path for scope in methods}
         for scope, facts in self._functions:
+            if scope.path not in files:
+                continue
+            method = outermost(scope)
+            cls = method.function.rpartition(".")[0]
             for call in facts.calls:
-                if type(call.func) is not str or not call.func.startswith("self."):
-                    continue
-                target = names.get(call.func[5:])
-                if target is not None and target.path == scope.path and target != outermost(scope):
-                    self._putting.setdefault(outermost(scope), self._putting[target])
+                if type(call.func) is str and call.func.startswith("self."):
+                    target = Scope(scope.path, f"{cls}.{call.func[5:]}")
+                    if target in methods and target != method:
+                        self._putting.setdefault(method, methods[target])
 
     def _note_decorated(self) -> None:
         for scope, facts in self._functions:
