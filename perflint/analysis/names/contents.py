@@ -285,9 +285,10 @@ class _Finder:
                 continue
             facts = self._resolver.summaries[function.path].functions[function.function]
             owner = Ref(CLASS, function.path, facts.in_class)
-            self._found.inside[inside] = owner
             registry = self._homes.container(receiver, scope) if receiver not in ("", "self", "cls") else None
-            if registry is not None:
+            # What is put into an object that only a function has, is found where it is put.
+            if registry is not None and registry.owner == MODULE:
+                self._found.inside[inside] = owner
                 instances = self._found.instances.setdefault(owner, [])
                 if registry not in instances:
                     instances.append(registry)
