@@ -105,14 +105,15 @@ class Contents:
         if receiver in ("self", "cls"):
             return found
         registries = self._all_registries()
-        known = [item for one in self._named(receiver, scope) for item in registries.held.get(one, ())]
+        named = self._named(receiver, scope)
+        known = [item for one in named for item in registries.held.get(one, ())]
         replaced: list[Ref] = []
         for ref in found:
             if ref.kind not in (REGISTERED, REGISTERED_INSTANCE):
                 replaced.append(ref)
                 continue
             held = known
-            if not held:
+            if not held and not any(one.owner == MODULE for one in named):
                 of_class = registries.instances.get(Ref(CLASS, ref.path, ref.name), ())
                 held = [item for one in of_class for item in registries.held[one]]
             replaced += map(instance_of, held) if ref.kind == REGISTERED_INSTANCE else held
@@ -251,7 +252,7 @@ class _Finder:
                     for value in given
                     if isinstance(value, str)
                     for ref in self._resolver.refs(value, scope)
-                    if ref.kind in (CLASS, FUNCTION)
+                    if ref.kind in (CLASS, FUNCTION) or (ref.kind == EXTERNAL and not ref.name.startswith("builtins."))
                 ]
                 if items:
                     self._note(func, scope, items)
