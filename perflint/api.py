@@ -10,7 +10,9 @@ from perflint.analysis.effects.wrappers import KEEPING, is_wrapper
 from perflint.analysis.frequency.epochs import LoopHeat
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope
 from perflint.analysis.program import Program
+from perflint.analysis.values.dtypes import Dtype
 from perflint.analysis.values.kind import Device, Kind, Place, Tag
+from perflint.analysis.values.origin import Provenance, is_from
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
 from perflint.ir import guards
 from perflint.ir.control_flow import Condition, ControlFlow
@@ -68,6 +70,7 @@ __all__ = [
     "Device",
     "DeviceQueue",
     "Does",
+    "Dtype",
     "Edge",
     "Edit",
     "Effect",
@@ -90,6 +93,7 @@ __all__ = [
     "Nodes",
     "Place",
     "Program",
+    "Provenance",
     "Ref",
     "Refs",
     "Rule",
@@ -114,6 +118,7 @@ __all__ = [
     "has_unpacking",
     "impact_of_wait",
     "is_constant",
+    "is_from",
     "is_text",
     "is_unreached",
     "is_wrapper",

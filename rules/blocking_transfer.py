@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Claims, Confidence, Context, Finding, Heat, Hop, Impact, Rule, Tag
+from perflint.api import Calls, Claims, Confidence, Context, Finding, Heat, Hop, Impact, Provenance, Rule, Tag, is_from
 
 from ._shared.copy_fixes import device_text, made_there, without_waiting
 from ._shared.host_copies import MOVES, Copy, What, copies_in, copy_at, is_pass, sized_type
@@ -143,7 +143,7 @@ def _advice(copy: Copy, ctx: Context) -> str:
         return f"Make it on the device: `torch.empty(sizes, dtype={sizes}, device=...)`."
     text = ctx.text(copy.call)
     call = f"{text[:-1]}non_blocking=True)" if text.endswith("()") else f"{text[:-1].rstrip(', ')}, non_blocking=True)"
-    if copy.value.how.startswith("a batch of"):
+    if is_from(copy.value.origin, Provenance.LOADER, Provenance.NAMED_LOADER):
         return f"Write `{call}`, with `pin_memory=True` in the loader."
     if copy.value.tag is Tag.BATCH:
         return f"Write `{call}`."

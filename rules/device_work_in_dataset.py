@@ -13,10 +13,12 @@ from perflint.api import (
     Heat,
     Impact,
     Place,
+    Provenance,
     Rule,
     Tag,
     callee_name,
     has_unpacking,
+    is_from,
     keyword,
     loaders,
     walk,
@@ -94,7 +96,11 @@ class DeviceWorkInDataset(Rule):
         if moved.tag not in _TENSORS or not ctx.kind(node).on_accelerator:
             return
         # What is made beside a sample, on whatever device that is on, is on the host like the sample.
-        beside = moved.place is Place.TARGET and moved.how.startswith("made by") and ctx.kind(node).on_cuda
+        beside = (
+            moved.place is Place.TARGET
+            and is_from(moved.origin, Provenance.CONSTRUCTOR, Provenance.LIKE)
+            and ctx.kind(node).on_cuda
+        )
         if moved.on_accelerator and not beside:
             return
         yield self.finding(

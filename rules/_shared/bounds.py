@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Definition, pattern
+from perflint.api import Confidence, Context, Definition, Provenance, is_from
 
 from .waits import Read, certainty_on_device
 
@@ -14,8 +14,8 @@ _NO_TENSORS = (ast.Constant, ast.Attribute)
 #: Methods that give numbers of the host, and what functions that do are called on.
 _OF_HOST = frozenset("size dim numel ndimension item tolist index find count get bit_length".split())
 _LIBRARIES = frozenset("self math np numpy random os re time".split())
-#: How kinds say that an operation of torch made a tensor, or moved it.
-_MADE = pattern(r"(?:made|moved) by |a result of `torch\.")
+#: What an operation of torch makes, or has moved.
+_MADE = (Provenance.CONSTRUCTOR, Provenance.LIKE, Provenance.TOKENIZER, Provenance.MOVE, Provenance.FUNCTION)
 #: How many names a value is followed through.
 _LINKS = 4
 
@@ -45,7 +45,7 @@ def certainty_of_bound(bound: ast.expr, ctx: Context) -> Confidence | None:
     if not may_be_tensor(bound, ctx):
         return None
     certainty = certainty_on_device(bound, ctx)
-    if certainty is None or not (_MADE.match(ctx.kind(bound).how) or _is_computed(bound, ctx, _LINKS)):
+    if certainty is None or not (is_from(ctx.kind(bound).origin, *_MADE) or _is_computed(bound, ctx, _LINKS)):
         return None
     return certainty
 

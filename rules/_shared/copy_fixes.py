@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Applicability, Confidence, Context, Edit, Fix, Tag, callee_name, keyword, tensors, walk
+from perflint.api import (
+    Applicability,
+    Confidence,
+    Context,
+    Edit,
+    Fix,
+    Provenance,
+    Tag,
+    callee_name,
+    is_from,
+    keyword,
+    tensors,
+    walk,
+)
 
 from .callers import ways_in
 from .host_copies import Copy
@@ -35,7 +48,7 @@ def without_waiting(copy: Copy, ctx: Context) -> Fix:
 def why_unsafe(copy: Copy, ctx: Context) -> str:
     """What a person has to look at before a copy need not be waited for; empty where nothing is left open."""
     moved, node = copy.moved, copy.call
-    if copy.value.tag is Tag.BATCH and copy.value.how == "made by a tokenizer":
+    if copy.value.tag is Tag.BATCH and is_from(copy.value.origin, Provenance.TOKENIZER):
         return "what a tokenizer gives knows the option from transformers 4.48 on"
     if not copy.destination.may_be_cuda:
         return "the device may be MPS, where an asynchronous copy can corrupt data"

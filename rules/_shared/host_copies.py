@@ -13,10 +13,12 @@ from perflint.api import (
     Heat,
     Kind,
     Place,
+    Provenance,
     Tag,
     callee_name,
     has_unpacking,
     is_constant,
+    is_from,
     keyword,
     tensors,
 )
@@ -110,7 +112,11 @@ def _copy_of(node: ast.Call, ctx: Context) -> Copy | None:
 def _what(value: Kind, origin: Origin, ctx: Context) -> What:
     if origin.source is Source.DEVICE:
         return What.FETCHED
-    if value.tag is Tag.BATCH or value.how.startswith("a batch of") or origin.source is Source.DATA:
+    if (
+        value.tag is Tag.BATCH
+        or is_from(value.origin, Provenance.LOADER, Provenance.NAMED_LOADER)
+        or origin.source is Source.DATA
+    ):
         return What.BATCH
     made = [ctx.target(call.func) for call in origin.made]
     if made and all(target in _CAN_BE_TOLD for target in made):
@@ -142,7 +148,11 @@ def _are_tokens_of_a_call(node: ast.Call, value: Kind, ctx: Context) -> bool:
     """
     if ctx.role(node) == "texts":
         return True
-    return value.how == "made by a tokenizer" and in_forward(node, ctx) and ctx.role(node) not in ("train", "batches")
+    return (
+        is_from(value.origin, Provenance.TOKENIZER)
+        and in_forward(node, ctx)
+        and ctx.role(node) not in ("train", "batches")
+    )
 
 
 def _is_reported_elsewhere(value: ast.expr, ctx: Context) -> bool:
@@ -179,7 +189,7 @@ def _is_surely_host(call: ast.Call, value: Kind, ctx: Context) -> bool:
     moved = call.func.value
     if value.certainty is Confidence.HIGH and isinstance(moved, (ast.Attribute, ast.Call)):
         return True
-    if not value.how.startswith("made by `torch.") or value.optional:
+    if not is_from(value.origin, Provenance.CONSTRUCTOR, Provenance.LIKE) or value.optional:
         return False
     if value.certainty is Confidence.HIGH:
         return not _is_kept(call, ctx)

@@ -14,9 +14,11 @@ from perflint.api import (
     Context,
     Definition,
     Heat,
+    Provenance,
     Tag,
     arrays,
     callee_name,
+    is_from,
     keyword,
     pattern,
     tensors,
@@ -264,7 +266,7 @@ class _Tracing:
                 found = self.all_of(returns, _Frame(inner, frame.calls - 1, {}))
                 self.open.discard(id(node))
                 return found
-        if ctx.kind(call).how.startswith(("made by `torch.", "made by `numpy.")):
+        if is_from(ctx.kind(call).origin, Provenance.CONSTRUCTOR, Provenance.LIKE):
             return joined((_SIZES, parts))
         return joined((Origin(Source.DATA, foreign=True), parts))
 

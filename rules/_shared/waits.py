@@ -13,9 +13,11 @@ from perflint.api import (
     Heat,
     Kind,
     Place,
+    Provenance,
     Tag,
     callee_name,
     guards,
+    is_from,
     keyword,
     pattern,
     tensors,
@@ -282,9 +284,13 @@ def kind_on_device(kind: Kind, node: ast.expr, ctx: Context) -> Confidence | Non
     if kind.place is Place.MODULE:
         return kind.certainty if uses_accelerator(ctx) else None
     # What a module's forward or a training step is handed has been moved before.
-    if kind.place is Place.UNKNOWN and kind.how.startswith(("annotated as", "used as")) and _is_handed(node, ctx):
+    if (
+        kind.place is Place.UNKNOWN
+        and is_from(kind.origin, Provenance.ANNOTATION, Provenance.USE)
+        and _is_handed(node, ctx)
+    ):
         return Confidence.MEDIUM
-    computed = kind.how.startswith(("a result of `torch.", "a parameter of a module")) or kind.how.endswith("_like`")
+    computed = is_from(kind.origin, Provenance.FUNCTION, Provenance.PARAMETER, Provenance.LIKE)
     if kind.place is Place.UNKNOWN and computed and _is_trained_on(node, ctx):
         return Confidence.MEDIUM
     return None

@@ -1,7 +1,7 @@
 """Reads pinned cases: `# kind: EXPRESSION = WORDS; EXPRESSION = WORDS` behind the line it is about.
 
-WORDS are those of `str(Kind)`. `fresh` and its opposite `aliased`, and the certainties `certain` and `likely`, count
-only where a case names them.
+WORDS are those of `str(Kind)`. `fresh` and its opposite `aliased`, types of numbers (`bool`, `int`, `half`), ranks
+(`1-d`, `many` for one or more), and the certainties `certain` and `likely` count only where a case names them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ import pytest
 
 from perflint.analysis.program import Program
 from perflint.analysis.values import Inference, Kind
+from perflint.analysis.values.dtypes import Dtype
+from perflint.analysis.values.origin import Origin, Provenance
+from perflint.analysis.values.ranks import SCALAR
 from perflint.finding import Confidence
 from perflint.ir.survey import survey
 from perflint.syntax.file import SourceFile
@@ -87,6 +90,9 @@ class Loaded:
 def agrees(kind: Kind, wanted: str) -> bool:
     words = wanted.split()
     extra = {"fresh": kind.fresh, "aliased": not kind.fresh}
+    extra |= {dtype.value: kind.dtype is dtype for dtype in Dtype}
+    extra |= {f"{rank}-d": kind.rank == rank for rank in (1, 2, 3, 4)}
+    extra["many"] = kind.rank is not None and kind.rank != SCALAR
     extra["certain"] = kind.certainty is Confidence.HIGH
     extra["likely"] = kind.certainty is Confidence.MEDIUM
     if not all(extra[word] for word in words if word in extra):
@@ -128,5 +134,8 @@ def test_a_helper_keeps_what_each_of_its_callers_gives_apart() -> None:
     made, read = call.value.args  # type: ignore[attr-defined]
     for asked in ((made, read), (read, made)):
         inference = Inference(tree, Program({"a.py": survey(tree.module, tree.source.lines)}))
-        why = {node.id: inference.kind(node).how for node in asked}
-        assert why == {"made": "made by `torch.zeros`", "read": "made by `torch.from_numpy`"}
+        why = {node.id: inference.kind(node).origin for node in asked}
+        assert why == {
+            "made": Origin(Provenance.CONSTRUCTOR, "torch.zeros"),
+            "read": Origin(Provenance.CONSTRUCTOR, "torch.from_numpy"),
+        }

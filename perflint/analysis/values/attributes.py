@@ -18,6 +18,8 @@ from perflint.analysis.values.kind import (
     tensor,
 )
 from perflint.analysis.values.operations import named_part
+from perflint.analysis.values.origin import Origin, Provenance
+from perflint.analysis.values.ranks import SCALAR
 from perflint.finding import Confidence
 from perflint.torch_model import frameworks, modules, tensors, wrappers
 from perflint.torch_model.devices import DEVICE_ATTRIBUTES
@@ -76,7 +78,7 @@ def _part_attribute(receiver: Kind, name: str) -> Kind:
         return NUMBER
     part = named_part(receiver, name)
     if receiver.tag is Tag.OUTPUT:
-        return part.but(scalar=name in modules.SCALAR_FIELDS, requires_grad=receiver.requires_grad)
+        return part.but(rank=SCALAR if name in modules.SCALAR_FIELDS else None, requires_grad=receiver.requires_grad)
     return part
 
 
@@ -84,7 +86,7 @@ def _module_attribute(receiver: Kind, name: str) -> Kind:
     if name in wrappers.WRAPPED_ATTRIBUTES:
         return receiver
     if name in ("weight", "bias"):
-        return tensor(receiver.place, device=receiver.device, requires_grad=True, how="a parameter of a module")
+        return tensor(receiver.place, device=receiver.device, requires_grad=True, origin=Origin(Provenance.PARAMETER))
     if name in DEVICE_ATTRIBUTES:
         return Kind(Tag.DEVICE, device=Device.MAYBE, certainty=Confidence.MEDIUM)
     return {"dtype": DTYPE, "training": NUMBER}.get(name, UNKNOWN)

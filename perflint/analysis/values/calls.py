@@ -27,6 +27,7 @@ from perflint.analysis.values.kind import (
     sequence,
 )
 from perflint.analysis.values.narrowing import Narrowing
+from perflint.analysis.values.origin import Origin, Provenance
 from perflint.analysis.values.parameters import Parameters
 from perflint.analysis.values.values import Values
 from perflint.finding import Confidence
@@ -209,7 +210,7 @@ class Calls:
         def spread() -> Kind:
             kind = self.inference.eval(node, frame)
             if kind.tag in (Tag.BATCH, Tag.OUTPUT):
-                return operations.part_of(kind, "one part of a batch")
+                return operations.part_of(kind)
             return kind.element or UNKNOWN
 
         return spread
@@ -289,7 +290,7 @@ def _listed(made: Kind, batch: Kind) -> Kind:
         return made
     nested = made.element.tag is Tag.SEQUENCE and not made.element.items
     element = _listed(made.element, batch) if nested else library.collated(made.element, batch).but(fresh=False)
-    return Kind(Tag.SEQUENCE, element=element, certainty=Confidence.MEDIUM, how="a list of what loaders collate")
+    return Kind(Tag.SEQUENCE, element=element, certainty=Confidence.MEDIUM, origin=Origin(Provenance.COLLATED))
 
 
 def _is_plain(kind: Kind | None) -> bool:

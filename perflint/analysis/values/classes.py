@@ -11,6 +11,7 @@ from perflint.analysis.values.arguments import NO_ARGUMENTS, Arguments
 from perflint.analysis.values.evaluating import Evaluating
 from perflint.analysis.values.kind import NEVER, NUMBER, UNKNOWN, Device, Kind, Place, Tag, join, leaf_place
 from perflint.analysis.values.operations import iterate
+from perflint.analysis.values.origin import Origin, Provenance
 from perflint.analysis.values.values import Values
 from perflint.finding import Confidence
 from perflint.ir.notation import lambda_name, last_name
@@ -177,7 +178,7 @@ class Classes:
             if self._method_anywhere(cls, "__iter__"):
                 # What a loader with an `__iter__` of its own yields may be anywhere.
                 return made.but(element=Kind(Tag.BATCH, certainty=Confidence.MEDIUM))
-            batch = Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, how=f"a batch of `{cls.name}`")
+            batch = Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, origin=Origin(Provenance.LOADER, cls.name))
             return made.but(place=Place.HOST, element=batch)
         return made
 
@@ -280,7 +281,8 @@ class Classes:
             given = self.inference.eval(value, None) if value is not None else UNKNOWN
             if given.tag is not Tag.NONE or not kinds:
                 place = Place.HOST if self._is_trainer(node) else Place.MODULE
-                kinds.append(Kind(Tag.TENSOR, place, scalar=given.scalar, requires_grad=False, how="a buffer"))
+                buffer = Kind(Tag.TENSOR, place, rank=given.rank, dtype=given.dtype, requires_grad=False)
+                kinds.append(buffer.but(origin=Origin(Provenance.BUFFER)))
             kinds = [kind for kind in kinds if kind.tag in (Tag.TENSOR, Tag.NONE)]
         found = join(kinds) if kinds else None
         if (found is None or not found.known) and (promised := self._annotated_here(node, owner, name)) is not None:

@@ -64,7 +64,7 @@ class Filling:
         if kind.tag is Tag.BATCH:
             left_out = self._inference.flow.keys_left_out
             left = tuple((key, kind.but(items=())) for item in stores for key in left_out(item))
-            return kind.but(place=made.place, device=made.device, pinned=made.pinned, items=left, how=made.how)
+            return kind.but(place=made.place, device=made.device, pinned=made.pinned, items=left, origin=made.origin)
         if empty:
             made = promises.kept(made, kind.element or UNKNOWN).at_most(Confidence.MEDIUM)
         return kind.but(element=made, items=())

@@ -451,7 +451,8 @@ class Inference:
         else:
             key = index.value if isinstance(index, ast.Constant) else None
         plain = key if isinstance(key, (int, str)) and not isinstance(key, bool) else None
-        found = operations.index(base, plain, is_slice=isinstance(index, ast.Slice))
+        by = self.eval(index, frame) if base.tag is Tag.TENSOR and _selects(index) else UNKNOWN
+        found = operations.index(base, plain, is_slice=isinstance(index, ast.Slice), by=by)
         return self._stored([*kinds, found], stores) if kinds else found
 
     # Promises.
@@ -487,6 +488,11 @@ def _is_with_none(node: ast.Compare) -> bool:
     """`cache == None`, which even a tensor answers by a plain False."""
     values = (node.left, *node.comparators)
     return len(values) == 2 and any(isinstance(item, ast.Constant) and item.value is None for item in values)
+
+
+def _selects(index: ast.expr) -> bool:
+    """Whether an index may be a tensor, or a number that is no literal."""
+    return not isinstance(index, (ast.Slice, ast.Tuple, ast.Constant))
 
 
 def _may_be_mapping(kind: Kind) -> bool:

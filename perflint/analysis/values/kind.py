@@ -6,6 +6,9 @@ import enum
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from perflint.analysis.values.dtypes import Dtype, join_dtypes
+from perflint.analysis.values.origin import Origin, Provenance, join_origins
+from perflint.analysis.values.ranks import SCALAR, join_ranks
 from perflint.finding import Confidence
 
 
@@ -88,10 +91,11 @@ class Kind(NamedTuple):
 
     `element` is the kind of what iterating gives (of a mapping: of its values; of a loader: of its batches), `items`
     the kinds of known positions or keys. `qualified` is the dotted name of the class of a library instance, of a
-    library function or class; for project things their qualname, with their file in `path`. `scalar` is a 0-d tensor
-    such as a loss. `fresh` is a result just made, which nothing else refers to. `optional` values may also be None.
-    `mixed` is one of several structures of tensors, or a loader or a list; a `bare` container may also be one that
-    nothing was seen to fill. `certainty` says how sure all this is; `how` says why, for messages.
+    library function or class; for project things their qualname, with their file in `path`. `rank` is the number of
+    dimensions (see `ranks`), `dtype` the type of a tensor's numbers. `fresh` is a result just made, which nothing else
+    refers to. `optional` values may also be None. `mixed` is one of several structures of tensors, or a loader or a
+    list; a `bare` container may also be one that nothing was seen to fill. `certainty` says how sure all this is,
+    `origin` what tells it. Components that are not known are None, or what their type calls `UNKNOWN`.
 
     Kinds are a lattice: `NEVER` is its bottom, `UNKNOWN` its top, `join` the least upper bound. Of an `element`, None
     (nothing was seen in it) is the bottom and `UNKNOWN` the top.
@@ -105,14 +109,30 @@ class Kind(NamedTuple):
     qualified: str = ""
     path: str = ""
     pinned: bool = False
-    scalar: bool = False
+    rank: int | None = None
+    dtype: Dtype | None = None
     requires_grad: bool | None = None
     fresh: bool = False
     optional: bool = False
     certainty: Confidence = Confidence.HIGH
     mixed: bool = False
     bare: bool = False
-    how: str = ""
+    origin: Origin | None = None
+
+    @property
+    def scalar(self) -> bool:
+        """Whether this is known to be a 0-d tensor, such as a loss."""
+        return self.rank == SCALAR
+
+    @property
+    def is_device_number(self) -> bool:
+        """A 0-d tensor on an accelerator: Python asks the device for its value wherever it needs a number."""
+        return self.tag is Tag.TENSOR and self.rank == SCALAR and self.place.is_accelerator
+
+    @property
+    def is_mask(self) -> bool:
+        """A tensor of booleans that is no single one: what it selects has a size of its own."""
+        return self.tag is Tag.TENSOR and self.dtype is Dtype.BOOL and self.rank != SCALAR
 
     @property
     def known(self) -> bool:
@@ -172,10 +192,12 @@ NEVER = Kind(Tag.NEVER)
 NONE = Kind(Tag.NONE)
 NUMBER = Kind(Tag.NUMBER)
 #: What a loader that only its name tells gives.
-NAMED_BATCH = Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, how="a batch of what is named a loader")
+NAMED_BATCH = Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, origin=Origin(Provenance.NAMED_LOADER))
 #: What has a loader's name, and nothing else to tell what it is: who passes on batches of the device moves them no
 #: more, so what is moved comes from the host.
-NAMED_LOADER = Kind(Tag.LOADER, Place.HOST, element=NAMED_BATCH, certainty=Confidence.MEDIUM, how="named as a loader")
+NAMED_LOADER = Kind(
+    Tag.LOADER, Place.HOST, element=NAMED_BATCH, certainty=Confidence.MEDIUM, origin=Origin(Provenance.NAMED_LOADER)
+)
 STRING = Kind(Tag.STRING)
 SHAPE = Kind(Tag.SHAPE, element=NUMBER)
 DTYPE = Kind(Tag.DTYPE)
@@ -266,13 +288,14 @@ def _join(left: Kind, right: Kind) -> Kind:
         qualified=qualified,
         path=path,
         pinned=left.pinned and right.pinned,
-        scalar=left.scalar and right.scalar,
+        rank=join_ranks(left.rank, right.rank),
+        dtype=join_dtypes(left.dtype, right.dtype),
         requires_grad=left.requires_grad if left.requires_grad == right.requires_grad else None,
         fresh=left.fresh and right.fresh,
         optional=left.optional or right.optional,
         certainty=min(left.certainty, right.certainty),
         bare=left.bare or right.bare if element is None else _is_bare(left) or _is_bare(right),
-        how=_join_reasons(left, right),
+        origin=join_origins(left.origin, right.origin),
     )
 
 
@@ -284,7 +307,7 @@ def _join_tags(left: Kind, right: Kind) -> Kind:
         optional=left.optional or right.optional,
         certainty=min(left.certainty, right.certainty, Confidence.MEDIUM),
         mixed=True,
-        how=_join_reasons(left, right),
+        origin=join_origins(left.origin, right.origin),
     )
     if tags <= {Tag.LOADER, Tag.SEQUENCE}:
         # `bar(loader) if shown else loader`
@@ -317,11 +340,6 @@ def _tensors_at(kind: Kind) -> Place | None:
 
 def _is_bare(kind: Kind) -> bool:
     return kind.bare or (kind.element is None and kind.tag in (Tag.MAPPING, Tag.SEQUENCE))
-
-
-def _join_reasons(left: Kind, right: Kind) -> str:
-    """One of the two, whichever is first."""
-    return min(left.how, right.how) if left.how and right.how else left.how or right.how
 
 
 def leaf_place(kind: Kind) -> Place:
@@ -398,7 +416,5 @@ def same_place(kinds: Iterable[Kind]) -> tuple[Place, Device | None]:
             if kind.place is wanted:
                 return wanted, kind.device
     if places and all(kind.place is Place.HOST for kind in places):
-        return Place.HOST, None
-    if any(kind.place is Place.HOST and not kind.scalar and kind.certainty is Confidence.HIGH for kind in places):
         return Place.HOST, None
     return Place.UNKNOWN, None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perflint.analysis.values import transfers
+from perflint.analysis.values import dtypes, shapes, transfers
 from perflint.analysis.values.arguments import Arguments
 from perflint.analysis.values.kind import (
     ARRAY,
@@ -22,7 +22,9 @@ from perflint.analysis.values.kind import (
     sequence,
     tensor,
 )
-from perflint.analysis.values.operations import iterate, part_of
+from perflint.analysis.values.operations import iterate, part_of, rank_of
+from perflint.analysis.values.origin import Origin, Provenance
+from perflint.analysis.values.ranks import broadcast
 from perflint.finding import Confidence
 from perflint.torch_model import arrays, devices, loaders, modules, tensors, wrappers
 from perflint.torch_model.distributed import COLLECTIVES
@@ -44,7 +46,7 @@ def named(dotted: str) -> Kind:
     name = canonical(dotted)
     short = last(name)
     if name.startswith("torch.") and short in _DTYPES and name.count(".") == 1:
-        return DTYPE.but(qualified=name)
+        return DTYPE.but(qualified=name, dtype=dtypes.named(name))
     if name in ("math.pi", "math.inf", "math.nan", "math.e", "numpy.pi", "numpy.inf", "numpy.nan"):
         return NUMBER
     return Kind(Tag.CLASS if short[:1].isupper() else Tag.FUNCTION, qualified=name)
@@ -78,7 +80,9 @@ def _torch(name: str, arguments: Arguments, default: Kind | None) -> Kind | None
         return transfers.make_device(arguments)
     if name in ("torch.nn.Parameter", "torch.nn.Buffer", "torch.nn.UninitializedParameter"):
         inner = arguments.at(0) or tensor()
-        return tensor(inner.place, device=inner.device, requires_grad=name != "torch.nn.Buffer", how="a parameter")
+        return tensor(
+            inner.place, device=inner.device, requires_grad=name != "torch.nn.Buffer", origin=Origin(Provenance.BUFFER)
+        )
     short = name.removeprefix("torch.")
     if short in tensors.DIMENSIONED:
         return _dimensioned(name, arguments)
@@ -109,33 +113,38 @@ def _torch(name: str, arguments: Arguments, default: Kind | None) -> Kind | None
 
 def _made(name: str, arguments: Arguments, default: Kind | None) -> Kind | None:
     """A tensor that comes into being."""
+    made = Origin(Provenance.CONSTRUCTOR, name)
     if name in tensors.HOST_CONSTRUCTORS:
-        return tensor(Place.HOST, fresh=name not in ("torch.from_numpy", "torch.frombuffer"), how=f"made by `{name}`")
+        dtype = dtypes.named(tensors.LEGACY_DTYPES.get(name, ""))
+        fresh = name not in ("torch.from_numpy", "torch.frombuffer")
+        return tensor(Place.HOST, fresh=fresh, dtype=dtype, origin=made)
     if name in tensors.DEVICE_CONSTRUCTORS:
-        return tensor(Place.DEVICE, device=Device.CUDA, fresh=True, how=f"made by `{name}`")
+        return tensor(Place.DEVICE, device=Device.CUDA, fresh=True, dtype=dtypes.named(name), origin=made)
     if name in tensors.CONSTRUCTORS:
         place, device = _place_of_new(arguments, default)
         if name in ("torch.as_tensor", "torch.asarray") and not arguments.has("device"):
             source = arguments.at(0)
             if source is not None and source.tag is Tag.TENSOR:
                 place, device = source.place, source.device
-        first = arguments.at(0)
-        scalar = name in ("torch.tensor", "torch.scalar_tensor") and first is not None and first.tag is Tag.NUMBER
         return tensor(
             place,
             device=device,
             fresh=name not in ("torch.as_tensor", "torch.asarray"),
-            scalar=scalar,
+            rank=shapes.of_constructor(name, arguments),
+            dtype=shapes.dtype_of_constructor(name, arguments),
             pinned=arguments.is_true("pin_memory"),
             requires_grad=True if arguments.is_true("requires_grad") else None,
-            how=f"made by `{name}`",
+            origin=made,
         )
     if name in tensors.LIKE_CONSTRUCTORS:
         source = arguments.at(0) or UNKNOWN
         place, device = (
             _place_of_new(arguments, default) if arguments.has("device") else (leaf_place(source), source.device)
         )
-        return tensor(place, device=device, fresh=True, scalar=source.scalar, how=f"made by `{name}`")
+        dtype = shapes.given_dtype(arguments) if arguments.has("dtype") else source.dtype
+        return tensor(
+            place, device=device, fresh=True, rank=source.rank, dtype=dtype, origin=Origin(Provenance.LIKE, name)
+        )
     return None
 
 
@@ -172,18 +181,16 @@ def _result(name: str, arguments: Arguments) -> Kind:
         given = [kind for kind in given if kind.tag is not Tag.NEVER]
     place, device = same_place(given)
     holders = [kind for kind in given if kind.holds_tensors]
-    scalar = False
-    if name in tensors.LOSS_FUNCTIONS:
-        scalar = arguments.constant(-1, "reduction", "mean") != "none"
-    elif short in tensors.REDUCTIONS:
-        scalar = len(arguments) == 1 and not arguments.has("dim") and not arguments.has("axis") and arguments.exact
-    elif holders and short not in ("stack", "cat", "concat", "hstack", "vstack", "unsqueeze"):
-        scalar = all(kind.scalar for kind in holders)
+    rank = shapes.of_function(name, arguments, given)
+    dtype = dtypes.of_operation(short, (kind.dtype for kind in given if kind.tag is not Tag.NUMBER))
     grad = True if any(kind.requires_grad for kind in holders) else None
-    how = next((kind.how for kind in holders if kind.place is place and kind.how), f"a result of `{name}`")
+    origin = next(
+        (kind.origin for kind in holders if kind.place is place and kind.origin), Origin(Provenance.FUNCTION, name)
+    )
     fresh = short not in _VIEW_FUNCTIONS and short not in tensors.CAST_METHODS
     certainty = certainty_of(holders, place)
-    return tensor(place, device=device, scalar=scalar, fresh=fresh, requires_grad=grad, certainty=certainty, how=how)
+    made = tensor(place, device=device, fresh=fresh, requires_grad=grad, certainty=certainty, origin=origin)
+    return made.but(rank=rank, dtype=dtype)
 
 
 def certainty_of(inputs: list[Kind], place: Place) -> Confidence:
@@ -200,8 +207,7 @@ def _dimensioned(name: str, arguments: Arguments) -> Kind:
     made = _result(name, arguments)
     second = arguments.at(1, "dim")
     if arguments.has("dim") or (second is not None and second.tag is Tag.NUMBER):
-        part = made.but(scalar=False)
-        return sequence(items=(part, part), qualified="values indices")
+        return shapes.values_and_indices(made)
     if second is not None and not second.holds_tensors:
         return UNKNOWN
     return made
@@ -246,8 +252,8 @@ def _reduced(short: str, arguments: Arguments) -> Kind:
     kinds = list(arguments.kinds()) if len(arguments) > 1 and short != "sum" else [iterate(first)]
     if any(kind.holds_tensors for kind in kinds):
         place, device = same_place(kinds)
-        scalar = all(kind.scalar or kind.tag is Tag.NUMBER for kind in kinds)
-        return tensor(place, device=device, scalar=scalar, fresh=short == "sum", certainty=Confidence.MEDIUM)
+        rank = broadcast(rank_of(kind) for kind in kinds)
+        return tensor(place, device=device, rank=rank, fresh=short == "sum", certainty=Confidence.MEDIUM)
     found = join(kinds)
     return found if found.known else UNKNOWN
 
@@ -285,7 +291,9 @@ def _other(name: str, arguments: Arguments) -> Kind:
     if name in tensors.TRANSFER_FUNCTIONS:
         value, device = tensors.TRANSFER_FUNCTIONS[name]
         inner = arguments.at(value) or UNKNOWN
-        return transfers.moved(inner, transfers.device_of(arguments.at(device, "device")), f"moved by `{name}`")
+        return transfers.moved(
+            inner, transfers.device_of(arguments.at(device, "device")), Origin(Provenance.MOVE, name)
+        )
     if name in devices.DEVICE_FUNCTIONS:
         known = transfers.device_named(devices.DEVICE_FUNCTIONS[name])
         return Kind(Tag.DEVICE, device=known or Device.MAYBE)
@@ -330,22 +338,22 @@ def loader(name: str, arguments: Arguments) -> Kind:
     asked = arguments.at(-1, "pin_memory") if arguments.has("pin_memory") else None
     page_locked = pinned is True or (asked is not None and "pin_memory" not in arguments.constants)
     place, device = (Place.TARGET, Device.MAYBE) if loaders.is_device_loader(name) else (Place.HOST, None)
-    how = f"a batch of `{last(name)}`"
-    batch = Kind(Tag.BATCH, place, device=device, pinned=page_locked, certainty=Confidence.MEDIUM, how=how)
+    origin = Origin(Provenance.LOADER, last(name))
+    batch = Kind(Tag.BATCH, place, device=device, pinned=page_locked, certainty=Confidence.MEDIUM, origin=origin)
     dataset = arguments.at(0, "dataset")
     plain = not arguments.has("collate_fn")
     if dataset is not None and dataset.tag is Tag.DATASET and dataset.element is not None and plain:
         batch = collated(dataset.element, batch)
-    return Kind(Tag.LOADER, place, element=batch, pinned=page_locked, qualified=canonical(name), how=how)
+    return Kind(Tag.LOADER, place, element=batch, pinned=page_locked, qualified=canonical(name), origin=origin)
 
 
 def collated(sample: Kind, batch: Kind) -> Kind:
     """What the default collation makes of samples of a known structure."""
     if sample.tag in (Tag.TENSOR, Tag.NUMBER, Tag.ARRAY):
         if sample.tag is Tag.TENSOR and sample.place is Place.UNKNOWN:
-            return part_of(batch, batch.how)
+            return part_of(batch)
         place = sample.place if sample.tag is Tag.TENSOR and sample.place is not Place.UNKNOWN else batch.place
-        return tensor(place, device=sample.device, pinned=batch.pinned, fresh=True, how=batch.how)
+        return tensor(place, device=sample.device, pinned=batch.pinned, fresh=True, origin=batch.origin)
     if sample.tag is Tag.SEQUENCE and sample.items:
         return sequence(items=[collated(item, batch) for _, item in sample.items])
     if sample.tag is Tag.MAPPING and sample.items:
@@ -353,7 +361,7 @@ def collated(sample: Kind, batch: Kind) -> Kind:
     if sample.tag is Tag.STRING:
         return sequence(STRING)
     if sample.tag is Tag.UNKNOWN and batch.tag is Tag.BATCH:
-        return part_of(batch, batch.how)
+        return part_of(batch)
     return batch
 
 
@@ -369,10 +377,10 @@ def _dataset(name: str, arguments: Arguments) -> Kind:
     return Kind(Tag.DATASET, qualified=name)
 
 
-def transfers_of_loader(kind: Kind, how: str) -> Kind:
+def transfers_of_loader(kind: Kind, name: str) -> Kind:
     """A loader whose batches are put on the device for the user."""
     batch = kind.element or Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM)
-    put = transfers.moved(batch, Device.MAYBE, f"put on the device by `{how}`")
+    put = transfers.moved(batch, Device.MAYBE, Origin(Provenance.PREPARED, name))
     return kind.but(place=Place.TARGET, element=put, pinned=False)
 
 

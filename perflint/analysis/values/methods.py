@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from perflint.analysis.values import library, transfers
+from perflint.analysis.values import dtypes, library, shapes, transfers
 from perflint.analysis.values.arguments import Arguments
 from perflint.analysis.values.kind import (
     ARRAY,
@@ -26,6 +26,8 @@ from perflint.analysis.values.kind import (
     tensor,
 )
 from perflint.analysis.values.operations import iterate, part_of
+from perflint.analysis.values.origin import Origin, Provenance, is_from
+from perflint.analysis.values.ranks import SCALAR
 from perflint.finding import Confidence
 from perflint.torch_model import arrays, frameworks, modules, tensors, wrappers
 from perflint.torch_model.names import canonical, last
@@ -69,17 +71,18 @@ def module_result(module: Kind, arguments: Arguments) -> Kind:
     inputs = list(arguments.kinds())
     place, device = result_place(module, inputs)
     name = canonical(module.qualified)
-    how = next((kind.how for kind in inputs if kind.holds_tensors and kind.how), "a result of a module")
+    given = (kind.origin for kind in inputs if kind.holds_tensors and kind.origin)
+    origin = next(given, Origin(Provenance.MODULE))
     certainty = library.certainty_of(inputs, place)
-    single = tensor(place, device=device, fresh=True, requires_grad=True, certainty=certainty, how=how)
+    single = tensor(place, device=device, fresh=True, requires_grad=True, certainty=certainty, origin=origin)
     if modules.is_loss_module(name):
         # `reduction="none"` at construction is not kept with the kind.
-        return single.but(scalar=True)
+        return single.but(rank=SCALAR)
     if name in modules.TUPLE_MODULES:
         return sequence(items=(single, single))
     if modules.is_torch_module(name) and name not in modules.CONTAINER_MODULES:
         return single
-    return Kind(Tag.OUTPUT, place, device=device, requires_grad=True, certainty=Confidence.MEDIUM, how=how)
+    return Kind(Tag.OUTPUT, place, device=device, requires_grad=True, certainty=Confidence.MEDIUM, origin=origin)
 
 
 def result_place(module: Kind, inputs: list[Kind]) -> tuple[Place, Device | None]:
@@ -92,7 +95,7 @@ def result_place(module: Kind, inputs: list[Kind]) -> tuple[Place, Device | None
         place = given.pop() if len(given) == 1 else place
     if place is Place.UNKNOWN or (place is Place.HOST and module.place is Place.MODULE):
         return module.place, module.device
-    if place is Place.HOST and module.place is Place.UNKNOWN and module.how.startswith("moved by"):
+    if place is Place.HOST and module.place is Place.UNKNOWN and is_from(module.origin, Provenance.MOVE):
         # `if args.cuda: net = net.cuda()`: where there is a device, it is the module that takes its inputs there.
         return Place.TARGET, Device.MAYBE
     return place, device
@@ -120,15 +123,15 @@ def _tensor(call: _MethodCall) -> Kind:
     if call.name == "type" and not len(call.arguments) and not call.arguments.keywords:
         return STRING  # the name of the type
     if call.name in ("type", "type_as"):
-        return transfers.cast_like(_viewed(call.receiver, call.name), call.arguments)
+        return transfers.cast_like(_viewed(call), call.arguments)
     if call.name in tensors.VIEW_METHODS or call.name in tensors.CAST_METHODS:
-        return _viewed(call.receiver, call.name)
+        return _viewed(call)
     if call.name.endswith("_") and not call.name.startswith("_"):
         return call.receiver.but(fresh=False)
     if call.name == "split" and isinstance(call.arguments.constant(0), str):
         return sequence(STRING)  # what is split at a text is a text
     if call.name in tensors.TUPLE_METHODS:
-        return sequence(_fresh(call.receiver, call.name, call.arguments).but(scalar=False))
+        return sequence(_fresh(call.receiver, call.name, call.arguments))
     if call.name in tensors.FRESH_METHODS:
         made = _fresh(call.receiver, call.name, call.arguments)
         several = call.name == "nonzero" and call.arguments.is_true("as_tuple")
@@ -138,33 +141,38 @@ def _tensor(call: _MethodCall) -> Kind:
     return UNKNOWN
 
 
-def _viewed(receiver: Kind, name: str) -> Kind:
-    keeps = name in ("detach", "contiguous", "requires_grad_") or name in tensors.CAST_METHODS
+def _viewed(call: _MethodCall) -> Kind:
+    receiver, name = call.receiver, call.name
     grad = False if name in ("detach", "detach_") else True if name == "requires_grad_" else receiver.requires_grad
     fresh = receiver.fresh if name != "detach" else False
-    return receiver.but(scalar=receiver.scalar and keeps, requires_grad=grad, fresh=fresh, optional=False)
+    rank = shapes.of_method(name, receiver.rank, call.arguments)
+    dtype = dtypes.of_operation(name, (receiver.dtype,))
+    return receiver.but(rank=rank, dtype=dtype, requires_grad=grad, fresh=fresh, optional=False)
 
 
 def _fresh(receiver: Kind, name: str, arguments: Arguments) -> Kind:
     place, device = same_place([receiver, *arguments.kinds()])
-    whole = not len(arguments) and not arguments.has("dim") and not arguments.has("axis")
-    scalar = (name in tensors.REDUCTIONS and whole) or (receiver.scalar and name not in ("repeat", "expand"))
+    others = [receiver, *(kind for kind in arguments.kinds() if kind.tag is not Tag.NUMBER)]
+    dtype = dtypes.of_operation(name, (kind.dtype for kind in others if kind.is_tensor or kind is receiver))
     return tensor(
         place,
         device=device,
-        scalar=scalar,
+        rank=shapes.of_method(name, receiver.rank, arguments),
+        dtype=dtype,
         fresh=True,
         requires_grad=receiver.requires_grad,
         certainty=receiver.certainty,
-        how=receiver.how,
+        origin=receiver.origin,
     )
 
 
 def _new(receiver: Kind, arguments: Arguments) -> Kind:
+    dtype = shapes.given_dtype(arguments) if arguments.has("dtype") else receiver.dtype
     if arguments.has("device"):
         device = transfers.device_of(arguments.at(-1, "device"))
-        return tensor(device.place, device=device, fresh=True)
-    return tensor(receiver.place, device=receiver.device, fresh=True, certainty=receiver.certainty, how=receiver.how)
+        return tensor(device.place, device=device, fresh=True, dtype=dtype)
+    made = tensor(receiver.place, device=receiver.device, fresh=True, certainty=receiver.certainty)
+    return made.but(origin=receiver.origin, dtype=dtype)
 
 
 def _dimensioned(receiver: Kind, name: str, arguments: Arguments) -> Kind:
@@ -173,8 +181,7 @@ def _dimensioned(receiver: Kind, name: str, arguments: Arguments) -> Kind:
         second = arguments.at(0, "dim")
         if second is not None and second.holds_tensors:
             return made
-        part = made.but(scalar=False)
-        return sequence(items=(part, part), qualified="values indices")
+        return shapes.values_and_indices(made)
     return made
 
 
@@ -182,7 +189,7 @@ def _structure(call: _MethodCall) -> Kind:
     """Batches and model outputs: a dict, a tuple, an object with fields, or a tensor."""
     if call.name in _MOVES:
         return transfers.transfer(call.receiver, call.name, call.arguments, call.written)
-    part = part_of(call.receiver, "one part of a batch")
+    part = part_of(call.receiver)
     if call.name in _VIEWS:
         return _mapping(call.on(mapping(part).but(items=call.receiver.items)))
     if call.name == "to_tuple":
@@ -234,7 +241,7 @@ def _module(call: _MethodCall) -> Kind:
     if call.name == "forward":
         return module_result(call.receiver, call.arguments)
     place = call.receiver.place
-    held = tensor(place, device=call.receiver.device, requires_grad=True, how="a parameter of a module")
+    held = tensor(place, device=call.receiver.device, requires_grad=True, origin=Origin(Provenance.PARAMETER))
     if call.name == "state_dict":
         return Kind(
             Tag.STATE_DICT, place, device=call.receiver.device, element=held.but(requires_grad=False), fresh=True
@@ -252,7 +259,9 @@ def _module(call: _MethodCall) -> Kind:
         return inner
     if call.name in modules.GENERATE_METHODS:
         made = result_place(call.receiver, list(call.arguments.kinds()))
-        return tensor(made[0], device=made[1], fresh=True, certainty=Confidence.MEDIUM, how="generated by a model")
+        return tensor(
+            made[0], device=made[1], fresh=True, certainty=Confidence.MEDIUM, origin=Origin(Provenance.GENERATED)
+        )
     if call.name in ("zero_grad", "add_module", "register_module"):
         return NONE
     if call.name.startswith("register_") and call.name.endswith("_hook"):
@@ -269,7 +278,7 @@ def _optimizer(call: _MethodCall) -> Kind:
 def _scaler(call: _MethodCall) -> Kind:
     if call.name == "scale":
         inner = call.arguments.at(0) or UNKNOWN
-        return inner.but(fresh=True) if inner.holds_tensors else tensor(inner.place, scalar=True, fresh=True)
+        return inner.but(fresh=True) if inner.holds_tensors else tensor(inner.place, rank=SCALAR, fresh=True)
     return NUMBER if call.name in ("get_scale", "get_growth_factor", "is_enabled") else UNKNOWN
 
 
@@ -324,7 +333,7 @@ def promised(arguments: Arguments, unknown: Kind) -> Kind:
 
 def _tokenized(arguments: Arguments) -> Kind:
     if arguments.constant(-1, "return_tensors") == "pt":
-        return Kind(Tag.BATCH, Place.HOST, certainty=Confidence.HIGH, how="made by a tokenizer", fresh=True)
+        return Kind(Tag.BATCH, Place.HOST, certainty=Confidence.HIGH, origin=Origin(Provenance.TOKENIZER), fresh=True)
     return mapping(sequence(NUMBER)) if not arguments.has("return_tensors") and arguments.exact else UNKNOWN
 
 
@@ -332,7 +341,10 @@ def _instance(call: _MethodCall) -> Kind:
     qualified = call.receiver.qualified
     if qualified.startswith(modules.DISTRIBUTION_PACKAGE):
         made = tensor(
-            call.receiver.place, device=call.receiver.device, fresh=True, how=f"drawn from `{last(qualified)}`"
+            call.receiver.place,
+            device=call.receiver.device,
+            fresh=True,
+            origin=Origin(Provenance.DISTRIBUTION, last(qualified)),
         )
         return NUMBER if call.name == "has_rsample" else made
     if qualified in frameworks.PREPARERS:
@@ -349,7 +361,7 @@ def _preparer(name: str, arguments: Arguments) -> Kind | None:
         return arguments.at(0) or UNKNOWN
     if name in ("backward", "print", "wait_for_everyone", "log", "clip_grad_value_"):
         return NONE
-    return tensor(Place.TARGET, scalar=True, fresh=True) if name == "clip_grad_norm_" else None
+    return tensor(Place.TARGET, rank=SCALAR, fresh=True) if name == "clip_grad_norm_" else None
 
 
 def prepared(arguments: Arguments) -> Kind:
@@ -360,7 +372,7 @@ def prepared(arguments: Arguments) -> Kind:
         if kind.tag is Tag.LOADER:
             kind = library.transfers_of_loader(kind, "prepare")
         elif kind.tag is Tag.MODULE:
-            kind = transfers.moved(kind, Device.MAYBE, "put on the device by `prepare`")
+            kind = transfers.moved(kind, Device.MAYBE, Origin(Provenance.PREPARED, "prepare"))
         made.append(kind)
     if len(made) == 1 and arguments.exact:
         return made[0]
@@ -393,7 +405,7 @@ def _unknown(call: _MethodCall) -> Kind:
     placed = call.receiver.tag is Tag.UNKNOWN and call.receiver.place is not Place.UNKNOWN
     if call.name in tensors.TELLING_METHODS or (placed and call.name in tensors.FRESH_METHODS):
         guess = tensor(
-            call.receiver.place, device=call.receiver.device, certainty=Confidence.MEDIUM, how=call.receiver.how
+            call.receiver.place, device=call.receiver.device, certainty=Confidence.MEDIUM, origin=call.receiver.origin
         )
         return _tensor(call.on(guess)).at_most(Confidence.MEDIUM)
     if call.name in ("item", "numel", "dim", "nelement"):
@@ -414,7 +426,7 @@ def _unknown(call: _MethodCall) -> Kind:
 def _moved_batch(call: _MethodCall) -> Kind:
     first = call.arguments.at(0) or UNKNOWN
     given = first if first.known else Kind(Tag.BATCH, certainty=Confidence.MEDIUM)
-    return transfers.moved(given, Device.MAYBE, f"moved by `{call.name}`").at_most(Confidence.MEDIUM)
+    return transfers.moved(given, Device.MAYBE, Origin(Provenance.MOVE, call.name)).at_most(Confidence.MEDIUM)
 
 
 _Handler = Callable[[_MethodCall], Kind]

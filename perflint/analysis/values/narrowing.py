@@ -299,7 +299,7 @@ def _as(kind: Kind, wanted: set[Tag]) -> Kind:
         return kind
     (tag,) = wanted
     if tag is Tag.TENSOR:
-        return part_of(kind, kind.how) if kind.tag in _STRUCTURES else tensor(kind.place, device=kind.device)
+        return part_of(kind) if kind.tag in _STRUCTURES else tensor(kind.place, device=kind.device)
     if tag is Tag.MAPPING:
         return mapping(kind if kind.tag in _STRUCTURES else None)
     if tag is Tag.SEQUENCE:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from perflint.analysis.values import dtypes
+from perflint.analysis.values.dtypes import Dtype
 from perflint.analysis.values.kind import (
     ARRAY,
     NEVER,
@@ -21,9 +23,13 @@ from perflint.analysis.values.kind import (
     sequence,
     tensor,
 )
+from perflint.analysis.values.origin import Origin, Provenance
+from perflint.analysis.values.ranks import SCALAR, SOME, broadcast, fewer
 from perflint.analysis.values.transfers import device_named
 from perflint.finding import Confidence
 
+#: What no operator, index or loop takes: where None stands, the program ends.
+_NOTHING = (Tag.NEVER, Tag.NONE)
 _COMPARING = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
@@ -35,7 +41,7 @@ _TEXTS = frozenset(
 _ENDS_OF_TEXTS = ("_name", "_names", "_path", "_paths", "_filename", "_filenames")
 
 
-def part_of(kind: Kind, how: str) -> Kind:
+def part_of(kind: Kind) -> Kind:
     """One tensor of a structure of tensors. A batch may hold text as well, so this is MEDIUM at most."""
     return Kind(
         Tag.TENSOR,
@@ -43,14 +49,14 @@ def part_of(kind: Kind, how: str) -> Kind:
         device=kind.device,
         pinned=kind.pinned,
         certainty=min(kind.certainty, Confidence.MEDIUM),
-        how=kind.how or how,
+        origin=kind.origin or Origin(Provenance.PART),
     )
 
 
 def named_part(kind: Kind, name: object) -> Kind:
     """What a batch holds under a name: a tensor, but for what is named as a text is."""
     is_text = name in _TEXTS or (isinstance(name, str) and name.endswith(_ENDS_OF_TEXTS))
-    return UNKNOWN if is_text else part_of(kind, "one part of a batch")
+    return UNKNOWN if is_text else part_of(kind)
 
 
 def iterate(kind: Kind) -> Kind:
@@ -58,10 +64,10 @@ def iterate(kind: Kind) -> Kind:
     if kind.tag in (Tag.LOADER, Tag.SEQUENCE, Tag.GENERATOR, Tag.DATASET):
         return kind.element or (NEVER if _is_empty(kind) else UNKNOWN)
     if kind.tag is Tag.TENSOR:
-        return kind.but(fresh=False, scalar=False, optional=False)
+        return kind.but(fresh=False, rank=fewer(kind.rank), optional=False)
     if kind.tag in (Tag.BATCH, Tag.OUTPUT):
         # Iterating a dict gives its keys, so what comes from the device is not worth a finding.
-        part = part_of(kind, "one part of a batch")
+        part = part_of(kind)
         return part if kind.place is Place.HOST else part.at_most(Confidence.LOW)
     if kind.tag in (Tag.MAPPING, Tag.STATE_DICT):
         return STRING if all(isinstance(key, str) for key, _ in kind.items) else UNKNOWN
@@ -75,7 +81,7 @@ def iterate(kind: Kind) -> Kind:
         return Kind(Tag.MODULE, kind.place, certainty=Confidence.MEDIUM)
     if kind.tag is Tag.UNKNOWN and kind.place is Place.HOST:
         return kind  # whatever it is, its parts are on the host as well
-    return NEVER if kind.tag is Tag.NEVER else UNKNOWN
+    return NEVER if kind.tag in _NOTHING else UNKNOWN
 
 
 def _is_empty(kind: Kind) -> bool:
@@ -102,22 +108,24 @@ def _unpacked(kind: Kind, index: int) -> Kind:
 
 def _element(kind: Kind) -> Kind:
     if kind.tag in (Tag.BATCH, Tag.OUTPUT):
-        return part_of(kind, "one part of a batch")
+        return part_of(kind)
     if kind.tag is Tag.MAPPING:
         return STRING
     return iterate(kind)
 
 
-def index(kind: Kind, key: int | str | None, *, is_slice: bool = False) -> Kind:
-    """`kind[key]`; `key` is None when it is not a literal."""
+def index(kind: Kind, key: int | str | None, *, is_slice: bool = False, by: Kind = UNKNOWN) -> Kind:
+    """`kind[key]`; `key` is None when it is not a literal, and `by` what it is then."""
     if kind.tag is Tag.TENSOR:
-        return kind.but(fresh=False, scalar=False, requires_grad=kind.requires_grad, optional=False)
+        if Tag.NEVER is by.tag:
+            return NEVER
+        return kind.but(fresh=by.is_tensor, rank=_indexed(kind.rank, key, by, is_slice=is_slice), optional=False)
     if kind.tag in (Tag.BATCH, Tag.OUTPUT):
         if is_slice:
             return kind
         found = kind.item(key) if key is not None else None
         made = found or named_part(kind, key)
-        return made.but(scalar=True) if kind.tag is Tag.OUTPUT and key == "loss" else made
+        return made.but(rank=SCALAR) if kind.tag is Tag.OUTPUT and key == "loss" else made
     if kind.tag is Tag.MAPPING:
         found = kind.item(key) if key is not None else None
         return found or kind.element or UNKNOWN
@@ -140,17 +148,17 @@ def index(kind: Kind, key: int | str | None, *, is_slice: bool = False) -> Kind:
         return kind.but(device=None).at_most(Confidence.MEDIUM)
     if kind.tag is Tag.UNKNOWN and kind.place is Place.HOST:
         return kind
-    return NEVER if kind.tag is Tag.NEVER else UNKNOWN
+    return NEVER if kind.tag in _NOTHING else UNKNOWN
 
 
 def binary(left: Kind, op: ast.operator, right: Kind) -> Kind:
     """`left op right`."""
-    if Tag.NEVER in (left.tag, right.tag):
+    if left.tag in _NOTHING or right.tag in _NOTHING:
         return NEVER
     if left.tag is Tag.STRING and isinstance(op, (ast.Mod, ast.Add, ast.Mult)):
         return STRING if left.device is None else STRING.but(device=left.device)  # `"cuda:" + str(rank)`
     if left.holds_tensors or right.holds_tensors:
-        return _tensor_result(left, right)
+        return _tensor_result(left, right).but(dtype=_arithmetic(left, op, right))
     if Tag.ARRAY in (left.tag, right.tag):
         return ARRAY
     tags = {left.tag, right.tag}
@@ -173,11 +181,38 @@ def binary(left: Kind, op: ast.operator, right: Kind) -> Kind:
 def _tensor_result(left: Kind, right: Kind) -> Kind:
     place, device = same_place((left, right))
     both = (left, right)
-    scalar = all(kind.scalar or kind.tag is Tag.NUMBER for kind in both)
+    rank = broadcast(rank_of(kind) for kind in both)
     grad = True if any(kind.requires_grad for kind in both) else None
     certainty = min(kind.certainty for kind in both if kind.holds_tensors)
-    how = next((kind.how for kind in both if kind.holds_tensors and kind.place is place), "")
-    return tensor(place, device=device, scalar=scalar, fresh=True, requires_grad=grad, certainty=certainty, how=how)
+    origin = next((kind.origin for kind in both if kind.holds_tensors and kind.place is place), None)
+    return tensor(place, device=device, rank=rank, fresh=True, requires_grad=grad, certainty=certainty, origin=origin)
+
+
+def rank_of(kind: Kind) -> int | None:
+    """The rank of an operand: of a Python number it is that of a scalar."""
+    return SCALAR if kind.tag is Tag.NUMBER else kind.rank if kind.tag is Tag.TENSOR else None
+
+
+def _arithmetic(left: Kind, op: ast.operator, right: Kind) -> Dtype | None:
+    """The type of `left op right`: a Python number leaves a floating tensor what it is."""
+    held = [kind for kind in (left, right) if kind.tag is not Tag.NUMBER]
+    found = dtypes.promoted(kind.dtype for kind in held)
+    if isinstance(op, ast.Div) and found in (Dtype.BOOL, Dtype.INT):
+        return Dtype.FLOATING
+    if len(held) == 1 and found in (Dtype.BOOL, Dtype.INT) and not isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+        return None
+    return found
+
+
+def _indexed(rank: int | None, key: object, by: Kind, *, is_slice: bool) -> int | None:
+    """The rank of `x[key]`."""
+    if is_slice:
+        return rank
+    if isinstance(key, int) or by.tag is Tag.NUMBER:
+        return fewer(rank)
+    if by.is_tensor and by.scalar and by.dtype is Dtype.INT:
+        return fewer(rank)
+    return SOME if by.is_tensor and by.dtype is Dtype.BOOL else None
 
 
 def compare(left: Kind, ops: list[ast.cmpop], others: list[Kind]) -> Kind:
@@ -187,7 +222,7 @@ def compare(left: Kind, ops: list[ast.cmpop], others: list[Kind]) -> Kind:
         if any(kind.tag is Tag.NEVER for kind in kinds):
             return NEVER
         if any(kind.holds_tensors for kind in kinds):
-            return _tensor_result(left, others[0]).but(requires_grad=False)
+            return _tensor_result(left, others[0]).but(requires_grad=False, dtype=Dtype.BOOL)
         if any(kind.tag is Tag.ARRAY for kind in kinds):
             return ARRAY
         if any(kind.tag is Tag.UNKNOWN for kind in kinds):
@@ -203,13 +238,14 @@ def unary(op: ast.unaryop, operand: Kind) -> Kind:
         return tensor(
             operand.place,
             device=operand.device,
-            scalar=operand.scalar,
+            rank=operand.rank,
+            dtype=operand.dtype,
             fresh=True,
             requires_grad=operand.requires_grad,
             certainty=operand.certainty,
-            how=operand.how,
+            origin=operand.origin,
         )
-    return operand
+    return NEVER if operand.tag in _NOTHING else operand
 
 
 def constant(value: object) -> Kind:

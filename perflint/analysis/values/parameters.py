@@ -29,6 +29,8 @@ from perflint.analysis.values.kind import (
     tensor,
 )
 from perflint.analysis.values.operations import iterate, part_of
+from perflint.analysis.values.origin import Origin, Provenance, is_from
+from perflint.analysis.values.ranks import SCALAR
 from perflint.analysis.values.values import Values
 from perflint.finding import Confidence
 from perflint.ir import guards
@@ -44,8 +46,8 @@ if TYPE_CHECKING:
 #: Kinds that say little of what other callers pass.
 _WEAK = frozenset({Tag.NUMBER, Tag.STRING, Tag.NONE, Tag.SEQUENCE, Tag.MAPPING, Tag.FUNCTION, Tag.CLASS, Tag.INSTANCE})
 #: How kinds say that a parameter is a tensor and no more, and that a loader gave a value.
-_HANDED = ("annotated as", "used as")
-_OF_LOADER = ("a batch of ", "from a batch of ")
+_HANDED = (Provenance.ANNOTATION, Provenance.USE)
+_OF_LOADER = (Provenance.LOADER, Provenance.NAMED_LOADER)
 _MOVING_WRAPPERS = frozenset({"DataParallel", "DistributedDataParallel", "DDP"})
 _MOST_CALLERS = 8
 
@@ -91,8 +93,9 @@ class Parameters:
             return mapping(self._given_by_name(function))
         cls = self._class_of(function)
         if cls is None and argument in args.args[1:2] and self._is_step_of_engine(function):
-            how = "a batch that an engine of ignite hands to its step"
-            batch = Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, how=how)
+            batch = Kind(
+                Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, origin=Origin(Provenance.FRAMEWORK, "step")
+            )
             return self._refined(batch, self._annotated(argument))
         if cls is not None:
             place = (
@@ -139,15 +142,17 @@ class Parameters:
         hook = frameworks.hook_of(bases, function.name)
         if hook is None or place < 0:
             return None
-        how = f"passed by the framework to `{function.name}`"
+        origin = Origin(Provenance.FRAMEWORK, function.name)
         if place in hook.managed:
-            return Kind(Tag.BATCH, Place.TARGET, device=Device.MAYBE, certainty=Confidence.MEDIUM, how=how)
+            return Kind(Tag.BATCH, Place.TARGET, device=Device.MAYBE, certainty=Confidence.MEDIUM, origin=origin)
         if place in hook.host:
-            return Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, how=how)
+            return Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, origin=origin)
         if place in hook.modules:
-            return Kind(Tag.MODULE, Place.TARGET, device=Device.MAYBE, certainty=Confidence.MEDIUM, how=how)
+            return Kind(Tag.MODULE, Place.TARGET, device=Device.MAYBE, certainty=Confidence.MEDIUM, origin=origin)
         if place in hook.tensors:
-            return tensor(Place.TARGET, device=Device.MAYBE, scalar="backward" in function.name, how=how)
+            return tensor(
+                Place.TARGET, device=Device.MAYBE, rank=SCALAR if "backward" in function.name else None, origin=origin
+            )
         return None
 
     def _is_step_of_engine(self, function: FunctionNode) -> bool:
@@ -160,10 +165,10 @@ class Parameters:
     def _refined(hooked: Kind, annotated: Kind) -> Kind:
         """What a framework passes, in the shape its annotation gives it."""
         if annotated.tag is Tag.TENSOR:
-            return annotated.but(place=hooked.place, device=hooked.device, how=hooked.how)
+            return annotated.but(place=hooked.place, device=hooked.device, origin=hooked.origin)
         if annotated.tag in (Tag.SEQUENCE, Tag.MAPPING):
             items = tuple((key, Parameters._refined(hooked, kind)) for key, kind in annotated.items)
-            element = annotated.element or part_of(hooked, hooked.how)
+            element = annotated.element or part_of(hooked)
             return annotated.but(items=items, element=Parameters._refined(hooked, element))
         return annotated if annotated.known and annotated.tag is not Tag.INSTANCE else hooked
 
@@ -184,12 +189,12 @@ class Parameters:
             found = _merged(annotated, passed)
         is_forward = self._is_of_forward(function, cls)
         if is_forward and not found.known and self._used_as_tensor(definition, in_forward=True):
-            found = tensor(certainty=Confidence.MEDIUM, how="used as a tensor")
+            found = tensor(certainty=Confidence.MEDIUM, origin=Origin(Provenance.USE))
         if is_forward and found.holds_tensors:
             if found.place is Place.UNKNOWN or self._is_moved_by_wrapper(found, cls):
                 found = found.but(place=Place.MODULE, device=None)
         if not found.known and found.place is Place.UNKNOWN and self._used_as_tensor(definition, in_forward=False):
-            found = tensor(certainty=Confidence.MEDIUM, how="used as a tensor")
+            found = tensor(certainty=Confidence.MEDIUM, origin=Origin(Provenance.USE))
         if looks_like_loader(argument.arg) and (not found.known or _is_open(found)):
             return NAMED_LOADER
         if not found.known:
@@ -200,7 +205,7 @@ class Parameters:
         """Whether a batch of the host reaches a forward on the device: `DistributedDataParallel` with `device_ids` and
         `DataParallel` move what a module is called with. A module that moves its input itself may be called bare too.
         """
-        if given.place is not Place.HOST or not given.how.startswith(_OF_LOADER) or cls is None:
+        if given.place is not Place.HOST or not is_from(given.origin, *_OF_LOADER) or cls is None:
             return False
         program = self.inference.program
         return program.mentions(_MOVING_WRAPPERS) and not any(map(_speaks_of_device, self.inference.tree.walk(cls)))
@@ -354,11 +359,11 @@ class Parameters:
             if found.tag in _WEAK:
                 return UNKNOWN
             # On the device by what is known: as a tensor of which nothing is known but that it is one.
-            how = "used as a tensor" if found.is_tensor and found.on_accelerator else found.how
-            found = found.but(place=Place.UNKNOWN, device=None, items=(), how=how)
-        if found.is_tensor and any(kind.how.startswith(_HANDED) for kind in known):
+            origin = Origin(Provenance.USE) if found.is_tensor and found.on_accelerator else found.origin
+            found = found.but(place=Place.UNKNOWN, device=None, items=(), origin=origin)
+        if found.is_tensor and any(is_from(kind.origin, *_HANDED) for kind in known):
             # Some caller was given it, too: what the others made says no more of where it is.
-            found = found.but(how="used as a tensor")
+            found = found.but(origin=Origin(Provenance.USE))
         return found.but(fresh=False).at_most(Confidence.MEDIUM)
 
     def _given_by_name(self, function: FunctionNode) -> Kind | None:
@@ -515,7 +520,7 @@ def _merged(annotated: Kind, passed: Kind) -> Kind:
     if passed.tag is annotated.tag or (annotated.tag is Tag.TENSOR and passed.holds_tensors):
         if annotated.tag in (Tag.SEQUENCE, Tag.MAPPING):
             return annotated if passed.element is None else passed
-        return annotated.but(place=passed.place, device=passed.device, pinned=passed.pinned, how=passed.how)
+        return annotated.but(place=passed.place, device=passed.device, pinned=passed.pinned, origin=passed.origin)
     if annotated.tag is Tag.SEQUENCE and passed.tag in (Tag.LOADER, Tag.DATASET, Tag.TENSOR):
         return passed
     return annotated

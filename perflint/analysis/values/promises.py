@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from perflint.analysis.values import dtypes
+from perflint.analysis.values.dtypes import Dtype
 from perflint.analysis.values.kind import (
     ARRAY,
     DTYPE,
@@ -21,6 +23,8 @@ from perflint.analysis.values.kind import (
     sequence,
     tensor,
 )
+from perflint.analysis.values.origin import Origin, Provenance
+from perflint.analysis.values.ranks import SOME
 from perflint.finding import Confidence
 from perflint.torch_model import loaders, modules
 from perflint.torch_model.names import canonical, last
@@ -40,6 +44,17 @@ _JAXTYPING = frozenset(
     "Float Float16 Float32 Float64 BFloat16 Int Int8 Int16 Int32 Int64 UInt UInt8 Bool Num Real Complex Shaped Inexact "
     "Integer Key".split()
 )
+
+
+_JAX_DTYPES = {
+    "Bool": Dtype.BOOL,
+    "Float": Dtype.FLOATING,
+    **dict.fromkeys(("Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "Integer"), Dtype.INT),
+    **dict.fromkeys(("Float16", "BFloat16"), Dtype.HALF),
+    "Float32": Dtype.FLOAT,
+    "Float64": Dtype.DOUBLE,
+    "Complex": Dtype.COMPLEX,
+}
 
 
 def kind_of(annotation: str, instance_of: InstanceOf) -> Kind:
@@ -73,7 +88,7 @@ def _one(head: str, arguments: list[str], instance_of: InstanceOf) -> Kind:
     if head == "None":
         return NONE
     if short in _JAXTYPING and len(arguments) == 2:
-        return _jax(arguments, instance_of)
+        return _jax(short, arguments, instance_of)
     if short in _SEQUENCES:
         return _sequence(short, arguments, instance_of)
     if short in _MAPPINGS:
@@ -87,11 +102,19 @@ def _one(head: str, arguments: list[str], instance_of: InstanceOf) -> Kind:
     return instance_of(head)
 
 
-def _jax(arguments: list[str], instance_of: InstanceOf) -> Kind:
+def _rank(dimensions: str) -> int | None:
+    """How many dimensions jaxtyping names: `"b c h w"`; of `"..."` and `"*batch"` there may be any number."""
+    names = dimensions.split()
+    if not any(name.startswith(("*", "...", "#*", "?*")) for name in names):
+        return len(names)
+    return SOME if len(names) > 1 else None
+
+
+def _jax(short: str, arguments: list[str], instance_of: InstanceOf) -> Kind:
     found = kind_of(arguments[0], instance_of)
     if found.tag is Tag.TENSOR:
         dimensions = arguments[1].strip().strip("'\"").strip()
-        return found.but(scalar=dimensions == "")
+        return found.but(rank=_rank(dimensions), dtype=_JAX_DTYPES.get(short))
     return found
 
 
@@ -114,8 +137,9 @@ def kept(found: Kind, promised: Kind) -> Kind:
         holds = promised.element
         return found if found.items or holds is None or holds.holds_tensors else promised
     if promised.holds_tensors and (not found.known or found.tag in (Tag.BATCH, Tag.OUTPUT)):
-        how = found.how or promised.how
-        return promised.but(place=found.place, device=found.device, pinned=found.pinned, how=how)
+        return promised.but(
+            place=found.place, device=found.device, pinned=found.pinned, origin=found.origin or promised.origin
+        )
     return found if found.known else promised
 
 
@@ -123,9 +147,9 @@ def library_instance(dotted: str) -> Kind:
     """An instance of a library class, by its dotted name, as far as an annotation tells."""
     name = canonical(dotted)
     if name in ("torch.Tensor", "torch.LongTensor", "torch.FloatTensor", "torch.BoolTensor", "torch.IntTensor"):
-        return tensor(how="annotated as a tensor")
+        return tensor(origin=Origin(Provenance.ANNOTATION), dtype=dtypes.named(name))
     if name.startswith("torch.cuda.") and name.endswith("Tensor"):
-        return tensor(Place.DEVICE, device=Device.CUDA)
+        return tensor(Place.DEVICE, device=Device.CUDA, dtype=dtypes.named(name))
     if name in ("torch.nn.Parameter", "torch.nn.Buffer"):
         return tensor(requires_grad=name == "torch.nn.Parameter")
     if name == "torch.device":
@@ -136,16 +160,16 @@ def library_instance(dotted: str) -> Kind:
         return ARRAY
     if loaders.is_loader(name):
         place = Place.TARGET if loaders.is_device_loader(name) else Place.HOST
-        how = f"a batch of `{last(name)}`"
-        batch = Kind(Tag.BATCH, place, certainty=Confidence.MEDIUM, how=how)
-        return Kind(Tag.LOADER, place, element=batch, qualified=name, how=how)
+        origin = Origin(Provenance.LOADER, last(name))
+        batch = Kind(Tag.BATCH, place, certainty=Confidence.MEDIUM, origin=origin)
+        return Kind(Tag.LOADER, place, element=batch, qualified=name, origin=origin)
     return _trained(name)
 
 
 def _trained(name: str) -> Kind:
     short = last(name)
     if short in ("BatchEncoding", "BatchFeature") and name.startswith("transformers."):
-        return Kind(Tag.BATCH, certainty=Confidence.MEDIUM, how=f"annotated as `{short}`")
+        return Kind(Tag.BATCH, certainty=Confidence.MEDIUM, origin=Origin(Provenance.ANNOTATION, short))
     if name == "torch.optim.Optimizer" or modules.makes_optimizer(name):
         return Kind(Tag.OPTIMIZER, qualified=name)
     if modules.makes_scheduler(name):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from perflint.analysis.values import dtypes
 from perflint.analysis.values.arguments import Arguments
+from perflint.analysis.values.dtypes import Dtype
 from perflint.analysis.values.kind import NUMBER, STRING, UNKNOWN, Device, Kind, Place, Tag
+from perflint.analysis.values.origin import Origin, Provenance
 from perflint.finding import Confidence
 from perflint.torch_model import devices, tensors
 
@@ -72,15 +75,15 @@ def looks_like_dtype(written: str) -> bool:
     return "dtype" in written.rpartition(".")[2].lower() or written in _TYPES_OF_PYTHON
 
 
-def moved(kind: Kind, target: Device, how: str) -> Kind:
+def moved(kind: Kind, target: Device, origin: Origin) -> Kind:
     """The value after a move. Containers move with all they hold."""
     if kind.tag in (Tag.SEQUENCE, Tag.MAPPING):
-        element = moved(kind.element, target, how) if kind.element is not None else None
-        items = tuple((key, moved(item, target, how)) for key, item in kind.items)
-        return kind.but(element=element, items=items, how=how)
+        element = moved(kind.element, target, origin) if kind.element is not None else None
+        items = tuple((key, moved(item, target, origin)) for key, item in kind.items)
+        return kind.but(element=element, items=items, origin=origin)
     if kind.tag in (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.MODULE, Tag.STATE_DICT):
-        items = tuple((key, moved(item, target, how)) for key, item in kind.items)
-        element = moved(kind.element, target, how) if kind.element is not None else None
+        items = tuple((key, moved(item, target, origin)) for key, item in kind.items)
+        element = moved(kind.element, target, origin) if kind.element is not None else None
         return kind.but(
             place=target.place,
             device=target,
@@ -88,25 +91,26 @@ def moved(kind: Kind, target: Device, how: str) -> Kind:
             fresh=False,
             element=element,
             items=items,
-            how=how,
+            origin=origin,
         )
     if kind.tag is Tag.UNKNOWN:
-        return UNKNOWN.but(place=target.place, device=target, how=how)
+        return UNKNOWN.but(place=target.place, device=target, origin=origin)
     return kind
 
 
 def transfer(receiver: Kind, method: str, arguments: Arguments, written: str) -> Kind:
     """`receiver.to(...)`, `.cuda()`, `.cpu()`, `.pin_memory()`: the receiver where it is afterwards."""
     if method == "cpu":
-        return moved(receiver, Device.CPU, "moved to the host by `.cpu()`")
+        return moved(receiver, Device.CPU, Origin(Provenance.MOVE, "cpu"))
     if method == "pin_memory":
         return receiver.but(pinned=True, fresh=True)
     if method in tensors.TO_DEVICE_METHODS:
         named = Device.CUDA if method == "cuda" else Device.ACCELERATOR
-        return moved(receiver, named, f"moved by `.{method}()`")
+        return moved(receiver, named, Origin(Provenance.MOVE, method))
     target = target_of(arguments, written)
     if target is not None:
-        made = moved(receiver, target, f"moved by `.to({written})`")
+        made = moved(receiver, target, Origin(Provenance.MOVE, "to"))
+        made = _converted(made, receiver, arguments)
         first = arguments.at(0)
         if first is not None and not first.known and not arguments.has("device"):
             return made.at_most(Confidence.MEDIUM)
@@ -114,8 +118,24 @@ def transfer(receiver: Kind, method: str, arguments: Arguments, written: str) ->
     first = arguments.at(0)
     only_type = first is None or first.tag is Tag.DTYPE or looks_like_dtype(written)
     if only_type:
-        return receiver.but(fresh=False, pinned=False)
+        return receiver.but(fresh=False, pinned=False, dtype=receiver.dtype if first is None else named_by(first))
     return receiver.but(place=Place.UNKNOWN, device=None, fresh=False, pinned=False)
+
+
+def _converted(made: Kind, receiver: Kind, arguments: Arguments) -> Kind:
+    """What has been moved, of the type that is given with the device."""
+    given = arguments.at(1, "dtype")
+    first = arguments.at(0)
+    if given is None and first is not None and first.is_tensor:
+        return made.but(dtype=first.dtype)
+    return made if given is None or not receiver.is_tensor else made.but(dtype=named_by(given))
+
+
+def named_by(kind: Kind) -> Dtype | None:
+    """The type that a value given as a dtype stands for."""
+    if kind.tag is Tag.DTYPE:
+        return kind.dtype
+    return dtypes.named(kind.qualified) if kind.qualified.startswith(("builtins.", "numpy.", "torch.")) else None
 
 
 def cast_like(receiver: Kind, arguments: Arguments) -> Kind:
@@ -124,20 +144,21 @@ def cast_like(receiver: Kind, arguments: Arguments) -> Kind:
     if like is None:
         return receiver
     if like.tag is Tag.CLASS and like.qualified in tensors.DEVICE_CONSTRUCTORS:
-        return moved(receiver, like.device or Device.CUDA, "moved by `.type()`")
+        return moved(receiver, like.device or Device.CUDA, Origin(Provenance.MOVE, "type"))
     if like.tag is Tag.TENSOR and like.place is not receiver.place:
         known = like.place if like.certainty is not Confidence.LOW else Place.UNKNOWN
-        return receiver.but(place=known, device=like.device, pinned=False, fresh=False, how="moved by `.type_as()`")
+        made = receiver.but(place=known, device=like.device, pinned=False, fresh=False, dtype=like.dtype)
+        return made.but(origin=Origin(Provenance.MOVE, "type_as"))
     if not like.known:
-        return receiver.but(place=Place.UNKNOWN, device=None, pinned=False, fresh=False)
-    return receiver
+        return receiver.but(place=Place.UNKNOWN, device=None, pinned=False, fresh=False, dtype=None)
+    return receiver.but(dtype=like.dtype if like.is_tensor else named_by(like))
 
 
 def make_device(arguments: Arguments) -> Kind:
     """`torch.device(...)`."""
     first = arguments.at(0, "type")
     device = device_of(first)
-    return Kind(Tag.DEVICE, device=device, how="made by `torch.device`")
+    return Kind(Tag.DEVICE, device=device, origin=Origin(Provenance.CONSTRUCTOR, "torch.device"))
 
 
 def device_attribute(kind: Kind) -> Kind:

@@ -25,6 +25,7 @@ from perflint.analysis.values.kind import (
     mapping,
     sequence,
 )
+from perflint.analysis.values.origin import Origin, Provenance
 from perflint.finding import Confidence
 from perflint.ir.summary import MODULE, FunctionFacts, Value
 
@@ -261,7 +262,7 @@ class Values:
             return found if found.place is Place.HOST else mapping(made)
         if not (place.is_accelerator and found.place is Place.HOST and found.holds_tensors):
             return UNKNOWN
-        return found.but(place=Place.TARGET, device=Device.MAYBE, items=(), how="moved entry by entry")
+        return found.but(place=Place.TARGET, device=Device.MAYBE, items=(), origin=Origin(Provenance.MOVE))
 
     def _item(self, value: Value, scope: Scope, env: Env) -> Kind:
         base = self.value(value[1], scope, env)
