@@ -11,6 +11,7 @@ from perflint.analysis.frequency.epochs import LoopHeat
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope
 from perflint.analysis.program import Program
 from perflint.analysis.values.dtypes import Dtype
+from perflint.analysis.values.implicit_reads import numbers_in
 from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
@@ -31,6 +32,7 @@ from perflint.torch_model import (
     arrays,
     attention,
     compiling,
+    counts,
     debugging,
     distributed,
     frameworks,
@@ -111,6 +113,7 @@ __all__ = [
     "callee_name",
     "canonical",
     "compiling",
+    "counts",
     "debugging",
     "distributed",
     "frameworks",
@@ -127,6 +130,7 @@ __all__ = [
     "last_name",
     "loaders",
     "modules",
+    "numbers_in",
     "pattern",
     "precision",
     "randomness",

@@ -17,11 +17,12 @@ from perflint.api import (
     Nodes,
     Rule,
     callee_name,
+    counts,
     pattern,
     walk,
 )
 
-from ._shared.bounds import bounds, device_bound, roots
+from ._shared.bounds import NUMBER_NAMES, device_number, may_be_tensor, numbers_of, roots
 from ._shared.device_queue import first_of_block, impact_at
 from ._shared.forwards import is_forward
 from ._shared.generating import beside_generation
@@ -43,6 +44,7 @@ from ._shared.waits import (
     works_on_host,
 )
 from ._shared.wanted_on_host import goes_to_replay, is_choice, is_finished_text
+from ._shared.wording import short_text
 
 #: Functions that make texts, and what limits how many tokens they make.
 _DECODES = pattern(r"generat|decode|translat|sample|beam|search")
@@ -107,16 +109,15 @@ class SyncInHotLoop(Rule):
 
     code, name = "TPL201", "sync-in-hot-loop"
     impact = Impact.HIGH
-    listens = (Calls(*READ_NAMES), Nodes(ast.Slice))
+    listens = (Calls(*READ_NAMES, *NUMBER_NAMES), Nodes(ast.Slice))
     at_least = Heat.STEP
     needs_accelerator = True
     claims = Claims("read", "to-host", adopts=("read", "to-host"))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if isinstance(node, ast.Slice):
-            yield from self._cut(node, ctx)
+        if not isinstance(node, ast.Call) or callee_name(node) in NUMBER_NAMES:
+            yield from self._needed(node, ctx)
             return
-        assert isinstance(node, ast.Call)
         read = device_read(node, ctx)
         if read is None or works_on_host(node, ctx) or is_exceptional(node, ctx):
             return
@@ -155,12 +156,15 @@ class SyncInHotLoop(Rule):
             block=first_of_block(node, ctx),
         )
 
-    def _cut(self, node: ast.Slice, ctx: Context) -> Iterator[Finding]:
-        """`x[i, : lengths[i]]`, with lengths on the device: Python asks for the number."""
-        read = device_bound(node, ctx)
+    def _needed(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        """`x[i, : lengths[i]]`, `torch.zeros(lengths.max())`: Python asks the device for the number."""
+        read = device_number(node, ctx)
         if read is None or (ctx.role(node) not in ("train", "batches") and not in_forward(node, ctx)):
             return
-        if works_on_host(node, ctx) or is_exceptional(node, ctx) or _was_cut_before(node, read, ctx):
+        if works_on_host(node, ctx) or is_exceptional(node, ctx) or _was_needed_before(node, read, ctx):
+            return
+        if isinstance(node, ast.Call):
+            yield self._sized(node, read, ctx)
             return
         cut = ctx.tree.parent(node)
         cut = ctx.tree.parent(cut) if isinstance(cut, ast.Tuple) else cut
@@ -177,15 +181,33 @@ class SyncInHotLoop(Rule):
             impact=Impact.HIGH if in_forward(node, ctx) or ctx.loops(node) else Impact.MEDIUM,
         )
 
+    def _sized(self, node: ast.Call, read: Read, ctx: Context) -> Finding:
+        """`torch.zeros(k)`, `x.topk(k)`, `torch.tensor([a.sum(), b.sum()])`."""
+        number = ctx.text(read.value)
+        if callee_name(node) in counts.OF_LISTS:
+            advice = f"Stack the device tensors (`torch.stack([...])`) instead of reading `{number}` on the host."
+        else:
+            advice = _advice_for(Use.SIZE, node, read, ctx)
+        return self.finding(
+            node,
+            ctx,
+            f"`{short_text(node, ctx)}` reads the device tensor `{number}` as a number, which "
+            f"{ctx.heat(node).phrase}: the host blocks until all queued GPU work has finished.",
+            advice=advice,
+            confidence=min(self.confidence, read.certainty),
+            impact=Impact.HIGH if in_forward(node, ctx) or ctx.loops(node) else Impact.MEDIUM,
+        )
 
-def _was_cut_before(node: ast.Slice, read: Read, ctx: Context) -> bool:
-    """Whether a number of the same tensor cuts something before this one: one finding tells of all."""
+
+def _was_needed_before(node: ast.AST, read: Read, ctx: Context) -> bool:
+    """Whether a number of the same tensor is needed before this one: one finding tells of all."""
+    assert isinstance(node, (ast.Slice, ast.Call))
     wanted = roots(read.value)
     return any(
         (part.lineno, part.col_offset) < (node.lineno, node.col_offset)
-        and any(not wanted.isdisjoint(roots(bound)) for bound in bounds(part))
+        and any(not wanted.isdisjoint(roots(item)) and may_be_tensor(item, ctx) for item in numbers_of(part, ctx))
         for part in ctx.walk(region_of(node, ctx))
-        if isinstance(part, ast.Slice)
+        if isinstance(part, (ast.Slice, ast.Call))
     )
 
 

@@ -1,14 +1,16 @@
-"""Where a tensor is cut at a place that another tensor tells: `x[:, start:end]`, with numbers of the device."""
+"""Device tensors that stand where Python or PyTorch needs a number: bounds of slices, sizes, counts of repetitions."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Definition, Provenance, is_from
+from perflint.api import Confidence, Context, Definition, Provenance, callee_name, counts, is_from, numbers_in
 
 from .waits import Read, certainty_on_device
 
+#: Operations that take numbers; where a device tensor stands for one, the host waits for it.
+NUMBER_NAMES = tuple(sorted(counts.NAMES | counts.OF_LISTS))
 #: What no tensor of the device stands in for, or nothing that can be told of: settings.
 _NO_TENSORS = (ast.Constant, ast.Attribute)
 #: Methods that give numbers of the host, and what functions that do are called on.
@@ -20,13 +22,24 @@ _MADE = (Provenance.CONSTRUCTOR, Provenance.LIKE, Provenance.TOKENIZER, Provenan
 _LINKS = 4
 
 
-def device_bound(node: ast.Slice, ctx: Context) -> Read | None:
-    """The device tensor of one number that says where a slice begins or ends: Python asks it for that number."""
-    for bound in bounds(node):
-        certainty = certainty_of_bound(bound, ctx)
+def device_number(node: ast.AST, ctx: Context) -> Read | None:
+    """The device tensor of one number that a slice or a call turns into a Python number: each such is a read."""
+    for number in numbers_of(node, ctx):
+        certainty = certainty_of_bound(number, ctx)
         if certainty is not None:
-            return Read(bound, certainty)
+            return Read(number, certainty)
     return None
+
+
+def numbers_of(node: ast.AST, ctx: Context) -> Iterator[ast.expr]:
+    """What a slice, a call or a repetition needs as numbers, where it may be a tensor by how it is written."""
+    if isinstance(node, ast.Slice):
+        yield from bounds(node)
+    elif isinstance(node, ast.Call) and callee_name(node) in NUMBER_NAMES:
+        # Most are literals, sizes and settings: the text tells before the callee is looked up.
+        if any(not isinstance(item, _NO_TENSORS) for item in (*node.args, *(item.value for item in node.keywords))):
+            for number in numbers_in(node, ctx.target(node.func) or ""):
+                yield from () if isinstance(number, _NO_TENSORS) else (number,)
 
 
 def bounds(node: ast.Slice) -> Iterator[ast.expr]:
@@ -45,7 +58,9 @@ def certainty_of_bound(bound: ast.expr, ctx: Context) -> Confidence | None:
     if not may_be_tensor(bound, ctx):
         return None
     certainty = certainty_on_device(bound, ctx)
-    if certainty is None or not (is_from(ctx.kind(bound).origin, *_MADE) or _is_computed(bound, ctx, _LINKS)):
+    if certainty is None or ctx.kind(bound).rank not in (None, 0):
+        return None
+    if not (is_from(ctx.kind(bound).origin, *_MADE) or _is_computed(bound, ctx, _LINKS)):
         return None
     return certainty
 
