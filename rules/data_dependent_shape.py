@@ -29,7 +29,7 @@ from perflint.api import (
 )
 
 from ._shared.device_queue import first_of_block, impact_at
-from ._shared.masks import is_boolean, selecting
+from ._shared.masks import is_boolean, is_index, selecting
 from ._shared.read_next import is_read_next
 from ._shared.waits import certainty_on_device, in_forward, is_exceptional, is_on_device, works_on_host
 from ._shared.wording import short_text
@@ -245,7 +245,7 @@ def _knows_size(node: ast.Call, name: str, ctx: Context, *, is_method: bool) -> 
 def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | None:
     """`x[mask]` read, or written with a tensor. Of a Python number it becomes a `masked_fill`, which does not wait."""
     mask = selecting(node)
-    if not is_boolean(mask, ctx) and not (_is_called_mask(mask) and in_forward(node, ctx)):
+    if not is_boolean(mask, ctx) and not (_is_called_mask(mask) and not is_index(mask, ctx) and in_forward(node, ctx)):
         return None
     if not (_is_selected_by(mask, node.value, ctx) or _is_known_here(mask, node.value, ctx)):
         return None

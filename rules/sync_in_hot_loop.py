@@ -109,7 +109,7 @@ class SyncInHotLoop(Rule):
 
     code, name = "TPL201", "sync-in-hot-loop"
     impact = Impact.HIGH
-    listens = (Calls(*READ_NAMES, *NUMBER_NAMES), Nodes(ast.Slice))
+    listens = (Calls(*READ_NAMES, *NUMBER_NAMES), Nodes(ast.Slice, ast.Subscript))
     at_least = Heat.STEP
     needs_accelerator = True
     claims = Claims("read", "to-host", adopts=("read", "to-host"))
@@ -166,6 +166,9 @@ class SyncInHotLoop(Rule):
         if isinstance(node, ast.Call):
             yield self._sized(node, read, ctx)
             return
+        if isinstance(node, ast.Subscript):
+            yield self._picked(node, read, ctx)
+            return
         cut = ctx.tree.parent(node)
         cut = ctx.tree.parent(cut) if isinstance(cut, ast.Tuple) else cut
         yield self.finding(
@@ -177,6 +180,20 @@ class SyncInHotLoop(Rule):
             "by `gather`, on the device."
             if ctx.loops(node)
             else "Take the part by a mask or by `gather`, on the device, or keep the number on the host all along.",
+            confidence=min(self.confidence, read.certainty),
+            impact=Impact.HIGH if in_forward(node, ctx) or ctx.loops(node) else Impact.MEDIUM,
+        )
+
+    def _picked(self, node: ast.Subscript, read: Read, ctx: Context) -> Finding:
+        """`weights[expert]`, with one integer on the device."""
+        index = ctx.text(read.value)
+        return self.finding(
+            node,
+            ctx,
+            f"`{short_text(node, ctx)}` reads the device tensor `{index}` as a number, which "
+            f"{ctx.heat(node).phrase}: the host blocks until all queued GPU work has finished.",
+            advice=f"Read all positions of the step with one `.tolist()`, or select on the device: "
+            f"`{short_text(node.value, ctx)}.index_select(0, {index}.view(1))`.",
             confidence=min(self.confidence, read.certainty),
             impact=Impact.HIGH if in_forward(node, ctx) or ctx.loops(node) else Impact.MEDIUM,
         )
@@ -201,13 +218,13 @@ class SyncInHotLoop(Rule):
 
 def _was_needed_before(node: ast.AST, read: Read, ctx: Context) -> bool:
     """Whether a number of the same tensor is needed before this one: one finding tells of all."""
-    assert isinstance(node, (ast.Slice, ast.Call))
+    assert isinstance(node, (ast.Slice, ast.Subscript, ast.Call))
     wanted = roots(read.value)
     return any(
         (part.lineno, part.col_offset) < (node.lineno, node.col_offset)
         and any(not wanted.isdisjoint(roots(item)) and may_be_tensor(item, ctx) for item in numbers_of(part, ctx))
         for part in ctx.walk(region_of(node, ctx))
-        if isinstance(part, (ast.Slice, ast.Call))
+        if isinstance(part, (ast.Slice, ast.Subscript, ast.Call))
     )
 
 

@@ -12,7 +12,7 @@ BOOLEAN = words(
 #: Give indices or counts.
 INTEGER = words(
     "argmax argmin argsort argwhere nonzero nonzero_static count_nonzero bincount searchsorted bucketize randperm "
-    "tril_indices triu_indices multinomial one_hot"
+    "tril_indices triu_indices multinomial one_hot nms batched_nms"
 )
 #: Give floating numbers, also of integers; of floating ones those of the same type.
 FLOATING = words(
@@ -58,7 +58,7 @@ SAME_RANK = words(
 )
 #: Give so many dimensions.
 FIXED_RANK = {
-    **dict.fromkeys(words("unique masked_select bincount unique_consecutive ravel"), 1),
+    **dict.fromkeys(words("nms batched_nms unique masked_select bincount unique_consecutive ravel"), 1),
     **dict.fromkeys(words("nonzero argwhere tril_indices triu_indices mm cdist"), 2),
     **dict.fromkeys(words("bmm baddbmm"), 3),
 }

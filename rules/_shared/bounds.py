@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Definition, Provenance, callee_name, counts, is_from, numbers_in
+from perflint.api import Confidence, Context, Definition, Dtype, Provenance, callee_name, counts, is_from, numbers_in
 
 from .waits import Read, certainty_on_device
 
@@ -25,6 +25,8 @@ _LINKS = 4
 def device_number(node: ast.AST, ctx: Context) -> Read | None:
     """The device tensor of one number that a slice or a call turns into a Python number: each such is a read."""
     for number in numbers_of(node, ctx):
+        if isinstance(node, ast.Subscript) and not _is_one_position(number, ctx):
+            continue  # a row of positions selects on the device
         certainty = certainty_of_bound(number, ctx)
         if certainty is not None:
             return Read(number, certainty)
@@ -35,11 +37,22 @@ def numbers_of(node: ast.AST, ctx: Context) -> Iterator[ast.expr]:
     """What a slice, a call or a repetition needs as numbers, where it may be a tensor by how it is written."""
     if isinstance(node, ast.Slice):
         yield from bounds(node)
+    elif isinstance(node, ast.Subscript):
+        if isinstance(node.slice, (ast.Name, ast.Subscript, ast.Call)):
+            yield node.slice
     elif isinstance(node, ast.Call) and callee_name(node) in NUMBER_NAMES:
         # Most are literals, sizes and settings: the text tells before the callee is looked up.
         if any(not isinstance(item, _NO_TENSORS) for item in (*node.args, *(item.value for item in node.keywords))):
             for number in numbers_in(node, ctx.target(node.func) or ""):
                 yield from () if isinstance(number, _NO_TENSORS) else (number,)
+
+
+def _is_one_position(index: ast.expr, ctx: Context) -> bool:
+    """Whether an index is known to be a single integer: then it is read, to know which part is meant."""
+    if not may_be_tensor(index, ctx):
+        return False
+    kind = ctx.kind(index)
+    return kind.is_tensor and kind.scalar and kind.dtype is Dtype.INT
 
 
 def bounds(node: ast.Slice) -> Iterator[ast.expr]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, Tag, callee_name, tensors
+from perflint.api import Context, Dtype, Tag, callee_name, tensors
 
 #: Functions and methods that give tensors of booleans.
 _BOOLEAN = frozenset(
@@ -30,9 +30,12 @@ def _takes_all(item: ast.expr) -> bool:
 
 
 def is_boolean(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
-    """Whether an index is certainly a tensor of booleans."""
+    """Whether an index is certainly a tensor of booleans: by its type, or by how it is written where none is known."""
     if depth == 0:
         return False
+    dtype = ctx.kind(node).dtype
+    if dtype is not None:
+        return dtype is Dtype.BOOL
     if isinstance(node, ast.Compare):
         return True
     if isinstance(node, ast.UnaryOp):
@@ -53,6 +56,11 @@ def is_boolean(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
         origins = ctx.inference.origins(node)
         return origins != [node] and all(is_boolean(origin, ctx, depth - 1) for origin in origins)
     return False
+
+
+def is_index(node: ast.expr, ctx: Context) -> bool:
+    """Whether what selects is certainly a tensor of positions, whatever it is called: it counts nothing."""
+    return ctx.kind(node).dtype is Dtype.INT
 
 
 def _keeps_type(call: ast.Call, ctx: Context) -> bool:

@@ -297,10 +297,10 @@ def kind_on_device(kind: Kind, node: ast.expr, ctx: Context) -> Confidence | Non
 
 
 def _is_trained_on(node: ast.expr, ctx: Context) -> bool:
-    """Whether what torch computes of values that nothing is known of belongs to a step of training, or to the reading
-    of a text: on the device, unless a name in it speaks for the host.
+    """Whether what torch computes of values that nothing is known of belongs to a step of training, to a forward, or to
+    the reading of a text: on the device, unless a name in it speaks for the host.
     """
-    if ctx.role(node) not in ("train", "texts") or not uses_accelerator(ctx):
+    if (ctx.role(node) not in ("train", "texts") and not in_forward(node, ctx)) or not uses_accelerator(ctx):
         return False
     exprs = (node, *ctx.inference.origins(node))
     names = (getattr(part, "id", "") or getattr(part, "attr", "") for expr in exprs for part in walk(expr))

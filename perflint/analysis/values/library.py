@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perflint.analysis.values import dtypes, shapes, transfers
 from perflint.analysis.values.arguments import Arguments
+from perflint.analysis.values.dtypes import Dtype
 from perflint.analysis.values.kind import (
     ARRAY,
     DTYPE,
@@ -87,10 +88,11 @@ def _torch(name: str, arguments: Arguments, default: Kind | None) -> Kind | None
     if short in tensors.DIMENSIONED:
         return _dimensioned(name, arguments)
     if short == "where":
-        return sequence(_result(name, arguments)) if len(arguments) == 1 else _result(name, arguments)
+        made = _result(name, arguments)
+        return sequence(made.but(rank=1, dtype=Dtype.INT)) if len(arguments) == 1 else made
     if short == "nonzero":
         made = _result(name, arguments)
-        return sequence(made) if arguments.is_true("as_tuple") else made
+        return sequence(made.but(rank=1)) if arguments.is_true("as_tuple") else made
     if short == "unique":
         made = _result(name, arguments)
         several = any(arguments.has(key) for key in ("return_inverse", "return_counts"))

@@ -135,7 +135,7 @@ def _tensor(call: _MethodCall) -> Kind:
     if call.name in tensors.FRESH_METHODS:
         made = _fresh(call.receiver, call.name, call.arguments)
         several = call.name == "nonzero" and call.arguments.is_true("as_tuple")
-        return sequence(made) if several else made
+        return sequence(made.but(rank=1)) if several else made
     if call.name in ("register_hook", "register_post_accumulate_grad_hook"):
         return Kind(Tag.INSTANCE, qualified="torch.utils.hooks.RemovableHandle")
     return UNKNOWN
