@@ -76,7 +76,7 @@ class BlockingTransfer(Rule):
             return
         first = ctx.once(_blocks, ctx.tree.scope_of(node))[id(node)]
         emptied = emptied_by(first.call, ctx)
-        if is_pass(copy, ctx) and (emptied is not None or is_read_next(node, ctx)):
+        if is_pass(copy.call, ctx) and (emptied is not None or is_read_next(node, ctx)):
             return  # nobody waits for anything but the bytes, in a pass that trains nothing
         words = f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase}, and the host waits there until "
         words += "the device has finished all that was queued." if emptied is None else "the bytes are there."
@@ -117,7 +117,7 @@ def _belongs(copy: Copy, last: Copy, ctx: Context) -> bool:
 
 def _impact(copy: Copy, emptied: Hop | None, ctx: Context) -> Impact:
     """By what is waited for: the whole queue, or the bytes alone. A pass that trains nothing counts less."""
-    if emptied is not None or is_pass(copy, ctx):
+    if emptied is not None or is_pass(copy.call, ctx):
         return Impact.LOW
     return Impact.HIGH if copy.what is What.MADE and _is_grid(copy, ctx) else Impact.MEDIUM
 

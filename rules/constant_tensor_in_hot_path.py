@@ -18,9 +18,7 @@ from perflint.api import (
     Rule,
     callee_name,
     has_unpacking,
-    is_constant,
     keyword,
-    pattern,
     tensors,
 )
 
@@ -28,19 +26,11 @@ from ._shared.constant_copies import is_constant_copy, is_number, is_of_numpy, i
 from ._shared.host_copies import MOVES, What, copy_at
 from ._shared.keeping import device_of, keep, register, where_to_keep
 from ._shared.queued import emptied_by
+from ._shared.square_masks import is_of_prompt, is_set_up, square
 from ._shared.wording import short_call
 
 #: `torch.scalar_tensor` is filled by a kernel.
 _COPIES = tensors.COPYING_CONSTRUCTORS - {"torch.scalar_tensor"}
-_TRIANGLES = ("torch.tril", "torch.triu")
-_SQUARES = ("torch.ones", "torch.full")
-_NEW_SQUARES = frozenset({"new_ones", "new_full"})
-_BETWEEN = tensors.VIEW_METHODS | tensors.CAST_METHODS | {"to", "cuda"}
-#: Parameters of a forward that knows what was generated before.
-_POSITION = pattern(r"^(?:start_pos|input_pos|cache_position|past_key_values?|kv_caches?|past|cache|offset)$")
-_SETS_UP = pattern(r"^_?(?:set_?up|init(?:iali[sz]e)?|reset|allocate)(?:_|$)")
-#: Masks of fewer rows are not worth a word.
-_SMALL = 16
 
 
 class ConstantTensorInHotPath(Rule):
@@ -148,10 +138,10 @@ class ConstantTensorInHotPath(Rule):
         )
 
     def _mask(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
-        size = _square(node, ctx)
-        if size is None or not is_only_read(node, ctx, kept=True) or _is_of_prompt(node, ctx):
+        size = square(node, ctx)
+        if size is None or not is_only_read(node, ctx, kept=True) or is_of_prompt(node, ctx):
             return
-        if _is_set_up(node, ctx):
+        if is_set_up(node, ctx):
             return
         yield self.finding(
             node,
@@ -161,28 +151,6 @@ class ConstantTensorInHotPath(Rule):
             advice=f"Fill it once for the largest size, keep it and take a slice: {where_to_keep(node, ctx)}.",
             impact=Impact.LOW,
         )
-
-
-def _is_of_prompt(node: ast.AST, ctx: Context) -> bool:
-    """Whether only a prompt is masked: in the forward of a generation, `if length > 1`, once before all tokens."""
-    function = ctx.tree.function_of(node)
-    if function is None or not any(_POSITION.match(item.arg) for item in function.args.args):
-        return False
-    if ctx.role(node) == "train":
-        return False  # each text that is learned from is longer than one token
-    return any(
-        isinstance(outer, ast.If)
-        and isinstance(outer.test, ast.Compare)
-        and isinstance(outer.test.ops[0], ast.Gt)
-        and is_constant(outer.test.comparators[0], 1)
-        for outer in ctx.tree.ancestors(node)
-    )
-
-
-def _is_set_up(node: ast.AST, ctx: Context) -> bool:
-    """Whether it is kept by what sets a generation up, `setup_caches`: once, before all its tokens."""
-    function = ctx.tree.function_of(node)
-    return function is not None and _SETS_UP.match(function.name) is not None
 
 
 def _copied(node: ast.Call, ctx: Context) -> ast.expr | None:
@@ -200,51 +168,6 @@ def _goes_to_device(node: ast.Call, ctx: Context) -> bool:
         like = ctx.kind(node.func.value)
         return like.place is not Place.HOST and like.holds_tensors
     return ctx.kind(node).on_accelerator
-
-
-def _square(node: ast.Call, ctx: Context) -> str | None:
-    """The size of the square that `torch.tril(torch.ones(n, n))` or `torch.ones(n, n).tril()` cuts a triangle from."""
-    if ctx.target(node.func) in _TRIANGLES:
-        filled = node.args[0] if node.args else None
-    else:
-        filled = node.func.value if isinstance(node.func, ast.Attribute) else None
-    for origin in [] if filled is None else ctx.inference.origins(filled):
-        made = _filled_by(origin, ctx)
-        if made is None:
-            return None
-        sizes = _sizes(made)
-        if len(sizes) < 2 or ctx.text(sizes[-1]) != ctx.text(sizes[-2]) or not _are_numbers(sizes, ctx):
-            return None
-        if any(isinstance(size, ast.Constant) for size in sizes[-2:]) and _is_small(sizes[-1]):
-            return None
-        return ctx.text(sizes[-1])
-    return None
-
-
-def _filled_by(node: ast.expr, ctx: Context) -> ast.Call | None:
-    """The constructor of a chain such as `torch.ones(n, n).bool()`."""
-    while isinstance(node, ast.Call):
-        if ctx.target(node.func) in _SQUARES or callee_name(node) in _NEW_SQUARES:
-            return node
-        if not isinstance(node.func, ast.Attribute) or node.func.attr not in _BETWEEN:
-            return None
-        node = node.func.value
-    return None
-
-
-def _sizes(made: ast.Call) -> list[ast.expr]:
-    given = made.args or [item.value for item in made.keywords if item.arg == "size"]
-    if given and isinstance(given[0], (ast.Tuple, ast.List)):
-        return given[0].elts
-    return list(given)
-
-
-def _are_numbers(sizes: list[ast.expr], ctx: Context) -> bool:
-    return not any(ctx.kind(size).holds_tensors or isinstance(size, ast.Starred) for size in sizes)
-
-
-def _is_small(size: ast.expr) -> bool:
-    return isinstance(size, ast.Constant) and isinstance(size.value, int) and size.value < _SMALL
 
 
 def _filled(node: ast.Call, ctx: Context) -> str:

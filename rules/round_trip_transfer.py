@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Claims, Confidence, Context, Finding, Heat, Impact, Rule, has_unpacking
 
-from ._shared.host_copies import PASSES
+from ._shared.host_copies import is_pass
 from ._shared.memory import is_load_shedding
 from ._shared.moved import round_trip
 from ._shared.queued import emptied_by
@@ -77,7 +77,7 @@ class RoundTripTransfer(Rule):
 
 def _impact(down: ast.Call, ctx: Context) -> Impact:
     """The wait counts where work is queued, in a step that trains or a forward."""
-    if ctx.role(down) in PASSES:
+    if is_pass(down, ctx):
         return Impact.LOW
     return Impact.HIGH if emptied_by(down, ctx) is None else Impact.MEDIUM
 

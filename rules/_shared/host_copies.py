@@ -27,6 +27,7 @@ from .device_branches import goes_to_xla, is_without_cuda
 from .generating import beside_generation
 from .moved import Origin, Source, origin_of
 from .movers import is_batch_mover, was_moved_in_place, was_put_off
+from .queued import serves_training
 from .transfers import aligns, constructor, has_unblocking_move, moves_in_its_own_way, only_converts
 from .waits import in_forward, uses_accelerator
 
@@ -124,9 +125,9 @@ def _what(value: Kind, origin: Origin, ctx: Context) -> What:
     return What.CONSTANT if origin.source is Source.CONSTANT and not origin.drawn else What.BATCH
 
 
-def is_pass(copy: Copy, ctx: Context) -> bool:
-    """Whether the code around trains nothing: it evaluates, generates or looks through data."""
-    return ctx.role(copy.call) in PASSES
+def is_pass(node: ast.AST, ctx: Context) -> bool:
+    """Whether the code around trains nothing, by whatever way it is reached: it evaluates, generates or looks."""
+    return ctx.role(node) in PASSES and not serves_training(ctx.scope(node), ctx)
 
 
 def sized_type(copy: Copy, ctx: Context) -> str:

@@ -66,6 +66,10 @@ _BUILTINS = frozenset(
     "abs bool complex dict divmod enumerate float int len list map max min pow range reversed round set slice sorted "
     "sum tuple zip".split()
 )
+#: Functions of torch's and numpy's whose numbers are no others than those that they are told the number of.
+_SIZED = frozenset(
+    "zeros ones empty full rand randn randperm eye identity arange linspace logspace tril_indices triu_indices".split()
+)
 _SIZE_METHODS = frozenset({"size", *tensors.NUMBER_METHODS})
 _SIZE_ATTRIBUTES = frozenset({"shape", "ndim", "size", "nbytes", "itemsize"})
 _FIXED_ATTRIBUTES = frozenset({"device", "dtype", "type"})
@@ -230,25 +234,32 @@ class _Tracing:
         if (name in _SIZE_METHODS and is_method) or target == "len":
             return _SIZES
         if target in _BUILTINS or (target.startswith(_ARITHMETIC) and not is_method):
-            if name in _READS_FILES:
-                return Origin(Source.DATA, foreign=True)
-            if target in tensors.SYNC_FUNCTIONS or name in _COUNTED:
-                return joined((Origin(Source.CONSTANT, foreign=True), self.all_of(given, frame)))
-            own = Origin(
-                Source.SIZES if _is_drawn(target) else Source.CONSTANT,
-                made=(call,) if target in _MADE else (),
-                drawn=_is_drawn(target),
-            )
-            return joined((own, self.all_of(given, frame)))
+            return self._of_library(call, name, target, given, frame)
         ref = ctx.project_target(func)
         if ref is not None:
             return self._of_function(call, given, frame)
         parts = self.all_of(given, frame)
         if not isinstance(func, ast.Attribute):
             return joined((Origin(Source.DATA, foreign=True), parts))
-        parts = joined((parts, self.of(func.value, frame)))
+        # What a view is given are sizes, too.
+        parts = joined((_CONSTANT if name in tensors.VIEW_METHODS else parts, self.of(func.value, frame)))
         is_plain = name in _METHODS and name not in _COUNTED and not _is_widened(call, ctx)
         return parts if is_plain else joined((Origin(Source.DATA, foreign=True), parts))
+
+    def _of_library(self, call: ast.Call, name: str, target: str, given: list[ast.expr], frame: _Frame) -> Origin:
+        """What a function of torch's, numpy's or Python's gives for what it is given."""
+        if name in _READS_FILES:
+            return Origin(Source.DATA, foreign=True)
+        if target in tensors.SYNC_FUNCTIONS or name in _COUNTED:
+            return joined((Origin(Source.CONSTANT, foreign=True), self.all_of(given, frame)))
+        least = Source.SIZES if _is_drawn(target) else Source.CONSTANT
+        if name in _SIZED or keyword(call, "size") is not None:
+            # Of a size nothing is in the numbers but how many there are.
+            filled = call.args[1:2] if name == "full" else []
+            sizes = self.all_of((item for item in given if item not in filled), frame)
+            least, given = max(least, min(sizes.source, Source.SIZES)), filled
+        own = Origin(least, made=(call,) if target in _MADE else (), drawn=_is_drawn(target))
+        return joined((own, self.all_of(given, frame)))
 
     def _of_function(self, call: ast.Call, given: list[ast.expr], frame: _Frame) -> Origin:
         """What a function of the project gives for what it is given; one that cannot be looked into is foreign."""

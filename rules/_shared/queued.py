@@ -50,6 +50,7 @@ _MODELS = frozenset("model net network module generator discriminator encoder de
 _OPTIMIZERS = pattern(r"(?i)opt|scaler|engine")
 _READERS = frozenset({"item", "tolist", "cpu", "numpy"})
 _DEPTH = 4
+_WAYS = 4
 
 _Found = tuple[Last, Hop]
 
@@ -164,19 +165,42 @@ def _before(
     found = _last(before, scope, ctx, depth)
     if found is not None or depth == 0:
         return found
-    edge = _way_in(scope, ctx)
-    if edge is None:
-        return None
+    ways = _ways_in(scope, ctx)
+    each = [_before_call(edge, ctx, depth - 1) for edge in ways]
+    is_empty = bool(each) and all(item is not None and item[0] is Last.WAIT for item in each)
+    return each[0] if is_empty or len(each) == 1 else None
+
+
+def _before_call(edge: Edge, ctx: Context, depth: int) -> _Found | None:
     call = ctx.program.function(edge.caller).calls[edge.index]
-    return _before(edge.caller, (call.line, call.column), call.context, ctx, depth - 1)
+    return _before(edge.caller, (call.line, call.column), call.context, ctx, depth)
 
 
-def _way_in(scope: Scope, ctx: Context) -> Edge | None:
-    """The call that makes a function hot."""
-    edge = ctx.program.hottest_call(scope)
-    if edge is None or edge.index < 0 or ctx.program.heat_at(edge.caller, edge.context) < Heat.STEP:
-        return None
-    return edge
+def _ways_in(scope: Scope, ctx: Context) -> list[Edge]:
+    """The calls that train by a function; where none does, the one that makes it hot."""
+    hottest = ctx.program.hottest_call(scope)
+    edges = [edge for edge in ctx.program.callers(scope) if ctx.program.role(edge.caller, edge.context) == "train"]
+    if not edges and hottest is not None and hottest.index >= 0:
+        edges = [hottest]
+    return [edge for edge in edges if ctx.program.heat_at(edge.caller, edge.context) >= Heat.STEP][:_WAYS]
+
+
+def serves_training(scope: Scope, ctx: Context) -> bool:
+    """Whether some way into a function, on every step, leads through a loop or a step that trains."""
+    seen, waiting = {scope}, [scope]
+    while waiting:
+        now = waiting.pop()
+        if ctx.program.role(now) == "train":
+            return True
+        for edge in ctx.program.callers(now):
+            if ctx.program.heat_at(edge.caller, edge.context) < Heat.STEP:
+                continue
+            if ctx.program.role(edge.caller, edge.context) == "train":
+                return True
+            if edge.caller not in seen:
+                seen.add(edge.caller)
+                waiting.append(edge.caller)
+    return False
 
 
 def _chain(facts: FunctionFacts, context: int) -> Iterator[int]:
