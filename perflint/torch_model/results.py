@@ -81,3 +81,5 @@ FLOATING_CONSTRUCTORS = words(
     "bartlett_window kaiser_window"
 )
 INTEGER_CONSTRUCTORS = words("randint randperm tril_indices triu_indices")
+#: Give values with the positions they were found at.
+WITH_INDICES = words("sort topk kthvalue mode cummax cummin median nanmedian")

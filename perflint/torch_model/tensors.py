@@ -84,7 +84,7 @@ FUNCTIONS = within(
     "slice_scatter softmax sqrt square squeeze stack std sub subtract sum swapaxes swapdims t take take_along_dim tan "
     "tanh tensordot threshold tile trace transpose trapezoid trapz tril triu true_divide trunc unflatten unsqueeze "
     "unique_consecutive var vander vdot view_as_complex view_as_real vstack where xlogy batch_norm group_norm "
-    "instance_norm nn.utils.rnn.pad_sequence nn.utils.parameters_to_vector nn.utils.clip_grad_norm_ "
+    "instance_norm nn.utils.pad_sequence nn.utils.parameters_to_vector nn.utils.clip_grad_norm_ "
     "nn.utils.clip_grad_norm nn.utils.get_total_norm _foreach_norm",
 ) - {"torch.numel"} | words(
     "torchvision.ops.nms torchvision.ops.batched_nms torchvision.ops.roi_align torchvision.ops.box_iou "
@@ -101,7 +101,7 @@ TUPLE_FUNCTIONS = within(
     "split chunk unbind tensor_split vsplit dsplit meshgrid broadcast_tensors std_mean var_mean sort topk kthvalue "
     "mode cummax cummin svd qr eig symeig geqrf lu lstsq slogdet frexp histogram aminmax unravel_index linalg.svd "
     "linalg.eigh linalg.eig linalg.qr linalg.slogdet linalg.lstsq linalg.lu linalg.inv_ex linalg.cholesky_ex "
-    "linalg.lu_factor autograd.grad split_with_sizes hsplit nn.utils.rnn.pad_packed_sequence lstm gru",
+    "linalg.lu_factor autograd.grad split_with_sizes hsplit nn.utils.pad_packed_sequence lstm gru",
 )
 #: Give a tensor, or (values, indices) when a dimension is given.
 DIMENSIONED = words("max min median nanmedian")

@@ -12,6 +12,7 @@ from perflint.analysis.values.kind import (
     UNKNOWN,
     Device,
     Kind,
+    Place,
     Tag,
     mapping,
     sequence,
@@ -98,6 +99,9 @@ def _instance_attribute(receiver: Kind, name: str) -> Kind:
             return Kind(Tag.DEVICE, device=Device.MAYBE)
         if name in ("is_main_process", "is_local_main_process", "num_processes", "process_index", "sync_gradients"):
             return NUMBER
+    if receiver.qualified == "torch.nn.utils.rnn.PackedSequence":
+        # Its counts are on the host, wherever its data are.
+        return tensor(receiver.place if name == "data" else Place.HOST, device=receiver.device)
     if receiver.qualified.startswith(modules.DISTRIBUTION_PACKAGE):
         return tensor(receiver.place, device=receiver.device)
     return UNKNOWN

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, Ref, Scope
 from perflint.analysis.values import library, methods, promises
+from perflint.analysis.values.appended import with_appended
 from perflint.analysis.values.arguments import NO_ARGUMENTS, Arguments
 from perflint.analysis.values.evaluating import Evaluating
-from perflint.analysis.values.kind import NEVER, NUMBER, UNKNOWN, Device, Kind, Place, Tag, join, leaf_place
+from perflint.analysis.values.kind import NEVER, NUMBER, UNKNOWN, Device, Kind, Place, Tag, join, leaf_place, mapping
 from perflint.analysis.values.operations import iterate
 from perflint.analysis.values.origin import Origin, Provenance
 from perflint.analysis.values.values import Values
@@ -26,6 +27,8 @@ _PROPERTIES = frozenset({"property", "cached_property", "functools.cached_proper
 _CALLS = ("forward", "__call__")
 _RECORDS = frozenset({"typing.NamedTuple", "collections.namedtuple", "torch.NamedTuple"})
 _PREPARER_NAMES = frozenset(last(name) for name in frameworks.PREPARERS)
+#: Dictionaries whose keys a class names, with the types of what they hold.
+_TYPED_DICTS = frozenset({"typing.TypedDict", "typing_extensions.TypedDict"})
 _OUTPUT_BASES = ("ModelOutput", "BaseOutput")
 
 
@@ -153,8 +156,20 @@ class Classes:
             return known.but(items=tuple(self._fields(cls, arguments)))
         return known
 
+    def _typed_dict(self, cls: Ref) -> Kind:
+        """A dictionary with the keys that a class and its bases name."""
+        items: dict[str, Kind] = {}
+        for owner in reversed(self.mro(cls)):
+            summary = self.inference.program.summaries.get(owner.path)
+            facts = summary.classes.get(owner.name) if summary is not None and owner.kind == CLASS else None
+            for name, annotation in facts.annotations.items() if facts is not None else ():
+                items[name] = self.inference.promised(annotation, Scope(owner.path, MODULE))
+        return mapping(items=items.items())
+
     def _instance(self, cls: Ref) -> Kind:
         tag = Tag.INSTANCE
+        if not _TYPED_DICTS.isdisjoint(self.library_bases(cls)):
+            return self._typed_dict(cls)
         for name in self.library_bases(cls):
             if modules.is_module_class(name):
                 tag = Tag.MODULE
@@ -273,6 +288,8 @@ class Classes:
                 continue
             if kind.tag is Tag.TENSOR and self._is_parameter(definition):
                 kind = kind.but(place=Place.MODULE, device=None)
+            if kind.tag in (Tag.MODULE, Tag.SEQUENCE) and kind.element is None and not kind.items:
+                kind = with_appended(kind, name, self._methods_of(node), self.inference)
             kinds.append(kind)
             if kind is UNKNOWN and name not in buffers:
                 break  # whatever the others are

@@ -405,12 +405,16 @@ def _by_name(item: tuple[int | str, Kind]) -> tuple[bool, str]:
     return isinstance(item[0], str), str(item[0])
 
 
+#: What is no tensor by its type and holds tensors where it has been moved: a packed sequence, something unknown.
+_MOVED = (Tag.UNKNOWN, Tag.INSTANCE)
+
+
 def same_place(kinds: Iterable[Kind]) -> tuple[Place, Device | None]:
     """Where the result of an operation on these values is. Tensors of one operation share a device, except that a
     0-d tensor on the host may go with tensors on any device.
     """
     # Something unknown that was moved is on the device all the same.
-    places = [kind for kind in kinds if kind.holds_tensors or (not kind.known and kind.on_accelerator)]
+    places = [kind for kind in kinds if kind.holds_tensors or (kind.tag in _MOVED and kind.on_accelerator)]
     for wanted in (Place.DEVICE, Place.TARGET, Place.MODULE):
         for kind in places:
             if kind.place is wanted:

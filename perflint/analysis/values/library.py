@@ -29,13 +29,15 @@ from perflint.analysis.values.ranks import broadcast
 from perflint.finding import Confidence
 from perflint.torch_model import arrays, devices, loaders, modules, tensors, wrappers
 from perflint.torch_model.distributed import COLLECTIVES
-from perflint.torch_model.names import canonical, last
+from perflint.torch_model.names import canonical, last, within
 
 _VIEW_FUNCTIONS = tensors.VIEW_METHODS
 _CONVERSIONS = {"builtins.list", "builtins.tuple", "builtins.set", "builtins.frozenset", "collections.deque"}
 _MAPPINGS = {"builtins.dict", "collections.OrderedDict", "collections.defaultdict", "addict.Dict", "easydict.EasyDict"}
 _CONVERTED = {"builtins.min", "builtins.max", "builtins.sum", "builtins.abs"}
 
+_PACKING = within("torch.nn.utils", "pack_padded_sequence pack_sequence")
+_PACKED = "torch.nn.utils.rnn.PackedSequence"
 _DTYPES = frozenset(
     "float16 float32 float64 bfloat16 half float double int8 int16 int32 int64 uint8 int long short bool complex64 "
     "complex128 cfloat float8_e4m3fn float8_e5m2 uint16 uint32 uint64".split()
@@ -97,8 +99,12 @@ def _torch(name: str, arguments: Arguments, default: Kind | None) -> Kind | None
         made = _result(name, arguments)
         several = any(arguments.has(key) for key in ("return_inverse", "return_counts"))
         return sequence(made) if several else made
+    if name in _PACKING:
+        first = arguments.at(0, "input" if name.endswith("_padded_sequence") else "sequences") or UNKNOWN
+        place, device = same_place([first.element if first.tag is Tag.SEQUENCE and first.element else first])
+        return Kind(Tag.INSTANCE, place, device=device, qualified=_PACKED)
     if name in tensors.TUPLE_FUNCTIONS:
-        return sequence(_result(name, arguments), items=())
+        return shapes.several(short, _result(name, arguments))
     if last(name).startswith(("has_torch_function", "handle_torch_function")) or "._" in name:
         return None  # torch.nn.functional has them at hand too, and `_Reduction.get_enum`
     if name in tensors.FUNCTIONS or (name.startswith(tensors.FUNCTIONAL_MODULES) and last(name)[:1].islower()):
@@ -307,7 +313,7 @@ def _other(name: str, arguments: Arguments) -> Kind:
         return made
     return (
         _data(name, arguments)
-        or _training(name)
+        or _training(name, arguments)
         or _values(name, arguments)
         or (Kind(Tag.INSTANCE, qualified=name) if last(name)[:1].isupper() else UNKNOWN)
     )
@@ -386,15 +392,27 @@ def transfers_of_loader(kind: Kind, name: str) -> Kind:
     return kind.but(place=Place.TARGET, element=put, pinned=False)
 
 
-def _training(name: str) -> Kind | None:
+def _held(arguments: Arguments) -> Kind | None:
+    """What a list or a dict of modules or parameters holds, given to its constructor."""
+    given = arguments.at(0)
+    if given is None or given.tag not in (Tag.SEQUENCE, Tag.MAPPING) or given.element is None:
+        return None
+    held = given.element
+    if held.tag is Tag.TENSOR:
+        return held.but(place=Place.MODULE, device=None, fresh=False, origin=Origin(Provenance.PARAMETER))
+    return held.but(place=Place.MODULE) if held.tag is Tag.MODULE and held.place is Place.UNKNOWN else held
+
+
+def _training(name: str, arguments: Arguments) -> Kind | None:
     if modules.makes_scheduler(name):
         return Kind(Tag.SCHEDULER, qualified=name)
     if modules.makes_optimizer(name):
         return Kind(Tag.OPTIMIZER, qualified=name)
     if modules.makes_scaler(name):
         return Kind(Tag.SCALER, qualified=name)
-    if modules.makes_module(name):
-        return Kind(Tag.MODULE, qualified=name)
+    if modules.makes_module(name) or name in modules.CONTAINER_MODULES:
+        made = Kind(Tag.MODULE, qualified=name)
+        return made.but(element=_held(arguments)) if name in modules.CONTAINER_MODULES else made
     if name in modules.STATE_DICT_FUNCTIONS:
         return Kind(Tag.STATE_DICT, element=tensor())
     return None

@@ -131,7 +131,7 @@ def _tensor(call: _MethodCall) -> Kind:
     if call.name == "split" and isinstance(call.arguments.constant(0), str):
         return sequence(STRING)  # what is split at a text is a text
     if call.name in tensors.TUPLE_METHODS:
-        return sequence(_fresh(call.receiver, call.name, call.arguments))
+        return shapes.several(call.name, _fresh(call.receiver, call.name, call.arguments))
     if call.name in tensors.FRESH_METHODS:
         made = _fresh(call.receiver, call.name, call.arguments)
         several = call.name == "nonzero" and call.arguments.is_true("as_tuple")
@@ -242,6 +242,9 @@ def _module(call: _MethodCall) -> Kind:
         return module_result(call.receiver, call.arguments)
     place = call.receiver.place
     held = tensor(place, device=call.receiver.device, requires_grad=True, origin=Origin(Provenance.PARAMETER))
+    if call.name in ("items", "values") and call.receiver.element is not None:
+        part = iterate(call.receiver)
+        return sequence(part if call.name == "values" else sequence(items=(STRING, part)))
     if call.name == "state_dict":
         return Kind(
             Tag.STATE_DICT, place, device=call.receiver.device, element=held.but(requires_grad=False), fresh=True
@@ -408,6 +411,8 @@ def _unknown(call: _MethodCall) -> Kind:
             call.receiver.place, device=call.receiver.device, certainty=Confidence.MEDIUM, origin=call.receiver.origin
         )
         return _tensor(call.on(guess)).at_most(Confidence.MEDIUM)
+    if call.name in modules.MODULE_METHODS and call.receiver.tag in (Tag.UNKNOWN, Tag.INSTANCE):
+        return Kind(Tag.MODULE, certainty=Confidence.MEDIUM)
     if call.name in ("item", "numel", "dim", "nelement"):
         return NUMBER
     if call.name == "numpy":

@@ -78,10 +78,18 @@ def iterate(kind: Kind) -> Kind:
     if kind.tag is Tag.ARRAY:
         return ARRAY.at_most(Confidence.MEDIUM)
     if kind.tag is Tag.MODULE:
-        return Kind(Tag.MODULE, kind.place, certainty=Confidence.MEDIUM)
+        return _part_of_module(kind)
     if kind.tag is Tag.UNKNOWN and kind.place is Place.HOST:
         return kind  # whatever it is, its parts are on the host as well
     return NEVER if kind.tag in _NOTHING else UNKNOWN
+
+
+def _part_of_module(kind: Kind) -> Kind:
+    """One of the modules or parameters that a container of them holds."""
+    held = kind.element
+    if held is None or not held.known or kind.place is Place.UNKNOWN:
+        return held if held is not None and held.known else Kind(Tag.MODULE, kind.place, certainty=Confidence.MEDIUM)
+    return held.but(place=kind.place, device=kind.device) if held.place in (Place.UNKNOWN, Place.MODULE) else held
 
 
 def _is_empty(kind: Kind) -> bool:
@@ -141,7 +149,7 @@ def index(kind: Kind, key: int | str | None, *, is_slice: bool = False, by: Kind
     if kind.tag is Tag.STATE_DICT:
         return kind.element or UNKNOWN
     if kind.tag is Tag.MODULE:
-        return Kind(Tag.MODULE, kind.place, certainty=Confidence.MEDIUM)
+        return _part_of_module(kind)
     if kind.tag is Tag.DATASET and kind.element is not None and not is_slice:
         return kind.element
     if kind.tag in (Tag.STRING, Tag.ARRAY):

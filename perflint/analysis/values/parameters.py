@@ -306,7 +306,8 @@ class Parameters:
         if self._is_torch_function(call):
             return True
         func = call.func
-        if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self":
+        is_own = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"
+        if is_own or isinstance(func, (ast.Call, ast.Subscript)):
             held = self.inference.eval(func, None)
             return held.tag is Tag.MODULE and (held.qualified.startswith("torch.nn.") or call.args[0] is given)
         return False

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from perflint.analysis.values.arguments import Arguments
 from perflint.analysis.values.dtypes import Dtype
-from perflint.analysis.values.kind import Kind, Tag, sequence
+from perflint.analysis.values.kind import Kind, Place, Tag, sequence, tensor
 from perflint.analysis.values.operations import rank_of
 from perflint.analysis.values.ranks import SCALAR, SOME, broadcast, fewer, more
 from perflint.analysis.values.transfers import named_by
@@ -138,6 +138,16 @@ def _reduced(rank: int | None, arguments: Arguments, *, after: int) -> int | Non
     if arguments.has("keepdim") or len(arguments) > after + 1:
         return rank if arguments.constant(after + 1, "keepdim") is True else None
     return fewer(rank) if over is not None and over.tag is Tag.NUMBER else None
+
+
+def several(name: str, made: Kind) -> Kind:
+    """What an operation gives that gives several tensors, where each of them is like `made`."""
+    plain = last(name)
+    if plain in results.WITH_INDICES:
+        return values_and_indices(made)
+    if plain == "pad_packed_sequence":
+        return sequence(items=(made, tensor(Place.HOST, rank=1, dtype=Dtype.INT)))  # the lengths stay on the host
+    return sequence(made)
 
 
 def values_and_indices(made: Kind) -> Kind:
