@@ -176,6 +176,7 @@ def main() -> None:
     parser.add_argument("observations", type=Path)
     parser.add_argument("--version", default="")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--findings", type=Path, help="what `check --output-format json` said, instead of running it")
     parser.add_argument("--missed", action="store_true")
     parser.add_argument("--refuted", action="store_true")
     given = parser.parse_args()
@@ -185,7 +186,10 @@ def main() -> None:
     )
     files = sorted(given.observations.glob("*.json"))
     failed -= {file.stem for file in files}
-    made = score(given.name, given.version, seen_in(files, given.folder.name), findings_of(given.folder), len(failed))
+    findings = (
+        findings_of(given.folder) if given.findings is None else json.loads(given.findings.read_text())["findings"]
+    )
+    made = score(given.name, given.version, seen_in(files, given.folder.name), findings, len(failed))
     for line in made.lines_missed if given.missed else ():
         print("missed ", line)
     for line in made.findings_wrong if given.refuted else ():

@@ -197,6 +197,15 @@ def test_memory_is_counted_and_given_back(seen: Observed) -> None:
     assert 0 < free <= total == torch.cuda.get_device_properties(0).total_memory
 
 
+@pytest.mark.filterwarnings("ignore:Sparse invariant")
+def test_sparse_tensors_are_refused_in_one_sentence(seen: Observed) -> None:
+    index, values = torch.tensor([[0, 1], [1, 0]]), torch.ones(2)
+    with pytest.raises(NotImplementedError, match=r"sparse tensors do not run .* --device cuda$"):
+        torch.sparse_coo_tensor(index, values, (2, 2)).to("cuda")
+    with pytest.raises(NotImplementedError, match="sparse"):
+        torch.eye(3, device="cuda").to_sparse()
+
+
 def test_time_between_events_is_that_of_the_model(seen: Observed) -> None:
     """Twice the work takes about twice the time, the same work the same, whatever the host takes for it."""
 

@@ -106,6 +106,8 @@ class Device:
                 aten.impl(name, self._kernel_of(overload), "CUDA")
         everything = torch.library.Library("_", "IMPL")
         everything.fallback(self._fallback, "CUDA")
+        for key, what in _OTHER_LAYOUTS.items():
+            everything.fallback(_refusing(what), key)
         self._libraries += [aten, everything, *distributed.register(self)]
 
     def _is_ours(self, full: str, base: str) -> bool:
@@ -131,6 +133,20 @@ class Device:
         if kernel is None:
             kernel = _operations[overload] = self._kernel_of(overload)
         return kernel(*arguments, **keywords)
+
+
+#: Tensors that have no memory of one piece, by their dispatch keys.
+_OTHER_LAYOUTS = {"SparseCUDA": "sparse", "SparseCsrCUDA": "sparse (compressed)", "NestedTensorCUDA": "nested"}
+
+
+def _refusing(what: str) -> _Kernel:
+    def refuse(overload: Any, *_arguments: Any, **_keywords: Any) -> Any:
+        raise NotImplementedError(
+            f"{overload._schema.name}: {what} tensors do not run on a simulated device; make them dense for the "
+            "observation, or observe with --device cuda"
+        )
+
+    return refuse
 
 
 _operations: dict[Any, _Kernel] = {}
