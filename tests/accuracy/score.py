@@ -86,7 +86,7 @@ def score(name: str, version: str, seen: Seen, findings: list[dict[str, Any]], f
     claims = {rule.code: rule.claims for rule in load_rules() if rule.claims is not None}
     made = Score(name, version, seen.items, failed)
     by_path: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for one in findings:
+    for one in _places(findings):
         if one["code"] in claims:
             by_path[one["path"]].append(one)
 
@@ -133,6 +133,15 @@ def place_by_place(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if "code" in hop
     ]
     return findings + more
+
+
+def _places(findings: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Each finding, and each other place that it tells of as the same mistake."""
+    for one in findings:
+        yield one
+        for other in one.get("related", ()):
+            if other.get("code"):
+                yield {"message": one["message"], **other, "end_line": other.get("end_line", other["line"])}
 
 
 def findings_of(folder: Path) -> list[dict[str, Any]]:

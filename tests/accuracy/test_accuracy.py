@@ -35,6 +35,17 @@ def test_a_line_is_found_by_a_finding_on_it_or_on_a_caller(tmp_path: Path) -> No
     assert (made.right["TPL201"], made.wrong["TPL201"]) == (2, 0)
 
 
+def test_other_places_of_a_finding_count_as_found(tmp_path: Path) -> None:
+    seen = observed(tmp_path, line(5, "read", 5), line(6, "read", 6), line(7, "read", 7), ran=[[1, 20]])
+    others = [
+        {"path": "pkg/m.py", "line": 6, "code": "TPL201", "text": ""},
+        {"path": "pkg/m.py", "line": 7, "text": ""},
+    ]
+    made = score("c", "1", seen, [{**finding(5), "related": others}], 0)
+    assert made.lines_missed == ["pkg/m.py:7 read"]
+    assert made.right["TPL201"] == 2
+
+
 def test_a_finding_counts_only_where_its_line_ran(tmp_path: Path) -> None:
     seen = observed(tmp_path, line(5, "read", 5), ran=[[5, 6]])
     made = score("c", "1", seen, [finding(6), finding(30), finding(5, "TPL606")], 0)
