@@ -82,7 +82,7 @@ RUNNERS = frozenset("model net network lm generate run_with_cache".split())
 BACKWARDS = pattern(r"\breversed\(range\((?!len\b)|\brange\([^()]*, -1, -1\)")
 #: Last names of all calls that may say what a loop is for.
 TELLING = SAMPLING | TOKENIZERS | RUNNERS
-TELLING |= frozenset("backward manual_backward step optimizer_step step_optimizer next __next__".split())
+TELLING |= frozenset("train_batch backward manual_backward step optimizer_step step_optimizer next __next__".split())
 
 
 @lru_cache(4096)
@@ -130,6 +130,10 @@ def is_optimizer_step(func: Value, args: tuple[Value, ...], resolver: Resolver, 
     name, base = callee(func)
     if name in ("optimizer_step", "step_optimizer"):
         return True
+    if name == "train_batch":
+        # DeepSpeed's engines of pipelines: https://deepspeed.readthedocs.io/en/latest/pipeline.html
+        known = resolver.refs(base, scope) if base and isinstance(func, str) else ()
+        return base.rpartition(".")[2].endswith("engine") and not any(ref.path for ref in known)
     if name != "step":
         return False
     last = base.rpartition(".")[2]

@@ -366,7 +366,7 @@ class Expressions(Targets):
         return None
 
     def named(self, node: ast.NamedExpr, depth: int) -> Value:
-        value = self.value(node.value, depth)
+        value = self.value(node.value, depth or DEPTH)
         self.bind(node.target, value)
         return value
 

@@ -9,7 +9,7 @@ from perflint.finding import Heat
 from perflint.torch_model.hooks import Does, Framework, Hook, Role, hooks
 from perflint.torch_model.loaders import BATCH_MAKERS
 from perflint.torch_model.names import words
-from perflint.torch_model.step_frameworks import STEP_FRAMEWORKS
+from perflint.torch_model.step_frameworks import CONTRACTS, STEP_FRAMEWORKS
 
 _STEP, _EPOCH, _ONCE, _PERIODIC, _SAMPLE, _MICROBATCH = (
     Heat.STEP,
@@ -261,6 +261,7 @@ MMENGINE = Framework(
         "EpochBasedTrainLoop": {**hooks(_STEP, _TRAIN, "run_iter"), **hooks(_EPOCH, _TRAIN, "run_epoch")},
         "IterBasedTrainLoop": hooks(_STEP, _TRAIN, "run_iter"),
         "BaseTransform": hooks(_SAMPLE, _DATA, "transform"),
+        "OptimWrapper": hooks(_STEP, _TRAIN, "update_params backward step zero_grad scale_loss"),
         "BaseMetric": {
             **hooks(_STEP, _EVAL, "process", grad=False),
             **hooks(_EPOCH, _EVAL, "compute_metrics", grad=False),
@@ -393,6 +394,7 @@ TORCH = Framework(
             # Names by which data sets bring the collate function of their loaders, or make whole batches themselves.
             **hooks(_STEP, _DATA, f"collate collate_fn collater {' '.join(sorted(BATCH_MAKERS))}"),
         },
+        **CONTRACTS,
         "IterableDataset": {"__iter__": Hook(_SAMPLE, _DATA)},
         "ChainDataset": {"__iter__": Hook(_SAMPLE, _DATA)},
         "IterDataPipe": {"__iter__": Hook(_SAMPLE, _DATA)},

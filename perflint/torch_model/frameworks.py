@@ -44,6 +44,11 @@ IGNITE_EVENTS: Mapping[str, Heat] = {
 #: The first argument is the function that processes one batch: `Engine(update)`; its parameters are (engine, batch).
 IGNITE_ENGINES = words("ignite.engine.Engine ignite.engine.engine.Engine ignite.engine.DeterministicEngine")
 
+#: Megatron: `pretrain(data, model, model_type, forward_step)` runs the last one on every step.
+STEP_TAKERS: Mapping[str, tuple[int, str]] = {"pretrain": (3, "forward_step_func")}
+#: The modules of those that take one.
+STEP_TAKER_ROOTS = words("megatron")
+
 #: Registration of functions on modules and tensors: as hot as the module's calls or the backward pass.
 FORWARD_HOOKS = words(
     "register_forward_hook register_forward_pre_hook register_module_forward_hook register_module_forward_pre_hook"

@@ -35,7 +35,7 @@ class Does(enum.Enum):
 class Hook(NamedTuple):
     """How often a method runs. `managed` are positions (self is 0) of parameters that hold values already on the
     device; `host` of those still on the host; `tensors` of those that are single tensors on the device, `modules` of
-    those that are modules there.
+    those that are modules there. By `contract` it is called by whoever trains with the class, not by a framework.
     """
 
     heat: Heat
@@ -45,11 +45,12 @@ class Hook(NamedTuple):
     host: tuple[int, ...] = ()
     tensors: tuple[int, ...] = ()
     modules: tuple[int, ...] = ()
+    contract: bool = False
 
 
-def hooks(heat: Heat, role: Role, names: str, *, grad: bool = True) -> dict[str, Hook]:
+def hooks(heat: Heat, role: Role, names: str, *, grad: bool = True, contract: bool = False) -> dict[str, Hook]:
     """One hook under each of several names."""
-    return {name: Hook(heat, role, grad) for name in names.split()}
+    return {name: Hook(heat, role, grad, contract=contract) for name in names.split()}
 
 
 class Framework(NamedTuple):

@@ -41,4 +41,42 @@ CATALYST = Framework(
     frozenset({Does.TRANSFERS, Does.EVALUATES_WITHOUT_GRAD}),
 )
 
-STEP_FRAMEWORKS = (PARLAI, CATALYST)
+_METRIC = {
+    **hooks(Heat.STEP, Role.EVAL, "update", grad=False, contract=True),
+    **hooks(Heat.EPOCH, Role.EVAL, "compute reset", grad=False, contract=True),
+}
+#: Metrics of torchmetrics, torcheval and ignite: https://lightning.ai/docs/torchmetrics/stable/pages/implement.html
+METRICS = Framework("torchmetrics", words("torchmetrics torcheval ignite"), {"Metric": _METRIC})
+
+SKORCH = Framework(
+    "skorch",
+    words("skorch"),
+    {
+        base: {
+            **hooks(Heat.STEP, Role.TRAIN, "train_step train_step_single get_loss infer"),
+            **hooks(Heat.STEP, Role.EVAL, "validation_step evaluation_step", grad=False),
+        }
+        for base in words("NeuralNet NeuralNetClassifier NeuralNetRegressor NeuralNetBinaryClassifier")
+    }
+    | {
+        "Callback": {
+            **hooks(Heat.STEP, Role.TRAIN, "on_batch_begin on_batch_end on_grad_computed"),
+            **hooks(Heat.EPOCH, Role.TRAIN, "on_epoch_begin on_epoch_end"),
+            **hooks(Heat.ONCE, Role.TRAIN, "on_train_begin on_train_end"),
+        }
+    },
+    frozenset({Does.STEPS, Does.ZEROES_GRAD, Does.TRANSFERS, Does.EVALUATES_WITHOUT_GRAD}),
+)
+
+#: Of torch's and PyG's own base classes, the methods that whoever trains with them calls on every step:
+#: https://pytorch.org/docs/stable/optim.html, https://pytorch-geometric.readthedocs.io/en/latest/tutorial/create_gnn.html
+CONTRACTS = {
+    "Optimizer": hooks(Heat.STEP, Role.TRAIN, "step", grad=False, contract=True),
+    "MessagePassing": hooks(
+        Heat.STEP, Role.TRAIN, "message aggregate update message_and_aggregate edge_update", contract=True
+    ),
+    "LRScheduler": hooks(Heat.EPOCH, Role.TRAIN, "get_lr", grad=False, contract=True),
+    "_LRScheduler": hooks(Heat.EPOCH, Role.TRAIN, "get_lr", grad=False, contract=True),
+}
+
+STEP_FRAMEWORKS = (PARLAI, CATALYST, METRICS, SKORCH)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.handing import Handing, place_of_rest, places
+from perflint.analysis.call_graph.named_methods import connect_named_methods
 from perflint.analysis.call_graph.stand_ins import connect_iterators, connect_stand_ins
 from perflint.analysis.call_graph.unknown_receivers import Guesses
 from perflint.analysis.linking import Connected, Packing, Together
@@ -102,6 +103,7 @@ class CallGraph:
         self._global.clear()
         self._stand_ins.clear()
         self._connect_properties()
+        connect_named_methods(self.resolver, self)
         connect_iterators(self.resolver, self)
         self.replacing_forwards = connect_stand_ins(self.resolver, self)
         self._scopes.clear()

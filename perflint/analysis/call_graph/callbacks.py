@@ -19,7 +19,7 @@ from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Re
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence, Heat
 from perflint.ir.summary import CallFacts, FunctionFacts, Value
-from perflint.torch_model import frameworks, modules
+from perflint.torch_model import frameworks, loaders, modules
 from perflint.torch_model.hooks import Hook, Role
 from perflint.torch_model.names import canonical
 
@@ -27,7 +27,10 @@ _HOOKS = frameworks.FORWARD_HOOKS | frameworks.BACKWARD_HOOKS | frameworks.OPTIM
 _IGNITE_ENGINES = {name.rpartition(".")[2] for name in frameworks.IGNITE_ENGINES}
 #: How it is told that an engine of ignite runs a function.
 STEP_OF_ENGINE = "(...) calls it with every batch"
-REGISTERING = _HOOKS | _IGNITE_ENGINES | {"add_event_handler"}
+_LOADERS = {name.rpartition(".")[2] for name in loaders.LOADERS if name.endswith("DataLoader")}
+REGISTERING = _HOOKS | _IGNITE_ENGINES | _LOADERS | set(frameworks.STEP_TAKERS) | {"add_event_handler"}
+#: Said of what users of a class call, where no call of the program shows it.
+_BY_CONTRACT = "called by whoever trains with it"
 
 
 class FunctionRoot(NamedTuple):
@@ -39,6 +42,8 @@ class FunctionRoot(NamedTuple):
     confidence: Confidence
     #: Whether nothing but the name of the function says so.
     by_name: bool = False
+    #: Whether it is only said where no call of the program shows more.
+    last_resort: bool = False
 
 
 class _Owner(NamedTuple):
@@ -67,12 +72,14 @@ class CallbackFinder:
         if name in owner.hooks:
             base, hook = owner.hooks[name]
             if hook.heat > Heat.ONCE:
-                text = f"{called}.{name} (a {base.rpartition('.')[2]}'s {name})"
-                self.functions[scope] = FunctionRoot(hook.heat, _role(hook), text, Confidence.HIGH)
+                what = f"a {base.rpartition('.')[2]}'s {name}"
+                text = f"{called}.{name} ({what}, {_BY_CONTRACT})" if hook.contract else f"{called}.{name} ({what})"
+                sure = Confidence.MEDIUM if hook.contract else Confidence.HIGH
+                self.functions[scope] = FunctionRoot(hook.heat, _role(hook), text, sure, last_resort=hook.contract)
         elif name == "forward" and owner.is_module:
             # Nothing of the project may call it (a library of models), yet its users do, every step.
-            text = f"{called}.forward (an nn.Module's forward)"
-            self.functions[scope] = FunctionRoot(Heat.STEP, "forward", text, Confidence.MEDIUM)
+            text = f"{called}.forward (an nn.Module's forward, {_BY_CONTRACT})"
+            self.functions[scope] = FunctionRoot(Heat.STEP, "forward", text, Confidence.MEDIUM, last_resort=True)
         elif owner.is_autograd and name in ("forward", "backward"):
             text = f"{called}.{name} (an autograd function's {name})"
             self.functions[scope] = FunctionRoot(Heat.STEP, "autograd", text, Confidence.MEDIUM)
@@ -99,7 +106,8 @@ class CallbackFinder:
         self._owners.clear()
         for scope in self.graph.replacing_forwards:
             text = f"{scope.function} (put in the place of a module's forward)"
-            self.functions.setdefault(scope, FunctionRoot(Heat.STEP, "forward", text, Confidence.MEDIUM))
+            root = FunctionRoot(Heat.STEP, "forward", text, Confidence.MEDIUM, last_resort=True)
+            self.functions.setdefault(scope, root)
         for scope, facts in self.resolver.nesting.functions:
             calls = telling.get(scope)
             if calls is not None:
@@ -135,10 +143,39 @@ class CallbackFinder:
         elif last in _IGNITE_ENGINES and call.args:
             root = FunctionRoot(Heat.STEP, "train", f"{last}{STEP_OF_ENGINE}", Confidence.HIGH)
             self._mark(call.args[:1], scope, root)
+        elif last in _LOADERS:
+            self._note_loader(call, scope)
+        elif last in frameworks.STEP_TAKERS:
+            self._note_step_taker(call, last, scope)
         for key, value in call.keywords:
             if key in frameworks.COLLATE_KEYWORDS and not self._is_called_apart(call, key, scope):
                 root = FunctionRoot(Heat.SAMPLE, "data", f"{key} of a DataLoader", Confidence.HIGH)
                 self._mark((value,), scope, root)
+
+    def _note_loader(self, call: CallFacts, scope: Scope) -> None:
+        """`DataLoader(rows, sampler=order)`: it indexes its data set for each sample, whatever that derives from."""
+        given = dict(call.keywords)
+        dataset = call.args[0] if call.args else given.get("dataset")
+        root = FunctionRoot(Heat.SAMPLE, "data", "the data set of a DataLoader", Confidence.HIGH)
+        for ref in self.resolver.refs(dataset, scope):
+            if ref.kind == INSTANCE:
+                method = self.resolver.method(ref, "__getitem__")
+                if method is not None:
+                    self.functions.setdefault(Scope(method.path, method.name), root)
+        root = FunctionRoot(Heat.EPOCH, "data", "the sampler of a DataLoader", Confidence.HIGH)
+        for key in ("sampler", "batch_sampler"):
+            for ref in self.resolver.refs(given.get(key), scope):
+                method = self.resolver.method(ref, "__iter__") if ref.kind == INSTANCE else None
+                if method is not None:
+                    self.functions.setdefault(Scope(method.path, method.name), root)
+
+    def _note_step_taker(self, call: CallFacts, last: str, scope: Scope) -> None:
+        place, key = frameworks.STEP_TAKERS[last]
+        refs = self.resolver.refs(call.func, scope)
+        if any(ref.kind == EXTERNAL and ref.name.partition(".")[0] in frameworks.STEP_TAKER_ROOTS for ref in refs):
+            step = call.args[place] if len(call.args) > place else dict(call.keywords).get(key)
+            root = FunctionRoot(Heat.STEP, "train", f"{last}(...) calls it on every step", Confidence.HIGH)
+            self._mark((step,), scope, root)
 
     def _is_called_apart(self, call: CallFacts, key: str, scope: Scope) -> bool:
         """Whether a function of the project calls the collate function it is given itself, for no loader's sake."""

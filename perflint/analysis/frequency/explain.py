@@ -18,7 +18,7 @@ _MOST_CALLERS = 8
 _ROLES = {
     "train": "training",
     "batches": "a loop over batches",
-    "texts": "a loop over texts",
+    "texts": "a loop over texts or requests",
     "eval": "evaluation",
     "infer": "inference",
     "data": "data loading",
@@ -136,8 +136,8 @@ def _loop(program: Program, scope: Scope, facts: FunctionFacts, index: int, heat
     why = {
         "train": "its turns train",
         "batches": "its turns are batches",
-        "texts": "its turns run a model on one text each",
-        "decode": "its turns make tokens",
+        "texts": "its turns run a model on one text or request each",
+        "decode": "its turns run a model on what it gave before",
         "epoch": "its turns hold hot loops, or go by such a name",
     }
     words = why.get(known.role, known.role) if known is not None else "nothing says that its turns are steps"

@@ -98,7 +98,7 @@ class HeatMap:
                 continue
             serial += 1
             # That a module's users call its forward is only said where no call of the project shows it.
-            steps = _LAST_RESORT if root.role == "forward" or root.by_name else 0
+            steps = _LAST_RESORT if root.last_resort or root.by_name else 0
             reason = Reason(root.heat, root.confidence, None, root)
             rank = _rank(root.heat, in_data=root.role == _DATA)
             heapq.heappush(queue, (rank, -root.heat, -root.confidence, steps, serial, scope, reason))

@@ -39,6 +39,7 @@ from perflint.analysis.evidence import (
     may_give_batches,
 )
 from perflint.analysis.frequency.epochs import LoopHeat, mark_epochs
+from perflint.analysis.frequency.repeating import mark_repeating
 from perflint.analysis.names.refs import BATCH, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope, given
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence, Heat
@@ -126,6 +127,7 @@ class RootFinder:
         mark_epochs(self.loops, self._runs, self._steps, self.graph, self.resolver)
         mark_generators(self.loops, self.resolver)
         mark_producers(self.loops, self.resolver)
+        mark_repeating(self.loops, self.resolver, self.graph, training)
         self.drivers = find_drivers(self.loops, self.resolver)
         mark_drivers(self.loops, self.drivers)
         self._telling.clear()

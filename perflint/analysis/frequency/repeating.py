@@ -1,0 +1,156 @@
+"""Loops that run a model on what it gave before, or on what is asked of a process: decoding, rollouts, serving.
+
+They are told by what an iteration does, from the edges and bindings of the function they stand in, not by a bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.evidence import RUNNERS, is_literal, last_name
+from perflint.analysis.frequency.epochs import LoopHeat, Loops
+from perflint.analysis.names.refs import CLASS, Ref, Scope
+from perflint.analysis.names.resolver import Resolver
+from perflint.finding import Confidence, Heat
+from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts, Value
+
+#: Iterations that are written down: fewer are a refinement, not a sequence.
+_FEW = 8
+#: What takes the next request: from a queue, a socket or a person.
+_TAKING = frozenset("get get_nowait recv recv_multipart popleft pop poll input readline receive receive_json".split())
+_DECODES = LoopHeat(Heat.STEP, "decode", Confidence.MEDIUM)
+_SERVES = LoopHeat(Heat.STEP, "texts", Confidence.MEDIUM)
+
+
+def mark_repeating(loops: Loops, resolver: Resolver, graph: CallGraph, training: set[Scope]) -> None:
+    """Add the loops of the program that run a model again and again, and are not known to be anything else."""
+    running = _running(loops, resolver, graph, training)
+    found: Loops = {}
+    for scope, facts in resolver.nesting.functions:
+        if facts.loops and scope.function != MODULE:
+            for index in {index for index, _ in _model_calls(scope, facts, running, graph)}:
+                if (scope, index) in loops or any((scope, outer) in loops for outer in _outer(facts, index)):
+                    continue
+                calls = [call for at, call in _model_calls(scope, facts, running, graph) if at == index]
+                heat = _heat(facts, facts.loops[index], calls)
+                if heat is not None:
+                    found[scope, index] = heat
+    loops.update(found)
+
+
+def _running(loops: Loops, resolver: Resolver, graph: CallGraph, training: set[Scope]) -> set[Scope]:
+    """Functions that run a module of the project each time they are called, and train nothing."""
+    holding = {scope for scope, _ in loops}
+    found = {
+        scope
+        for scope, facts in resolver.nesting.by_name.get("forward", ())
+        if facts.in_class and resolver.hierarchy.is_module(Ref(CLASS, scope.path, facts.in_class))
+    }
+    waiting = list(found)
+    while waiting:
+        for edge in graph.incoming.get(waiting.pop(), ()):
+            caller = edge.caller
+            if edge.confidence is Confidence.HIGH and caller not in found and caller.function != MODULE:
+                if caller not in holding and caller not in training:
+                    found.add(caller)
+                    waiting.append(caller)
+    return found
+
+
+def _model_calls(
+    scope: Scope, facts: FunctionFacts, running: set[Scope], graph: CallGraph
+) -> Iterator[tuple[int, CallFacts]]:
+    """The calls in loops that run a model, each with the innermost loop around it."""
+    known = {edge.index for edge in graph.outgoing.get(scope, ()) if edge.callee in running and edge.index >= 0}
+    for number, call in enumerate(facts.calls):
+        if number not in known and not (call.args and last_name(call.func) in RUNNERS):
+            continue
+        index = facts.innermost_loop(call.context)
+        if index is not None and facts.loops[index].kind != "comprehension" and not _is_of_loop(call, facts):
+            yield index, call
+
+
+def _is_of_loop(call: CallFacts, facts: FunctionFacts) -> bool:
+    """`for layer in self.layers: x = layer(x)`: what is called is another one on each iteration."""
+    names = {name.partition(".")[0] for name in _names(call.func)}
+    return any(names.intersection(facts.loops[index].targets) for index in facts.loops_around(call.context))
+
+
+def _outer(facts: FunctionFacts, index: int) -> list[int]:
+    return facts.loops_around(facts.loops[index].context)
+
+
+def _heat(facts: FunctionFacts, loop: LoopFacts, calls: list[CallFacts]) -> LoopHeat | None:
+    if _is_short(loop):
+        return None
+    for call in calls:
+        values = [value for _, value in call.keywords] + list(call.args)
+        sources = list(_sources(values, facts))
+        if loop.kind == "while" and any(_last(value) in _TAKING for value in sources):
+            return _SERVES
+        if any(_is_call_of(value, call.func) for value in sources):
+            return _DECODES
+    return None
+
+
+def _is_short(loop: LoopFacts) -> bool:
+    """`for _ in range(3)`, `for scale in (1, 2)`"""
+    value = loop.iterable
+    if is_literal(value):
+        return True
+    if not (isinstance(value, tuple) and value[0] == "call" and value[1] == "range" and value[2]):
+        return False
+    bounds = value[2]
+    return all(
+        isinstance(item, tuple) and item[0] == "const" and isinstance(item[2], int) and abs(item[2]) <= _FEW
+        for item in bounds
+    )
+
+
+def _sources(values: list[Value], facts: FunctionFacts) -> Iterator[Value]:
+    """The calls that values come from, through the names that they are bound to in a function."""
+    seen: set[str] = set()
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            name = value.partition(".")[0]
+            if name not in seen:
+                seen.add(name)
+                waiting += facts.binds.get(name, ())
+                waiting += (item for container, item in facts.stores if container == name)
+        elif isinstance(value, tuple):
+            if value[0] == "call":
+                yield value
+            waiting += _parts(value)
+
+
+def _parts(value: Value) -> Iterator[Value]:
+    form = value[0]
+    if form == "call":
+        yield value[1]
+        yield from value[2]
+        yield from (item for _, item in value[3])
+    elif form in ("item", "attr"):
+        yield value[1]
+    elif form in ("seq", "either"):
+        yield from value[1]
+    elif form in ("each", "table"):
+        yield value[1]
+
+
+def _names(value: Value) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, tuple):
+        for part in _parts(value):
+            yield from _names(part)
+
+
+def _is_call_of(value: Value, func: Value) -> bool:
+    return isinstance(value, tuple) and value[0] == "call" and value[1] == func
+
+
+def _last(value: Value) -> str:
+    return last_name(value[1]) if isinstance(value, tuple) and value[0] == "call" else ""
