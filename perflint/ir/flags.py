@@ -28,6 +28,10 @@ class Flags(Expressions):
             return guards.TURN
         if kind is None and self.scope.facts.qualname != MODULE and guards.is_self_test(node.test):
             return guards.RARE
+        if kind == guards.LAZY:
+            # `if key not in seen: seen[key] = ...`, for a `seen` that this very call has made
+            made = self.scope.made.get(guards.looked_into(node.test))
+            return kind if made is None else made
         flag = guards.flag_of(node.test, known) if kind == guards.PERIODIC else None
         begun = self.scope.begun_in(flag, context) if flag is not None else None
         return kind if begun is None else begun

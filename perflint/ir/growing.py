@@ -17,12 +17,12 @@ class Growing:
     """A function being surveyed: facts that grow until `finish`.
 
     `tests` are local names that hold a guard's test, `held` the tests that names hold as written, `unset` those that
-    were given False or None, `begun` in which context names that may be flags were first given something; `asked` are
-    the calls of `isinstance`.
+    were given False or None, `begun` in which context names that may be flags were first given something, `made` in which one
+    names were first given a new container; `asked` are the calls of `isinstance`.
     """
 
     __slots__ = (
-        "annotations", "asked", "begun", "binds", "body", "calls", "contexts", "counters", "facts", "held",
+        "annotations", "asked", "begun", "binds", "body", "calls", "contexts", "counters", "facts", "held", "made",
         "is_generator", "loops", "questions", "reads", "returns", "stores", "tests", "told", "unclear", "unset",
         "yields",
     )  # fmt: skip
@@ -49,6 +49,7 @@ class Growing:
         self.tests: guards.Tests = {}
         self.unset: set[str] = set()
         self.begun: dict[str, int] = {}
+        self.made: dict[str, int] = {}
 
     def push(self, parent: int, kind: str, detail: int | str, first: ast.AST, last: ast.AST) -> int:
         begins = first.lineno, first.col_offset  # type: ignore[attr-defined]

@@ -55,9 +55,11 @@ __all__ = [
     "is_health",
     "is_looked_up",
     "is_mode",
+    "is_new_container",
     "is_plain",
     "is_self_test",
     "lacking",
+    "looked_into",
     "looked_up_in",
 ]
 
@@ -383,6 +385,20 @@ def looked_up_in(value: ast.expr) -> str | None:
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute) or value.func.attr != "get":
         return None
     return ast.dump(value.func.value) if len(value.args) == 1 else None
+
+
+def is_new_container(value: ast.expr) -> bool:
+    """`{}`, `dict()`, `set()`: what is put into it is kept as long as it is."""
+    if type(value) is ast.Call:
+        return not value.args and written_name(value.func) in {"dict", "set", "OrderedDict", "defaultdict"}
+    return type(value) is ast.Dict and not value.keys
+
+
+def looked_into(test: ast.expr) -> str:
+    """`seen` of `key not in seen`, the name of the container that is all that is tested; empty for anything else."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.NotIn):
+        return test.comparators[0].id if isinstance(test.comparators[0], ast.Name) else ""
+    return ""
 
 
 def lacking(name: str) -> str:

@@ -393,6 +393,8 @@ class _Surveyor(Flags):
                     self.scope.held.pop(target.id, None)
                 if self.scope.tests or not guards.is_plain(held):
                     self.keep_test(target.id, held)
+                elif guards.is_new_container(held):
+                    self.scope.made.setdefault(target.id, self.context)
             elif type(target) is ast.Attribute:
                 self.target(target)
                 self.bind_attribute(target, value)

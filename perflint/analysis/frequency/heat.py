@@ -159,7 +159,10 @@ class HeatMap:
             outer = heats[context.parent] if context.parent >= 0 else base
             if context.kind == "loop":
                 loop = self.roots.loops.get((scope, int(context.detail)))
-                heats.append(max(outer, loop.heat) if loop is not None else outer)
+                if loop is not None and not _is_part_of_rare(facts, context.parent, heats, loop.heat):
+                    heats.append(max(outer, loop.heat))
+                else:
+                    heats.append(outer)
             elif context.detail in (guards.LEAVES, guards.TURN):
                 heats.append(min(outer, max(_outside_loop(facts, context.parent, heats, base), Heat.EPOCH)))
             elif context.kind == "switch":
@@ -215,6 +218,16 @@ def cooled(heat: Heat, guard: str) -> Heat:
     if guard == guards.FIRST:
         return min(heat, Heat.EPOCH)
     return Heat.ONCE
+
+
+def _is_part_of_rare(facts: FunctionFacts, context: int, heats: list[Heat], heat: Heat) -> bool:
+    """Whether a loop over parts of a step stands under a guard that makes it rarer than the loop over steps."""
+    if heat != Heat.MICROBATCH or context < 0:
+        return False
+    around = heats[context]
+    while context >= 0 and facts.contexts[context].kind != "loop":
+        context = facts.contexts[context].parent
+    return context >= 0 and around < Heat.STEP <= heats[context]
 
 
 def _outside_loop(facts: FunctionFacts, context: int, heats: list[Heat], base: Heat) -> Heat:
