@@ -16,7 +16,7 @@ from perflint.cli import console, narrowing, project
 from perflint.cli.app import CLEAN, FAULT, FOUND
 from perflint.cli.joining import Joining
 from perflint.errors import PerflintError
-from perflint.finding import Impact
+from perflint.finding import Heat, Impact
 from perflint.project.discovery import display_path
 from perflint.project.settings import FailOn, Settings, level_of
 from perflint.report import COUNTING, FORMATS, render
@@ -205,6 +205,7 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
         report, made, ignored = _checked(asked, discovery, options, narrow)
     for line in made.lines() if made is not None else ():
         console.complain(line)
+    notes = _notes(asked, discovery, options, report) if shown_as == "text" else ()
     text = render(
         report,
         shown_as,
@@ -221,6 +222,7 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
         links=asked.output is None and console.wants_links(),
         fails=counting.counts,
         step_picture=joining.picture() if shown_as == "html" else "",
+        notes=notes,
     )
     _deliver(text, asked.output, report)
     if asked.debug:
@@ -255,6 +257,23 @@ def _checked(
         ignoring.report_ignored(ignored)
         report = narrow(check(discovery, options))
     return report, made, ignored
+
+
+def _notes(asked: _Asked, discovery: Discovery, options: Options, report: Report) -> tuple[str, ...]:
+    """What is said of the program as a whole: how much of it is reached, and that nothing is where nothing is.
+
+    A run over a few files of many, as a hook's, says nothing of the others.
+    """
+    is_hot = any(one.heat >= Heat.STEP for one in report.findings)
+    is_whole = {one.display for one in discovery.reported} >= {one.display for one in discovery.analysed}
+    if report.errors or not (asked.statistics or (is_whole and not is_hot)):
+        return ()
+    from perflint.analysis.frequency.reach import NO_LOOP
+    from perflint.engine import reach_of
+
+    reach = reach_of(discovery, options)
+    notes = tuple(reach.lines()) if asked.statistics else ()
+    return (*notes, NO_LOOP) if reach.uses_torch and not reach.hot else notes
 
 
 def _by_rules(report: Report) -> Report:

@@ -32,6 +32,7 @@ from perflint.rule_api.dispatch import Inspector
 from perflint.syntax.cells import Placing
 
 if TYPE_CHECKING:
+    from perflint.analysis.frequency.reach import Reach
     from perflint.engine.crewed import Crewed
     from perflint.ir.summary import Summary
 
@@ -80,6 +81,18 @@ def explain_heat(
     placing = run.placing()
     words = explain(program, path, placing.module_line(path, line, cell))
     return placing.words("\n".join(words), path, cell)
+
+
+def reach_of(discovery: Discovery, options: Options) -> Reach:
+    """How much of the program is reached, with what `check` has read of it before."""
+    from perflint.analysis.frequency.reach import reach
+
+    with gc_paused(), room_to_nest():
+        run = Run(discovery, options, {})
+        try:
+            return reach(run.program())
+        finally:
+            run.known.close()
 
 
 class Run:

@@ -17,14 +17,14 @@ class Growing:
     """A function being surveyed: facts that grow until `finish`.
 
     `tests` are local names that hold a guard's test, `held` the tests that names hold as written, `unset` those that
-    were given False or None, `begun` in which context names that may be flags were first given something, `made` in which one
-    names were first given a new container; `asked` are the calls of `isinstance`.
+    were given False or None, `begun` in which context names that may be flags were first given something, `made` in
+    which one names were first given a new container; `asked` are the calls of `isinstance`.
     """
 
     __slots__ = (
-        "annotations", "asked", "begun", "binds", "body", "calls", "contexts", "counters", "facts", "held", "made",
-        "is_generator", "loops", "questions", "reads", "returns", "stores", "tests", "told", "unclear", "unset",
-        "yields",
+        "annotations", "asked", "begun", "binds", "body", "calls", "contexts", "counters", "facts", "held",
+        "is_generator", "loops", "made", "questions", "reads", "returns", "stores", "tests", "told", "unclear",
+        "unset", "yields",
     )  # fmt: skip
 
     def __init__(self, facts: FunctionFacts, body: list[ast.stmt]) -> None:

@@ -52,7 +52,8 @@ class Options:
     where the output is to be the same each time. `links` makes places links that terminals open (OSC 8). `fails` says
     whether a finding makes exit code 1; None where every finding that is printed does, or nobody asked.
     `step_picture` is markup of one observed step, for the formats that can show it (html).
-    `counts` counts the findings that are printed, those of a cluster one by one.
+    `counts` counts the findings that are printed, those of a cluster one by one. `notes` are paragraphs for people, on
+    the program as a whole (text).
     """
 
     version: str
@@ -69,6 +70,7 @@ class Options:
     fails: Callable[[Finding], bool] | None = None
     step_picture: str = ""
     counts: Counts | None = None
+    notes: Sequence[str] = ()
 
 
 class _Format(Protocol):
@@ -92,6 +94,7 @@ def render(
     links: bool = False,
     fails: Callable[[Finding], bool] | None = None,
     step_picture: str = "",
+    notes: Sequence[str] = (),
 ) -> str:
     """The whole output, ending in one newline; empty where the format has nothing to say (`github`, no findings).
 
@@ -105,5 +108,5 @@ def render(
     options = Options(
         version, rules, color, width, statistics, root, silenced, measured or {}, layout, seconds, links, mixed
     )
-    options = replace(options, step_picture=step_picture, counts=counts)
+    options = replace(options, step_picture=step_picture, counts=counts, notes=notes)
     return module.render(shown, options)

@@ -32,6 +32,7 @@ def render(report: Report, options: Options) -> str:
             blocks += ["\n".join(_finding(one, texts, options, paint, width)) for one in group.findings]
     if report.errors:
         blocks.append("\n".join(problem_line(one, paint) for one in report.errors))
+    blocks += ["\n".join(_wrapped(visible_prose(note), width, "", "")) for note in options.notes]
     blocks.append(summary(report, options, paint))
     return "\n\n".join(blocks) + "\n"
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.frequency.reach import hot_calls_that_may_run
 from perflint.analysis.frequency.routes import display_name
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.program import Program
@@ -168,6 +170,12 @@ def _why_not_hotter(program: Program, scope: Scope, facts: FunctionFacts) -> Ite
         yield "No call of it was found outside tests, and no framework is known to call it."
     if scope in program.heatmap.cached:
         yield "A decorator keeps its result: only the first call runs it."
+    for caller, call, reached in islice(hot_calls_that_may_run(program, scope), _MOST_CALLERS):
+        which = "it" if reached == scope else f"`{display_name(reached.function)}`, which comes to call it"
+        yield (
+            f"It would be hot if {caller.path}:{call.line} in `{display_name(caller.function)}` ran {which}: that call "
+            f"could not be resolved, and {program.heat_at(caller, call.context).phrase}."
+        )
     unresolved = list(_calls_by_name(program, facts.name))
     if unresolved:
         yield f"Calls by the name `{facts.name}` that could not be followed ({len(unresolved)} in all):"
