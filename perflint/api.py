@@ -9,6 +9,7 @@ from perflint.analysis.effects.summary import Effects, Kept, Witness
 from perflint.analysis.effects.wrappers import KEEPING, is_wrapper
 from perflint.analysis.frequency.epochs import LoopHeat
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope
+from perflint.analysis.phases.phase import Phase, PhaseOf
 from perflint.analysis.program import Program
 from perflint.analysis.values.dtypes import Dtype
 from perflint.analysis.values.implicit_reads import numbers_in
@@ -93,6 +94,8 @@ __all__ = [
     "Loops",
     "Malformed",
     "Nodes",
+    "Phase",
+    "PhaseOf",
     "Place",
     "Program",
     "Provenance",

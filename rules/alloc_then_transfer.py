@@ -97,6 +97,7 @@ class AllocThenTransfer(Rule):
     """
 
     code, name = "TPL107", "alloc-then-transfer"
+    minor_beside_reads = True
     impact = Impact.MEDIUM
     listens = (Calls(),)
     at_least = Heat.EPOCH

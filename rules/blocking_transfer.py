@@ -63,6 +63,7 @@ class BlockingTransfer(Rule):
     """
 
     code, name = "TPL101", "blocking-transfer"
+    minor_beside_reads = True
     impact = Impact.MEDIUM
     listens = (Calls(*MOVES),)
     at_least = Heat.STEP

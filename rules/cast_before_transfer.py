@@ -77,6 +77,7 @@ class CastBeforeTransfer(Rule):
     """
 
     code, name = "TPL116", "cast-before-transfer"
+    minor_beside_reads = True
     numerics = "same bits"
     impact = Impact.MEDIUM
     listens = (Calls("to", "cuda"),)

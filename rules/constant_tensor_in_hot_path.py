@@ -77,6 +77,7 @@ class ConstantTensorInHotPath(Rule):
     """
 
     code, name = "TPL310", "constant-tensor-in-hot-path"
+    minor_beside_reads = True
     numerics = "same bits"
     impact = Impact.MEDIUM
     listens = (Calls("tensor", "as_tensor", "asarray", "new_tensor", "tril", "triu", *MOVES),)

@@ -49,6 +49,7 @@ class HostIndexOfDeviceTensor(Rule):
     """
 
     code, name = "TPL114", "host-index-of-device-tensor"
+    minor_beside_reads = True
     impact = Impact.MEDIUM
     listens = (Nodes(ast.Subscript),)
     at_least = Heat.STEP

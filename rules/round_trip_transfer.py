@@ -49,6 +49,7 @@ class RoundTripTransfer(Rule):
     """
 
     code, name = "TPL112", "round-trip-transfer"
+    minor_beside_reads = True
     impact = Impact.HIGH
     listens = (Calls("to", "cuda", "tensor", "as_tensor"),)
     at_least = Heat.STEP

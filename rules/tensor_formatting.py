@@ -63,6 +63,7 @@ class TensorFormatting(Rule):
     """
 
     code, name = "TPL203", "tensor-formatting"
+    minor_beside_reads = True
     impact = Impact.HIGH
     listens = (Calls(*PRINTING_NAMES), Nodes(ast.JoinedStr, ast.BinOp))
     at_least = Heat.STEP

@@ -85,6 +85,50 @@ TELLING = SAMPLING | TOKENIZERS | RUNNERS
 TELLING |= frozenset("train_batch backward manual_backward step optimizer_step step_optimizer next __next__".split())
 
 
+#: What names of functions and files say of the phase that code belongs to, and why each is trusted that far. A name
+#: only makes an answer surer, or less sure: `eval` is also a mode, a `test` set is also trained on.
+_PHASE_WORDS: tuple[tuple[str, re.Pattern[str], str], ...] = (
+    ("train", pattern(r"(?:^|[_/.])(?:train(?:er|ing)?|fit|finetune|pretrain|learn)(?:[_/.]|$)"), "entry points"),
+    (
+        "evaluate",
+        pattern(
+            r"(?:^|[_/.])(?:eval\w*|val(?:id\w*)?|test(?:er|ing)?|infer\w*|predict\w*|extract\w*|embed|encode_all)(?:[_/.]|$)"
+        ),
+        "the usual names of passes without a step",
+    ),
+    (
+        "generate",
+        pattern(
+            r"(?:^|[_/.])(?:generat(?:e|ion)\w*|sampl(?:e|ing)|decod(?:e|ing)|beam_search|translate|demo|render|visuali[sz]e\w*)(?:[_/.]|$)"
+        ),
+        "samples are made there, one after the other",
+    ),
+    (
+        "benchmark",
+        pattern(r"(?:^|[_/.])(?:bench(?:mark(?:s|ing)?)?|profil(?:e|ing)|latency|throughput|timing)(?:[_/.]|$)"),
+        "what is measured",
+    ),
+    ("serve", pattern(r"(?:^|[_/.])(?:serv(?:e|er|ing)|app|api|endpoint)(?:[_/.]|$)"), "handlers of requests"),
+    (
+        "checkpoint",
+        pattern(r"(?:^|[_/.])(?:save|resume|checkpoints?|ckpt|export|convert)(?:[_/.]|$)"),
+        "states of models",
+    ),
+    (
+        "data",
+        pattern(r"(?:^|[_/.])(?:data(?:sets?|loaders?)?|collate|augment\w*|preprocess\w*)(?:[_/.]|$)"),
+        "what makes batches",
+    ),
+)
+
+
+@lru_cache(4096)
+def phases_named(function: str, path: str) -> frozenset[str]:
+    """The phases that the names of a function and its file suggest."""
+    name = path.rpartition("/")[2].removesuffix(".py")
+    return frozenset(phase for phase, words, _ in _PHASE_WORDS if words.search(function) or words.search(name))
+
+
 @lru_cache(4096)
 def looks_like_loader(dotted: str) -> bool:
     """The field's own convention: `train_loader`, `self.val_dataloader`, `dl`."""

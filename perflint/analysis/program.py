@@ -23,6 +23,7 @@ from perflint.analysis.linking import Together
 from perflint.analysis.names.module_names import ModuleTable
 from perflint.analysis.names.refs import BATCH, CLASS, EXTERNAL, INSTANCE, Ref, Refs, Scope
 from perflint.analysis.names.resolver import Resolver, is_loader
+from perflint.analysis.phases.phase import PhaseOf, Phases
 from perflint.analysis.program_facts import Whole
 from perflint.finding import Confidence, Heat, Hop
 from perflint.ir.summary import MODULE, FunctionFacts, Summary, Value
@@ -149,7 +150,7 @@ class Program:
         """What the hot code a line belongs to is for: "train", "batches", "driver", "eval", "data", "decode", "hook",
         "".
         """
-        origin = self._origin(scope, context)
+        origin = self.origin(scope, context)
         if isinstance(origin, FunctionRoot):
             return origin.role
         if origin is None:
@@ -157,12 +158,24 @@ class Program:
         role = self.roots.loops[origin].role
         return "driver" if role == "batches" and self.drives(scope.path) else role
 
+    def phase(self, scope: Scope, context: int = -1) -> PhaseOf:
+        """What part of the program a context of a function belongs to."""
+        return self._phases.of(scope, context)
+
+    def is_in_training(self, scope: Scope) -> bool:
+        """Whether a function runs on the steps of a training as well, whatever else runs it."""
+        return self._phases.is_in_training(scope)
+
+    @cached_property
+    def _phases(self) -> Phases:
+        return Phases(self)
+
     def step_loop(self, scope: Scope, context: int = -1) -> tuple[Scope, int] | None:
         """The hot loop that makes a line hot: the function it stands in, and its place among that one's loops."""
-        origin = self._origin(scope, context)
+        origin = self.origin(scope, context)
         return None if isinstance(origin, FunctionRoot) else origin
 
-    def _origin(self, scope: Scope, context: int) -> FunctionRoot | tuple[Scope, int] | None:
+    def origin(self, scope: Scope, context: int) -> FunctionRoot | tuple[Scope, int] | None:
         """Where the heat of a line comes from: a framework that calls a function, or a loop."""
         for _ in range(40):
             facts = self.function(scope)

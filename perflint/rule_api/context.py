@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from perflint.analysis.effects.summary import Effects, Witness
 from perflint.analysis.names.refs import EXTERNAL, EXTERNAL_INSTANCE, Ref, Refs, Scope
+from perflint.analysis.phases.phase import PhaseOf
 from perflint.analysis.program import Program
 from perflint.finding import Confidence, Heat, Hop, Span
 from perflint.ir.control_flow import ControlFlow, ScopeNode, control_flow
@@ -121,6 +122,10 @@ class Context:
         """What the hot code around `node` is for: "train", "batches", "driver" (of workers that train elsewhere),
         "eval", "data", "decode", "hook", ""."""
         return self.program.role(self.scope(node), self.context(node))
+
+    def phase(self, node: ast.AST) -> PhaseOf:
+        """What part of the program `node` belongs to, with the facts that say so."""
+        return self.program.phase(self.scope(node), self.context(node))
 
     def guards(self, node: ast.AST) -> tuple[str, ...]:
         """Names of the guards (`ir.guards`) around `node` in its function, innermost first."""

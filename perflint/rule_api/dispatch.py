@@ -14,6 +14,7 @@ from perflint.errors import SourceError
 from perflint.finding import Finding, Heat, Impact, Problem, Span
 from perflint.rule_api.context import Context, callee_name
 from perflint.rule_api.infeasible import is_unreached, only_in_float16
+from perflint.rule_api.minor import is_minor
 from perflint.rule_api.own_training import beside_own_training
 from perflint.rule_api.prefilter import Suspects, Wanted, heard_in
 from perflint.rule_api.rule import Listen, Rule
@@ -155,6 +156,8 @@ class Inspector:
                     if finding.impact > Impact.LOW and only_in_float16(_at(finding.span, node, context.tree), context):
                         words = f"{finding.message} It needs a float16 run."
                         finding = replace(finding, message=words, impact=Impact.LOW)  # noqa: PLW2901
+                    if finding.impact > Impact.LOW and rule.minor_beside_reads and is_minor(node, context):
+                        finding = replace(finding, impact=Impact.LOW)  # noqa: PLW2901
                     lines = _statement_lines(context.tree, node, finding)
                     findings[finding.sort_key] = Located(finding, lines)
         except RecursionError:

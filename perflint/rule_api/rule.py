@@ -129,6 +129,8 @@ class Rule:
     #: Identifiers one of which must occur in the same top-level statement, besides those listened to: the module whose
     #: functions have common names (`re` for `split`).
     needs: ClassVar[frozenset[str]] = frozenset()
+    #: Whether it hardly costs anything where nothing is trained and each step ends by reading its results.
+    minor_beside_reads: ClassVar[bool] = False
     #: Whether the effect can only be measured on an accelerator.
     needs_accelerator: ClassVar[bool] = False
     #: The numerics class of fixes that do not state their own, as `Fix` has it.

@@ -150,6 +150,8 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "effects": (_scope,),
     "call_effects": (_scope, _plain),
     "runs_several_times": (_scope,),
+    "phase": (_scope, _plain),
+    "is_in_training": (_scope,),
     "drives": (_plain,),
     "named": (_plain,),
     "mentions": (_plain, _plain),
