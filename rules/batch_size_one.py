@@ -127,11 +127,11 @@ def _trains_here(ctx: Context) -> bool:
 
 
 def _of_loader(node: ast.Call, ctx: Context) -> str:
-    if not is_plain_loader(node, ctx) or not is_constant(option(node, "batch_size"), 1):
+    if not is_plain_loader(node, ctx) or not is_constant(option(node, "batch_size", ctx), 1):
         return ""
-    if keyword(node, "batch_sampler") is not None or option(node, "collate_fn") is not None:
+    if option(node, "batch_sampler", ctx) is not None or option(node, "collate_fn", ctx) is not None:
         return ""
-    dataset = option(node, "dataset")
+    dataset = option(node, "dataset", ctx)
     if purpose(node, ctx) != "train" or dataset is None or dataset_work(node, ctx) == "iterable":
         return ""
     if _SHAPES.search(ctx.text(dataset)) or any(_SHAPES.search(ref.name) for ref in ctx.refs(dataset)):

@@ -20,6 +20,8 @@ from perflint.api import (
     pattern,
 )
 
+from ._shared.hardware import asks_hardware
+
 _WITHOUT_TRAINING = pattern(r"eval|infer|predict|valid|test|demo|export|deploy|generate|extract", re.IGNORECASE)
 #: Who offers the wrapper by name leaves the choice to whoever asks for it.
 _OFFERS_IT = pattern(r"data_?parallel|\b(?:\w*_)?dp(?:_\w*)?\b", re.IGNORECASE)
@@ -114,7 +116,7 @@ def _is_offered(node: ast.Call, ctx: Context) -> bool:
         if isinstance(outer, (ast.ClassDef, ast.FunctionDef)) and _OFFERS_IT.search(outer.name):
             return True
         if isinstance(outer, ast.If) and _OFFERS_IT.search(ctx.text(outer.test)):
-            return True
+            return not asks_hardware(outer.test, ctx)
     return False
 
 

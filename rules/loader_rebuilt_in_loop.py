@@ -107,7 +107,7 @@ class LoaderRebuiltInLoop(Rule):
             return
         if _is_conditional(node, loop, ctx) or not _stays_the_same(node, loop, ctx):
             return
-        staffed = option(node, "num_workers")
+        staffed = option(node, "num_workers", ctx)
         idle = staffed is None or is_constant(staffed, 0)
         if idle and ctx.heat(node) < Heat.STEP:
             return  # an object, and nobody who has to be started
@@ -218,7 +218,7 @@ def _stays_the_same(node: ast.Call, loop: ast.stmt, ctx: Context) -> bool:
     if not all(flow.is_invariant(item, loop, pure=lambda call: _is_plain(call, ctx)) for item in given):
         return False
     names = {part.id for item in given for part in walk(item) if isinstance(part, ast.Name)}
-    dataset = option(node, "dataset")
+    dataset = option(node, "dataset", ctx)
     if not isinstance(dataset, (ast.Name, ast.Attribute)) or keyword(node, "generator") is not None:
         return False
     inside = {id(part) for part in walk(node)}

@@ -5,7 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule
+from perflint.api import (
+    Applicability,
+    Calls,
+    Confidence,
+    Context,
+    Finding,
+    Fix,
+    Impact,
+    Rule,
+    has_unpacking,
+    keyword,
+)
 
 from ._shared.datasets import is_moved, is_of_notebook, needs_workers, works_on_device
 from ._shared.epochs import runs, use
@@ -76,11 +87,11 @@ class LoaderWithoutWorkers(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         samples = is_sampling_loader(node, ctx)
-        if workers(node) != "none" or not (samples or is_plain_loader(node, ctx) or is_derived_loader(node, ctx)):
+        if workers(node, ctx) != "none" or not (samples or is_plain_loader(node, ctx) or is_derived_loader(node, ctx)):
             return
         if not ctx.program.whole.has_training or purpose(node, ctx) == "eval":
             return
-        dataset = option(node, "dataset")
+        dataset = option(node, "dataset", ctx)
         if not samples and (dataset is None or works_on_device(dataset, ctx)):
             return
         loops = runs(node, ctx)
@@ -97,13 +108,19 @@ class LoaderWithoutWorkers(Rule):
             ctx,
             "This loader has no workers, so every batch is made on the main thread between two steps.",
             advice="Pass `num_workers=` (a few per device) and measure.",
-            fix=Fix(
-                "Load with four workers",
-                Applicability.UNSAFE,
-                (ctx.edit.set_keyword(node, "num_workers", "4"),),
-                reason="augmentation draws from per-worker seeds, what the dataset changes stays in the worker, and an "
-                "iterable dataset gives its samples to every worker",
-                numerics="changes training",
-            ),
+            fix=_fix(node, ctx),
             confidence=Confidence.HIGH if loops or samples else Confidence.MEDIUM,
         )
+
+
+def _fix(node: ast.Call, ctx: Context) -> Fix | None:
+    if has_unpacking(node) and keyword(node, "num_workers") is None and option(node, "num_workers", ctx) is not None:
+        return None  # the dict that is spread says it, and saying it twice raises
+    return Fix(
+        "Load with four workers",
+        Applicability.UNSAFE,
+        (ctx.edit.set_keyword(node, "num_workers", "4"),),
+        reason="augmentation draws from per-worker seeds, what the dataset changes stays in the worker, and an "
+        "iterable dataset gives its samples to every worker",
+        numerics="changes training",
+    )

@@ -17,7 +17,6 @@ from perflint.api import (
     Impact,
     Nodes,
     Rule,
-    has_unpacking,
     is_constant,
     keyword,
     pattern,
@@ -27,6 +26,7 @@ from perflint.api import (
 from ._shared.datasets import is_small, is_tiny
 from ._shared.epochs import is_hook, is_repeated, runs, use
 from ._shared.loaders import SAMPLERS, builds_data_loader, is_sampling_loader, is_zero, option, purpose, workers
+from ._shared.spread_options import hides_options
 
 _NAMES = ("DataLoader", "loader_class", "loader_cls", "dataloader_class", "dataloader_cls", "data_loader_class")
 _ENDLESS = pattern(r"infinite|endless|cycl|repeat|forever|streaming|TrainingSampler", re.IGNORECASE)
@@ -93,12 +93,16 @@ class RespawnedWorkers(Rule):
             yield from self._options(node, ctx)
             return
         assert isinstance(node, ast.Call)
-        if has_unpacking(node) or option(node, "persistent_workers") is not None or workers(node) == "none":
+        if (
+            hides_options(node, ctx)
+            or option(node, "persistent_workers", ctx) is not None
+            or workers(node, ctx) == "none"
+        ):
             return
         samples = is_sampling_loader(node, ctx)
         if not samples and (not builds_data_loader(node, ctx) or _keeps_workers(node, ctx)):
             return
-        count = option(node, "num_workers")
+        count = option(node, "num_workers", ctx)
         assert count is not None
         if is_zero(count, ctx) or _is_endless(node, ctx):
             return
@@ -133,7 +137,7 @@ class RespawnedWorkers(Rule):
 
     def _rebuilt(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """A loader that is built for each epoch around a dataset that stays, with its workers."""
-        dataset = option(node, "dataset")
+        dataset = option(node, "dataset", ctx)
         if ctx.heat(node) > Heat.EPOCH or ctx.loops(node) or not (_is_kept(dataset) and _reorders(node)):
             return
         yield self.finding(
@@ -168,7 +172,7 @@ class RespawnedWorkers(Rule):
 
 
 def _is_endless(call: ast.Call, ctx: Context) -> bool:
-    parts = (option(call, "dataset"), keyword(call, "sampler"), keyword(call, "batch_sampler"))
+    parts = (option(call, "dataset", ctx), keyword(call, "sampler"), keyword(call, "batch_sampler"))
     return any(
         part is not None
         and (_ENDLESS.search(ctx.text(part)) or any(_ENDLESS.search(ref.name) for ref in ctx.refs(part)))

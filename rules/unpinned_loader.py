@@ -93,18 +93,18 @@ class UnpinnedLoader(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not is_plain_loader(node, ctx) or option(node, "pin_memory") is not None:
+        if not is_plain_loader(node, ctx) or option(node, "pin_memory", ctx) is not None:
             return
         if not (uses_accelerator(ctx) and ctx.program.whole.has_hot_loops):
             return
-        if moves_to_device(option(node, "dataset"), ctx):
+        if moves_to_device(option(node, "dataset", ctx), ctx):
             return
         if ctx.program.drives(ctx.path) or hands_samples_on(node, ctx) or not _is_copied(node, ctx):
             return
         if makes_own_batches(node, ctx) or trains_with_jax(ctx):
             return
-        count = option(node, "num_workers")
-        staffed = "none" if count is not None and is_zero(count, ctx) else workers(node)
+        count = option(node, "num_workers", ctx)
+        staffed = "none" if count is not None and is_zero(count, ctx) else workers(node, ctx)
         evaluates = purpose(node, ctx) == "eval"
         if staffed == "none" and (evaluates or is_of_notebook(node, ctx) or not needs_workers(node, ctx)):
             return  # pinning would run on the main thread, where it costs about what it saves
@@ -131,7 +131,7 @@ class UnpinnedLoader(Rule):
             reason = "without workers the main thread pins, which may cost more than it saves"
         elif staffed == "variable":
             reason = "the number of workers is not known here"
-        elif option(node, "collate_fn") is not None:
+        elif option(node, "collate_fn", ctx) is not None:
             reason = "the collate function may return batches that cannot be pinned"
         elif not _plain_dataset(node, ctx):
             reason = "the dataset is not known, and may hand out batches that cannot be pinned"
@@ -149,7 +149,7 @@ class UnpinnedLoader(Rule):
 
 def _plain_dataset(node: ast.Call, ctx: Context) -> bool:
     """Whether the dataset's class is in sight; the base class alone says nothing about what it hands out."""
-    dataset = option(node, "dataset")
+    dataset = option(node, "dataset", ctx)
     refs = ctx.refs(dataset) if dataset is not None else ()
     return bool(refs) and all(
         ref.path or ref.name in loaders.IN_MEMORY_DATASETS | loaders.DECODING_DATASETS for ref in refs
@@ -164,11 +164,11 @@ _SPAWNS = ("set_start_method", "get_context")
 
 
 def _may_be_unpinnable(node: ast.Call, ctx: Context) -> bool:
-    dataset = option(node, "dataset")
+    dataset = option(node, "dataset", ctx)
     paths = {ref.path for ref in ctx.refs(dataset) if ref.path} if dataset is not None else set()
     if ctx.program.mentions(_SPARSE, paths):
         return True
-    spawns = option(node, "multiprocessing_context") is not None or ctx.program.mentions(_SPAWNS)
+    spawns = option(node, "multiprocessing_context", ctx) is not None or ctx.program.mentions(_SPAWNS)
     return spawns and ctx.program.mentions({"cuda", "device"}, paths)
 
 

@@ -59,7 +59,7 @@ _FEW_CALLS = 3
 
 def dataset_work(call: ast.Call, ctx: Context) -> Work:
     """What giving one sample of a loader's data set costs."""
-    dataset = option(call, "dataset")
+    dataset = option(call, "dataset", ctx)
     return "unknown" if dataset is None else _work_of(dataset, ctx)
 
 
@@ -270,7 +270,7 @@ def _collates(call: ast.Call, ctx: Context) -> bool:
 
 def collate_scope(call: ast.Call, ctx: Context) -> Scope | None:
     """The project's function that makes batches of samples, where there is one."""
-    collate = option(call, "collate_fn")
+    collate = option(call, "collate_fn", ctx)
     if collate is None:
         return None
     for ref in ctx.refs(collate):
@@ -296,7 +296,7 @@ def _method(instance: Ref, name: str, ctx: Context) -> Scope | None:
 
 def _comes_lazily(call: ast.Call, ctx: Context) -> bool:
     """Whether rows are transformed as they are asked for, or come from a stream that the same function opens."""
-    dataset, facts = option(call, "dataset"), ctx.facts(call)
+    dataset, facts = option(call, "dataset", ctx), ctx.facts(call)
     name = ctx.text(dataset) if isinstance(dataset, (ast.Name, ast.Attribute)) else ""
     if any(_dotted(value[1]).rpartition(".")[2] in _LAZY for value in facts.binds.get(name, ()) if _is_made(value)):
         return True
@@ -353,7 +353,7 @@ def _is_of_host(device: ast.expr, ctx: Context) -> bool:
 
 def hands_samples_on(call: ast.Call, ctx: Context) -> bool:
     """Whether the collate function makes no tensors: it gives the samples back as they are, or makes arrays."""
-    collate = option(call, "collate_fn")
+    collate = option(call, "collate_fn", ctx)
     if collate is None:
         return False
     if isinstance(collate, ast.Lambda):
@@ -428,7 +428,7 @@ def is_tiny(call: ast.Call, ctx: Context) -> bool:
 
 
 def _is_one_of(names: frozenset[str], call: ast.Call, ctx: Context) -> bool:
-    dataset = option(call, "dataset")
+    dataset = option(call, "dataset", ctx)
     if dataset is None:
         return False
     refs = _refs_of(dataset, ctx) or list(ctx.refs(dataset))
@@ -443,7 +443,7 @@ def _is_named(ref: Ref, names: frozenset[str], ctx: Context) -> bool:
 
 def is_of_notebook(call: ast.Call, ctx: Context) -> bool:
     """Whether the data set's class stands in the notebook itself, where workers that are spawned do not find it."""
-    dataset = option(call, "dataset")
+    dataset = option(call, "dataset", ctx)
     if dataset is None or not ctx.path.endswith(".ipynb"):
         return False
     return any(ref.kind == INSTANCE and ref.path == ctx.path for ref in _refs_of(dataset, ctx))

@@ -23,6 +23,8 @@ from perflint.api import (
     pattern,
 )
 
+from .spread_options import hides_options, spread_options
+
 #: torch's own loader, and the one of torchdata that takes the same arguments and can be saved in the middle.
 DATA_LOADERS = ("torch.utils.data.DataLoader", "torchdata.StatefulDataLoader")
 LOADER_NAMES = tuple(name.rpartition(".")[2] for name in DATA_LOADERS)
@@ -40,14 +42,17 @@ _DEVICE_WORDS = frozenset(
 )
 
 
-def option(call: ast.Call, name: str) -> ast.expr | None:
-    """The value of a `DataLoader` option, by keyword or position."""
-    return argument(call, _POSITIONS.get(name, 99), name)
+def option(call: ast.Call, name: str, ctx: Context) -> ast.expr | None:
+    """The value of a `DataLoader` option, by keyword, position, or in a dict that is spread."""
+    found = argument(call, _POSITIONS.get(name, 99), name)
+    if found is None and has_unpacking(call):
+        return (spread_options(call, ctx) or {}).get(name)
+    return found
 
 
 def is_plain_loader(call: ast.Call, ctx: Context) -> bool:
     """Whether a call builds torch's own `DataLoader` with every argument in sight, outside tests."""
-    return not has_unpacking(call) and ctx.is_call_of(call, *DATA_LOADERS)
+    return ctx.is_call_of(call, *DATA_LOADERS) and not hides_options(call, ctx)
 
 
 def is_derived_loader(call: ast.Call, ctx: Context) -> bool:
@@ -92,7 +97,7 @@ def _is_init(func: object) -> bool:
 
 def is_sampling_loader(call: ast.Call, ctx: Context) -> bool:
     """Whether a call builds a loader that samples graphs: the library's, or a class of that name in the project."""
-    if has_unpacking(call):
+    if hides_options(call, ctx):
         return False
     if ctx.is_call_of(call, *loaders.SAMPLING_LOADERS):
         return True
@@ -119,9 +124,9 @@ def uses_accelerator(ctx: Context) -> bool:
     return ctx.program.mentions(_DEVICE_WORDS)
 
 
-def workers(call: ast.Call) -> str:
+def workers(call: ast.Call, ctx: Context) -> str:
     """Whether there are any: "none" for 0 or unset, "some" for a positive literal, "variable" otherwise."""
-    value = option(call, "num_workers")
+    value = option(call, "num_workers", ctx)
     if value is None or is_constant(value, 0):
         return "none"
     return "some" if isinstance(value, ast.Constant) else "variable"
@@ -141,7 +146,7 @@ def is_zero(count: ast.expr, ctx: Context) -> bool:
 
 def purpose(call: ast.Call, ctx: Context) -> str:
     """What the loader is for by the names around it: "train", "eval" or ""."""
-    dataset = option(call, "dataset")
+    dataset = option(call, "dataset", ctx)
     function = ctx.tree.function_of(call)
     # The nearest name speaks first: `val_loader` in a function called `train` is for evaluation.
     for text in (
