@@ -31,7 +31,7 @@ _DDP_NAMES = frozenset({"DistributedDataParallel"})
 #: Whatever keeps gradients from being reduced, or reduces them itself, however it is spelt.
 _HANDLED = pattern(
     r"no_sync|no_backward_sync|require_backward_grad_sync|requires_gradient_sync|sync_gradients|"
-    r"accelerator|Accelerator|deepspeed|fabric|Fabric|LightningModule|delay_allreduce|accumulate_grads$"
+    r"delay_allreduce|accumulate_grads$"
 )
 #: Where a file can shard the model as well, nobody sees which of the two is trained.
 _SHARDED = ("FullyShardedDataParallel", "FSDP", "fully_shard")
@@ -226,10 +226,12 @@ def _is_handled(node: ast.Call, ctx: Context) -> bool:
 
 
 def _is_in_own_block(node: ast.Call, ctx: Context) -> bool:
-    """`with ddp_sync(model, last):`, of a file of the project that says `no_sync`."""
+    """`with ddp_sync(model, last):`, of a file of the project that says `no_sync`; `with fabric.accumulate(m):`."""
     for outer in ctx.tree.ancestors(node):
         for item in outer.items if isinstance(outer, ast.With) else ():
             call = item.context_expr
+            if isinstance(call, ast.Call) and callee_name(call) == "accumulate":
+                return True  # the framework knows the last micro-batch
             target = ctx.project_target(call.func) if isinstance(call, ast.Call) else None
             if target is not None and ctx.program.mentions(_WITHOUT, {target.path}):
                 return True

@@ -18,6 +18,7 @@ from perflint.api import (
     Tier,
     argument,
     has_unpacking,
+    is_constant,
     keyword,
     last,
     modules,
@@ -91,7 +92,9 @@ class UnfusedOptimizer(Rule):
         target = ctx.target(node.func)
         if target not in modules.FUSABLE_OPTIMIZERS or not _is_there(f"fused {last(target)}", ctx):
             return
-        if any(keyword(node, name) is not None for name in modules.IMPLEMENTATION_KEYWORDS):
+        slower = is_constant(keyword(node, "foreach"), False)  # noqa: FBT003
+        chosen = modules.IMPLEMENTATION_KEYWORDS - ({"foreach"} if slower else set())
+        if any(keyword(node, name) is not None for name in chosen):
             return
         if _is_small(argument(node, 0, "params")) or _cannot_be_fused(ctx):
             return
@@ -104,7 +107,7 @@ class UnfusedOptimizer(Rule):
             ctx,
             f"`{ctx.text(node.func)}` does not run fused, which takes about a third of the time on a CPU and gains a "
             "little on a GPU.",
-            advice="Pass `fused=True`.",
+            advice="Pass `fused=True` instead of `foreach=False`." if slower else "Pass `fused=True`.",
             fix=Fix(
                 "Run the optimizer fused",
                 Applicability.UNSAFE,

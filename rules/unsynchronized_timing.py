@@ -9,6 +9,7 @@ from typing import NamedTuple
 from perflint.api import (
     Confidence,
     Context,
+    Effect,
     Finding,
     Impact,
     Kind,
@@ -40,6 +41,17 @@ _HARMLESS = frozenset(
     "perf_counter_ns monotonic_ns default_timer zero_grad step train eval requires_grad_ no_grad inference_mode "
     "autocast enable_grad set_grad_enabled nullcontext set_epoch tqdm trange manual_seed set_description size dim to "
     "cuda backward clip_grad_norm_ scale parameters".split()
+)
+#: What a function of the project may do that waits for the device, or hides whether it does.
+_WAITING = (
+    Effect.WAITS,
+    Effect.WAITS_PART,
+    Effect.MEETS,
+    Effect.READS,
+    Effect.GENERATES,
+    Effect.LOGS,
+    Effect.FILES,
+    Effect.UNKNOWN,
 )
 _SHORT_CIRCUITS = frozenset({"cpu", "mps"})
 
@@ -83,7 +95,7 @@ class UnsynchronizedTiming(Rule):
     - Timings of data loading, and of text generation, which reads every token.
     - Rates since the start of a loop, which only the last iterations distort.
     - Programs that run only on the CPU.
-    - Timed code that calls functions of the project, which may synchronize.
+    - Timed code that calls functions of the project that may synchronize.
 
     References
 
@@ -233,7 +245,9 @@ def _may_wait(call: ast.Call, ctx: Context) -> bool:
     kind = ctx.kind(call.func)
     if kind.tag is Tag.MODULE:
         return False
-    if ctx.project_target(call.func) is not None or not target:
+    if ctx.project_target(call.func) is not None:
+        return ctx.effects(call).does(*_WAITING)
+    if not target:
         return True
     return any(_may_be_tensor(item, ctx) for item in (*call.args, *(item.value for item in call.keywords)))
 
