@@ -144,7 +144,7 @@ class GrowingCat(Rule):
             return
         if all(_is_column(part) for part in grown.added) and _runs_a_model(loop, ctx):
             return
-        if _is_encoded(loop, ctx) or _is_generated(grown, loop):
+        if _is_encoded(loop, ctx) or _is_generated(grown, loop, ctx):
             return
         if are_moved_over(grown.added, loop) or _goes_over_few(grown, loop, ctx):
             return
@@ -347,13 +347,13 @@ def _need_not_be_many(node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
     return not collected and not any(_MANY.search(name) for name in header)
 
 
-def _is_generated(grown: _Grown, loop: ast.stmt) -> bool:
+def _is_generated(grown: _Grown, loop: ast.stmt, ctx: Context) -> bool:
     """Whether each turn generates what is added, `codes = model.inference(text)`: that takes seconds."""
     names = {name for part in grown.added for name in names_in(part)}
     return any(
         isinstance(part, ast.Assign)
         and isinstance(part.value, ast.Call)
-        and (generates(part.value) or callee_name(part.value) in _GENERATES)
+        and (generates(part.value, ctx) or callee_name(part.value) in _GENERATES)
         and not names.isdisjoint(name for target in part.targets for name in names_in(target))
         for part in walk(loop)
     )

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from perflint.analysis.effects.summary import Effects, Witness
+from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.names.refs import EXTERNAL, EXTERNAL_INSTANCE, Ref, Refs, Scope
 from perflint.analysis.phases.phase import PhaseOf
 from perflint.analysis.program import Program
@@ -56,7 +57,7 @@ class Context:
         self._walked: dict[int, list[ast.AST]] = {}
         self._heats: dict[tuple[Scope, int], Heat] = {}
         self._effects: dict[int, Effects] = {}
-        self._calls: dict[str, dict[tuple[int, int], int]] = {}
+        self._calls: dict[str, dict[tuple[int, int, str], int]] = {}
         self._once: dict[tuple[Callable[[Any, Context], Any], int], Any] = {}
 
     # Where a node stands.
@@ -167,8 +168,11 @@ class Context:
         places = self._calls.get(function)
         if places is None:
             calls = self.summary.functions[function].calls
-            places = self._calls[function] = {(item.line, item.column): at for at, item in enumerate(calls)}
-        return places.get((call.lineno, call.col_offset))
+            # `a.f().g()` begins where `a.f()` does.
+            places = self._calls[function] = {
+                (item.line, item.column, last_of(item.func)): at for at, item in enumerate(calls)
+            }
+        return places.get((call.lineno, call.col_offset, callee_name(call)))
 
     def is_root_loop(self, loop: LoopNode) -> bool:
         """Whether a loop is itself a root of heat: a loop over batches or steps."""

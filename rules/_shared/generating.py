@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, Heat, callee_name, last_name, pattern, walk
+from perflint.api import Context, Effect, Heat, callee_name, last_name, pattern, walk
 
 from .callees import last_of
 from .gradients import is_model_call
@@ -31,7 +31,9 @@ def beside_generation(node: ast.AST, ctx: Context) -> bool:
 
 
 def _generates_in(around: ast.AST, ctx: Context) -> bool:
-    return any(isinstance(part, ast.Call) and generates(part) and ctx.heat(part) >= Heat.STEP for part in walk(around))
+    return any(
+        isinstance(part, ast.Call) and generates(part, ctx) and ctx.heat(part) >= Heat.STEP for part in walk(around)
+    )
 
 
 def _is_step_of_samples(node: ast.AST, ctx: Context) -> bool:
@@ -41,16 +43,27 @@ def _is_step_of_samples(node: ast.AST, ctx: Context) -> bool:
         return False
     scope, loop = found
     facts = ctx.program.function(scope)
+    known = {edge.index for edge in ctx.program.graph.outgoing.get(scope, ())}
     return any(
         loop in facts.loops_around(call.context)
-        and len(call.args) + len(call.keywords) >= _FEWEST_GIVEN
-        and _SAMPLES.search(last_of(call.func))
-        for call in facts.calls
+        and (
+            ctx.program.call_effects(scope, index).does(Effect.GENERATES)
+            if index in known
+            else len(call.args) + len(call.keywords) >= _FEWEST_GIVEN and _SAMPLES.search(last_of(call.func))
+        )
+        for index, call in enumerate(facts.calls)
     )
 
 
-def generates(call: ast.Call) -> bool:
-    """Whether a call makes something token by token, or asks a server for it."""
+def generates(call: ast.Call, ctx: Context) -> bool:
+    """Whether a call makes something token by token, or asks a server for it: a function of the project by what it
+    does, anything else by its name.
+    """
+    index = ctx.call_index(call)
+    if index is not None and any(edge.index == index for edge in ctx.program.graph.outgoing.get(ctx.scope(call), ())):
+        effects = ctx.effects(call)
+        by_name = _GENERATES.search(callee_name(call)) is not None
+        return effects.surely(Effect.GENERATES) or (by_name and effects.does(Effect.GENERATES))
     if _GENERATES.search(callee_name(call)):
         return True
     return isinstance(call.func, ast.Attribute) and bool(_SERVER.search(last_name(call.func.value)))
@@ -61,7 +74,7 @@ def generates_or_predicts(node: ast.AST, ctx: Context) -> bool:
     function = _whole_function(node, ctx)
     return function is not None and any(
         isinstance(part, ast.Call)
-        and (generates(part) or callee_name(part).startswith("predict") or is_model_call(part, ctx))
+        and (generates(part, ctx) or callee_name(part).startswith("predict") or is_model_call(part, ctx))
         for part in walk(function)
     )
 

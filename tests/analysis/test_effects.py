@@ -10,6 +10,10 @@ from perflint.analysis.effects.summary import Effect, Effects
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.program import Program
 from perflint.ir.survey import survey
+from perflint.rule_api.context import Context
+from perflint.syntax.file import SourceFile
+from perflint.syntax.parse import parse
+from perflint.syntax.tree import Tree
 
 _HEAD = "import contextlib, functools, gc, random, time\nimport torch\n"
 _ATTRIBUTE = """
@@ -174,3 +178,12 @@ def test_a_call_tells_what_it_runs() -> None:
     assert not calls[0].does(Effect.COLLECTS)
     assert calls[1].must == (Effect.COLLECTS,)
     assert calls[2].may == ()
+
+
+def test_a_call_on_the_result_of_another_is_told_from_it() -> None:
+    text = f"{_HEAD}def free():\n    torch.cuda.empty_cache()\n    return []\ndef f():\n    free().sort()\n"
+    source = SourceFile("a.py", text)
+    tree = Tree(source, parse(source))
+    context = Context(tree, Program({"a.py": survey(tree.module, source.lines)}))
+    calls = [node for node in ast.walk(tree.module) if isinstance(node, ast.Call) and node.lineno == 7]
+    assert [context.effects(call).does(Effect.EMPTIES) for call in calls] == [False, True]

@@ -214,6 +214,7 @@ class Composer:
         if own is None:
             called = {run.edge.index for run in runs if run.edge is not None and not run.edge.callback}
             own = self._own[scope] = list(done_by(scope, facts, called, self._program.resolver))
+            own += self._decoding(scope, facts)
         may = self._may(scope, own, runs)
         must = {done.effect for done in own if done.is_sure} | self._must(runs)
         walks_back = any(witness.effect is Effect.BACKWARD for witness in may)
@@ -227,6 +228,14 @@ class Composer:
                 written |= self._names_given(run.edge, facts, callee.writes)
                 trained |= self._names_given(run.edge, facts, callee.trains)
         return Effects(may, _sorted(must), _nearest(kept), *map(_in_order, (written, trained, returned_by(facts))))
+
+    def _decoding(self, scope: Scope, facts: FunctionFacts) -> Iterator[Done]:
+        """A loop that makes one token, or one step of a sample, on each iteration: it generates as `generate` does."""
+        loops = self._program.roots.loops
+        for index, loop in enumerate(facts.loops):
+            found = loops.get((scope, index))
+            if found is not None and found.role == "decode":
+                yield Done(Effect.GENERATES, loop.line, loop.text, is_sure=facts.is_sure(loop.line, loop.column))
 
     def _may(self, scope: Scope, own: Iterable[Done], runs: Iterable[_Run]) -> tuple[Witness, ...]:
         best: dict[Effect, _Key] = {}
