@@ -69,9 +69,11 @@ class Targets:
         elif kind is ast.Subscript and type(target.value) is ast.Name:  # type: ignore[attr-defined]
             self.scope.unclear.add(target.value.id)  # type: ignore[attr-defined]
             key = target.slice  # type: ignore[attr-defined]
-            if type(value) is str and type(key) is ast.Constant and type(key.value) is str and self.is_table(target):
-                # `NETWORKS["small"] = Small`: one more of those that a dispatch chooses from.
-                self.scope.bind(target.value.id, ("map", ((key.value, value),)))  # type: ignore[attr-defined]
+            if value is not None and self.is_table(target):
+                # `NETWORKS["small"] = Small`: one more of those that a dispatch chooses from; `stats["loss"] = loss`.
+                is_named = type(key) is ast.Constant and type(key.value) is str
+                held = ("map", ((key.value, value),)) if is_named else ("table", value, None)
+                self.scope.bind(target.value.id, held)  # type: ignore[attr-defined]
 
     def is_table(self, target: ast.expr) -> bool:
         """Whether an item is stored in what this very scope has made as a dict."""

@@ -61,6 +61,7 @@ FIXED_RANK = {
     **dict.fromkeys(words("nms batched_nms unique masked_select bincount unique_consecutive ravel"), 1),
     **dict.fromkeys(words("nonzero argwhere tril_indices triu_indices mm cdist"), 2),
     **dict.fromkeys(words("bmm baddbmm"), 3),
+    **dict.fromkeys(words("clip_grad_norm get_total_norm"), 0),
 }
 #: Constructors whose arguments are the sizes of their dimensions, and those of a fixed number of dimensions.
 SIZED = words("zeros ones empty rand randn")

@@ -85,8 +85,9 @@ FUNCTIONS = within(
     "tanh tensordot threshold tile trace transpose trapezoid trapz tril triu true_divide trunc unflatten unsqueeze "
     "unique_consecutive var vander vdot view_as_complex view_as_real vstack where xlogy batch_norm group_norm "
     "instance_norm nn.utils.pad_sequence nn.utils.parameters_to_vector nn.utils.clip_grad_norm_ "
-    "nn.utils.clip_grad_norm nn.utils.get_total_norm _foreach_norm",
+    "nn.utils.clip_grad_norm nn.utils.get_total_norm _foreach_norm nested.to_padded_tensor",
 ) - {"torch.numel"} | words(
+    "torch.ops.torchvision.nms "
     "torchvision.ops.nms torchvision.ops.batched_nms torchvision.ops.roi_align torchvision.ops.box_iou "
     "torchvision.ops.generalized_box_iou torchvision.ops.box_convert torchvision.ops.sigmoid_focal_loss "
     "torchvision.ops.box_area torchvision.ops.roi_pool torchvision.ops.deform_conv2d "

@@ -10,7 +10,19 @@ from perflint.analysis.values import library, methods, promises
 from perflint.analysis.values.appended import with_appended
 from perflint.analysis.values.arguments import NO_ARGUMENTS, Arguments
 from perflint.analysis.values.evaluating import Evaluating
-from perflint.analysis.values.kind import NEVER, NUMBER, UNKNOWN, Device, Kind, Place, Tag, join, leaf_place, mapping
+from perflint.analysis.values.kind import (
+    NEVER,
+    NUMBER,
+    UNKNOWN,
+    Device,
+    Kind,
+    Place,
+    Tag,
+    join,
+    leaf_place,
+    mapping,
+    same_place,
+)
 from perflint.analysis.values.operations import iterate
 from perflint.analysis.values.origin import Origin, Provenance
 from perflint.analysis.values.values import Values
@@ -403,9 +415,24 @@ class Classes:
                 receiver = None if self._is_static(method) else base
                 return self._handed(self.inference.calls.run(method, arguments, receiver), base, arguments)
         if base.tag is Tag.CLASS:
-            return None
+            return self._applied(base, arguments) if name == "apply" else None
         held = self.member(base, name)
         return self.inference.calls.value(held, arguments) if held is not None and held.known else None
+
+    def _applied(self, base: Kind, arguments: Arguments) -> Kind | None:
+        """`Function.apply(x)` of an own autograd function: what its forward returns, on the device of its inputs."""
+        cls = Ref(CLASS, base.path, base.qualified)
+        if "torch.autograd.Function" not in self.library_bases(cls):
+            return None
+        forward = self._method_of(cls, "forward")
+        if forward is None:
+            return None
+        context = Arguments([_context, *arguments.positional], arguments.keywords, exact=arguments.exact)
+        found = self.inference.calls.run(forward, context)
+        if found.known or found.tag is Tag.NEVER:
+            return found
+        place, device = same_place(arguments.kinds())
+        return Kind(Tag.TENSOR, place, device=device, fresh=True, certainty=Confidence.MEDIUM)
 
     def _is_static(self, method: Ref) -> bool:
         facts = self.inference.program.summaries[method.path].functions[method.name]
@@ -457,6 +484,11 @@ class Classes:
                     found = self.inference.calls.run(method, arguments, base)
                     return iterate(found) if name == "__iter__" else found
         return None
+
+
+def _context() -> Kind:
+    """What the first parameter of an autograd function's forward is."""
+    return UNKNOWN
 
 
 def placed(kind: Kind, base: Kind) -> Kind:

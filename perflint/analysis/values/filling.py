@@ -83,5 +83,18 @@ class Filling:
         )
 
 
+def is_placeholder(definition: Definition) -> bool:
+    """`rows = [None] * n`, `[None for _ in xs]`: a list whose places are filled one by one."""
+    value = definition.value
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        value = value.left if isinstance(value.left, ast.List) else value.right
+        return isinstance(value, ast.List) and bool(value.elts) and all(_is_none(item) for item in value.elts)
+    return isinstance(value, ast.ListComp) and _is_none(value.elt)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
 def is_empty_dict(definition: Definition) -> bool:
     return isinstance(definition.value, ast.Dict) and not definition.value.keys and not definition.path

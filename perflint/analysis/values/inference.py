@@ -29,12 +29,13 @@ from perflint.analysis.values import attributes, displays, library, operations, 
 from perflint.analysis.values.arguments import Arguments
 from perflint.analysis.values.calls import Calls
 from perflint.analysis.values.classes import Classes
-from perflint.analysis.values.filling import Filling, is_empty_dict
+from perflint.analysis.values.filling import Filling, is_empty_dict, is_placeholder
 from perflint.analysis.values.frames import Frame
 from perflint.analysis.values.kind import (
     DTYPE,
     NAMED_LOADER,
     NEVER,
+    NONE,
     NUMBER,
     SHAPE,
     STRING,
@@ -218,7 +219,7 @@ class Inference:
         if found.tag is Tag.SEQUENCE and len(definitions) == 1:
             found = self.filling.with_appended(definitions[0], found, frame)
         if found.tag in (Tag.BATCH, Tag.MAPPING, Tag.SEQUENCE) or _may_be_mapping(found):
-            empty = len(definitions) == 1 and is_empty_dict(definitions[0])
+            empty = len(definitions) == 1 and (is_empty_dict(definitions[0]) or is_placeholder(definitions[0]))
             found = self.filling.with_new_items(node, found, frame, empty=empty)
         return self.narrowing.narrow(node, found, frame)
 
@@ -243,6 +244,11 @@ class Inference:
         if any(definition.binding is Binding.AUGMENTED or self._feeds_itself(definition) for definition in definitions):
             if any(kind.tag is Tag.TENSOR for kind in kinds):
                 kept = [kind for kind in kinds if kind.tag is not Tag.NUMBER]
+                return join(kept).at_most(Confidence.MEDIUM if len(kept) < len(kinds) else Confidence.HIGH)
+        if len(kinds) > 1 and any(kind.is_tensor for kind in kinds):
+            # `norm = -1`, and a tensor where it is computed: the number only stands in.
+            kept = [kind for kind, item in zip(kinds, definitions) if not (_is_placeholder(item) and kind is not NONE)]
+            if kept:
                 return join(kept).at_most(Confidence.MEDIUM if len(kept) < len(kinds) else Confidence.HIGH)
         return join(kinds)
 
@@ -482,6 +488,16 @@ class Inference:
             return join(kinds) if kinds else UNKNOWN
 
         return promises.kind_of(text, instance_of)
+
+
+def _is_placeholder(definition: Definition) -> bool:
+    """Whether a name is bound to a literal number."""
+    value = definition.value
+    if definition.binding is not Binding.ASSIGN or definition.path:
+        return False
+    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
+        value = value.operand
+    return isinstance(value, ast.Constant) and isinstance(value.value, (int, float))
 
 
 def _is_with_none(node: ast.Compare) -> bool:

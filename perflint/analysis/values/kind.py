@@ -268,8 +268,7 @@ def _join(left: Kind, right: Kind) -> Kind:
     if left == right:
         return left
     if left.tag is Tag.UNKNOWN or right.tag is Tag.UNKNOWN:
-        both = left.tag is right.tag and left.place is right.place and left.place is not Place.UNKNOWN
-        return UNKNOWN._replace(place=left.place) if both else UNKNOWN
+        return _join_unknown(left, right)
     if left.tag is Tag.NONE or right.tag is Tag.NONE:
         if left.tag is right.tag:
             return NONE
@@ -321,6 +320,15 @@ def _join_tags(left: Kind, right: Kind) -> Kind:
     return UNKNOWN if place is Place.UNKNOWN else made._replace(place=place)
 
 
+def _join_unknown(left: Kind, right: Kind) -> Kind:
+    """Something unknown that has been moved, and something else: all that is known of both is where they are."""
+    one, other = _tensors_at(left), _tensors_at(right)
+    if one is None or other is None:
+        return UNKNOWN
+    place = other if one is Place.UNKNOWN else one if other is Place.UNKNOWN else join_places(one, other)
+    return UNKNOWN if place is Place.UNKNOWN else UNKNOWN._replace(place=place)
+
+
 def _least(left: Kind, right: Kind) -> Confidence:
     return min(left.certainty, right.certainty)
 
@@ -334,6 +342,8 @@ def _tensors_at(kind: Kind) -> Place | None:
         return kind.place if is_empty or kind.place is not Place.UNKNOWN else None
     if kind.tag in (Tag.NEVER, Tag.NONE):
         return Place.UNKNOWN
+    if kind.tag is Tag.UNKNOWN:
+        return None if kind.place is Place.UNKNOWN else kind.place
     is_container = kind.tag in (Tag.MAPPING, Tag.SEQUENCE) and not kind.mixed
     return _tensors_at(kind.element) if is_container and not kind.bare and kind.element is not None else None
 

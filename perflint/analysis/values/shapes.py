@@ -125,7 +125,7 @@ def of_method(name: str, rank: int | None, arguments: Arguments, *, after: int =
         if len(sizes) == 1 and sizes[0].tag is Tag.SEQUENCE and sizes[0].items:
             return len(sizes[0].items)
         return len(sizes) if sizes and arguments.exact and all(size.tag is Tag.NUMBER for size in sizes) else None
-    return SCALAR if rank == SCALAR and plain not in ("repeat_interleave", "tile") else None
+    return SCALAR if rank == SCALAR and plain not in ("repeat_interleave", "tile", "grad") else None
 
 
 def _reduced(rank: int | None, arguments: Arguments, *, after: int) -> int | None:
