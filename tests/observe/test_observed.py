@@ -52,6 +52,27 @@ def test_condition_of_several_parts_is_told_by_the_part_that_waited() -> None:
     assert text[site.column - 1 : site.end_column - 1] == "x.any()"
 
 
+def test_backward_of_a_write_into_a_view_is_of_the_line_that_wrote() -> None:
+    with observed() as seen:
+        x = torch.ones(4, 6, device="cuda", requires_grad=True)
+        value = torch.ones(2, device="cuda", requires_grad=True)
+        view = (x * 2).view(2, 12)
+        mask = torch.zeros(2, 12, dtype=torch.bool, device="cuda")
+        mask[0, :2] = True
+        view[mask] = value
+        (view.t().exp() * 3).sum().backward()
+    text = Path(__file__).read_text(encoding="utf-8").splitlines()
+    waited = [line for line in seen.observation.lines if line.waits and line.in_backward]
+    assert {text[seen.observation.sites[one.site].line - 1].strip() for one in waited} == {"view[mask] = value"}
+
+
+def test_nothing_to_copy_is_no_wait() -> None:
+    with observed() as seen:
+        torch.tensor([], device="cuda")
+        torch.zeros(0, 3).to("cuda").cpu()
+    assert (seen.waits, seen.launches) == (0, 0)
+
+
 def test_block_inside_a_block_is_refused() -> None:
     with observed(), pytest.raises(PerflintError, match="nested"), observed():
         pass

@@ -127,6 +127,7 @@ class _Totals:
         self.dtype = ""
 
     keeps = sizes = True
+    wrote = False
 
     def place(self, frame: FrameType | None) -> tuple[Place, bool]:
         assert self.recorder is not None

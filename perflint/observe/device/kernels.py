@@ -406,6 +406,7 @@ class Operation:
                 dtype = _dtype_of(arguments)
         launches = self._launches(arguments) if self.lists else self.launches
         place, in_backward = recorder.place(frame)
+        recorder.wrote = self.mutates
         recorder.count(self.operation, kind, place, blocks, in_backward, size, launches, flops, dtype)
         for _ in range(times - 1):
             recorder.count(self.operation, kind, place, blocks, in_backward)
@@ -536,10 +537,12 @@ def _copy(device: Device, overload: Any) -> _Kernel:
             return to
         if to_device and from_device:
             size = bytes_of((to, source))
-            recorder.record("aten::copy_", "launch", frame, waits=False, size=size, launches=1)
+            recorder.record("aten::copy_", "launch", frame, waits=False, size=size, launches=1 if to.numel() else 0)
+            recorder.wrote = True
             return to
         host, other = (source, to) if to_device else (to, source)
         record_copy(recorder, frame, host, other, to_device=to_device, non_blocking=non_blocking)
+        recorder.wrote = True
         return to
 
     return copy_
@@ -550,6 +553,8 @@ def record_copy(
 ) -> None:
     """A copy between host and device. `host` is the tensor on the host, `other` has the strides of the device's."""
     size = int(host.numel()) * int(host.element_size())
+    if not size:
+        return  # PyTorch copies nothing then, and waits for nothing (copy_impl in Copy.cpp)
     if to_device:
         pinning.report_allocation(recorder, host)
     pinned = pinning.is_pinned(host) and _without_gaps(host, other)

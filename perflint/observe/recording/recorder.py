@@ -79,6 +79,10 @@ class Recorder:
     _current: _Sums = field(default_factory=_Sums)
     _nodes: dict[int, Place] = field(default_factory=dict)
     _seen_node: int = 0
+    #: Of the operation before: whose it was, and whether it wrote into a tensor. Where that is a view, autograd makes
+    #: the node of the write (`CopySlices`) after its kernel has run.
+    _before: Place | None = None
+    wrote: bool = False
 
     def __post_init__(self) -> None:
         self.steady = self.warmup == 0
@@ -106,6 +110,8 @@ class Recorder:
             number = _next_node()
             if number != self._seen_node:
                 self._remember(number, place)
+            self._before = place
+            self.wrote = False
             return place, False
         if place.own_backward:
             return place, True
@@ -289,6 +295,8 @@ class Recorder:
         if number > self._seen_node and number - self._seen_node < 1000:
             for made in range(self._seen_node, number):
                 self._nodes[made] = place
+            if self.wrote and self._before is not None and number - self._seen_node > 1:
+                self._nodes[self._seen_node] = self._before
         elif number:
             self._nodes[number - 1] = place
         self._seen_node = number
