@@ -214,6 +214,17 @@ ROWS: tuple[Row, ...] = (
         )
     ),
     Row(
+        "aten::_grouped_mm",
+        "bfloat16 on compute capability 9.0 or 10.0; in other types, and on other GPUs, the offsets are copied to the "
+        "host (`_grouped_mm_fallback`), which waits",
+        waits=False,
+        kind="launch",
+        source=_CUDA + "GroupedBlas.cpp",
+        function="_grouped_mm_cuda",
+        example="torch._grouped_mm("
+        "x.new_ones(4, 8).bfloat16(), x.new_ones(2, 8, 8).bfloat16(), offs=(2 * n[:2] ** 0).int())",
+    ),
+    Row(
         "aten::bincount",
         "the size of the result is the greatest value",
         waits=True,

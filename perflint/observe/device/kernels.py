@@ -634,6 +634,19 @@ def _factory(device: Device, overload: Any) -> _Kernel:
     return factory
 
 
+def _grouped_mm(device: Device, overload: Any) -> _Kernel:
+    """One kernel for bfloat16 on compute capabilities 9.0 and 10.0; else a loop that reads the offsets on the host."""
+    whole = Operation(device, overload)
+    redispatch = overload.redispatch
+
+    def grouped_mm(*arguments: Any, **keywords: Any) -> Any:
+        if arguments[0].dtype is torch.bfloat16 and torch.cuda.get_device_capability()[0] in {9, 10}:
+            return whole(*arguments, **keywords)
+        return redispatch(_CPU, *arguments, **keywords)
+
+    return grouped_mm
+
+
 def _pin(device: Device, overload: Any) -> _Kernel:
     def refuse(tensor: Any, device_: Any = None) -> Any:
         raise RuntimeError(
@@ -654,6 +667,7 @@ _SPECIAL: dict[str, Callable[[Device, Any], _Kernel]] = {
     "_local_scalar_dense": _scalar,
     "empty": _factory,
     "empty_strided": _factory,
+    "_grouped_mm": _grouped_mm,
     "_pin_memory": _pin,
     "record_stream": _stream,
 }
