@@ -21,7 +21,7 @@ from perflint.ir.control_flow import Condition, ControlFlow
 from perflint.ir.notation import is_text, last_name
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts
 from perflint.rule_api.context import Context, argument, callee_name, has_unpacking, is_constant, keyword
-from perflint.rule_api.infeasible import is_unreached
+from perflint.rule_api.feasible import is_unreached
 from perflint.rule_api.own_training import beside_own_training
 from perflint.rule_api.rule import Calls, Claim, Claims, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
 from perflint.syntax.bindings import Binding, Definition

@@ -14,6 +14,9 @@ from perflint.analysis.effects.compose import Composer
 from perflint.analysis.effects.summary import Effects
 from perflint.analysis.effects.wrappers import names_by_effect
 from perflint.analysis.evidence import looks_like_loader
+from perflint.analysis.feasibility.feasible import Conditions, Feasibility, Paths
+from perflint.analysis.feasibility.paths import Ways
+from perflint.analysis.feasibility.values import Values
 from perflint.analysis.frequency.guards import Guarding, with_room
 from perflint.analysis.frequency.heat import HeatMap, grad_switch
 from perflint.analysis.frequency.repetition import Repetition
@@ -145,6 +148,23 @@ class Program:
 
     def route(self, scope: Scope, context: int) -> tuple[Heat, tuple[Hop, ...], Confidence]:
         return route_to(self.heatmap, scope, context)
+
+    def path(self, scope: Scope, context: int, conditions: Conditions, heat: Heat) -> Feasibility:
+        """Whether any run takes a path on which code of a function, under these conditions, is as hot as that."""
+        return self._paths.along(scope, context, conditions, heat)
+
+    def is_float16(self, conditions: Conditions, scope: Scope) -> bool:
+        """Whether conditions hold for float16 values only."""
+        return self._paths.in_float16(conditions, scope)
+
+    @cached_property
+    def constants(self) -> Values:
+        """What names, attributes and parameters may be, as far as constants tell."""
+        return Values(self.resolver, self.graph, self.roots, self.torch_version)
+
+    @cached_property
+    def _paths(self) -> Paths:
+        return Paths(self.constants, Ways(self.heatmap, self.constants.passing.callers))
 
     def role(self, scope: Scope, context: int = -1) -> str:
         """What the hot code a line belongs to is for: "train", "batches", "driver", "eval", "data", "decode", "hook",

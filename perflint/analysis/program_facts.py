@@ -21,9 +21,6 @@ from perflint.syntax.roles import is_test
 if TYPE_CHECKING:
     from perflint.analysis.program import Program
 
-#: What asks for an attribute by its name.
-_ASKING = ("hasattr", "getattr")
-
 
 class Whole:
     """Questions about a whole program. Nothing is worked out before somebody asks."""
@@ -68,14 +65,6 @@ class Whole:
             for key, value in call.keywords
         )
 
-    def is_called_by_name(self, name: str) -> bool:
-        """Whether something is called by that name of which nobody can tell what it is."""
-        return name in self._called_names
-
-    @cached_property
-    def _called_names(self) -> set[str]:
-        return {last_name(call.func) for calls in self._program.graph.unresolved.values() for call in calls}
-
     def is_set_elsewhere(self, attribute: str, made: Scope) -> bool:
         """Whether an attribute may be set by others than the class whose constructor is `made`: by who has an object of
         it, or by a class that derives from it.
@@ -87,17 +76,7 @@ class Whole:
 
     def is_set_anywhere(self, attribute: str) -> bool:
         """Whether anything has an attribute or a method of that name, or is given it as text: `register_buffer` is."""
-        classes = (item for summary in self._program.summaries.values() for item in summary.classes.values())
-        if attribute in self._set_from_outside or any(
-            attribute in item.attributes or attribute in item.annotations or attribute in item.methods
-            for item in classes
-        ):
-            return True
-        text = ("const", "str", attribute)
-        functions = self._program.resolver.nesting.functions
-        return any(
-            text in call.args and last_name(call.func) not in _ASKING for _, facts in functions for call in facts.calls
-        )
+        return self._program.constants.presence.is_set_anywhere(attribute)
 
     def is_attribute(self, name: str) -> bool:
         """Whether any object is given an attribute of that name, other than by a `def` in a class."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from sys import intern
 
+from perflint.ir.computed import COMPUTED, of_value
 from perflint.ir.dull import (
     DULL_CALLS,
     DULL_FUNCTIONS,
@@ -204,6 +205,8 @@ class Expressions(Targets):
         told = (*keywords, (SPREAD, None)) if ast.Starred in map(type, node.args) else keywords
         facts = name, args, told, node.lineno, node.col_offset, self.context
         self.scope.calls.append(record(CallFacts, facts))
+        if args or keywords:
+            self.compute_arguments(node)
         if type(func) is ast.Attribute and func.attr == "compile":
             self.narrow(func.value)
         if depth <= 0 or name is None:
@@ -221,6 +224,15 @@ class Expressions(Targets):
         container = path_of(func.value) if may_be_code(item) else None
         if container is not None and container not in self.scope.binds:
             self.scope.stores[intern(container), item] = None
+
+    def compute_arguments(self, node: ast.Call) -> None:
+        """Write down the arguments of the last call that plain notation has no form for, or not for all of."""
+        for place, item in enumerate(node.args):
+            if type(item) in COMPUTED and (computed := of_value(item)) is not None:
+                self.scope.computed[f"#{len(self.scope.calls) - 1}:{place}"] = {computed: None}
+        for word in node.keywords:
+            if type(word.value) in COMPUTED and word.arg and (computed := of_value(word.value)) is not None:
+                self.scope.computed[f"#{len(self.scope.calls) - 1}:{word.arg}"] = {computed: None}
 
     def appended(self, name: str, node: ast.expr) -> Value:
         """`rows.append(row)`: what `rows = []` holds is told beside it, so that nobody takes it for an empty list."""
@@ -418,6 +430,7 @@ class Expressions(Targets):
             params=self.parameters(node.args),
             binds=NOTHING,
             annotations=NOTHING,
+            computed=NOTHING,
         )
         facts.effects, facts.does = self.effects(node)
         inner = Growing(facts, [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.ir import guards
+from perflint.ir.branches import branches_of
 from perflint.ir.questions import Counters, Question, Told, joined
 from perflint.ir.sharing import Once
 from perflint.ir.summary import CallFacts, Context, FunctionFacts, LoopFacts, ReadFacts, Value, record
@@ -22,9 +23,9 @@ class Growing:
     """
 
     __slots__ = (
-        "annotations", "asked", "begun", "binds", "body", "calls", "contexts", "counters", "facts", "held",
-        "is_generator", "loops", "made", "questions", "reads", "returns", "stores", "tests", "told", "unclear",
-        "unset", "yields",
+        "annotations", "asked", "begun", "binds", "body", "branching", "calls", "computed", "contexts", "counters",
+        "facts", "held", "is_generator", "loops", "made", "questions", "reads", "returns", "stores", "tests", "told",
+        "unclear", "unset", "wordless", "yields",
     )  # fmt: skip
 
     def __init__(self, facts: FunctionFacts, body: list[ast.stmt]) -> None:
@@ -41,6 +42,10 @@ class Growing:
         self.reads: dict[tuple[str, int], int] = {}
         self.binds: dict[str, dict[Value, None]] = {}
         self.unclear: set[str] = set()
+        #: As `FunctionFacts` has it; the names that have no other value. Whether there is an `if`.
+        self.computed: dict[str, dict[Value, None]] = {}
+        self.wordless: set[str] = set()
+        self.branching = False
         self.annotations: dict[str, str] = {}
         self.returns: dict[Value, None] = {}
         self.stores: dict[tuple[str, Value], None] = {}
@@ -87,6 +92,14 @@ class Growing:
         else:
             known[value] = None
 
+    def compute(self, name: str, value: Value, computed: Value) -> None:
+        """A name is given what `computed` says more of than `value`, the same in plain notation."""
+        if value is not None:
+            self.bind(name, value)
+        else:
+            self.wordless.add(name)
+        self.computed.setdefault(name, {})[computed] = None
+
     def in_loop(self, context: int) -> bool:
         while context >= 0:
             item = self.contexts[context]
@@ -126,6 +139,13 @@ class Growing:
             facts.reads = tuple([record(ReadFacts, (path, line, at)) for (path, at), line in self.reads.items()])
         if self.binds:
             facts.binds = {name: once(made := tuple(values), made) for name, values in self.binds.items()}
+        if self.computed:
+            for name in self.unclear & self.computed.keys():
+                self.computed[name][None] = None
+            self.unclear |= self.wordless
+            facts.computed = {name: once(made := tuple(values), made) for name, values in self.computed.items()}
+        if self.branching and self.calls:
+            facts.branches = branches_of(self.body, self.calls)
         if self.unclear:
             params = {param.name.lstrip("*=") for param in facts.params}
             facts.unclear = tuple(sorted([name for name in self.unclear if name in self.binds or name in params]))

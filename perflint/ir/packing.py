@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from perflint.ir.sharing import NOTHING, Sharing
 from perflint.ir.summary import (
+    Branch,
     CallFacts,
     ClassFacts,
     Context,
@@ -30,7 +31,9 @@ from perflint.ir.summary import (
 )
 
 #: What a column holds: numbers of rows, what JSON has itself, dicts of names and values, or how many facts of a class.
-_Column: TypeAlias = Literal["row", "plain", "dict", "params", "contexts", "loops", "calls", "reads", "does"]
+_Column: TypeAlias = Literal[
+    "row", "plain", "dict", "params", "contexts", "loops", "calls", "reads", "does", "branches"
+]
 _Packed: TypeAlias = "dict[str, Any]"
 _Made = TypeVar("_Made")
 
@@ -42,6 +45,7 @@ _RECORDS: dict[str, tuple[type[Any], tuple[bool, ...]]] = {
     "calls": (CallFacts, (True, True, True, False, False, False)),
     "reads": (ReadFacts, (True, False, False)),
     "does": (EffectFacts, (True, True, True, False, False)),
+    "branches": (Branch, (False, True, False, False, False, False, False)),
 }
 
 _FUNCTION: dict[str, _Column] = {
@@ -70,6 +74,8 @@ _FUNCTION: dict[str, _Column] = {
     "questions": "row",
     "tells": "row",
     "stores": "row",
+    "branches": "branches",
+    "computed": "dict",
 }
 _CLASS: dict[str, _Column] = {
     "qualname": "row",
@@ -80,6 +86,8 @@ _CLASS: dict[str, _Column] = {
     "methods": "row",
     "attributes": "dict",
     "annotations": "dict",
+    "computed": "dict",
+    "unclear": "row",
 }
 _STATEMENT: dict[str, _Column] = {"line": "plain", "end_line": "plain", "identifiers": "plain"}
 

@@ -105,6 +105,20 @@ class EffectFacts(NamedTuple):
     column: int
 
 
+class Branch(NamedTuple):
+    """A part of a function that runs where `test` comes to `truth`, written as `ir.computed` has it. `parent` indexes
+    `FunctionFacts.branches`; the place is told as that of a `Context` is.
+    """
+
+    parent: int
+    test: Value
+    truth: bool
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
 class Param(NamedTuple):
     """A parameter. Its name begins with `*`, `**` or, where it can only be given by name, `=`."""
 
@@ -124,7 +138,9 @@ class FunctionFacts:
     decorators and defaults included, separated by blanks. `questions` are what tests ask that only the linked program
     can tell, `tells` what the function being true, and being false, tells whoever tests it: both as `ir.questions` has
     them. `stores` are the values put in containers under computed keys: `table[key] = value` as ("table", value), where
-    the value is a plain name, a lambda or what a call gives.
+    the value is a plain name, a lambda or what a call gives. `branches` are the path conditions of its calls. `computed`
+    are the values of names that `binds` has no form for, or not all of, as `ir.computed` writes them; of arguments as
+    well: `#3:k` is what the call 3 passes for `k`, `#3:0` its first one.
     """
 
     qualname: str
@@ -152,6 +168,8 @@ class FunctionFacts:
     questions: tuple[Value, ...] = ()
     tells: Value = None
     stores: tuple[tuple[str, Value], ...] = ()
+    branches: tuple[Branch, ...] = ()
+    computed: dict[str, tuple[Value, ...]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -179,6 +197,22 @@ class FunctionFacts:
                 return index
         return -1
 
+    def conditions_at(self, line: int, column: int) -> tuple[tuple[Value, bool], ...]:
+        """The tests that a call at a position stands under, innermost first, each with what it has to be."""
+        place = (line, column)
+        index = len(self.branches) - 1
+        while index >= 0:
+            item = self.branches[index]
+            if (item.line, item.column) <= place < (item.end_line, item.end_column):
+                break
+            index -= 1
+        found = []
+        while index >= 0:
+            item = self.branches[index]
+            found.append((item.test, item.truth))
+            index = item.parent
+        return tuple(found)
+
     def innermost_loop(self, context: int) -> int | None:
         """The index in `loops` of the innermost loop around a context, None outside loops."""
         while context >= 0:
@@ -203,6 +237,8 @@ class FunctionFacts:
 class ClassFacts:
     """A class. `attributes` are the values assigned to `self.x` in any method or to `x` in the body, each with the
     qualname of the function whose scope the value is written in; `annotations` are `x: T` in the body or on `self.x`.
+    `computed` are values that `attributes` has no form for, or not all of, as `ir.computed` writes them; `unclear` are
+    attributes that are given what neither has a form for.
     """
 
     qualname: str
@@ -213,6 +249,8 @@ class ClassFacts:
     methods: tuple[str, ...] = ()
     attributes: dict[str, tuple[tuple[Value, str], ...]] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
+    computed: dict[str, tuple[tuple[Value, str], ...]] = field(default_factory=dict)
+    unclear: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

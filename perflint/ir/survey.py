@@ -11,6 +11,7 @@ from collections.abc import Callable
 from sys import intern
 
 from perflint.ir import guards, leaving
+from perflint.ir.computed import COMPUTED, of_value
 from perflint.ir.expressions import ANYTHING, HANDLERS
 from perflint.ir.flags import Flags
 from perflint.ir.growing import HEADER_LENGTH, Growing
@@ -56,6 +57,8 @@ class _Surveyor(Flags):
         #: Functions of the top-level statement at hand that stand in no other, with their identifiers.
         self.outermost: list[tuple[FunctionFacts, set[str]]] = []
         self.inside = False
+        #: The names of the module that functions declare as global ones.
+        self.set_elsewhere: set[str] = set()
 
     def survey(self, module: ast.Module) -> Summary:
         top = self.scope = Growing(FunctionFacts(MODULE, 1, max(1, len(self.lines)), "", ""), module.body)
@@ -72,6 +75,8 @@ class _Surveyor(Flags):
             if type(statement) in _DEFINITIONS and statement.decorator_list:  # type: ignore[attr-defined]
                 first = min(first, statement.decorator_list[0].lineno)  # type: ignore[attr-defined]
             statements.append(StatementFacts(first, statement.end_lineno or first, self.told(self.identifiers)))
+        for name in self.set_elsewhere & (top.binds.keys() | top.computed.keys()):
+            top.computed.setdefault(name, {})[None] = None
         self.summary.functions[MODULE] = top.finish(self.once)
         self.summary.statements = tuple(statements)
         if self.outlined:
@@ -81,6 +86,9 @@ class _Surveyor(Flags):
             held = self.held.get(qualname)
             cls.annotations = cls.annotations or NOTHING
             cls.attributes = {name: tuple(values) for name, values in held.items()} if held else NOTHING
+            known = self.computed.get(qualname)
+            cls.computed = {name: tuple(values) for name, values in known.items()} if known else NOTHING
+            cls.unclear = tuple(sorted(self.unclear.get(qualname, ())))
         self.drop_plain_reads()
         return self.summary
 
@@ -171,6 +179,7 @@ class _Surveyor(Flags):
         return None
 
     def declaration(self, node: ast.Global) -> str | None:
+        self.set_elsewhere.update(node.names)
         self.scope.tests |= {guards.declared(name): (None, None) for name in node.names}
         return None
 
@@ -197,6 +206,7 @@ class _Surveyor(Flags):
             decorators=decorators,
             binds=NOTHING,
             annotations=NOTHING,
+            computed=NOTHING,
             returns_annotation=returns_annotation,
         )
         if not self.outlined:
@@ -251,18 +261,25 @@ class _Surveyor(Flags):
             self.statement(statement)
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
                 facts.annotations.setdefault(statement.target.id, annotation_text(statement.annotation))
-                self.attribute_holds(qualname, statement.target.id, value_of(statement.value), MODULE)
+                self.class_holds(qualname, statement.target.id, statement.value)
             elif isinstance(statement, ast.Assign):
                 for target in statement.targets:
                     if isinstance(target, ast.Name):
-                        self.attribute_holds(qualname, target.id, value_of(statement.value), MODULE)
+                        self.class_holds(qualname, target.id, statement.value)
         self.owner, self.cls = owner, cls
         return None
+
+    def class_holds(self, qualname: str, name: str, held: ast.expr | None) -> None:
+        """A name in the body of a class is given something, or only declared."""
+        if held is not None:
+            computed = of_value(held) if type(held) in COMPUTED else None
+            self.attribute_holds(qualname, name, value_of(held), MODULE, computed)
 
     # Control flow.
 
     def if_(self, node: ast.If) -> Question:
         # An `elif` chain may be thousands long: walked in a loop, not by recursion.
+        self.scope.branching = True
         here = self.context
         context = here
         first, tests = node, self.scope.tests
@@ -383,10 +400,11 @@ class _Surveyor(Flags):
     def assign(self, node: ast.Assign) -> str | None:
         held = node.value
         value = HANDLERS[type(held)](self, held, DEPTH)
+        computed = of_value(held) if type(held) in COMPUTED else None
         for target in node.targets:
             if type(target) is ast.Name:
                 self.identifiers.add(target.id)
-                self.bind_name(target.id, value)
+                self.bind_name(target.id, value, computed)
                 if type(held) in TESTS:
                     self.scope.held[target.id] = held
                 elif type(held) is not ast.Constant or held.value:
@@ -397,7 +415,7 @@ class _Surveyor(Flags):
                     self.scope.made.setdefault(target.id, self.context)
             elif type(target) is ast.Attribute:
                 self.target(target)
-                self.bind_attribute(target, value)
+                self.bind_attribute(target, value, computed)
             else:
                 self.target(target)
                 self.bind(target, value)
@@ -437,7 +455,12 @@ class _Surveyor(Flags):
             if self.cls in self.classes:
                 self.classes[self.cls].annotations.setdefault(target.attr, annotation)
         if node.value is not None:
-            self.bind(target, self.value(node.value))
+            value = self.value(node.value)
+            computed = of_value(node.value) if type(node.value) in COMPUTED else None
+            if isinstance(target, ast.Name):
+                self.bind_name(target.id, value, computed)
+            elif isinstance(target, ast.Attribute):
+                self.bind_attribute(target, value, computed)
         return None
 
     def return_(self, node: ast.Return) -> str | None:

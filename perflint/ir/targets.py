@@ -27,6 +27,9 @@ class Targets:
         self.classes: dict[str, ClassFacts] = {}
         #: By class and attribute, what it is given.
         self.held: dict[str, dict[str, dict[tuple[Value, str], None]]] = {}
+        #: The same of what `ClassFacts` has as computed, and as unclear.
+        self.computed: dict[str, dict[str, dict[tuple[Value, str], None]]] = {}
+        self.unclear: dict[str, set[str]] = {}
         self.identifiers: set[str] = set()
         self.scope = Growing(FunctionFacts("", 0, 0, "", ""), [])
         self.owner = ""
@@ -49,9 +52,12 @@ class Targets:
         else:
             self.visit(node)
 
-    def bind_name(self, name: str, value: Value) -> None:
+    def bind_name(self, name: str, value: Value, computed: Value = None) -> None:
         if not self.cls or self.owner != self.cls:
-            self.scope.bind(name, value)
+            if computed is None:
+                self.scope.bind(name, value)
+            else:
+                self.scope.compute(name, value, computed)
 
     def bind(self, target: ast.expr, value: Value) -> None:
         kind = type(target)
@@ -80,14 +86,16 @@ class Targets:
         known = self.scope.binds.get(target.value.id, ())  # type: ignore[attr-defined]
         return any(type(held) is tuple and (held[0] == "map" or held == _NEW_DICT) for held in known)
 
-    def bind_attribute(self, target: ast.Attribute, value: Value) -> None:
+    def bind_attribute(self, target: ast.Attribute, value: Value, computed: Value = None) -> None:
         base = target.value
         if type(base) is ast.Name and base.id in ("self", "cls") and self.cls:
-            self.attribute_holds(self.cls, target.attr, value, self.scope.facts.qualname)
+            self.attribute_holds(self.cls, target.attr, value, self.scope.facts.qualname, computed)
         else:
             path = path_of(target)
-            if path is not None:
+            if path is not None and computed is None:
                 self.scope.bind(intern(path), value)
+            elif path is not None:
+                self.scope.compute(intern(path), value, computed)
 
     def bind_each(self, target: ast.expr, iterable: Value) -> None:
         if iterable is None or (type(iterable) is tuple and iterable[0] == "call" and iterable[1] == "range"):
@@ -100,6 +108,9 @@ class Targets:
     def bind_items(self, target: ast.Tuple | ast.List, value: Value) -> None:
         if value is None or _gives_numbers(value):
             self.scope.unclear.update(names_in(target))
+            for part in target.elts:
+                if isinstance(part, ast.Attribute):
+                    self.bind_attribute(part, None)
             return
         for index, part in enumerate(target.elts):
             item = ("item", value, index)
@@ -114,8 +125,14 @@ class Targets:
             elif isinstance(part, (ast.Tuple, ast.List)):
                 self.bind_items(part, item)
 
-    def attribute_holds(self, cls: str, name: str, value: Value, where: str) -> None:
-        if value is None or cls not in self.classes:
+    def attribute_holds(self, cls: str, name: str, value: Value, where: str, computed: Value = None) -> None:
+        if cls not in self.classes:
+            return
+        if computed is not None:
+            self.computed.setdefault(cls, {}).setdefault(name, {})[self.once(computed, computed), where] = None
+        elif value is None:
+            self.unclear.setdefault(cls, set()).add(name)
+        if value is None:
             return
         self.held.setdefault(cls, {}).setdefault(name, {})[self.once(value, value), where] = None
 

@@ -13,7 +13,7 @@ from perflint.analysis.program import Program
 from perflint.errors import SourceError
 from perflint.finding import Finding, Heat, Impact, Problem, Span
 from perflint.rule_api.context import Context, callee_name
-from perflint.rule_api.infeasible import is_unreached, only_in_float16
+from perflint.rule_api.feasible import as_feasible
 from perflint.rule_api.minor import is_minor
 from perflint.rule_api.own_training import beside_own_training
 from perflint.rule_api.prefilter import Suspects, Wanted, heard_in
@@ -152,14 +152,12 @@ class Inspector:
                 # What two causes say in the same words at one place is one finding: the first one's.
                 if finding.sort_key in findings:
                     continue
-                if finding.heat < Heat.STEP or _is_as_hot(node, at_least, context):
-                    if finding.impact > Impact.LOW and only_in_float16(_at(finding.span, node, context.tree), context):
-                        words = f"{finding.message} It needs a float16 run."
-                        finding = replace(finding, message=words, impact=Impact.LOW)  # noqa: PLW2901
-                    if finding.impact > Impact.LOW and rule.minor_beside_reads and is_minor(node, context):
-                        finding = replace(finding, impact=Impact.LOW)  # noqa: PLW2901
-                    lines = _statement_lines(context.tree, node, finding)
-                    findings[finding.sort_key] = Located(finding, lines)
+                shown = _shown(finding, node, at_least, context)
+                if shown is None or shown.sort_key in findings:
+                    continue
+                if shown.heat >= Heat.STEP and shown.impact > Impact.LOW and rule.minor_beside_reads:
+                    shown = replace(shown, impact=Impact.LOW) if is_minor(node, context) else shown
+                findings[shown.sort_key] = Located(shown, _statement_lines(context.tree, node, shown))
         except RecursionError:
             raise
         except Exception as error:  # noqa: BLE001 - a broken rule must not hide what the others find
@@ -171,9 +169,13 @@ class Inspector:
         self.at_work = None
 
 
-def _is_as_hot(node: ast.AST, at_least: Heat, context: Context) -> bool:
-    """Whether what is said to run on every step does, if that is what its rule looks for."""
-    return not (is_unreached(node, context) or (at_least >= Heat.STEP and beside_own_training(node, context)))
+def _shown(finding: Finding, node: ast.AST, at_least: Heat, context: Context) -> Finding | None:
+    """A finding as it is shown; None where what is said to run on every step does not."""
+    if finding.heat < Heat.STEP:
+        return finding
+    if at_least >= Heat.STEP and beside_own_training(node, context):
+        return None
+    return as_feasible(finding, _at(finding.span, node, context.tree), context)
 
 
 def _at(span: Span, node: ast.AST, tree: Tree) -> ast.AST:

@@ -23,12 +23,12 @@ def route_to(heat: HeatMap, scope: Scope, context: int) -> tuple[Heat, tuple[Hop
     for _ in range(_LONGEST):
         reason = heat.reason(scope)
         here = heat.contexts(scope, facts, base)
-        loop = _decisive_loop(heat, scope, facts, context, here, base)
+        loop = decisive_loop(heat, scope, facts, context, here, base)
         if loop is not None:
             found = heat.roots.loops[scope, loop]
             confidence = min(confidence, found.confidence)
             hops.append(Hop(scope.path, facts.loops[loop].line, facts.loops[loop].text))
-            around = _hot_loop_around(heat, scope, facts, loop)
+            around = hot_loop_around(heat, scope, facts, loop)
             if around is not None:
                 hops.append(Hop(scope.path, facts.loops[around].line, facts.loops[around].text))
             break
@@ -54,7 +54,7 @@ def display_name(qualname: str) -> str:
     return "lambda" if name.startswith("<lambda:") else name
 
 
-def _decisive_loop(
+def decisive_loop(
     heat: HeatMap, scope: Scope, facts: FunctionFacts, context: int, heats: list[Heat], base: Heat
 ) -> int | None:
     """The loop of this function that makes `context` hotter than the function itself, outermost of equals."""
@@ -73,7 +73,7 @@ def _decisive_loop(
     return found
 
 
-def _hot_loop_around(heat: HeatMap, scope: Scope, facts: FunctionFacts, loop: int) -> int | None:
+def hot_loop_around(heat: HeatMap, scope: Scope, facts: FunctionFacts, loop: int) -> int | None:
     """The loop over steps that a loop over parts of one stands in: it tells what the parts are parts of."""
     for outer in facts.loops_around(facts.loops[loop].context):
         found = heat.roots.loops.get((scope, outer))

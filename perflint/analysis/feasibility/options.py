@@ -1,0 +1,157 @@
+"""Defaults of what a user may set: options of a command line, fields of records that hold a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from perflint.analysis.evidence import last_name
+from perflint.analysis.names.refs import Ref, Scope
+from perflint.analysis.names.resolver import Resolver
+from perflint.ir.summary import CallFacts, ClassFacts, FunctionFacts, Value
+from perflint.syntax.roles import is_test
+
+#: What makes a class a record: each name that its body declares is a field, which whoever makes one may set.
+_RECORD_MAKERS = frozenset({"dataclass", "define", "frozen", "mutable", "attrs", "s", "chz", "configclass"})
+_RECORD_BASES = frozenset(
+    {"NamedTuple", "BaseModel", "BaseSettings", "Tap", "Struct", "ModelOutput", "PretrainedConfig"}
+)
+_OFF: Value = ("const", "bool", False)
+_ON: Value = ("const", "bool", True)
+_NONE: Value = ("const", "NoneType", None)
+_FLAGS: dict[Value, Value] = {("const", "str", "store_true"): _OFF, ("const", "str", "store_false"): _ON}
+#: Names by which the options of a command line go where nothing tells what they are.
+OPTION_NAMES = frozenset({"args", "opt", "opts", "flags", "FLAGS", "hparams"})
+
+
+class Options:
+    """What is known of one program's options. Worked out when somebody asks."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+
+    @cached_property
+    def calls(self) -> Mapping[str, list[tuple[Scope, int, CallFacts]]]:
+        """All calls of the program but those of tests, by the last names of what is called, with their places."""
+        found: dict[str, list[tuple[Scope, int, CallFacts]]] = {}
+        for scope, facts in self._resolver.nesting.functions:
+            if not is_test(scope.path):
+                for index, call in enumerate(facts.calls):
+                    found.setdefault(last_name(call.func), []).append((scope, index, call))
+        return found
+
+    # Command lines.
+
+    def defaults(self, name: str, path: str) -> list[tuple[Value, Scope]]:
+        """What the options called `name` are where no user sets them: those of one file where it has any, else those
+        of all files. None of a value stands for what only a user can tell.
+        """
+        found = self._options.get(name, [])
+        own = [item for item in found if item[1].path == path]
+        return own or found
+
+    @cached_property
+    def _options(self) -> Mapping[str, list[tuple[Value, Scope]]]:
+        found: dict[str, list[tuple[Value, Scope]]] = {}
+        for scope, _, call in self.calls.get("add_argument", ()):
+            for name in _dest(call):
+                found.setdefault(name, []).append((_default(call), scope))
+        for scope, _, call in self.calls.get("set_defaults", ()):
+            for name, value in call.keywords:
+                found.setdefault(name, []).append((value, scope))
+        return found
+
+    def decorated(self, facts: FunctionFacts, name: str) -> Value | None:
+        """What a parameter is where click makes it an option: `@click.option("--fast", is_flag=True)`."""
+        for decorator in facts.decorators:
+            if isinstance(decorator, tuple) and decorator[0] == "call" and last_name(decorator[1]) == "option":
+                _, _, args, keywords = decorator
+                if name in _names(args):
+                    given = dict(keywords)
+                    is_flag = given.get("is_flag") == _ON or any(
+                        "/--" in str(item[2]) for item in args if _is_text(item)
+                    )
+                    return given.get("default", _OFF if is_flag else _NONE)
+        return None
+
+    # Records.
+
+    def is_record(self, cls: Ref) -> bool:
+        """Whether a class of the project holds fields that whoever makes one may set."""
+        for base in self._resolver.mro(cls):
+            facts = self._resolver.hierarchy.facts(base)
+            if facts is None:
+                if base.name.rpartition(".")[2] in _RECORD_BASES:
+                    return True
+            elif any(_makes_record(item) for item in facts.decorators):
+                return True
+        return False
+
+    def makings(self, cls: Ref) -> Iterator[tuple[Scope, int, CallFacts]]:
+        """The calls that make an instance of a class, or of one below it; and `replace(config, fast=True)`."""
+        wanted = {cls, *self._resolver.hierarchy.below(cls)}
+        for name in {item.name.rpartition(".")[2] for item in wanted}:
+            for scope, index, call in self.calls.get(name, ()):
+                if any(ref in wanted for ref in self._resolver.refs(call.func, scope)):
+                    yield scope, index, call
+        yield from (item for item in self.calls.get("replace", ()) if item[2].keywords)
+
+    # What is set on objects from outside.
+
+    @cached_property
+    def set_from_outside(self) -> Mapping[str, list[tuple[Value, Scope]]]:
+        """By attribute, what it is given on something else than `self`. None of a value is for what is not known."""
+        found: dict[str, list[tuple[Value, Scope]]] = {}
+        for scope, facts in self._resolver.nesting.functions:
+            if is_test(scope.path):
+                continue
+            for name, values in (*facts.binds.items(), *facts.computed.items()):
+                if _is_outside(name):
+                    found.setdefault(name.rpartition(".")[2], []).extend([(value, scope) for value in values])
+            for name in facts.unclear:
+                if _is_outside(name):
+                    found.setdefault(name.rpartition(".")[2], []).append((None, scope))
+        return found
+
+
+def _is_outside(name: str) -> bool:
+    return "." in name and not name.startswith("#") and (not name.startswith("self.") or name.count(".") > 1)
+
+
+def field_place(facts: ClassFacts, name: str) -> int | None:
+    """Which positional argument a field is, in a class that has all its fields itself."""
+    names = list(facts.annotations)
+    return names.index(name) if name in names else None
+
+
+def _makes_record(decorator: Value) -> bool:
+    return (
+        last_name(decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator)
+        in _RECORD_MAKERS
+    )
+
+
+def _is_text(value: Value) -> bool:
+    return isinstance(value, tuple) and value[:2] == ("const", "str") and value[2] is not None
+
+
+def _names(args: tuple[Value, ...]) -> list[str]:
+    """The names that an option goes by: of `"--no-cuda"` it is `no_cuda`, of `"--a/--no-a"` it is `a`."""
+    texts = [item[2] for item in args if _is_text(item)]
+    return [text.partition("/")[0].lstrip("-").replace("-", "_") for text in texts]
+
+
+def _dest(call: CallFacts) -> list[str]:
+    dest = dict(call.keywords).get("dest")
+    return _names((dest,)) if _is_text(dest) else _names(call.args)
+
+
+def _default(call: CallFacts) -> Value:
+    given = dict(call.keywords)
+    if "default" in given:
+        return given["default"]
+    action = given.get("action")
+    if action in _FLAGS:
+        return _FLAGS[action]
+    is_positional = not any(_is_text(item) and item[2].startswith("-") for item in call.args)
+    return None if is_positional or given.get("required") == _ON else _NONE

@@ -1,0 +1,224 @@
+"""What the calls of functions pass for their parameters, and which functions are called by what nobody sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.evidence import last_name
+from perflint.analysis.frequency.roots import RootFinder
+from perflint.analysis.names.refs import CLASS, Ref, Scope
+from perflint.analysis.names.resolver import Resolver
+from perflint.finding import Confidence
+from perflint.ir.dull import MAYBE_DULL, PLAIN_METHODS
+from perflint.ir.summary import SPREAD, CallFacts, FunctionFacts, Param, Value
+from perflint.syntax.roles import is_test
+
+#: What a function is given through these decorators is what a call passes.
+_PASSING_ON = frozenset(
+    {
+        "staticmethod",
+        "classmethod",
+        "abstractmethod",
+        "torch",
+        "functools",
+        "abc",
+        "contextlib",
+        "dataclass",
+        "dataclasses",
+    }
+)
+
+
+#: What calling an object runs.
+_CALLED = ("forward", "__call__")
+
+
+class Passed(NamedTuple):
+    """What a call passes for a parameter: a value written where the call is, or, `left_out`, the default. Where both
+    are not, nobody can tell.
+    """
+
+    value: tuple[Value, ...] | None
+    left_out: bool = False
+
+
+_UNSEEN = Passed(None)
+_LEFT_OUT = Passed(None, left_out=True)
+
+
+class Passing:
+    """The arguments of one program's calls."""
+
+    def __init__(self, resolver: Resolver, graph: CallGraph, roots: RootFinder) -> None:
+        self._resolver = resolver
+        self._graph = graph
+        self._roots = roots
+        self._callers: dict[Scope, list[Edge]] = {}
+
+    def facts(self, scope: Scope) -> FunctionFacts:
+        return self._resolver.summaries[scope.path].functions[scope.function]
+
+    def callers(self, scope: Scope) -> list[Edge]:
+        """The calls that may be of a function, but those of tests: those that surely are, those of what it overrides,
+        for they may be of an object that has this one, and those by its name of which nobody can tell what they call.
+        """
+        known = self._callers.get(scope)
+        if known is None:
+            known = self._callers[scope] = list(dict.fromkeys(self._calls_of(scope)))
+        return known
+
+    def _calls_of(self, scope: Scope) -> Iterator[Edge]:
+        facts = self.facts(scope)
+        yield from self._seen(scope)
+        if facts.in_class:
+            for base in self._resolver.mro(Ref(CLASS, scope.path, facts.in_class))[1:]:
+                if base.path:
+                    for edge in self._seen(Scope(base.path, f"{base.name}.{facts.name}")):
+                        yield edge._replace(callee=scope)
+            yield from self._by_name(scope, facts)
+
+    def _seen(self, scope: Scope) -> Iterator[Edge]:
+        return (edge for edge in self._graph.incoming.get(scope, ()) if not is_test(edge.caller.path))
+
+    def _by_name(self, scope: Scope, facts: FunctionFacts) -> Iterator[Edge]:
+        """Of objects that are called, those that are given one of the options of this one's `forward`."""
+        found = self._unresolved.get(facts.name, ())
+        if facts.name in _CALLED:
+            options = {param.name.lstrip("=") for param in own_parameters(facts) if param.default is not None}
+            found = [item for name in sorted(options) for item in self._by_keyword.get(name, ())]
+        for caller, index, call in found:
+            yield Edge(caller, scope, call.context, call.line, Confidence.MEDIUM, index)
+
+    @cached_property
+    def _unresolved(self) -> Mapping[str, list[tuple[Scope, int, CallFacts]]]:
+        """The calls of which nobody can tell what they call, by the last name of what is called."""
+        found: dict[str, list[tuple[Scope, int, CallFacts]]] = {}
+        for scope, calls in self._graph.unresolved.items():
+            if not is_test(scope.path):
+                places = {id(call): index for index, call in enumerate(self.facts(scope).calls)}
+                for call in calls:
+                    found.setdefault(last_name(call.func), []).append((scope, places[id(call)], call))
+        return found
+
+    @cached_property
+    def _by_keyword(self) -> Mapping[str, list[tuple[Scope, int, CallFacts]]]:
+        """The calls of what no function or class goes by the name of, by each keyword they pass: calls of objects."""
+        found: dict[str, list[tuple[Scope, int, CallFacts]]] = {}
+        nesting = self._resolver.nesting
+        for scope, facts in nesting.functions:
+            if is_test(scope.path):
+                continue
+            for index, call in enumerate(facts.calls):
+                name = last_name(call.func) if call.keywords else ""
+                if name and name not in nesting.by_name and not name[0].isupper():
+                    for key, _ in call.keywords:
+                        found.setdefault(key, []).append((scope, index, call))
+        return found
+
+    def is_called_unseen(self, scope: Scope) -> bool:
+        """Whether a function may be called with what nobody sees: by a framework, a decorator, or by a name that
+        is not written down.
+        """
+        facts = self.facts(scope)
+        root = self._roots.functions.get(scope)
+        if self._is_decorated(scope) or (root is not None and root.role != "forward" and not root.by_name):
+            return True
+        if root is not None and all(edge.confidence < Confidence.HIGH for edge in self.callers(scope)):
+            return True  # nothing but guesses call it
+        if not facts.in_class or facts.name == "__init__":
+            return False
+        # Calls of a tensor's methods are not recorded, some of them only where they pass something.
+        unrecorded = PLAIN_METHODS if any(param.default is None for param in own_parameters(facts)) else MAYBE_DULL
+        return facts.name in unrecorded
+
+    def _is_decorated(self, scope: Scope) -> bool:
+        """Whether a decorator may call a function, or make objects of its class, with other arguments."""
+        facts = self.facts(scope)
+        decorators = facts.decorators
+        if facts.name == "__init__" and facts.in_class in self._resolver.summaries[scope.path].classes:
+            decorators += self._resolver.summaries[scope.path].classes[facts.in_class].decorators
+        return bool(decorators) and not all(map(_passes_on, self._decorators(decorators, scope.path)))
+
+    def _decorators(self, decorators: tuple[Value, ...], path: str) -> Iterator[str]:
+        """The decorators of a function or class as they are imported, "" for one that has no name."""
+        imports = self._resolver.summaries[path].imports if decorators else {}
+        for decorator in decorators:
+            named = decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator
+            first = named.partition(".")[0] if isinstance(named, str) else ""
+            yield imports.get(first, first)
+
+    def passed(self, edge: Edge, name: str) -> Passed:
+        """What the call of an edge passes for the parameter `name` of its callee, or for what `**options` may hold."""
+        facts = self.facts(edge.callee)
+        if edge.callback or edge.stands_in or edge.index < 0 or self._is_decorated(edge.callee):
+            return _UNSEEN
+        caller = self.facts(edge.caller)
+        call = caller.calls[edge.index]
+        if not self._is_plain(call, edge, facts):
+            return _UNSEEN
+        for key, value in call.keywords:
+            if key == name:
+                return self._written(caller, edge.index, name, value)
+        place = _place(facts, name)
+        spreads = any(key == SPREAD for key, _ in call.keywords)
+        if place is not None:
+            if spreads:
+                return _UNSEEN
+            if place < len(call.args):
+                return self._written(caller, edge.index, str(place), call.args[place])
+        return _UNSEEN if any(key == "" for key, _ in call.keywords) else _LEFT_OUT
+
+    def _written(self, caller: FunctionFacts, index: int, place: str, value: Value) -> Passed:
+        computed = caller.computed.get(f"#{index}:{place}")
+        return Passed((value,) if computed is None else computed)
+
+    def _is_plain(self, call: CallFacts, edge: Edge, facts: FunctionFacts) -> bool:
+        """Whether a call passes what stands in it, and no more: it is of the function itself, by its name, and neither
+        of a `partial` of it nor of a method that the class is asked for.
+        """
+        owner = call.func.rpartition(".")[0] if isinstance(call.func, str) else ""
+        if facts.name == "__init__" and last_name(call.func) != "__init__":
+            refs = self._resolver.refs(call.func, edge.caller)
+            return bool(refs) and all(ref.kind == CLASS for ref in refs)
+        if last_name(call.func) != facts.name:
+            return self._is_of_instance(call, edge, facts)
+        if owner == "self":
+            # `self.step = partial(step, exact=True)`
+            return bool(facts.in_class) and not self._is_held(edge.caller, facts.name)
+        if not facts.in_class or not owner:
+            return True
+        if {"staticmethod", "classmethod"}.isdisjoint([item for item in facts.decorators if isinstance(item, str)]):
+            return not any(ref.kind == CLASS for ref in self._resolver.refs(owner, edge.caller))
+        return True
+
+    def _is_held(self, scope: Scope, name: str) -> bool:
+        """Whether the class around a scope is given something for what goes by the name of a method."""
+        cls = self._resolver.nesting.enclosing_class(scope)
+        known = self._resolver.hierarchy.facts(cls) if cls.name else None
+        return known is not None and (name in known.attributes or name in known.computed or name in known.unclear)
+
+    def _is_of_instance(self, call: CallFacts, edge: Edge, facts: FunctionFacts) -> bool:
+        """Whether an object is called, which runs its `forward` or `__call__` with the same arguments."""
+        if facts.name not in _CALLED or call.func is None:
+            return False
+        return not any(ref.kind == "function" for ref in self._resolver.refs(call.func, edge.caller))
+
+
+def own_parameters(facts: FunctionFacts) -> list[Param]:
+    """What a call passes: `self` is not."""
+    params = [param for param in facts.params if not param.name.startswith("*")]
+    return params[1:] if facts.in_class and "staticmethod" not in facts.decorators else params
+
+
+def _place(facts: FunctionFacts, name: str) -> int | None:
+    """Which positional argument a parameter is, None for one that is given by its name alone."""
+    names = [param.name for param in own_parameters(facts) if not param.name.startswith("=")]
+    return names.index(name) if name in names else None
+
+
+def _passes_on(decorator: str) -> bool:
+    return decorator.partition(".")[0] in _PASSING_ON

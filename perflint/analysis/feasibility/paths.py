@@ -1,0 +1,123 @@
+"""Ways from a root of heat to a line: the chains of calls by which it runs as often as it is said to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from perflint.analysis.call_graph.callbacks import FunctionRoot
+from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.frequency.heat import HeatMap
+from perflint.analysis.frequency.routes import decisive_loop, display_name, hot_loop_around
+from perflint.analysis.names.refs import Scope
+from perflint.finding import Confidence, Heat, Hop
+from perflint.ir.summary import FunctionFacts
+
+#: The calls of a way, that of the last function first.
+Calls: TypeAlias = "tuple[Edge, ...]"
+_LONGEST = 40
+#: How many calls are looked at for one line.
+_MOST_CALLS = 400
+
+
+class Way(NamedTuple):
+    """Calls that lead to a function, its own first, and what makes the first caller hot: a loop of it, by its place, or
+    who else calls it.
+    """
+
+    calls: Calls
+    start: Scope
+    loop: int | None
+    root: FunctionRoot | None
+
+
+class TooManyError(Exception):
+    """There are more ways to some code than are looked at."""
+
+
+class Ways:
+    """The ways of one program."""
+
+    def __init__(self, heat: HeatMap, callers: Callable[[Scope], list[Edge]]) -> None:
+        self._heat = heat
+        self._callers = callers
+
+    def printed(self, scope: Scope, context: int) -> Way:
+        """The way that `route_to` prints."""
+        calls: list[Edge] = []
+        base = self._heat.reason(scope).heat
+        for _ in range(_LONGEST):
+            reason = self._heat.reason(scope)
+            facts = self._facts(scope)
+            heats = self._heat.contexts(scope, facts, base)
+            loop = decisive_loop(self._heat, scope, facts, context, heats, base)
+            if loop is not None or reason.root is not None or reason.edge is None:
+                return Way(tuple(calls), scope, loop, reason.root if loop is None else None)
+            calls.append(reason.edge)
+            scope, context, base = reason.edge.caller, reason.edge.context, reason.base
+        return Way(tuple(calls), scope, None, None)
+
+    def first(self, scope: Scope, context: int, at_least: Heat, opens: Callable[[Calls], bool]) -> Way | None:
+        """The first way, calls that are surer and hotter first, by which code runs at least so often and all of whose
+        beginnings are open. A way is found only once, if at all. Raises TooManyError where code has very many.
+        """
+        return self._from(scope, context, at_least, (), opens, [_MOST_CALLS])
+
+    def _from(
+        self, scope: Scope, context: int, at_least: Heat, calls: Calls, opens: Callable[[Calls], bool], left: list[int]
+    ) -> Way | None:
+        if not opens(calls):
+            return None
+        facts = self._facts(scope)
+        alone = self._heat.contexts(scope, facts, Heat.ONCE)
+        if context >= 0 and alone[context] >= at_least:
+            return Way(calls, scope, decisive_loop(self._heat, scope, facts, context, alone, Heat.ONCE), None)
+        if len(calls) >= _LONGEST or self._cools(scope, facts, context, at_least):
+            return None
+        for edge in self._hot_calls(scope, at_least):
+            left[0] -= 1
+            if left[0] < 0:
+                raise TooManyError
+            if edge.caller != scope and all(edge.caller not in (call.caller, call.callee) for call in calls):
+                found = self._from(edge.caller, edge.context, at_least, (*calls, edge), opens, left)
+                if found is not None:
+                    return found
+        root = self._heat.roots.functions.get(scope)
+        return Way(calls, scope, None, root) if root is not None and root.heat >= at_least else None
+
+    def _cools(self, scope: Scope, facts: FunctionFacts, context: int, at_least: Heat) -> bool:
+        """Whether a context is rarer than that however often its function runs."""
+        return context >= 0 and self._heat.contexts(scope, facts, max(Heat))[context] < at_least
+
+    def _hot_calls(self, scope: Scope, at_least: Heat) -> list[Edge]:
+        found: list[tuple[int, int, Edge]] = []
+        if scope in self._heat.cached:
+            return []
+        for edge in self._callers(scope):
+            heat = self.heat_at(edge.caller, edge.context)
+            if heat >= at_least:
+                found.append((-edge.confidence, -heat, edge))
+        found.sort(key=lambda item: item[:2])
+        return [edge for _, _, edge in found]
+
+    def heat_at(self, scope: Scope, context: int) -> Heat:
+        base = self._heat.reason(scope).heat
+        return self._heat.contexts(scope, self._facts(scope), base)[context] if context >= 0 else base
+
+    def _facts(self, scope: Scope) -> FunctionFacts:
+        return self._heat.resolver.summaries[scope.path].functions[scope.function]
+
+    def hops(self, way: Way) -> tuple[tuple[Hop, ...], Confidence]:
+        """A way as findings print it, and how sure every step of it is."""
+        hops = [Hop(edge.caller.path, edge.line, display_name(edge.callee.function)) for edge in way.calls]
+        confidence = min([edge.confidence for edge in way.calls], default=Confidence.HIGH)
+        facts = self._facts(way.start)
+        if way.loop is not None:
+            confidence = min(confidence, self._heat.roots.loops[way.start, way.loop].confidence)
+            around = hot_loop_around(self._heat, way.start, facts, way.loop)
+            loops = [facts.loops[loop] for loop in (way.loop, around) if loop is not None]
+            hops += [Hop(way.start.path, loop.line, loop.text) for loop in loops]
+        elif way.root is not None:
+            confidence = min(confidence, way.root.confidence)
+            hops.append(Hop(way.start.path, facts.line, way.root.text))
+        return tuple(reversed(hops)), confidence

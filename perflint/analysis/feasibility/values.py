@@ -1,0 +1,393 @@
+"""What the names, attributes and parameters of a program may be: its constants, followed to where they are written.
+
+A value is told of a world: of any run, or of runs by default. What a user may set (options, parameters that others may
+pass) may be anything in any run, and is its default by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.evidence import last_name
+from perflint.analysis.feasibility.evaluate import builtin, evaluate
+from perflint.analysis.feasibility.fixpoint import Fixpoint
+from perflint.analysis.feasibility.lattice import BOTTOM, NONE, OBJECT, SOMETHING, TOP, Possible, joined, of
+from perflint.analysis.feasibility.options import OPTION_NAMES, Options, field_place
+from perflint.analysis.feasibility.parameters import Passed, Passing
+from perflint.analysis.feasibility.presence import Presence
+from perflint.analysis.feasibility.worlds import Frame, World
+from perflint.analysis.frequency.roots import RootFinder
+from perflint.analysis.names.declared import is_property
+from perflint.analysis.names.refs import (
+    CLASS,
+    EXTERNAL,
+    EXTERNAL_INSTANCE,
+    FUNCTION,
+    INSTANCE,
+    MODULE_REF,
+    Ref,
+    Refs,
+    Scope,
+)
+from perflint.analysis.names.resolver import Resolver
+from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, Param, Value
+from perflint.torch_model import hardware
+
+#: Past so many calls what they pass is not asked.
+_MOST_CALLERS = 200
+#: Library calls that may give None. All others are taken to give something.
+_MAY_BE_NONE = frozenset(
+    "get pop getattr match search fullmatch next find setdefault getenv first one_or_none get_extra_state poll".split()
+)
+#: What sets attributes that nobody sees.
+_SETTING = ("setattr", "__dict__", "__setattr__", "vars")
+
+
+class Values:
+    """The constants of one program."""
+
+    def __init__(self, resolver: Resolver, graph: CallGraph, roots: RootFinder, torch: tuple[int, int] | None) -> None:
+        self._resolver = resolver
+        self._torch = torch
+        self.options = Options(resolver)
+        self.passing = Passing(resolver, graph, roots)
+        self.presence = Presence(resolver, self.options)
+        self._fixpoint = Fixpoint()
+
+    def of(self, value: Value, scope: Scope, world: World, frame: Frame | None = None) -> Possible:
+        """What an expression written in `scope` may be, where its function runs through `frame`."""
+        return evaluate(value, lambda leaf: self._leaf(leaf, scope, world, frame))
+
+    def _any_of(
+        self, values: Iterable[tuple[Value, Scope]], world: World, frame: Frame | None = None, start: Possible = BOTTOM
+    ) -> Possible:
+        found = start
+        for value, scope in values:
+            if found == TOP:
+                break
+            found |= self.of(value, scope, world, frame)
+        return found
+
+    def _leaf(self, leaf: Value, scope: Scope, world: World, frame: Frame | None) -> Possible:
+        if type(leaf) is str:
+            return self._path(leaf, scope, world) if "." in leaf else self._name(leaf, scope, world, frame)
+        form = leaf[0]
+        if form == "call":
+            return self._call(leaf, scope, world, frame)
+        return self._item(leaf, scope) if form == "item" else TOP
+
+    def refs(self, value: Value, scope: Scope) -> Refs:
+        return self._resolver.refs(value, scope)
+
+    # Names.
+
+    def _name(self, name: str, scope: Scope, world: World, frame: Frame | None) -> Possible:
+        nesting = self._resolver.nesting
+        for where, facts in nesting.scopes(scope):
+            inside = frame if where == scope else None
+            is_parameter = name in nesting.positions(facts)
+            if is_parameter or name in facts.binds or name in facts.computed:
+                key = ("name", where, name, world, inside)
+                return self._fixpoint.ask(key, lambda: self._held(name, where, facts, world, inside))  # noqa: B023
+            if name in nesting.holders[where.path].get(where.function, ()):
+                return OBJECT
+            if any(name in loop.targets for loop in facts.loops):
+                return SOMETHING
+        return self._global(name, scope.path, world)
+
+    def _held(self, name: str, scope: Scope, facts: FunctionFacts, world: World, frame: Frame | None) -> Possible:
+        """What a name of a function, or of a module, is given there."""
+        written = [*facts.binds.get(name, ()), *facts.computed.get(name, ())]
+        found = self._any_of([(value, scope) for value in written], world, frame)
+        if name in facts.unclear and name not in facts.computed:
+            found |= SOMETHING
+        if any(name in loop.targets for loop in facts.loops):
+            found |= SOMETHING
+        if scope.function == MODULE:
+            found |= self._imported(name, scope.path, world)
+            return found | self._from_outside(name, world)
+        index = self._resolver.nesting.positions(facts).get(name)
+        return (
+            found if index is None else found | self._parameter(facts.params[index], index, scope, facts, world, frame)
+        )
+
+    def _global(self, name: str, path: str, world: World) -> Possible:
+        summary = self._resolver.summaries[path]
+        if name in summary.functions or name in summary.classes:
+            return OBJECT
+        if name in summary.imports:
+            return self._imported(name, path, world)
+        return SOMETHING
+
+    def _imported(self, name: str, path: str, world: World) -> Possible:
+        """What a name is imported as; nothing where it is not."""
+        target = self._resolver.summaries[path].imports.get(name)
+        if target is None:
+            return BOTTOM
+        modules = self._resolver.modules
+        module, _, last = modules.absolute(target, path).rpartition(".")
+        other = modules.find(module, path) if module else None
+        if other is None or other == path:
+            return OBJECT
+        facts = self._resolver.summaries[other].functions[MODULE]
+        if last in facts.binds or last in facts.computed:
+            return self._name(last, Scope(other, MODULE), world, None)
+        return OBJECT
+
+    def _from_outside(self, name: str, world: World) -> Possible:
+        """What an attribute is given by whoever has the object."""
+        given = self.options.set_from_outside.get(name)
+        if given is None:
+            return BOTTOM
+        return self._fixpoint.ask(("outside", name, world), lambda: self._any_of(given, world))
+
+    # Parameters.
+
+    def _parameter(
+        self, param: Param, index: int, scope: Scope, facts: FunctionFacts, world: World, frame: Frame | None
+    ) -> Possible:
+        if index == 0 and facts.in_class and "staticmethod" not in facts.decorators:
+            return OBJECT
+        if param.name.startswith("*"):
+            return SOMETHING
+        name = param.name.lstrip("=")
+        if frame is not None:
+            passed = self.passing.passed(frame.edge, name)
+            return self._passed(passed, param, scope, facts, world, frame.edge.caller, frame.outer)
+        callers = self.passing.callers(scope)
+        if len(callers) > _MOST_CALLERS:
+            return TOP
+        is_unseen = not callers or self.passing.is_called_unseen(scope)
+        found = self._unseen(param, scope, facts, world) if is_unseen else BOTTOM
+        for edge in callers:
+            if found == TOP:
+                break
+            found |= self._passed(self.passing.passed(edge, name), param, scope, facts, world, edge.caller, None)
+        return found
+
+    def _passed(
+        self,
+        passed: Passed,
+        param: Param,
+        scope: Scope,
+        facts: FunctionFacts,
+        world: World,
+        caller: Scope,
+        frame: Frame | None,
+    ) -> Possible:
+        if passed.value is not None:
+            return self._any_of([(value, caller) for value in passed.value], world, frame)
+        return self._default(param, scope, facts, world) if passed.left_out else TOP
+
+    def _default(self, param: Param, scope: Scope, facts: FunctionFacts, world: World) -> Possible:
+        option = self.options.decorated(facts, param.name)
+        if option is not None:
+            return TOP if world is World.ANY else switched(self.of(option, Scope(scope.path, MODULE), world))
+        if param.default is None:
+            return TOP
+        default = param.default
+        if (
+            type(default) is tuple
+            and default[0] == "call"
+            and last_name(default[1]) in ("Option", "Argument")
+            and default[2]
+        ):
+            # `fast: bool = typer.Option(False)`
+            return TOP if world is World.ANY else switched(self.of(default[2][0], Scope(scope.path, MODULE), world))
+        return self.of(default, Scope(scope.path, facts.owner or MODULE), world)
+
+    def _unseen(self, param: Param, scope: Scope, facts: FunctionFacts, world: World) -> Possible:
+        """What a parameter is where nobody sees the call."""
+        return TOP if world is World.ANY else switched(self._default(param, scope, facts, world))
+
+    # Attributes.
+
+    def _path(self, dotted: str, scope: Scope, world: World) -> Possible:
+        known = hardware.value_of(dotted)
+        if known is not None:
+            return of(known)
+        base, _, name = dotted.rpartition(".")
+        if base in ("self", "cls"):
+            cls = self._resolver.nesting.enclosing_class(scope)
+            return self._attribute(cls, name, world) if cls.name else TOP
+        refs = self._resolver.refs(base, scope)
+        if not refs:
+            return self._option(name, base, scope, world)
+        return joined([self._of_ref(ref, name, scope, world) for ref in refs])
+
+    def _of_ref(self, ref: Ref, name: str, scope: Scope, world: World) -> Possible:
+        if ref.kind in (INSTANCE, CLASS) and ref.path:
+            return self._attribute(Ref(CLASS, ref.path, ref.name), name, world)
+        if ref.kind == MODULE_REF:
+            facts = self._resolver.summaries[ref.path].functions[MODULE]
+            held = name in facts.binds or name in facts.computed
+            return self._name(name, Scope(ref.path, MODULE), world, None) if held else TOP
+        if ref.kind == EXTERNAL:
+            return SOMETHING if ref.name.startswith("torch") else TOP
+        if ref.kind == EXTERNAL_INSTANCE and "arse" in ref.name and "args" in ref.name:
+            return self._parsed(name, scope, world)
+        return TOP
+
+    def _option(self, name: str, base: str, scope: Scope, world: World) -> Possible:
+        """An attribute of what nobody can tell: an option where it goes by the name of options."""
+        return self._parsed(name, scope, world) if base.rpartition(".")[2] in OPTION_NAMES else TOP
+
+    def _parsed(self, name: str, scope: Scope, world: World) -> Possible:
+        """An option of a command line."""
+        defaults = self.options.defaults(name, scope.path) if world is World.BY_DEFAULT else ()
+        if not defaults:
+            return TOP
+        found = BOTTOM
+        for value, where in defaults:
+            found |= TOP if value is None else switched(self.of(value, where, world))
+            if found == TOP:
+                return TOP
+        return found | self._from_outside(name, world)
+
+    def _attribute(self, cls: Ref, name: str, world: World) -> Possible:
+        """An attribute of a class of the project."""
+        return self._fixpoint.ask(("attribute", cls, name, world), lambda: self._of_class(cls, name, world))
+
+    def _of_class(self, cls: Ref, name: str, world: World) -> Possible:
+        hierarchy = self._resolver.hierarchy
+        found = BOTTOM
+        declared = False
+        for owner in (*self._resolver.mro(cls), *hierarchy.below(cls)):
+            facts = hierarchy.facts(owner)
+            if facts is None:
+                continue
+            method = self._resolver.summaries[owner.path].functions.get(f"{owner.name}.{name}")
+            if method is not None:
+                return TOP if is_property(method) else OBJECT
+            declared = declared or name in facts.annotations
+            written = [*facts.attributes.get(name, ()), *facts.computed.get(name, ())]
+            found |= self._any_of([(value, Scope(owner.path, where)) for value, where in written], world)
+            if name in facts.unclear:
+                found |= SOMETHING
+        if declared and self.options.is_record(cls):
+            return TOP if world is World.ANY else self._field(cls, name, world, switched(found))
+        if found == BOTTOM or (world is World.ANY and self._is_set_unseen(cls)):
+            return TOP
+        return found | self._from_outside(name, world)
+
+    def _is_set_unseen(self, cls: Ref) -> bool:
+        """Whether the files of a class set attributes by names that are computed."""
+        paths = {base.path for base in self._resolver.mro(cls) if base.path}
+        return any(self.presence.mentions(path, _SETTING) for path in paths)
+
+    def _field(self, cls: Ref, name: str, world: World, default: Possible) -> Possible:
+        """A field of a record: its default, and what the program makes of it elsewhere."""
+        found = default if default != BOTTOM else BOTTOM
+        owner = self._resolver.hierarchy.facts(cls)
+        place = field_place(owner, name) if owner is not None else None
+        for scope, index, call in self.options.makings(cls):
+            found |= self._given_for_field(scope, index, call, name, place, world)
+        return TOP if found == BOTTOM else found | self._from_outside(name, world)
+
+    def _given_for_field(
+        self, scope: Scope, index: int, call: CallFacts, name: str, place: int | None, world: World
+    ) -> Possible:
+        key = name if name in dict(call.keywords) else str(place)
+        value = dict(call.keywords).get(name)
+        if value is None and key == str(place):
+            if place is None or place >= len(call.args):
+                return BOTTOM
+            value = call.args[place]
+        computed = self.passing.facts(scope).computed.get(f"#{index}:{key}", (value,))
+        return self._any_of([(item, scope) for item in computed], world)
+
+    # Calls and items.
+
+    def _call(self, call: Value, scope: Scope, world: World, frame: Frame | None) -> Possible:
+        _, func, args, _keywords = call
+        name = last_name(func)
+        if type(func) is str:
+            known = hardware.answer(func, args, self._torch)
+            if known is not None:
+                return of(known)
+            if func == "hasattr" and len(args) == 2:
+                return self.presence.of_attribute(args[0], args[1], scope)
+            if func == "getattr" and len(args) > 1:
+                return self._got(args, scope, world, frame)
+            if "." not in func:
+                found = builtin(func, args, lambda leaf: self._leaf(leaf, scope, world, frame))
+                if found is not None:
+                    return found
+            elif name in ("get", "pop") and args:
+                return self._looked_up(func.rpartition(".")[0], args, scope, world, frame)
+        return TOP if name in _MAY_BE_NONE else self._returned(func, scope, world)
+
+    def _returned(self, func: Value, scope: Scope, world: World) -> Possible:
+        """What calling a function of the project gives is told by its returns, as far as they may be None."""
+        refs = self._resolver.refs(func, scope)
+        for ref in refs:
+            if ref.kind == FUNCTION:
+                facts = self._resolver.summaries[ref.path].functions[ref.name]
+                if not facts.returns or facts.is_generator or ("const", "NoneType", None) in facts.returns:
+                    return TOP
+                where = Scope(ref.path, ref.name)
+                key = ("returned", where, world)
+                values = [(value, where) for value in facts.returns]
+                if NONE in self._fixpoint.ask(key, lambda: self._any_of(values, world)).sorts:  # noqa: B023
+                    return TOP
+            elif ref.kind == INSTANCE:
+                return SOMETHING
+        return SOMETHING
+
+    def _got(self, args: tuple[Value, ...], scope: Scope, world: World, frame: Frame | None) -> Possible:
+        """`getattr(config, "name", default)`"""
+        base, name = args[0], args[1]
+        if type(base) is not str or not (type(name) is tuple and name[:2] == ("const", "str") and name[2]):
+            return TOP
+        found = self._path(f"{base}.{name[2]}", scope, world)
+        if found != TOP or world is World.ANY or len(args) < 3:
+            return found
+        if self.presence.is_set_anywhere(name[2]) or self._resolver.refs(base, scope):
+            return TOP
+        return switched(self.of(args[2], scope, world, frame))
+
+    def _looked_up(
+        self, base: str, args: tuple[Value, ...], scope: Scope, world: World, frame: Frame | None
+    ) -> Possible:
+        """`kwargs.get("name", default)` of what `**kwargs` takes."""
+        facts = self._resolver.nesting.function(scope)
+        key = args[0]
+        is_text = type(key) is tuple and key[:2] == ("const", "str") and key[2]
+        if not is_text or all(param.name != f"**{base}" for param in facts.params) or base in facts.binds:
+            return TOP
+        default: Value = args[1] if len(args) > 1 else ("const", "NoneType", None)
+        edges = [frame.edge] if frame is not None else self.passing.callers(scope)
+        unseen = frame is None and (not edges or self.passing.is_called_unseen(scope))
+        found = self.of(default, scope, world, frame) if unseen else BOTTOM
+        if len(edges) > _MOST_CALLERS or (unseen and world is World.ANY):
+            return TOP
+        for edge in edges:
+            passed = self.passing.passed(edge, key[2])
+            if passed.left_out:
+                found |= self.of(default, scope, world, frame)
+            elif passed.value is None:
+                return TOP
+            else:
+                outer = frame.outer if frame is not None else None
+                found |= self._any_of([(value, edge.caller) for value in passed.value], world, outer)
+        return found
+
+    def _item(self, item: Value, scope: Scope) -> Possible:
+        """An entry of a dict that is written out is what it is given there; one of a batch is something."""
+        _, base, key = item
+        if type(base) is not str or "." in base:
+            return TOP if type(key) is str else SOMETHING
+        facts = self._resolver.nesting.function(scope)
+        if any(base in loop.targets for loop in facts.loops) or type(key) is not str:
+            return SOMETHING
+        return TOP
+
+
+def switched(found: Possible) -> Possible:
+    """A default of an option, as far as it says which branches are taken: an option that is off, or None, switches
+    something on; which of several it chooses says nothing of what users choose.
+    """
+    if found.literals is not None and all(item.value in (None, False, True, 0) for item in found.literals):
+        return found
+    return Possible(found.sorts, None) if found != BOTTOM else found

@@ -1,0 +1,34 @@
+"""Which runs a value is told of: `ANY`, or those `BY_DEFAULT`, in which no user has changed an option."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from perflint.analysis.call_graph.edges import Edge
+
+
+class World(Enum):
+    """Which runs a value is told of."""
+
+    ANY = "any"
+    BY_DEFAULT = "by default"
+
+
+class Frame(NamedTuple):
+    """The call through which a function runs, and the one through which its caller does; None where that is any."""
+
+    edge: Edge
+    outer: Frame | None = None
+
+
+#: How many calls of a route are told apart.
+LONGEST = 4
+
+
+def frame_of(edges: list[Edge]) -> Frame | None:
+    """The frame of a function that runs through these calls, its own first."""
+    found = None
+    for edge in reversed(edges[:LONGEST]):
+        found = Frame(edge, found)
+    return found
