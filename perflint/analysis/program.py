@@ -149,7 +149,7 @@ class Program:
     def route(self, scope: Scope, context: int) -> tuple[Heat, tuple[Hop, ...], Confidence]:
         return route_to(self.heatmap, scope, context)
 
-    def path(self, scope: Scope, context: int, conditions: Conditions, heat: Heat) -> Feasibility:
+    def feasible(self, scope: Scope, context: int, conditions: Conditions, heat: Heat) -> Feasibility:
         """Whether any run takes a path on which code of a function, under these conditions, is as hot as that."""
         return self._paths.along(scope, context, conditions, heat)
 

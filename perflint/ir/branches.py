@@ -16,12 +16,19 @@ from perflint.ir.leaving import ends_block
 from perflint.ir.summary import Branch, CallFacts, Value, record
 
 _Place: TypeAlias = "tuple[int, int]"
+_Placed: TypeAlias = "ast.stmt | ast.expr"
 
 
-def branches_of(body: list[ast.stmt], calls: Sequence[CallFacts]) -> tuple[Branch, ...]:
-    """The branches of a function's body in which some of `calls` stand, each after the one it is in."""
+def branches_of(
+    body: list[ast.stmt], calls: Sequence[CallFacts], arms: Sequence[tuple[ast.expr, bool, ast.expr]] = ()
+) -> tuple[Branch, ...]:
+    """The branches of a function's body in which some of `calls` stand, each after the one it is in. `arms` are parts
+    of expressions with calls in them, with a test before each and what it comes to.
+    """
     finder = _Finder(sorted([(call.line, call.column) for call in calls]))
     finder.block(body, -1)
+    if arms:
+        finder.expressions(arms)
     return tuple(finder.found)
 
 
@@ -65,17 +72,32 @@ class _Finder:
             after = self._push(expression(first.test), rest[0], rest[-1], after, truth=True)
         return after
 
-    def _push(self, test: Value, first: ast.stmt, last: ast.stmt, parent: int, *, truth: bool) -> int:
+    def expressions(self, arms: Sequence[tuple[ast.expr, bool, ast.expr]]) -> None:
+        """Parts of expressions, in the innermost branch around each."""
+        outermost = sorted(arms, key=lambda arm: (arm[2].lineno, arm[2].col_offset, -_end(arm[2])[0], -_end(arm[2])[1]))
+        for test, truth, part in outermost:
+            self._push(expression(test), part, part, self._around(part), truth=truth)
+
+    def _around(self, part: ast.expr) -> int:
+        for index in range(len(self.found) - 1, -1, -1):
+            item = self.found[index]
+            if (item.line, item.column) <= (part.lineno, part.col_offset) and _end(part) <= item[5:]:
+                return index
+        return -1
+
+    def _push(self, test: Value, first: _Placed, last: _Placed, parent: int, *, truth: bool) -> int:
         if test is None or not self._calls_in(first, last):
             return parent
-        ends = last.end_lineno or last.lineno, last.end_col_offset or 0
-        self.found.append(record(Branch, (parent, test, truth, first.lineno, first.col_offset, *ends)))
+        self.found.append(record(Branch, (parent, test, truth, first.lineno, first.col_offset, *_end(last))))
         return len(self.found) - 1
 
-    def _calls_in(self, first: ast.stmt, last: ast.stmt) -> bool:
+    def _calls_in(self, first: _Placed, last: _Placed) -> bool:
         at = bisect_left(self.places, (first.lineno, first.col_offset))
-        ends = last.end_lineno or last.lineno, last.end_col_offset or 0
-        return at < len(self.places) and self.places[at] < ends
+        return at < len(self.places) and self.places[at] < _end(last)
+
+
+def _end(node: _Placed) -> _Place:
+    return node.end_lineno or node.lineno, node.end_col_offset or 0
 
 
 _HOLDING = frozenset(

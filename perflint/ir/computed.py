@@ -6,16 +6,19 @@ Beside the forms of `ir.summary`, where a part that is None is a value of which 
 - `("if", test, value, otherwise)`
 - `("compare", operator, left, right)`: `operator` as it is written, `"=="` or `"is not"`
 - `("arithmetic", operator, left, right)`
+
+Among the values of a name, `("covers", value)` says that a plain value stands for what one of the others tells better.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from perflint.ir.notation import MOST_LITERALS, constant, index_of, path_of
 from perflint.ir.summary import Value
 
+COVERS = "covers"
 #: Values that the notation of summaries has no form for, or leaves the unknown parts out of.
 COMPUTED = frozenset({ast.BoolOp, ast.IfExp, ast.Compare, ast.UnaryOp})
 #: How deep expressions nest before they end in None, and how many parts of one are kept.
@@ -147,3 +150,11 @@ _FORMS: dict[type, Callable[..., Value]] = {
     ast.Set: _sequence,
     ast.NamedExpr: _named,
 }
+
+
+def written(plain: Iterable[Value], computed: Iterable[Value]) -> list[Value]:
+    """All values of a name: the computed ones, and the plain ones that none of them tells better."""
+    computed = list(computed)
+    covered = {item[1] for item in computed if type(item) is tuple and item[0] == COVERS}
+    told = [item for item in computed if type(item) is not tuple or item[0] != COVERS]
+    return told + [item for item in plain if item not in covered]

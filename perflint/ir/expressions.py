@@ -341,14 +341,23 @@ class Expressions(Targets):
                 guard = answered(node.test, None, self.scope, truth=truth)
                 if guard is not None:
                     self.context = self.scope.push_guard(here, guard, part, part)
+            calls = len(self.scope.calls)
             values.append(self.value(part, depth))  # an arm stands where the whole does: a chain of them is no deeper
+            if len(self.scope.calls) > calls:
+                self.scope.arms.append((node.test, truth, part))
             self.context = here
         if is_moved_arm(values[0], values[1]):
             del values[1]
         return either(values) if depth > 0 else None
 
     def choice(self, node: ast.BoolOp, depth: int) -> Value:
-        values = [self.value(item, depth - 1) for item in node.values]
+        values = []
+        for place, item in enumerate(node.values):
+            calls = len(self.scope.calls)
+            values.append(self.value(item, depth - 1))
+            if place and len(self.scope.calls) > calls:
+                is_and = type(node.op) is ast.And
+                self.scope.arms += [(before, is_and, item) for before in node.values[:place]]
         return either(values) if depth > 0 else None
 
     def operation(self, node: ast.BinOp, _depth: int) -> Value:

@@ -6,6 +6,7 @@ import ast
 
 from perflint.ir import guards
 from perflint.ir.branches import branches_of
+from perflint.ir.computed import COVERS
 from perflint.ir.questions import Counters, Question, Told, joined
 from perflint.ir.sharing import Once
 from perflint.ir.summary import CallFacts, Context, FunctionFacts, LoopFacts, ReadFacts, Value, record
@@ -23,9 +24,9 @@ class Growing:
     """
 
     __slots__ = (
-        "annotations", "asked", "begun", "binds", "body", "branching", "calls", "computed", "contexts", "counters",
-        "facts", "held", "is_generator", "loops", "made", "questions", "reads", "returns", "stores", "tests", "told",
-        "unclear", "unset", "wordless", "yields",
+        "annotations", "arms", "asked", "begun", "binds", "body", "branching", "calls", "computed", "contexts",
+        "counters", "facts", "held", "is_generator", "loops", "made", "questions", "reads", "returns", "stores",
+        "tests", "told", "unclear", "unset", "wordless", "yields",
     )  # fmt: skip
 
     def __init__(self, facts: FunctionFacts, body: list[ast.stmt]) -> None:
@@ -46,6 +47,8 @@ class Growing:
         self.computed: dict[str, dict[Value, None]] = {}
         self.wordless: set[str] = set()
         self.branching = False
+        #: The parts of expressions that hold calls, with the tests before them and what these come to.
+        self.arms: list[tuple[ast.expr, bool, ast.expr]] = []
         self.annotations: dict[str, str] = {}
         self.returns: dict[Value, None] = {}
         self.stores: dict[tuple[str, Value], None] = {}
@@ -91,14 +94,19 @@ class Growing:
             self.binds[name] = {value: None}
         else:
             known[value] = None
+            if name in self.computed:
+                self.computed[name].pop((COVERS, value), None)
 
     def compute(self, name: str, value: Value, computed: Value) -> None:
         """A name is given what `computed` says more of than `value`, the same in plain notation."""
-        if value is not None:
-            self.bind(name, value)
-        else:
+        known = self.computed.setdefault(name, {})
+        known[computed] = None
+        if value is None:
             self.wordless.add(name)
-        self.computed.setdefault(name, {})[computed] = None
+            return
+        if value not in self.binds.get(name, ()):
+            known[COVERS, value] = None
+        self.binds.setdefault(name, {})[value] = None
 
     def in_loop(self, context: int) -> bool:
         while context >= 0:
@@ -144,11 +152,12 @@ class Growing:
                 self.computed[name][None] = None
             self.unclear |= self.wordless
             facts.computed = {name: once(made := tuple(values), made) for name, values in self.computed.items()}
-        if self.branching and self.calls:
-            facts.branches = branches_of(self.body, self.calls)
+        if (self.branching or self.arms) and self.calls:
+            facts.branches = branches_of(self.body, self.calls, self.arms)
         if self.unclear:
             params = {param.name.lstrip("*=") for param in facts.params}
-            facts.unclear = tuple(sorted([name for name in self.unclear if name in self.binds or name in params]))
+            kept = [name for name in self.unclear if name in self.binds or name in params or "." in name]
+            facts.unclear = tuple(sorted(kept))
         if self.annotations:
             facts.annotations = self.annotations
         if self.returns:

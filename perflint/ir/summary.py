@@ -138,9 +138,9 @@ class FunctionFacts:
     decorators and defaults included, separated by blanks. `questions` are what tests ask that only the linked program
     can tell, `tells` what the function being true, and being false, tells whoever tests it: both as `ir.questions` has
     them. `stores` are the values put in containers under computed keys: `table[key] = value` as ("table", value), where
-    the value is a plain name, a lambda or what a call gives. `branches` are the path conditions of its calls. `computed`
-    are the values of names that `binds` has no form for, or not all of, as `ir.computed` writes them; of arguments as
-    well: `#3:k` is what the call 3 passes for `k`, `#3:0` its first one.
+    the value is a plain name, a lambda or what a call gives. `branches` are the path conditions of its calls.
+    `computed` are the values of names that `binds` has no form for, or not all of, as `ir.computed` writes them; of
+    arguments as well: `#3:k` is what the call 3 passes for `k`, `#3:0` its first one.
     """
 
     qualname: str

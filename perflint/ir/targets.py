@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from sys import intern
 
+from perflint.ir.computed import COVERS
 from perflint.ir.growing import Growing
 from perflint.ir.notation import path_of
 from perflint.ir.sharing import Sharing
@@ -128,13 +129,19 @@ class Targets:
     def attribute_holds(self, cls: str, name: str, value: Value, where: str, computed: Value = None) -> None:
         if cls not in self.classes:
             return
-        if computed is not None:
-            self.computed.setdefault(cls, {}).setdefault(name, {})[self.once(computed, computed), where] = None
-        elif value is None:
+        if value is None and computed is None:
             self.unclear.setdefault(cls, set()).add(name)
-        if value is None:
             return
-        self.held.setdefault(cls, {}).setdefault(name, {})[self.once(value, value), where] = None
+        held = self.held.setdefault(cls, {}).setdefault(name, {}) if value is not None else {}
+        if computed is not None:
+            known = self.computed.setdefault(cls, {}).setdefault(name, {})
+            known[self.once(computed, computed), where] = None
+            if value is not None and (value, where) not in held:
+                known[(COVERS, value), where] = None
+        elif cls in self.computed and name in self.computed[cls]:
+            self.computed[cls][name].pop(((COVERS, value), where), None)
+        if value is not None:
+            held[self.once(value, value), where] = None
 
 
 def names_in(target: ast.expr) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def _path(node: ast.AST, ctx: Context, heat: Heat) -> Feasibility:
     at_least = min(heat, ctx.program.heat_at(scope, context))
     if at_least < Heat.STEP:
         return FEASIBLE
-    return ctx.program.path(scope, context, _conditions(node, ctx), at_least)
+    return ctx.program.feasible(scope, context, _conditions(node, ctx), at_least)
 
 
 def _conditions(node: ast.AST, ctx: Context) -> Conditions:

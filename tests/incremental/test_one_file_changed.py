@@ -83,7 +83,10 @@ def test_what_nobody_asked_for_yesterday_is_asked_for_by_another_file(project: P
     known, _ = checked(cache=True)
     assert known == checked(cache=False)[0]
     assert not [one for one in known.findings if (one.path, one.span.line) == ("watched.py", 7)]
-    (project / "asking.py").write_text("def ask(meters, values):\n    meters[0].note(values, exact=True)\n")
+    (project / "asking.py").write_text(
+        "def train(meters, model, loader, optimizer):\n    for batch in loader:\n        output = model(batch.cuda())\n"
+        "        meters[0].note(output, exact=True)\n        output.mean().backward()\n        optimizer.step()\n"
+    )
     known, _ = checked(cache=True)
     assert known == checked(cache=False)[0]
     assert [one.code for one in known.findings if (one.path, one.span.line) == ("watched.py", 7)] == ["TPL201"]

@@ -139,6 +139,8 @@ def _contained(one: Possible, container: Value, leaves: Leaves) -> Possible:
         same = [_same(one, evaluate(item, leaves), operator.eq) for item in container[1]]
         if YES in same:
             return YES
+        if BOTTOM in same:
+            return BOTTOM
         return NO if all(item == NO for item in same) else BOOL
     return lifted(_in_text, one, evaluate(container, leaves))
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from perflint.analysis.evidence import last_name
 from perflint.analysis.names.refs import Ref, Scope
 from perflint.analysis.names.resolver import Resolver
+from perflint.ir.computed import written
 from perflint.ir.summary import CallFacts, ClassFacts, FunctionFacts, Value
 from perflint.syntax.roles import is_test
 
@@ -105,8 +106,9 @@ class Options:
         for scope, facts in self._resolver.nesting.functions:
             if is_test(scope.path):
                 continue
-            for name, values in (*facts.binds.items(), *facts.computed.items()):
+            for name in {**facts.binds, **facts.computed}:
                 if _is_outside(name):
+                    values = written(facts.binds.get(name, ()), facts.computed.get(name, ()))
                     found.setdefault(name.rpartition(".")[2], []).extend([(value, scope) for value in values])
             for name in facts.unclear:
                 if _is_outside(name):

@@ -79,7 +79,8 @@ class Passing:
                 if base.path:
                     for edge in self._seen(Scope(base.path, f"{base.name}.{facts.name}")):
                         yield edge._replace(callee=scope)
-            yield from self._by_name(scope, facts)
+            if facts.name != "__init__":  # `super().__init__()` is of a class that is seen
+                yield from self._by_name(scope, facts)
 
     def _seen(self, scope: Scope) -> Iterator[Edge]:
         return (edge for edge in self._graph.incoming.get(scope, ()) if not is_test(edge.caller.path))

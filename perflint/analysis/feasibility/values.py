@@ -31,7 +31,8 @@ from perflint.analysis.names.refs import (
     Scope,
 )
 from perflint.analysis.names.resolver import Resolver
-from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, Param, Value
+from perflint.ir.computed import COVERS, written
+from perflint.ir.summary import MODULE, CallFacts, ClassFacts, FunctionFacts, Param, Value
 from perflint.torch_model import hardware
 
 #: Past so many calls what they pass is not asked.
@@ -98,8 +99,8 @@ class Values:
 
     def _held(self, name: str, scope: Scope, facts: FunctionFacts, world: World, frame: Frame | None) -> Possible:
         """What a name of a function, or of a module, is given there."""
-        written = [*facts.binds.get(name, ()), *facts.computed.get(name, ())]
-        found = self._any_of([(value, scope) for value in written], world, frame)
+        values = written(facts.binds.get(name, ()), facts.computed.get(name, ()))
+        found = self._any_of([(value, scope) for value in values], world, frame)
         if name in facts.unclear and name not in facts.computed:
             found |= SOMETHING
         if any(name in loop.targets for loop in facts.loops):
@@ -261,8 +262,7 @@ class Values:
             if method is not None:
                 return TOP if is_property(method) else OBJECT
             declared = declared or name in facts.annotations
-            written = [*facts.attributes.get(name, ()), *facts.computed.get(name, ())]
-            found |= self._any_of([(value, Scope(owner.path, where)) for value, where in written], world)
+            found |= self._any_of(_values_of(facts, owner, name), world)
             if name in facts.unclear:
                 found |= SOMETHING
         if declared and self.options.is_record(cls):
@@ -382,6 +382,15 @@ class Values:
         if any(base in loop.targets for loop in facts.loops) or type(key) is not str:
             return SOMETHING
         return TOP
+
+
+def _values_of(facts: ClassFacts, owner: Ref, name: str) -> list[tuple[Value, Scope]]:
+    """What an attribute is given by the class itself, each with where it is written."""
+    plain, computed = facts.attributes.get(name, ()), facts.computed.get(name, ())
+    covered = {(item[1], where) for item, where in computed if type(item) is tuple and item[0] == COVERS}
+    told = [item for item in computed if type(item[0]) is not tuple or item[0][0] != COVERS]
+    left = [item for item in plain if item not in covered]
+    return [(value, Scope(owner.path, where)) for value, where in (*told, *left)]
 
 
 def switched(found: Possible) -> Possible:
