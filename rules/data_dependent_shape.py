@@ -29,7 +29,7 @@ from perflint.api import (
 )
 
 from ._shared.device_queue import first_of_block, impact_at
-from ._shared.masks import is_boolean, is_index, selecting
+from ._shared.masks import is_boolean, is_index, mask_in
 from ._shared.read_next import is_read_next
 from ._shared.waits import certainty_on_device, in_forward, is_exceptional, is_on_device, works_on_host
 from ._shared.wording import short_text
@@ -99,7 +99,7 @@ class DataDependentShape(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, (ast.Call, ast.Subscript))
         if isinstance(node, ast.Subscript) and not isinstance(
-            selecting(node), (ast.Name, ast.Attribute, ast.Subscript, ast.UnaryOp, *_TESTS)
+            mask_in(node, ctx), (ast.Name, ast.Attribute, ast.Subscript, ast.UnaryOp, *_TESTS)
         ):
             return
         found = _masked(node, ctx) if isinstance(node, ast.Subscript) else _called(node, ctx)
@@ -107,7 +107,7 @@ class DataDependentShape(Rule):
             return
         value, why, advice = found
         certainty = certainty_on_device(value, ctx) or Confidence.LOW
-        if isinstance(node, ast.Subscript) and (certainty is Confidence.LOW or not is_boolean(selecting(node), ctx)):
+        if isinstance(node, ast.Subscript) and (certainty is Confidence.LOW or not is_boolean(mask_in(node, ctx), ctx)):
             certainty = Confidence.MEDIUM
         yield self.finding(
             node,
@@ -244,7 +244,7 @@ def _knows_size(node: ast.Call, name: str, ctx: Context, *, is_method: bool) -> 
 
 def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | None:
     """`x[mask]` read, or written with a tensor. Of a Python number it becomes a `masked_fill`, which does not wait."""
-    mask = selecting(node)
+    mask = mask_in(node, ctx)
     if not is_boolean(mask, ctx) and not (_is_called_mask(mask) and not is_index(mask, ctx) and in_forward(node, ctx)):
         return None
     if not (_is_selected_by(mask, node.value, ctx) or _is_known_here(mask, node.value, ctx)):

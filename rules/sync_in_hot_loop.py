@@ -161,13 +161,15 @@ class SyncInHotLoop(Rule):
         read = device_number(node, ctx)
         if read is None or (ctx.role(node) not in ("train", "batches") and not in_forward(node, ctx)):
             return
-        if works_on_host(node, ctx) or is_exceptional(node, ctx) or _was_needed_before(node, read, ctx):
+        if works_on_host(node, ctx) or is_exceptional(node, ctx):
             return
         if isinstance(node, ast.Call):
             yield self._sized(node, read, ctx)
             return
         if isinstance(node, ast.Subscript):
             yield self._picked(node, read, ctx)
+            return
+        if _was_cut_before(node, read, ctx):
             return
         cut = ctx.tree.parent(node)
         cut = ctx.tree.parent(cut) if isinstance(cut, ast.Tuple) else cut
@@ -195,7 +197,8 @@ class SyncInHotLoop(Rule):
             advice=f"Read all positions of the step with one `.tolist()`, or select on the device: "
             f"`{short_text(node.value, ctx)}.index_select(0, {index}.view(1))`.",
             confidence=min(self.confidence, read.certainty),
-            impact=Impact.HIGH if in_forward(node, ctx) or ctx.loops(node) else Impact.MEDIUM,
+            impact=impact_at(node, ctx),
+            block=first_of_block(node, ctx),
         )
 
     def _sized(self, node: ast.Call, read: Read, ctx: Context) -> Finding:
@@ -212,13 +215,14 @@ class SyncInHotLoop(Rule):
             f"{ctx.heat(node).phrase}: the host blocks until all queued GPU work has finished.",
             advice=advice,
             confidence=min(self.confidence, read.certainty),
-            impact=Impact.HIGH if in_forward(node, ctx) or ctx.loops(node) else Impact.MEDIUM,
+            impact=impact_at(node, ctx),
+            block=first_of_block(node, ctx),
         )
 
 
-def _was_needed_before(node: ast.AST, read: Read, ctx: Context) -> bool:
-    """Whether a number of the same tensor is needed before this one: one finding tells of all."""
-    assert isinstance(node, (ast.Slice, ast.Subscript, ast.Call))
+def _was_cut_before(node: ast.AST, read: Read, ctx: Context) -> bool:
+    """Whether a number of the same tensor is needed before this bound: one finding tells of all."""
+    assert isinstance(node, ast.Slice)
     wanted = roots(read.value)
     return any(
         (part.lineno, part.col_offset) < (node.lineno, node.col_offset)

@@ -23,7 +23,11 @@ _LINKS = 4
 
 
 def device_number(node: ast.AST, ctx: Context) -> Read | None:
-    """The device tensor of one number that a slice or a call turns into a Python number: each such is a read."""
+    """The device tensor of one number that a slice, an index or a call turns into a Python number: each is a read."""
+    return ctx.once(_device_number, node)
+
+
+def _device_number(node: ast.AST, ctx: Context) -> Read | None:
     for number in numbers_of(node, ctx):
         if isinstance(node, ast.Subscript) and not _is_one_position(number, ctx):
             continue  # a row of positions selects on the device

@@ -22,8 +22,9 @@ from perflint.api import (
 )
 
 from .asking import certainty_asked, is_tested
+from .bounds import device_number
 from .gradients import is_model_call
-from .masks import is_boolean, selecting
+from .masks import is_boolean, mask_in
 from .printing import formatter_around, is_formatter, printed_in
 from .read_next import is_read_next
 from .waits import device_read, is_on_device
@@ -135,6 +136,8 @@ def _change(node: ast.AST, ctx: Context) -> Change:
 
 
 def _waits(node: ast.expr, ctx: Context) -> bool:
+    if isinstance(node, (ast.Call, ast.Subscript)) and device_number(node, ctx) is not None:
+        return True
     if isinstance(node, ast.Call):
         if device_read(node, ctx) is not None:
             return True
@@ -152,7 +155,7 @@ def _waits(node: ast.expr, ctx: Context) -> bool:
 
 def _selects(node: ast.Subscript, ctx: Context) -> bool:
     """`x[mask]`, read or written with a tensor: how many entries that are, the device has to count."""
-    mask = selecting(node)
+    mask = mask_in(node, ctx)
     if isinstance(mask, (ast.Constant, ast.Slice)) or not is_on_device(mask, ctx) or not is_boolean(mask, ctx):
         return False
     outer = ctx.tree.parent(node)

@@ -58,6 +58,17 @@ def is_boolean(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
     return False
 
 
+def mask_in(node: ast.Subscript, ctx: Context) -> ast.expr:
+    """What selects: where several do (`x[:, row, mask]`), the one that is certainly a mask."""
+    found = selecting(node)
+    if isinstance(found, ast.Tuple):
+        masks = [
+            item for item in found.elts if not isinstance(item, (ast.Slice, ast.Constant)) and is_boolean(item, ctx)
+        ]
+        return masks[0] if len(masks) == 1 else found
+    return found
+
+
 def is_index(node: ast.expr, ctx: Context) -> bool:
     """Whether what selects is certainly a tensor of positions, whatever it is called: it counts nothing."""
     return ctx.kind(node).dtype is Dtype.INT
