@@ -136,6 +136,7 @@ class ConstantTensorInHotPath(Rule):
             advice=advice,
             fix=fix,
             impact=Impact.MEDIUM if emptied is None else Impact.LOW,
+            block=ctx.tree.function_of(node),
         )
 
     def _mask(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:

@@ -210,6 +210,8 @@ def _why_unsafe(made: Made, device: str, dtype: str, ctx: Context) -> str:
     if dtype and function not in _IN_ANY_TYPE:
         return "the type may differ from the host's in rounding"
     given = node.args[0] if node.args else keyword(node, "device")
+    if dtype and not isinstance(given, ast.Name):
+        return f"`{ctx.text(given) if given is not None else device}` would be read twice"
     if not dtype and given is not None and not _is_device(given, ctx):
         return f"`{device}` may be something else than a device"
     if given is not None and not _may_come_first(given, node, call, ctx):
