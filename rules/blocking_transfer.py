@@ -10,6 +10,7 @@ from perflint.api import Calls, Claims, Confidence, Context, Finding, Heat, Hop,
 from ._shared.copy_fixes import device_text, made_there, without_waiting
 from ._shared.host_copies import MOVES, Copy, What, copies_in, copy_at, is_pass, sized_type
 from ._shared.moved import Source, origin_of
+from ._shared.needless_copies import copied_before, cut_later
 from ._shared.queued import does_work_between, emptied_by, is_read_next
 from ._shared.wording import short_text
 
@@ -72,6 +73,9 @@ class BlockingTransfer(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
+        if (again := copied_before(node, ctx)) is not None or cut_later(node, ctx) is not None:
+            yield from self._needless(node, again, ctx)
+            return
         copy = copy_at(node, ctx)
         if copy is None or copy.what not in (What.BATCH, What.MADE):
             return
@@ -93,6 +97,31 @@ class BlockingTransfer(Rule):
             impact=_impact(copy, emptied, ctx) if first.call is node else Impact.LOW,
             block=first.call,
             related=() if emptied is None or emptied.path != ctx.path else (emptied,),
+        )
+
+    def _needless(self, node: ast.Call, again: ast.Call | None, ctx: Context) -> Iterator[Finding]:
+        """The same data once more, or a whole of which a part is used."""
+        part = cut_later(node, ctx)
+        if ctx.role(node) == "data" or (is_pass(node, ctx) and emptied_by(node, ctx) is not None):
+            return
+        often = ctx.heat(node).phrase
+        if again is not None:
+            words = f"`{short_text(node, ctx, 60)}` {often} and copies again what line {again.lineno} copied."
+            advice = "Copy it once, and use the result in both places."
+        else:
+            assert part is not None
+            words = (
+                f"`{short_text(node, ctx, 60)}` {often} and copies all, but only `{short_text(part, ctx, 40)}` is used."
+            )
+            advice = "Cut it on the host first, and copy the part that is used."
+        yield self.finding(
+            node,
+            ctx,
+            words,
+            advice=advice,
+            confidence=Confidence.MEDIUM,
+            impact=Impact.LOW if is_pass(node, ctx) else Impact.MEDIUM,
+            related=() if again is None else (ctx.hop(again, ctx.text(again)),),
         )
 
 

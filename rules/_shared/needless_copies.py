@@ -1,0 +1,99 @@
+"""Copies to the device of more than is used: the same data once more, and a whole of which only a part is looked at."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.api import Context, Place, Tag, callee_name, has_unpacking, walk
+
+from .transfers import only_converts
+
+_MOVES = ("to", "cuda")
+#: What is asked of a tensor without looking at its numbers.
+_FACTS = frozenset({"shape", "dtype", "device", "ndim", "size", "dim", "numel"})
+
+
+def copied_before(node: ast.Call, ctx: Context) -> ast.Call | None:
+    """The call that has copied the same value to the same device before, on every path to `node` and in the same
+    iteration.
+    """
+    if not is_host_move(node, ctx):
+        return None
+    graph = ctx.control_flow(node)
+    for other in ctx.once(_moves_in, ctx.tree.scope_of(node)):
+        if other is node or (other.lineno, other.col_offset) >= (node.lineno, node.col_offset):
+            continue
+        if _copies_the_same(other, node, ctx) and graph.dominates(other, node):
+            return other
+    return None
+
+
+def cut_later(node: ast.Call, ctx: Context) -> ast.Subscript | None:
+    """`x[:, :n]`, where that is all that is ever used of the copy that is given the name `x`."""
+    statement = ctx.tree.parent(node)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not is_host_move(node, ctx):
+        return None
+    target = statement.targets[0]
+    made = ctx.inference.flow.definition_at(target) if isinstance(target, ast.Name) else None
+    uses = ctx.inference.flow.uses_of(made) if made is not None else []
+    if any(ctx.loops(use) != ctx.loops(node) for use in uses):
+        return None  # each turn of an inner loop may take another part
+    cuts = [ctx.tree.parent(use) for use in uses if not _asks_for_fact(use, ctx)]
+    found = cuts[0] if cuts else None
+    if not isinstance(found, ast.Subscript) or not _takes_a_part(found, ctx):
+        return None
+    same = all(isinstance(cut, ast.Subscript) and ctx.text(cut) == ctx.text(found) for cut in cuts)
+    return found if same and all(cut.value in uses for cut in cuts if isinstance(cut, ast.Subscript)) else None
+
+
+def is_host_move(node: ast.Call, ctx: Context) -> bool:
+    """Whether a call copies a tensor of the host to an accelerator, waited for or not."""
+    if not isinstance(node.func, ast.Attribute) or callee_name(node) not in _MOVES or has_unpacking(node):
+        return False
+    value = ctx.kind(node.func.value)
+    if value.place is not Place.HOST or not value.holds_tensors or only_converts(node, ctx):
+        return False
+    return ctx.kind(node).on_accelerator
+
+
+def _moves_in(region: ast.AST, ctx: Context) -> list[ast.Call]:
+    calls = (part for part in ctx.walk(region) if isinstance(part, ast.Call) and callee_name(part) in _MOVES)
+    return [call for call in calls if is_host_move(call, ctx)]
+
+
+def _copies_the_same(one: ast.Call, other: ast.Call, ctx: Context) -> bool:
+    assert isinstance(one.func, ast.Attribute)
+    assert isinstance(other.func, ast.Attribute)
+    if ctx.text(one.func.value) != ctx.text(other.func.value) or ctx.loops(one) != ctx.loops(other):
+        return False
+    if [ctx.text(item) for item in one.args] != [ctx.text(item) for item in other.args]:
+        return False
+    flow = ctx.inference.flow
+    pairs = zip(_names(one.func.value), _names(other.func.value))
+    if any(set(flow.definitions(first)) != set(flow.definitions(second)) for first, second in pairs):
+        return False
+    calls = any(isinstance(part, ast.Call) for part in walk(one.func.value))
+    region = ctx.tree.scope_of(one)
+    return not calls and not any(flow.is_mutated(name.id, region) for name in _names(one.func.value))
+
+
+def _names(node: ast.AST) -> list[ast.Name]:
+    return [part for part in walk(node) if isinstance(part, ast.Name)]
+
+
+def _asks_for_fact(use: ast.Name, ctx: Context) -> bool:
+    outer = ctx.tree.parent(use)
+    return isinstance(outer, ast.Attribute) and outer.attr in _FACTS
+
+
+def _takes_a_part(cut: ast.Subscript, ctx: Context) -> bool:
+    """Whether a selection leaves something out, and says what by numbers of the host."""
+    if not isinstance(cut.ctx, ast.Load):
+        return False
+    items = cut.slice.elts if isinstance(cut.slice, ast.Tuple) else [cut.slice]
+    bounds = [item for item in items if isinstance(item, ast.Slice)]
+    cuts_off = any(item.lower is not None or item.upper is not None or item.step is not None for item in bounds)
+    numbers = [item for item in items if not isinstance(item, (ast.Slice, ast.Constant))]
+    takes_one = any(isinstance(item, ast.Constant) and type(item.value) is int for item in items)
+    known = all(ctx.kind(item).tag is Tag.NUMBER for item in numbers)
+    return known and (cuts_off or takes_one or bool(numbers))
