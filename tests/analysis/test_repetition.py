@@ -58,6 +58,8 @@ _LAYER = (
         ("self.one = Layer()", False),
         ("self.one, self.two = Layer(), Layer()", True),
         ("self.all = nn.ModuleList([Layer() for _ in range(4)])", True),
+        ("for _ in range(4): self.add(self.make())\n    def make(self): return Layer()", True),
+        ("self.one = self.make()\n    @classmethod\n    def make(cls): return Layer()", False),
     ],
 )
 def test_a_forward_runs_once_for_each_instance(made: str, expected: bool) -> None:
@@ -71,3 +73,7 @@ def test_a_part_of_what_there_are_many_of_runs_as_often() -> None:
     )
     outer = "def make(): return nn.ModuleList([Block() for _ in range(4)])\ndef step(x): return x\n"
     assert several(_LAYER + inner + outer, "Layer.forward")
+
+
+def test_a_model_that_is_made_for_each_run_is_one_in_each_step() -> None:
+    assert not several(_LAYER + "def step(x): return x\nfor fold in range(5): model = Layer()\n", "Layer.forward")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perflint.analysis.call_graph.edges import Edge
-from perflint.analysis.names.refs import Scope
+from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.finding import Heat
+from perflint.ir.summary import FunctionFacts
 
 if TYPE_CHECKING:
     from perflint.analysis.program import Program
@@ -72,8 +73,8 @@ class Repetition:
         return False
 
     def _is_of_many_instances(self, scope: Scope) -> bool:
-        """Whether a forward belongs to a class of which a model has several: made in a loop, or by several calls of one
-        function; or to a part of such a class.
+        """Whether a forward belongs to a class of which a model has several: made in a loop or by several calls in a
+        module's methods, or in a comprehension anywhere; or to a part of such a class.
         """
         facts = self._program.function(scope)
         if facts.name not in _FORWARDS or not facts.in_class:
@@ -81,19 +82,29 @@ class Repetition:
         made = Scope(scope.path, f"{facts.in_class}.__init__")
         seen, stack = {made}, [made]
         while stack:
-            constructor = stack.pop()
-            if constructor.function not in self._program.summaries[constructor.path].functions:
+            callee = stack.pop()
+            if callee.function not in self._program.summaries[callee.path].functions:
                 continue
-            callers: dict[Scope, set[int]] = {}
-            for edge in self._program.callers(constructor):
+            counts: dict[Scope, set[int]] = {}
+            for edge in self._program.callers(callee):
                 outer = self._program.function(edge.caller)
-                if outer.innermost_loop(edge.context) is not None:
+                loop = outer.innermost_loop(edge.context)
+                builds = self._builds_module(outer, edge.caller.path)
+                if loop is not None and (builds or outer.loops[loop].kind == "comprehension"):
                     return True
-                callers.setdefault(edge.caller, set()).add(edge.index)
-                whole = Scope(edge.caller.path, f"{outer.in_class}.__init__")
-                if outer.in_class and whole not in seen:
-                    seen.add(whole)
-                    stack.append(whole)
-            if any(len(indices) > 1 for indices in callers.values()):
+                if builds:
+                    counts.setdefault(edge.caller, set()).add(edge.index)
+                    if edge.caller not in seen:
+                        seen.add(edge.caller)
+                        stack.append(edge.caller)
+            if any(len(indices) > 1 for indices in counts.values()):
                 return True
         return False
+
+    def _builds_module(self, facts: FunctionFacts, path: str) -> bool:
+        """Whether a function is a method of a module's instance: what it makes is a part of that."""
+        if not facts.in_class or not {"classmethod", "staticmethod"}.isdisjoint(
+            item for item in facts.decorators if isinstance(item, str)
+        ):
+            return False
+        return self._program.is_module(Ref(CLASS, path, facts.in_class))
