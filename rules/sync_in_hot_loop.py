@@ -10,6 +10,7 @@ from perflint.api import (
     Calls,
     Claims,
     Context,
+    Effect,
     Finding,
     Fix,
     Heat,
@@ -24,9 +25,7 @@ from perflint.api import (
 
 from ._shared.bounds import NUMBER_NAMES, device_number, may_be_tensor, numbers_of, roots
 from ._shared.device_queue import first_of_block, impact_at
-from ._shared.forwards import is_forward
 from ._shared.generating import beside_generation
-from ._shared.gradients import is_model_call
 from ._shared.guarded import used_under_guard
 from ._shared.memory import is_load_shedding
 from ._shared.moved import goes_back
@@ -43,7 +42,7 @@ from ._shared.waits import (
     region_of,
     works_on_host,
 )
-from ._shared.wanted_on_host import goes_to_replay, is_choice, is_finished_text
+from ._shared.wanted_on_host import goes_to_replay, is_choice
 from ._shared.wording import short_text
 
 #: Functions that make texts, and what limits how many tokens they make.
@@ -134,7 +133,6 @@ class SyncInHotLoop(Rule):
             or _sums_up_evaluation(node, ctx)
             or _is_for_export(node, ctx)
             or is_choice(read.value, ctx)
-            or is_finished_text(node, ctx)
             or (
                 ctx.role(node) in ("texts", "eval", "batches")
                 and not in_forward(node, ctx)
@@ -457,49 +455,24 @@ def _counts_tokens(loop: ast.For | ast.While, ctx: Context) -> bool:
 
 
 def _sums_up_evaluation(node: ast.Call, ctx: Context) -> bool:
-    """Whether a function that switches a model to evaluation reads this outside of its loops over batches: once for
-    each evaluation, whose result is wanted as a number.
+    """Whether a model has been switched to evaluation on every path here, and no loop goes through batches around it:
+    once for each evaluation, whose result is wanted as a number.
     """
-    function = ctx.tree.function_of(node)
-    if function is None or ctx.role(node) == "decode":
+    if ctx.loops(node) or in_forward(node, ctx) or ctx.program.effects(ctx.scope(node)).does(Effect.BACKWARD):
         return False
-    if function.name == "forward" and ctx.role(node) == "train":
-        return False  # what a forward switches to evaluation while it trains is a part of it
-    parts = list(ctx.walk(function))
-    switched = {
-        ctx.text(part.value.func.value)
-        for part in parts
-        if isinstance(part, ast.Expr)
-        and isinstance(part.value, ast.Call)
-        and not part.value.args
-        and isinstance(part.value.func, ast.Attribute)
-        and part.value.func.attr == "eval"
-    }
-    if not switched:
-        return False
-    if any(isinstance(part, ast.Call) and callee_name(part) in _STEP_ENDS for part in parts):
-        return False
-    if ctx.role(node) == "train" and _has_switched_back(node, switched, parts, ctx):
-        return False
-    return not any(
-        is_model_call(part, ctx) or is_forward(part, ctx) or ctx.text(part.func) in switched
-        for loop in ctx.loops(node)
-        for part in ctx.walk(loop)
-        if isinstance(part, ast.Call)
-    )
-
-
-def _has_switched_back(node: ast.Call, switched: set[str], parts: list[ast.AST], ctx: Context) -> bool:
-    """Whether what was switched to evaluation for the beginning of a step of training trains again before the read."""
+    graph = ctx.control_flow(node)
+    switches: dict[str, list[ast.Call]] = {"eval": [], "train": []}
+    for part in ctx.walk(graph.scope):
+        if isinstance(part, ast.Call) and callee_name(part) in switches and isinstance(part.func, ast.Attribute):
+            switches[part.func.attr] += [part] if graph.dominates(part, node) else []
     return any(
-        isinstance(part, ast.Call)
-        and isinstance(part.func, ast.Attribute)
-        and part.func.attr == "train"
-        and not part.args
-        and part.lineno < node.lineno
-        and ctx.text(part.func.value) in switched
-        for part in parts
+        not any(graph.dominates(off, on) and _receiver(on, ctx) == _receiver(off, ctx) for on in switches["train"])
+        for off in switches["eval"]
     )
+
+
+def _receiver(call: ast.Call, ctx: Context) -> str:
+    return ctx.text(call.func.value) if isinstance(call.func, ast.Attribute) else ""
 
 
 def _is_for_export(node: ast.Call, ctx: Context) -> bool:

@@ -81,20 +81,3 @@ def goes_to_replay(node: ast.Call, ctx: Context) -> bool:
         and any(isinstance(item, ast.Name) and item.id in names for item in part.args)
         for part in ctx.walk(function)
     )
-
-
-def is_finished_text(node: ast.AST, ctx: Context) -> bool:
-    """Whether what makes a whole text reads this beside its loop over tokens, in functions that it calls for it: once
-    for each text, when the device has been waited for at every token.
-    """
-    if not ctx.grad_off(node) or any(isinstance(loop, (ast.For, ast.While)) for loop in ctx.loops(node)):
-        return False
-    _, route, _ = ctx.heat_and_route(node)
-    function = ctx.tree.function_of(node)
-    for place in range(len(route) - 1, -1, -1):
-        text = route[place].text
-        if _LOOP.match(text):
-            return False
-        if _DECODES.search(text.rpartition(".")[2]):
-            return function is not None and ctx.role(node) != "decode"
-    return False

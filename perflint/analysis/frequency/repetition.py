@@ -17,9 +17,7 @@ _FORWARDS = frozenset({"forward", "__call__"})
 
 
 class Repetition:
-    """Answers for one program. A function runs several times where any chain of hot calls to it does: a question of
-    reachability over the call graph, so that the answer does not depend on what was asked before.
-    """
+    """Answers for one program, along the calls that make a function hot: those of the route that is printed."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -33,32 +31,34 @@ class Repetition:
         return found
 
     def _search(self, scope: Scope) -> bool:
-        seen, stack = {scope}, [scope]
-        while stack:
-            callee = stack.pop()
-            if self._is_of_many_instances(callee):
+        seen: set[Scope] = set()
+        while scope not in seen:
+            seen.add(scope)
+            if self._is_of_many_instances(scope):
                 return True
-            hot = [edge for edge in self._program.callers(callee) if self._is_hot(edge)]
-            if self._is_called_twice(hot) or any(map(self._is_in_inner_loop, hot)):
+            edge = self._program.hottest_call(scope)
+            if edge is None or edge.index < 0 or not self._is_hot(edge):
+                return False
+            same = [item for item in self._program.callers(scope) if item.caller == edge.caller and self._is_hot(item)]
+            if self._is_called_twice(same) or self._is_in_inner_loop(edge):
                 return True
-            for edge in hot:
-                if edge.caller not in seen and self._program.heat(edge.caller) >= Heat.STEP:
-                    seen.add(edge.caller)
-                    stack.append(edge.caller)
+            if self._program.heat(edge.caller) < Heat.STEP:
+                return False
+            scope = edge.caller
         return False
 
     def _is_hot(self, edge: Edge) -> bool:
         return self._program.heat_at(edge.caller, edge.context) >= Heat.STEP
 
-    def _is_called_twice(self, hot: list[Edge]) -> bool:
-        """Whether one function calls it by two calls that always run, however it is called itself."""
-        counts: dict[Scope, set[int]] = {}
-        for edge in hot:
+    def _is_called_twice(self, calls: list[Edge]) -> bool:
+        """Whether two of the calls that one function makes run whenever it or its loop over steps does."""
+        sure = set()
+        for edge in calls:
             facts = self._program.function(edge.caller)
             call = facts.calls[edge.index]
             if facts.is_sure(call.line, call.column) or self._program.heat(edge.caller) < Heat.STEP:
-                counts.setdefault(edge.caller, set()).add(edge.index)
-        return any(len(indices) > 1 for indices in counts.values())
+                sure.add(edge.index)
+        return len(sure) > 1
 
     def _is_in_inner_loop(self, edge: Edge) -> bool:
         """Whether a loop around a call runs more than one iteration in each step."""
