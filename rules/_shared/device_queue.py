@@ -120,6 +120,8 @@ def _is_rare(condition: Condition) -> bool:
 
 
 def _change(node: ast.AST, ctx: Context) -> Change:
+    if isinstance(node, (ast.Slice, ast.Subscript, ast.Call)) and device_number(node, ctx) is not None:
+        return Change.WAITS
     if isinstance(node, ast.expr) and _waits(node, ctx):
         # What is read for a text waits with the text, so that all of it is one wait.
         return Change.WAITS if formatter_around(node, ctx) is None else Change.NOTHING

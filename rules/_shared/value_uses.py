@@ -97,3 +97,11 @@ def _uses_of_names(statement: ast.AST, ctx: Context, depth: int) -> set[Use]:
             for use in flow.uses_of(made) if made is not None else ():
                 found |= _uses(use, ctx, depth)
     return found
+
+
+def later_uses(node: ast.AST, ctx: Context) -> list[ast.Name]:
+    """The uses of the one name that the statement around a value binds."""
+    statement = ctx.tree.statement_of(node)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    made = ctx.inference.flow.definition_at(target) if isinstance(target, ast.Name) else None
+    return ctx.inference.flow.uses_of(made) if made is not None else []
