@@ -22,14 +22,13 @@ from perflint.api import (
     callee_name,
     is_constant,
     keyword,
-    last_name,
-    pattern,
     tensors,
     walk,
 )
 
 from ._shared.device_queue import first_of_block, impact_at
-from ._shared.masks import is_boolean, is_index, mask_in
+from ._shared.mask_advice import WRITTEN, instead_of_selecting, without_rows
+from ._shared.masks import is_boolean, mask_in, selects_on_device
 from ._shared.read_next import is_read_next
 from ._shared.waits import certainty_on_device, in_forward, is_exceptional, is_on_device, works_on_host
 from ._shared.wording import short_text
@@ -39,7 +38,6 @@ _CHECKS = frozenset(
     name.rpartition(".")[2] for name, wait in tensors.SYNC_FUNCTIONS.items() if wait is tensors.Wait.CHECK
 )
 _NAMES = (*sorted(_SHAPES | _CHECKS), "where", "one_hot")
-_MASK = pattern(r"(?:^|_)(?:mask|masks|valid|keep)$")
 
 
 class DataDependentShape(Rule):
@@ -163,7 +161,7 @@ def _called(node: ast.Call, ctx: Context) -> tuple[ast.expr, str, str] | None:
     if name == "repeat_interleave":
         return value, _COUNTS, "Pass `output_size` where the sum of the repeats is known."
     if name == "masked_select":
-        return value, _COUNTS, _without_rows(node, ctx)
+        return value, _COUNTS, without_rows(node, ctx)
     return (value, _COUNTS, _KEEP.get(name, _COUNT_EARLIER)) if name in _SHAPES else None
 
 
@@ -244,123 +242,13 @@ def _knows_size(node: ast.Call, name: str, ctx: Context, *, is_method: bool) -> 
 
 def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | None:
     """`x[mask]` read, or written with a tensor. Of a Python number it becomes a `masked_fill`, which does not wait."""
-    mask = mask_in(node, ctx)
-    if not is_boolean(mask, ctx) and not (_is_called_mask(mask) and not is_index(mask, ctx) and in_forward(node, ctx)):
-        return None
-    if not (_is_selected_by(mask, node.value, ctx) or _is_known_here(mask, node.value, ctx)):
+    if not selects_on_device(node, ctx):
         return None
     if isinstance(node.ctx, ast.Load):
-        if isinstance(mask, ast.Name) and _selections(mask, ctx) > 1:
-            advice = (
-                f"Count once for all that `{mask.id}` selects: `{mask.id}.nonzero(as_tuple=True)`, and index by that. "
-                f"Or: {_without_rows(node, ctx)}"
-            )
-            return node.value, _COUNTS, advice
-        return node.value, _COUNTS, _without_rows(node, ctx)
+        return node.value, _COUNTS, instead_of_selecting(node, ctx)
     parent = ctx.tree.parent(node)
     if isinstance(parent, ast.AugAssign):  # reads what the mask selects first, whatever the other operand is
-        return node.value, _COUNTS, _WRITTEN
+        return node.value, _COUNTS, WRITTEN
     if not isinstance(parent, ast.Assign) or not is_on_device(parent.value, ctx):
         return None
-    return node.value, "the host waits until the device has counted the places to write to", _WRITTEN
-
-
-_WRITTEN = "Use `torch.where` with values of the full shape, or `masked_scatter` where there is one value per True."
-_REDUCED = "Keep all rows and weight them by the mask: `(values * mask).sum() / mask.sum()`."
-_DROPPED = (
-    "`torch.where` cannot drop rows. Carry the mask along to what reduces them, or with a known bound take "
-    "`torch.nonzero_static(mask, size=...)`."
-)
-_ELEMENTWISE = (
-    "Compute for all rows and choose with `torch.where`, where no row that is left out can raise or give NaN."
-)
-
-
-def _without_rows(node: ast.expr, ctx: Context) -> str:
-    """What takes the place of a selection: a weight where it is reduced, a choice where it goes back to its place."""
-    uses = _all_uses(node, ctx)
-    if uses and all(_is_reduced(use, ctx) for use in uses):
-        return _REDUCED
-    if uses and all(_goes_back_to(use, node, ctx) for use in uses):
-        return _ELEMENTWISE
-    return _DROPPED
-
-
-def _all_uses(node: ast.expr, ctx: Context) -> list[ast.expr]:
-    """A selection, or every use of the name it is bound to."""
-    statement = ctx.tree.parent(node)
-    if not (isinstance(statement, ast.Assign) and len(statement.targets) == 1):
-        return [node]
-    flow, target = ctx.inference.flow, statement.targets[0]
-    made = flow.definition_at(target) if isinstance(target, ast.Name) else None
-    return list(flow.uses_of(made)) if made is not None else [node]
-
-
-def _is_reduced(value: ast.expr, ctx: Context) -> bool:
-    """`x[mask].mean()`, `torch.sum(x[mask] * w)`: a single number is made of the rows."""
-    child: ast.AST = value
-    for outer in ctx.tree.ancestors(value):
-        if isinstance(outer, ast.Attribute):
-            call = ctx.tree.parent(outer)
-            plain = isinstance(call, ast.Call) and not call.args and not call.keywords
-            return plain and outer.attr in ("sum", "mean")
-        if isinstance(outer, ast.Call):
-            return child in outer.args and ctx.is_call_of(outer, "torch.sum", "torch.mean") and len(outer.args) == 1
-        if not isinstance(outer, (ast.BinOp, ast.UnaryOp)):
-            return False
-        child = outer
-    return False
-
-
-def _goes_back_to(value: ast.expr, selection: ast.expr, ctx: Context) -> bool:
-    """`y[mask] = x[mask] * 2`: what is computed of the rows is written to the places they came from."""
-    statement = ctx.tree.statement_of(value)
-    if not isinstance(statement, ast.Assign) or not isinstance(selection, ast.Subscript):
-        return False
-    target = statement.targets[0]
-    return isinstance(target, ast.Subscript) and ctx.text(target.slice) == ctx.text(selection.slice)
-
-
-def _is_known_here(mask: ast.expr, value: ast.expr, ctx: Context) -> bool:
-    return is_on_device(value, ctx) and (is_on_device(mask, ctx) or _is_test_in_forward(mask, ctx))
-
-
-def _is_selected_by(mask: ast.expr, value: ast.expr, ctx: Context) -> bool:
-    """Whether a mask of the device selects from what only may be a tensor: then it is one, and on the device, since
-    nothing else takes such a mask.
-    """
-    kind = ctx.kind(value)
-    if kind.place is Place.HOST or (kind.known and kind.tag not in (Tag.OUTPUT, Tag.TENSOR)):
-        return False
-    return is_boolean(mask, ctx) and is_on_device(mask, ctx)
-
-
-def _is_test_in_forward(mask: ast.expr, ctx: Context) -> bool:
-    """`mask = edge_type == index`, of something that a forward is handed: it selects from a tensor, so it is one."""
-    if not isinstance(mask, ast.Name) or not in_forward(mask, ctx):
-        return False
-    origins = ctx.inference.origins(mask)
-    return bool(origins) and all(
-        isinstance(origin, ast.Compare)
-        and len(origin.ops) == 1
-        and not isinstance(origin.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
-        and not ctx.kind(origin.left).known
-        and ctx.kind(origin.left).place is Place.UNKNOWN
-        for origin in origins
-    )
-
-
-def _selections(mask: ast.Name, ctx: Context) -> int:
-    """How many times the same value of a mask selects in its function."""
-    definitions = ctx.inference.flow.definitions(mask)
-    return sum(
-        isinstance(part, ast.Subscript)
-        and isinstance(part.slice, ast.Name)
-        and part.slice.id == mask.id
-        and list(ctx.inference.flow.definitions(part.slice)) == list(definitions)
-        for part in ctx.walk(ctx.tree.function_of(mask) or ctx.tree.module)
-    )
-
-
-def _is_called_mask(node: ast.expr) -> bool:
-    return bool(_MASK.search(last_name(node)))
+    return node.value, "the host waits until the device has counted the places to write to", WRITTEN

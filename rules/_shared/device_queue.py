@@ -24,7 +24,7 @@ from perflint.api import (
 from .asking import certainty_asked, is_tested
 from .bounds import device_number
 from .gradients import is_model_call
-from .masks import is_boolean, mask_in
+from .masks import mask_in, selects_on_device
 from .printing import formatter_around, is_formatter, printed_in
 from .read_next import is_read_next
 from .waits import device_read, is_on_device
@@ -157,8 +157,7 @@ def _waits(node: ast.expr, ctx: Context) -> bool:
 
 def _selects(node: ast.Subscript, ctx: Context) -> bool:
     """`x[mask]`, read or written with a tensor: how many entries that are, the device has to count."""
-    mask = mask_in(node, ctx)
-    if isinstance(mask, (ast.Constant, ast.Slice)) or not is_on_device(mask, ctx) or not is_boolean(mask, ctx):
+    if isinstance(mask_in(node, ctx), (ast.Constant, ast.Slice)) or not selects_on_device(node, ctx):
         return False
     outer = ctx.tree.parent(node)
     return not isinstance(node.ctx, ast.Store) or not isinstance(outer, ast.Assign) or is_on_device(outer.value, ctx)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, Dtype, Tag, callee_name, tensors
+from perflint.api import Context, Dtype, Place, Tag, callee_name, last_name, pattern, tensors
+
+from .waits import in_forward, is_on_device
 
 #: Functions and methods that give tensors of booleans.
 _BOOLEAN = frozenset(
     "eq ne gt ge lt le bool isnan isinf isfinite isin logical_and logical_or logical_not logical_xor greater less "
     "greater_equal less_equal not_equal isclose signbit".split()
 )
+_MASK = pattern(r"(?:^|_)(?:mask|masks|valid|keep)$")
 #: What changes where a tensor is or how it is laid out, not its type; the indices of a sparse one are other numbers.
 _MOVES = (tensors.VIEW_METHODS | {"cuda"}) - {"indices"}
 
@@ -79,3 +82,44 @@ def _keeps_type(call: ast.Call, ctx: Context) -> bool:
     if callee_name(call) != "to":
         return callee_name(call) in _MOVES
     return len(call.args) == 1 and not call.keywords and ctx.kind(call.args[0]).tag is Tag.DEVICE
+
+
+def selects_on_device(node: ast.Subscript, ctx: Context) -> bool:
+    """Whether `x[mask]` takes what a mask on the device selects."""
+    mask = mask_in(node, ctx)
+    if not is_boolean(mask, ctx) and not (_is_called_mask(mask) and not is_index(mask, ctx) and in_forward(node, ctx)):
+        return False
+    return _is_selected_by(mask, node.value, ctx) or _is_known_here(mask, node.value, ctx)
+
+
+def _is_known_here(mask: ast.expr, value: ast.expr, ctx: Context) -> bool:
+    return is_on_device(value, ctx) and (is_on_device(mask, ctx) or _is_test_in_forward(mask, ctx))
+
+
+def _is_selected_by(mask: ast.expr, value: ast.expr, ctx: Context) -> bool:
+    """Whether a mask of the device selects from what only may be a tensor: then it is one, and on the device, since
+    nothing else takes such a mask.
+    """
+    kind = ctx.kind(value)
+    if kind.place is Place.HOST or (kind.known and kind.tag not in (Tag.OUTPUT, Tag.TENSOR)):
+        return False
+    return is_boolean(mask, ctx) and is_on_device(mask, ctx)
+
+
+def _is_test_in_forward(mask: ast.expr, ctx: Context) -> bool:
+    """`mask = edge_type == index`, of something that a forward is handed: it selects from a tensor, so it is one."""
+    if not isinstance(mask, ast.Name) or not in_forward(mask, ctx):
+        return False
+    origins = ctx.inference.origins(mask)
+    return bool(origins) and all(
+        isinstance(origin, ast.Compare)
+        and len(origin.ops) == 1
+        and not isinstance(origin.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
+        and not ctx.kind(origin.left).known
+        and ctx.kind(origin.left).place is Place.UNKNOWN
+        for origin in origins
+    )
+
+
+def _is_called_mask(node: ast.expr) -> bool:
+    return bool(_MASK.search(last_name(node)))
