@@ -6,15 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Claims, Confidence, Context, Finding, Heat, Impact, Nodes, Rule, callee_name, pattern
+from perflint.api import Calls, Claims, Confidence, Context, Finding, Heat, Impact, Nodes, Rule, pattern
 
 from ._shared.device_queue import finds_nothing, first_of_block, impact_at
 from ._shared.printing import PRINTING_NAMES, Printed, formatter_around, is_formatter, is_tracker, printed_in
 from ._shared.rarely import is_empty_case, is_tried_out, runs_rarely
 from ._shared.waited import is_asked_for
-from ._shared.waits import certainty_on_device, device_read, is_exceptional, region_of, works_on_host
+from ._shared.waits import certainty_on_device, device_read, is_exceptional, works_on_host
 
-_EVALUATION = pattern(r"^_?(?:test|eval|evaluate|val|validate|validation)(?:_|$)")
 _EPOCHS = pattern(r"for (?:\w*epoch\w*|ep) in .*range\(", re.IGNORECASE)
 _EXTENSION = pattern(r"\.(jpe?g|png|gif|wav|flac|mp4|npy|npz|pt|pth|safetensors|json|txt|csv)$")
 
@@ -77,12 +76,7 @@ class TensorFormatting(Rule):
         tracks = isinstance(node, ast.Call) and is_tracker(node, ctx)
         if not (tracks or is_formatter(node, ctx)) or formatter_around(node, ctx) is not None:
             return
-        if (
-            works_on_host(node, ctx)
-            or is_exceptional(node, ctx)
-            or _names_a_file(node)
-            or _follows_evaluation(node, ctx)
-        ):
+        if works_on_host(node, ctx) or is_exceptional(node, ctx) or _names_a_file(node):
             return
         if is_asked_for(node, ctx) or is_empty_case(node, ctx) or runs_rarely(node, ctx) or is_tried_out(node, ctx):
             return
@@ -102,18 +96,6 @@ class TensorFormatting(Rule):
             impact=impact_at(node, ctx),
             block=first_of_block(node, ctx),
         )
-
-
-def _follows_evaluation(node: ast.expr, ctx: Context) -> bool:
-    """Whether the same turn of the loop evaluates the model before: it has waited for the results of that."""
-    region = region_of(node, ctx)
-    return isinstance(region, (ast.For, ast.While)) and any(
-        isinstance(part, ast.Call)
-        and part.lineno < node.lineno
-        and bool(_EVALUATION.search(callee_name(part)))
-        and ctx.heat(part) >= Heat.STEP
-        for part in ctx.walk(region)
-    )
 
 
 def _is_line_per_epoch(node: ast.expr, ctx: Context) -> bool:

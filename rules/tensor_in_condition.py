@@ -148,9 +148,9 @@ def _message(node: ast.AST, asked: list[ast.expr], ctx: Context) -> str:
 def _advice(node: ast.AST, leaf: ast.expr, ctx: Context) -> str:
     last = node.body[-1] if isinstance(node, ast.If) else None
     if isinstance(node, ast.Assert):
-        return f"Check every N steps or behind a debugging switch, or use `torch._assert_async({ctx.text(leaf)})`."
+        return f"Check on the device: `torch._assert_async({ctx.text(leaf)})`. Or check behind a debugging switch."
     if isinstance(last, ast.Raise):
-        return "Check every N steps or behind a debugging switch, or use `torch._assert_async` with what has to hold."
+        return "Check on the device: `torch._assert_async` with what has to hold. Or check every N steps."
     if isinstance(node, ast.While) or isinstance(last, ast.Break):
         return "Ask every few turns, or bound the number of turns by what the host knows."
     if isinstance(node, ast.If) and _is_masked(node, leaf, ctx):
