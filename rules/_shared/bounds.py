@@ -47,8 +47,16 @@ def numbers_of(node: ast.AST, ctx: Context) -> Iterator[ast.expr]:
     elif isinstance(node, ast.Call) and callee_name(node) in NUMBER_NAMES:
         # Most are literals, sizes and settings: the text tells before the callee is looked up.
         if any(not isinstance(item, _NO_TENSORS) for item in (*node.args, *(item.value for item in node.keywords))):
-            for number in numbers_in(node, ctx.target(node.func) or ""):
+            dotted = ctx.target(node.func)
+            if dotted is None and _is_of_import(node.func, ctx):
+                return  # a function of what is imported and not known: which argument is the tensor, nobody knows
+            for number in numbers_in(node, dotted or ""):
                 yield from () if isinstance(number, _NO_TENSORS) else (number,)
+
+
+def _is_of_import(func: ast.expr, ctx: Context) -> bool:
+    owner = func.value if isinstance(func, ast.Attribute) else None
+    return isinstance(owner, ast.Name) and owner.id in ctx.summary.imports
 
 
 def _is_one_position(index: ast.expr, ctx: Context) -> bool:

@@ -26,6 +26,7 @@ from .bounds import device_number
 from .gradients import is_model_call
 from .masks import mask_in, selects_on_device
 from .printing import formatter_around, is_formatter, printed_in
+from .queued import emptied_by
 from .read_next import is_read_next
 from .waits import device_read, is_on_device
 
@@ -111,7 +112,8 @@ def _queue_in_function(scope: ast.AST, ctx: Context) -> DeviceQueue:
     graph = ctx.control_flow(first)
     # What steps an optimizer is the end of a step, as far as one sees.
     steps = ctx.program.effects(ctx.scope(first)).does(Effect.STEPS)
-    return DeviceQueue(graph, lambda node: ctx.once(_change, node), None, _is_rare, ends_step=steps)
+    empty = isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)) and emptied_by(first, ctx) is not None
+    return DeviceQueue(graph, lambda node: ctx.once(_change, node), None, _is_rare, ends_step=steps, starts_empty=empty)
 
 
 def _is_rare(condition: Condition) -> bool:

@@ -23,7 +23,7 @@ def is_rare(condition: Condition) -> bool:
     return ast.unparse(condition[0]) == "rare" and condition[1]
 
 
-def queue_at_x(body: str, *, in_loop: bool = False, ends_step: bool = False) -> tuple[int, list[int], int]:
+def queue_at_x(body: str, *, in_loop: bool = False, **told: bool) -> tuple[int, list[int], int]:
     """Launches before the call `x()`, the lines of the waits that emptied the queue, and launches after it."""
     lines = "".join(f"  {'  ' * in_loop}{line}\n" for line in body.splitlines())
     header = "  for step in steps:\n" if in_loop else ""
@@ -31,7 +31,7 @@ def queue_at_x(body: str, *, in_loop: bool = False, ends_step: bool = False) -> 
     assert isinstance(function, ast.FunctionDef)
     loop = function.body[0] if in_loop else None
     assert loop is None or isinstance(loop, ast.For)
-    queue = DeviceQueue(control_flow(function), change, loop, is_rare, ends_step=ends_step)
+    queue = DeviceQueue(control_flow(function), change, loop, is_rare, **told)
     (node,) = (part for part in ast.walk(function) if isinstance(part, ast.Call) and ast.unparse(part) == "x()")
     state = queue.before(node)
     first = function.lineno + 1 + in_loop
@@ -86,6 +86,10 @@ def test_what_a_function_that_is_part_of_a_step_leaves_is_not_known() -> None:
     assert queue_at_x("x()\nreturn")[2] == FULL
     assert queue_at_x("x()\nreturn", ends_step=True)[2] == 0
     assert queue_at_x("x()\nraise E")[2] == 0
+
+
+def test_a_function_may_be_called_with_an_empty_queue() -> None:
+    assert queue_at_x("small()\nx()", starts_empty=True)[:2] == (1, [])
 
 
 def test_a_step_begins_as_the_one_before_it_ended() -> None:

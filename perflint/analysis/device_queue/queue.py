@@ -60,7 +60,8 @@ _Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.While"
 class DeviceQueue:
     """The queue in one function. `change` says what each node does; `step_loop` is the loop of the function whose
     iterations are steps, None where the function itself is a part of a step; `ends_step` where nothing of the step
-    comes after it. `is_rare` tells tests whose outcome lets something run on few iterations only.
+    comes after it, `starts_empty` where its callers have just waited. `is_rare` tells tests whose outcome lets
+    something run on few iterations only.
     """
 
     def __init__(
@@ -71,8 +72,9 @@ class DeviceQueue:
         is_rare: Callable[[Condition], bool],
         *,
         ends_step: bool = False,
+        starts_empty: bool = False,
     ) -> None:
-        self._graph = graph
+        self._graph, self._starts_empty = graph, starts_empty
         self._iteration = _Iteration(graph, step_loop, is_rare, ends=ends_step or step_loop is not None)
         self._change = change
 
@@ -87,7 +89,9 @@ class DeviceQueue:
 
     @cached_property
     def _launched(self) -> Solution[QueueState]:
-        return forward(self._graph, _Launched(self._change, self._iteration))
+        return forward(
+            self._graph, _Launched(self._change, self._iteration, QueueState(0) if self._starts_empty else _UNKNOWN)
+        )
 
     @cached_property
     def _to_come(self) -> Solution[int]:
@@ -123,11 +127,11 @@ class _Iteration:
 
 
 class _Launched(Problem[QueueState]):
-    def __init__(self, change: _Changes, iteration: _Iteration) -> None:
-        self._change, self._iteration = change, iteration
+    def __init__(self, change: _Changes, iteration: _Iteration, start: QueueState) -> None:
+        self._change, self._iteration, self._start = change, iteration, start
 
     def at_start(self) -> QueueState:
-        return _UNKNOWN
+        return self._start
 
     def join(self, one: QueueState, other: QueueState) -> QueueState:
         return one.join(other)
