@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Claims, Confidence, Context, Finding, Heat, Impact, Rule, has_unpacking
 
+from ._shared.device_queue import impact_at
 from ._shared.host_copies import is_pass
 from ._shared.memory import is_load_shedding
 from ._shared.moved import round_trip
-from ._shared.queued import emptied_by
 from ._shared.wording import short_text
 
 
@@ -77,10 +77,8 @@ class RoundTripTransfer(Rule):
 
 
 def _impact(down: ast.Call, ctx: Context) -> Impact:
-    """The wait counts where work is queued, in a step that trains or a forward."""
-    if is_pass(down, ctx):
-        return Impact.LOW
-    return Impact.HIGH if emptied_by(down, ctx) is None else Impact.MEDIUM
+    """Two copies and what the host does meanwhile, beside the wait; of a pass that trains nothing it is the work."""
+    return Impact.LOW if is_pass(down, ctx) else max(Impact.MEDIUM, impact_at(down, ctx))
 
 
 def _often(heat: Heat) -> str:

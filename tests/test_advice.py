@@ -232,7 +232,7 @@ def train(model, loader, optimizer):
 
 @pytest.mark.parametrize(
     ("leaves", "advice"),
-    [("break", "Ask every few turns"), ("raise ValueError", "Check every N steps"), ("tokens = 0", "`torch.where`")],
+    [("break", "Ask every few turns"), ("raise ValueError", "check every N steps"), ("tokens = 0", "`torch.where`")],
 )
 def test_what_leaves_a_loop_cannot_be_chosen_on_the_device(
     leaves: str, advice: str, capsys: pytest.CaptureFixture[str]
