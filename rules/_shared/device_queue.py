@@ -13,6 +13,7 @@ from perflint.api import (
     Exposure,
     Heat,
     Impact,
+    Phase,
     Place,
     Tag,
     callee_name,
@@ -49,7 +50,7 @@ def exposure_of(node: ast.AST, ctx: Context) -> Exposure:
         queue.before(node).launched,
         queue.launched_after(node),
         is_repeated=_is_repeated(node, ctx),
-        trains=ctx.role(node) not in ("eval", "decode", "batches", "texts", "data"),
+        trains=ctx.phase(node).phase is Phase.TRAIN,
     )
 
 
