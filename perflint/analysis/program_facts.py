@@ -38,7 +38,12 @@ class Whole:
     @cached_property
     def has_hot_loops(self) -> bool:
         """Whether anything in the program runs per step."""
-        return self.has_training or any(loop.heat >= Heat.STEP for loop in self._program.roots.loops.values())
+        return self.has_training or self.has_step_loops
+
+    @cached_property
+    def has_step_loops(self) -> bool:
+        """Whether the program itself loops over batches or steps; a library leaves that to its users."""
+        return any(loop.heat >= Heat.STEP for loop in self._program.roots.loops.values())
 
     @cached_property
     def switches_gradients(self) -> bool:

@@ -208,10 +208,12 @@ def _was_brought_down(name: ast.Name, ctx: Context) -> bool:
 
 
 def _means_accelerator(node: ast.AST, ctx: Context) -> bool:
-    """Whether the file means to run on an accelerator, or the turn of the loop trains a model of such a program."""
-    return ctx.mentions(*_ACCELERATOR_WORDS) or any(
-        isinstance(part, ast.Call) and callee_name(part) in _BACKWARD for part in ctx.walk(region_of(node, ctx))
-    )
+    """Whether the file means to run on an accelerator, or is a library's, or the iteration trains a model of such a
+    program.
+    """
+    if ctx.mentions(*_ACCELERATOR_WORDS) or not ctx.program.whole.has_step_loops:
+        return True
+    return any(isinstance(part, ast.Call) and callee_name(part) in _BACKWARD for part in ctx.walk(region_of(node, ctx)))
 
 
 def _is_unknown_value(value: ast.expr, ctx: Context) -> bool:
@@ -338,8 +340,11 @@ def _is_beside_input(value: ast.expr, ctx: Context) -> bool:
 
 
 def uses_accelerator(ctx: Context) -> bool:
-    """Whether the program means to run torch on an accelerator at all, in this file too."""
-    return ctx.program.mentions(_ACCELERATOR_WORDS) and not _is_of_another_library(ctx)
+    """Whether the program means to run torch on an accelerator at all, in this file too. A library without loops over
+    batches or steps runs where the tensors of its users are.
+    """
+    means_to = ctx.program.mentions(_ACCELERATOR_WORDS) or not ctx.program.whole.has_step_loops
+    return means_to and not _is_of_another_library(ctx)
 
 
 def _is_of_another_library(ctx: Context) -> bool:
