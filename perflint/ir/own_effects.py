@@ -91,8 +91,11 @@ class _Reader:
             yield _fact(COMPUTES, "", "", node)
 
     def with_item(self, node: ast.withitem) -> Iterator[EffectFacts]:
-        if isinstance(node.context_expr, ast.Call):
-            yield _fact(ENTERS, "", "", node.context_expr)
+        entered = node.context_expr
+        if isinstance(entered, ast.Call):
+            yield _fact(ENTERS, "", _last(entered), entered)
+        elif name := _dotted(entered):
+            yield _fact(ENTERS, name, "", entered)
 
     def assign(self, node: ast.Assign) -> Iterator[EffectFacts]:
         for target in node.targets:

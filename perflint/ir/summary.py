@@ -94,7 +94,7 @@ class EffectFacts(NamedTuple):
       "set", ...) and where, as "append self.items"; `<name>` is what stands outside of the function
     - "writes": a parameter is written into; `detail` is the method or operator
     - "reads": a value is read back to the host, if it is on a device; `detail` is the method
-    - "enters": a `with` enters what the call at that place gives
+    - "enters": a `with` enters what goes by `name`, or what the call of `detail` at that place gives
     - "prints", "computes": the first of them; there may be more
     """
 

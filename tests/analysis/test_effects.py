@@ -9,6 +9,7 @@ import pytest
 from perflint.analysis.effects.summary import Effect, Effects
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.program import Program
+from perflint.finding import Heat
 from perflint.ir.survey import survey
 from perflint.rule_api.context import Context
 from perflint.syntax.file import SourceFile
@@ -187,3 +188,18 @@ def test_a_call_on_the_result_of_another_is_told_from_it() -> None:
     context = Context(tree, Program({"a.py": survey(tree.module, source.lines)}))
     calls = [node for node in ast.walk(tree.module) if isinstance(node, ast.Call) and node.lineno == 7]
     assert [context.effects(call).does(Effect.EMPTIES) for call in calls] == [False, True]
+
+
+def test_entering_an_object_runs_its_methods_where_it_is_entered() -> None:
+    body = (
+        "class T:\n    def __enter__(self):\n        return self\n"
+        "    def __exit__(self, *error):\n        gc.collect()\n"
+        "def f(loader, opt):\n    t = T()\n    for x in loader:\n        with t:\n            x.backward()\n"
+        "        opt.step()\n"
+    )
+    text = _HEAD + body
+    program = Program({"a.py": survey(ast.parse(text), text.splitlines())})
+    left = Scope("a.py", "T.__exit__")
+    assert program.heat(left) >= Heat.STEP
+    assert program.callers(left) == []  # nothing hands it arguments
+    assert program.effects(Scope("a.py", "f")).does(Effect.COLLECTS)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.call_graph.entered import entered
 from perflint.analysis.call_graph.handing import Handing, place_of_rest, places
 from perflint.analysis.call_graph.named_methods import connect_named_methods
 from perflint.analysis.call_graph.stand_ins import connect_iterators, connect_stand_ins
@@ -103,6 +104,8 @@ class CallGraph:
         self._global.clear()
         self._stand_ins.clear()
         self._connect_properties()
+        for item in entered(self.resolver):
+            self._add(item.caller, item.callee, item.context, item.line, Confidence.HIGH, -1)
         connect_named_methods(self.resolver, self)
         connect_iterators(self.resolver, self)
         self.replacing_forwards = connect_stand_ins(self.resolver, self)

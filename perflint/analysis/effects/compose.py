@@ -23,9 +23,8 @@ from perflint.analysis.effects.own import (
     written_by,
 )
 from perflint.analysis.effects.summary import NOTHING, Effect, Effects, Kept, Witness
-from perflint.analysis.names.refs import CLASS, FUNCTION, INSTANCE, Ref, Scope
+from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.finding import Confidence
-from perflint.ir import own_effects
 from perflint.ir.summary import FunctionFacts, Value
 
 if TYPE_CHECKING:
@@ -71,8 +70,6 @@ class Composer:
         call = facts.calls[index]
         edges = [edge for edge in self._program.graph.outgoing.get(scope, ()) if edge.index == index]
         runs = [_Run(edge.callee, call.line, is_sure=True, edge=edge) for edge in edges]
-        if (call.line, call.column) in _entered(facts):
-            runs += [_Run(callee, call.line, is_sure=True, edge=None) for callee in self._around(call.func, scope)]
         own = [] if edges else [
             Done(effect, call.line, shown(call.func), is_sure=True)
             for effect in of_call(call, scope, self._program.resolver)
@@ -105,26 +102,10 @@ class Composer:
                 is_generator = self._program.function(edge.callee).is_generator
                 sure = not is_generator and facts.is_sure(call.line, call.column)
             found.append(_Run(edge.callee, edge.line, sure, edge))
-        entered = _entered(facts)
-        if entered:
-            for call in facts.calls:
-                if (call.line, call.column) in entered:
-                    sure = facts.is_sure(call.line, call.column)
-                    found += [_Run(callee, call.line, sure, None) for callee in self._around(call.func, scope)]
         if facts.decorators:
             found += [_Run(callee, facts.line, is_sure=True, edge=None) for callee in self._wrappers(scope, facts)]
         self._runs[scope] = found
         return found
-
-    def _around(self, func: Value, scope: Scope) -> Iterator[Scope]:
-        """What `with Timer():` runs beside the constructor, of classes of the project."""
-        resolver = self._program.resolver
-        for ref in resolver.refs(func, scope):
-            if ref.kind == CLASS and ref.path:
-                for name in ("__enter__", "__exit__"):
-                    method = resolver.method(Ref(INSTANCE, ref.path, ref.name), name)
-                    if method is not None:
-                        yield Scope(method.path, method.name)
 
     def _wrappers(self, scope: Scope, facts: FunctionFacts) -> Iterator[Scope]:
         """What decorators of the project put in the place of a function: what they define and give back."""
@@ -293,11 +274,6 @@ class Composer:
 _Key: TypeAlias = "tuple[int, str, int, str, int, Scope]"
 _NOWHERE = Scope("", "")
 _NAMED = ("writes", "trains", "returns")
-
-
-def _entered(facts: FunctionFacts) -> set[tuple[int, int]]:
-    """Where the calls stand whose results a function enters by `with`."""
-    return {(fact.line, fact.column) for fact in facts.does if fact.kind == own_effects.ENTERS}
 
 
 def _keep_nearest(witness: Witness, best: dict[Effect, _Key], found: dict[Effect, Witness]) -> None:
