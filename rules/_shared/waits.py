@@ -44,7 +44,8 @@ _SCALER_READS = ("get_scale", "state_dict")
 READ_NAMES = (*READ_METHODS, *sorted({name.rpartition(".")[2] for name in _READ_FUNCTIONS}), *_SCALER_READS)
 #: Words that code which means to run on an accelerator cannot do without.
 _ACCELERATOR_WORDS = frozenset(
-    "cuda device to_device Accelerator accelerator Fabric LightningModule pl xpu npu local_rank get_device".split()
+    "cuda device to_device deepspeed Accelerator accelerator Fabric LightningModule pl xpu npu local_rank "
+    "get_device".split()
 )
 _OUTPUT = pattern(r"plot|visuali[sz]|(?<![a-z])draw|save|export|write|render", re.IGNORECASE)
 #: Functions that make pictures and files, or are the variant for the host.
