@@ -32,6 +32,8 @@ PAGE = FOLDER.parents[1] / "docs" / "precision.md"
 STANDING = FOLDER / "standing.json"
 #: By commit of perflint, repositories whose findings were drawn and judged before any rule was held against them.
 DRAWS = FOLDER / "draws.json"
+#: Strict readings of repositories that stand in no list of this project.
+FIRST_LOOKS = FOLDER / "first_looks.json"
 #: The packages that every rule is held against; everything else is a training repository.
 PACKAGES = (
     "accelerate lightning open-clip-torch speechbrain stable-baselines3 timm torchtune transformers trl ultralytics"
@@ -60,6 +62,23 @@ class Draw(TypedDict, total=False):
     trees: list[str]
     rare: bool
     rules: list[str]
+
+
+class FirstLook(TypedDict):
+    """All findings, or a random draw, in repositories new to this project, judged before anything was changed.
+
+    `high` counts those of high impact (right ones, all), `majors` and `moderates` the lines that a reviewer marked before
+    seeing a report (found ones, all).
+    """
+
+    perflint: str
+    repositories: list[str]
+    right: int
+    negligible: int
+    wrong: int
+    high: tuple[int, int]
+    majors: tuple[int, int]
+    moderates: tuple[int, int]
 
 
 class Judged(NamedTuple):
@@ -209,6 +228,9 @@ def _page(record: Record, rules: tuple[type[Rule], ...]) -> Iterator[str]:
     yield ""
     yield "<!-- Written by `python tests/judgements/precision.py`; do not edit. -->"
     yield ""
+    yield from _first_looks()
+    yield "## All judged findings, after rules were changed for them"
+    yield ""
     yield (
         f"{len(record.rows):,} findings in real code were judged by hand: in the {len(PACKAGES)} packages that the "
         f"second table names, and in {len(repositories)} repositories with training code. A finding is right where "
@@ -262,6 +284,39 @@ def _page(record: Record, rules: tuple[type[Rule], ...]) -> Iterator[str]:
     yield "python tests/judgements/precision.py --record FOLDER..."
     yield "python tests/judgements/compare.py FOLDER --unjudged"
     yield "```"
+
+
+def _first_looks() -> Iterator[str]:
+    """The headline: what a user meets on code that nobody has tuned for."""
+    looks: list[FirstLook] = json.loads(FIRST_LOOKS.read_text(encoding="utf-8"))
+    last = looks[-1]
+    judged = last["right"] + last["negligible"] + last["wrong"]
+    yield (
+        f"On {len(last['repositories'])} repositories that stand in no list of this project, a strict reader judged "
+        f"{judged} findings of core rules before anything was changed for them: **{last['right']} "
+        f"({_percent(last['right'], judged)}) are right and worth a line**, {last['negligible']} are true but "
+        f"negligible, {last['wrong']} are wrong (perflint {last['perflint']})."
+    )
+    yield ""
+    yield (
+        "| perflint | Repositories | Judged | Right | Negligible | Wrong | Right of high impact | Majors found "
+        "| Moderates found |"
+    )
+    yield "|---|--:|--:|--:|--:|--:|--:|--:|--:|"
+    for look in looks:
+        judged = look["right"] + look["negligible"] + look["wrong"]
+        shares = [f"{part} of {whole}" for part, whole in (look["high"], look["majors"], look["moderates"])]
+        counts = [look["negligible"], look["wrong"], *shares]
+        yield (
+            f"| {look['perflint']} | {len(look['repositories'])} | {judged} "
+            f"| {look['right']} ({_percent(look['right'], judged)}) | {' | '.join(map(str, counts))} |"
+        )
+    yield ""
+    yield (
+        "Majors and moderates are lines that the reader marked as a profiler would, before seeing a report, in some of "
+        "the repositories. tests/judgements/first_looks.json names them. Findings of low impact count like others."
+    )
+    yield ""
 
 
 def _drawn(record: Record) -> Iterator[str]:
