@@ -67,7 +67,7 @@ class Draw(TypedDict, total=False):
 class FirstLook(TypedDict):
     """All findings, or a random draw, in repositories new to this project, judged before anything was changed.
 
-    `high` counts those of high impact (right ones, all), `majors` and `moderates` the lines that a reviewer marked before
+    `high` counts those of high impact (right ones, all), `majors` and `moderates` lines that a reviewer marked before
     seeing a report (found ones, all).
     """
 
