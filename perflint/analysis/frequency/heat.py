@@ -35,6 +35,9 @@ class Reason(NamedTuple):
 
 _LAST_RESORT = 100
 _DATA = "data"
+_TRAIN = "train"
+#: Phases, in the order in which ways are preferred.
+_TRAINS, _OTHER = 0, 1
 #: What is settled after what runs on every step elsewhere, and before what is rarer.
 _DATA_RANK = 1
 COLD = Reason(Heat.ONCE, Confidence.HIGH, None, None)
@@ -89,9 +92,10 @@ class HeatMap:
     def flow(self) -> None:
         """Settle functions from the hottest down: each is reached first by its hottest, surest, shortest way.
 
-        What the training loop and the data side share is the loop's: there the device waits for it.
+        Of ways that are as hot and sure, one that trains goes first: it costs more than an evaluation. What the
+        training loop and the data side share is the loop's: there the device waits for it.
         """
-        queue: list[tuple[int, int, int, int, int, Scope, Reason]] = []
+        queue: list[tuple[int, int, int, int, int, int, Scope, Reason]] = []
         serial = 0
         for scope, root in self.roots.functions.items():
             if is_test(scope.path):
@@ -101,16 +105,18 @@ class HeatMap:
             steps = _LAST_RESORT if root.last_resort or root.by_name else 0
             reason = Reason(root.heat, root.confidence, None, root)
             rank = _rank(root.heat, in_data=root.role == _DATA)
-            heapq.heappush(queue, (rank, -root.heat, -root.confidence, steps, serial, scope, reason))
+            phase = _TRAINS if root.role == _TRAIN else _OTHER
+            heapq.heappush(queue, (rank, -root.heat, -root.confidence, phase, steps, serial, scope, reason))
         for scope, facts in self.resolver.nesting.functions:
             if facts.loops:
                 for edge, heat, confidence in self._hot_edges(scope, facts, COLD):
                     serial += 1
                     made = Reason(heat, confidence, edge, None)
                     rank = _rank(heat, in_data=False)
-                    heapq.heappush(queue, (rank, -heat, -confidence, 1, serial, edge.callee, made))
+                    phase = self._phase(scope, facts, edge.context, _OTHER)
+                    heapq.heappush(queue, (rank, -heat, -confidence, phase, 1, serial, edge.callee, made))
         while queue:
-            rank, _, _, steps, _, scope, reason = heapq.heappop(queue)
+            rank, _, _, phase, steps, _, scope, reason = heapq.heappop(queue)
             if scope in self.reasons:
                 continue
             self.reasons[scope] = reason
@@ -120,7 +126,9 @@ class HeatMap:
                     serial += 1
                     made = Reason(heat, confidence, edge, None, reason.heat)
                     rank_of_callee = _rank(heat, in_data=rank == _DATA_RANK)
-                    heapq.heappush(queue, (rank_of_callee, -heat, -confidence, steps + 1, serial, edge.callee, made))
+                    inner = self._phase(scope, facts, edge.context, phase)
+                    item = (rank_of_callee, -heat, -confidence, inner, steps + 1, serial, edge.callee, made)
+                    heapq.heappush(queue, item)
         self._settle_no_grad()
 
     def reason(self, scope: Scope) -> Reason:
@@ -141,6 +149,17 @@ class HeatMap:
                 confidence = min(reason.confidence, edge.confidence, self._loop_confidence(scope, facts, edge.context))
                 found.append((edge, heat, confidence))
         return found
+
+    def _phase(self, scope: Scope, facts: FunctionFacts, context: int, around: int) -> int:
+        """Whether a call is a part of training, by the innermost hot loop around it, or else by its function's own."""
+        while context >= 0:
+            item = facts.contexts[context]
+            if item.kind == "loop":
+                loop = self.roots.loops.get((scope, int(item.detail)))
+                if loop is not None and loop.heat >= Heat.STEP:
+                    return _TRAINS if loop.role == _TRAIN else _OTHER
+            context = item.parent
+        return around
 
     def _loop_confidence(self, scope: Scope, facts: FunctionFacts, context: int) -> Confidence:
         while context >= 0:
