@@ -36,7 +36,7 @@ from perflint.ir.notation import (
     path_of,
     value_of,
 )
-from perflint.ir.questions import answered
+from perflint.ir.questions import answered, note_test
 from perflint.ir.sharing import NOTHING, NoSharing, Once, Sharing
 from perflint.ir.summary import SPREAD, CallFacts, EffectFacts, FunctionFacts, LoopFacts, Param, Value, record
 from perflint.ir.targets import Targets, may_be_code, names_in
@@ -44,6 +44,8 @@ from perflint.syntax.walk import children
 from perflint.torch_model.registries import PUTTING
 
 _ARGUMENT_DEPTH = 4
+#: Arguments that are no tests.
+_PLAIN_ARGUMENTS = frozenset({ast.Name, ast.Attribute, ast.Constant, ast.Call, ast.Subscript, ast.BinOp, ast.Starred})
 #: A list that something may be put into.
 _EMPTY: Value = ("seq", ())
 #: A value that says nothing of what it is.
@@ -204,6 +206,8 @@ class Expressions(Targets):
         args, keywords = self.arguments(node, _ARGUMENT_DEPTH)
         told = (*keywords, (SPREAD, None)) if ast.Starred in map(type, node.args) else keywords
         facts = name, args, told, node.lineno, node.col_offset, self.context
+        if not _PLAIN_ARGUMENTS.issuperset(map(type, node.args)) or node.keywords:
+            self.hand_tests(node)
         self.scope.calls.append(record(CallFacts, facts))
         if args or keywords:
             self.compute_arguments(node)
@@ -216,6 +220,14 @@ class Expressions(Targets):
             args = tuple([cut(item, depth - 1) for item in args])
             keywords = tuple([(key, cut(item, depth - 1)) for key, item in keywords])
         return ("call", name, args, keywords)
+
+    def hand_tests(self, node: ast.Call) -> None:
+        """Note the tests that a call hands over: `self.report(loss, step % 100 == 0)`."""
+        given: list[tuple[int | str | None, ast.expr]] = [*enumerate(node.args)]
+        given += [(item.arg, item.value) for item in node.keywords]
+        for place, value in given:
+            if type(value) is ast.Compare or type(value) is ast.BoolOp:
+                note_test(f"{node.lineno}:{node.col_offset}:{place}", value, self.scope)
 
     def put(self, func: ast.Attribute, args: list[ast.expr]) -> None:
         """`self.hooks.append(hook)`, where the item may be called later on; what local lists hold is told by `bind`."""

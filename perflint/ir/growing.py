@@ -26,7 +26,7 @@ class Growing:
     __slots__ = (
         "annotations", "arms", "asked", "begun", "binds", "body", "branching", "calls", "computed", "contexts",
         "counters", "facts", "held", "is_generator", "loops", "made", "questions", "reads", "returns", "stores",
-        "tests", "told", "unclear", "unset", "wordless", "yields",
+        "tests", "told", "told_elsewhere", "unclear", "unset", "wordless", "yields",
     )  # fmt: skip
 
     def __init__(self, facts: FunctionFacts, body: list[ast.stmt]) -> None:
@@ -52,12 +52,16 @@ class Growing:
         self.annotations: dict[str, str] = {}
         self.returns: dict[Value, None] = {}
         self.stores: dict[tuple[str, Value], None] = {}
+        self.told_elsewhere: list[tuple[str, Question, Question]] = []
         self.yields: list[tuple[Value, int]] = []
         self.is_generator = False
         self.tests: guards.Tests = {}
         self.unset: set[str] = set()
         self.begun: dict[str, int] = {}
         self.made: dict[str, int] = {}
+
+    def has_parameter(self, name: str) -> bool:
+        return any(param.name.lstrip("=") == name for param in self.facts.params)
 
     def push(self, parent: int, kind: str, detail: int | str, first: ast.AST, last: ast.AST) -> int:
         begins = first.lineno, first.col_offset  # type: ignore[attr-defined]
@@ -166,6 +170,8 @@ class Growing:
         if self.questions:
             facts.questions = tuple(self.questions)
         facts.tells = self.told.finish()
+        if self.told_elsewhere:
+            facts.tests = tuple(self.told_elsewhere)
         if self.stores:
             facts.stores = tuple(self.stores)
         if self.is_generator:

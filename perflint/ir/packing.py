@@ -76,6 +76,7 @@ _FUNCTION: dict[str, _Column] = {
     "stores": "row",
     "branches": "branches",
     "computed": "dict",
+    "tests": "row",
 }
 _CLASS: dict[str, _Column] = {
     "qualname": "row",

@@ -6,6 +6,9 @@ A question is a guard's name (`rarity`), None for what tells nothing, or one of
 - `("period", value)`: every so many turns, as a value in the notation of summaries says
 - `("told", func, args, keywords, truth, otherwise)`: what a call that is true, or false, tells by what the function
   computes; where nobody knows the function, `otherwise`
+- `("held", attribute, truth, otherwise)`: what an attribute of `self` that is true, or false, tells by what it
+  is given; `("given", parameter, truth, otherwise)`: the same of a parameter, by the tests that callers hand over
+- `("counted", attribute, otherwise)`: that an attribute of `self` equals a number, by the remainders that it is given
 - `("all", questions)`, `("any", questions)`
 """
 
@@ -19,7 +22,7 @@ from perflint.ir import guards, words
 from perflint.ir.bodies import sets_back, written_name
 from perflint.ir.comparisons import modulo
 from perflint.ir.notation import path_of, value_of
-from perflint.ir.rarity import ACCUMULATION, PERIODIC, coldest
+from perflint.ir.rarity import ACCUMULATION, FIRST, PERIODIC, coldest
 from perflint.ir.summary import Value
 from perflint.syntax.walk import STATEMENTS, children
 
@@ -32,6 +35,8 @@ Question: TypeAlias = Value
 _ORDER = (ast.Gt, ast.GtE, ast.Lt, ast.LtE)
 #: Expressions whose value is a test that a name may hold.
 TESTS = frozenset({ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call, ast.NamedExpr})
+#: Those that are noted where they are kept in an attribute or handed over, and remainders.
+KEPT_TESTS = frozenset({ast.Compare, ast.BoolOp, ast.BinOp})
 _DEEPEST = 8
 #: What is known to tell nothing, whatever it is called.
 _NOTHING: Question = ("all", ())
@@ -91,6 +96,8 @@ def asked(test: ast.expr, body: list[ast.stmt] | None, scope: Growing, *, truth:
         return None
     if kind is ast.Name:
         return _of_name(test, body, scope, truth=truth, depth=depth)  # type: ignore[arg-type]
+    if kind is ast.Attribute:
+        return _of_attribute(test, body, scope, truth=truth)  # type: ignore[arg-type]
     if kind is ast.UnaryOp and isinstance(test.op, ast.Not):  # type: ignore[attr-defined]
         return asked(test.operand, body, scope, truth=not truth, depth=depth + 1)  # type: ignore[attr-defined]
     if kind is ast.NamedExpr:
@@ -113,7 +120,11 @@ def _of_name(test: ast.Name, body: list[ast.stmt] | None, scope: Growing, *, tru
     """`due`, by what it was given."""
     held = scope.held.get(test.id)
     if held is None:
-        return None
+        if test.id in scope.binds or test.id in scope.unclear or not scope.has_parameter(test.id):
+            return None
+        said = _said(test, body, scope, truth=truth)
+        # What the code under a test switches is a flag, and no test of a caller's.
+        return ("given", test.id, truth, said) if said == _said(test, None, scope, truth=truth) else None
     said = _said(test, body, scope, truth=truth)
     question = asked(held, None, scope, truth=truth, depth=depth + 1)
     if type(question) is tuple and question[0] == "told":
@@ -121,6 +132,23 @@ def _of_name(test: ast.Name, body: list[ast.stmt] | None, scope: Growing, *, tru
     if question is None and said == PERIODIC and test.id not in scope.tests:
         return _NOTHING  # `should_log = step % 2 == 0`: what it holds says more than its name
     return question
+
+
+def _of_attribute(test: ast.Attribute, body: list[ast.stmt] | None, scope: Growing, *, truth: bool) -> Question:
+    """`self.due`, by what another method gives it."""
+    if not (isinstance(test.value, ast.Name) and test.value.id == "self" and scope.facts.in_class):
+        return None
+    said = _said(test, body, scope, truth=truth)
+    is_told = said in (None, PERIODIC) and said == _said(test, None, scope, truth=truth)
+    return ("held", test.attr, truth, said) if is_told else None
+
+
+def note_test(key: str, test: ast.expr, scope: Growing) -> None:
+    """Note what a test tells that is kept in an attribute or handed over under a key."""
+    told = [answered(test, None, scope, truth=truth) for truth in (True, False)]
+    if isinstance(test, ast.BinOp):
+        told = [None, told[1]]  # a remainder
+    scope.told_elsewhere.append((key, told[0], told[1]))
 
 
 def answered(test: ast.expr, body: list[ast.stmt] | None, scope: Growing, *, truth: bool) -> Question:
@@ -163,7 +191,11 @@ def _of_comparison(test: ast.Compare, body: list[ast.stmt] | None, scope: Growin
         holds = isinstance(op, ast.Eq) is truth
         remainder = left if isinstance(left, ast.BinOp) else right if isinstance(right, ast.BinOp) else None
         if remainder is None and type(right) is ast.Constant and type(right.value) is int and path_of(left):
-            remainder = _counters(scope).remainders.get(path_of(left) or "")
+            path = path_of(left) or ""
+            remainder = _counters(scope).remainders.get(path)
+            if remainder is None and path.startswith("self.") and path.count(".") == 1 and scope.facts.in_class:
+                said = _said(test, body, scope, truth=truth)
+                return ("counted", path[5:], said) if holds and said in (None, FIRST) else None
         if remainder is not None and isinstance(remainder.op, ast.Mod):
             return _period(remainder, body) if holds else None
     if isinstance(op, (*_ORDER, ast.Eq)) and body is not None and truth:

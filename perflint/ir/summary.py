@@ -140,7 +140,9 @@ class FunctionFacts:
     them. `stores` are the values put in containers under computed keys: `table[key] = value` as ("table", value), where
     the value is a plain name, a lambda or what a call gives. `branches` are the path conditions of its calls.
     `computed` are the values of names that `binds` has no form for, or not all of, as `ir.computed` writes them; of
-    arguments as well: `#3:k` is what the call 3 passes for `k`, `#3:0` its first one.
+    arguments as well: `#3:k` is what the call 3 passes for `k`, `#3:0` its first one. `tests` are what tests tell that
+    are kept in attributes or handed over, by `self.due` or by `line:column:place` of the call: where they are true, and
+    where they are false.
     """
 
     qualname: str
@@ -170,6 +172,7 @@ class FunctionFacts:
     stores: tuple[tuple[str, Value], ...] = ()
     branches: tuple[Branch, ...] = ()
     computed: dict[str, tuple[Value, ...]] = field(default_factory=dict)
+    tests: tuple[tuple[str, Value, Value], ...] = ()
 
     @property
     def name(self) -> str:

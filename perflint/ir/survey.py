@@ -17,7 +17,7 @@ from perflint.ir.flags import Flags
 from perflint.ir.growing import HEADER_LENGTH, Growing
 from perflint.ir.notation import DEPTH, annotation_text, path_of, switches_grad, value_of
 from perflint.ir.own_effects import uncertain
-from perflint.ir.questions import TESTS, Question, answered
+from perflint.ir.questions import KEPT_TESTS, TESTS, Question, answered, note_test
 from perflint.ir.sharing import NOTHING, NoSharing, Sharing
 from perflint.ir.summary import (
     MODULE,
@@ -416,6 +416,8 @@ class _Surveyor(Flags):
             elif type(target) is ast.Attribute:
                 self.target(target)
                 self.bind_attribute(target, value, computed)
+                if type(held) in KEPT_TESTS and type(target.value) is ast.Name and target.value.id == "self":
+                    note_test(f"self.{target.attr}", held, self.scope)
             else:
                 self.target(target)
                 self.bind(target, value)

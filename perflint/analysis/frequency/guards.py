@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.call_graph.handing import places
 from perflint.analysis.feasibility.constants import NOTHING_GIVEN, Constants, Given
 from perflint.analysis.names.declared import is_abstract
 from perflint.analysis.names.refs import FUNCTION, INSTANCE, Refs, Scope, argument
@@ -37,8 +38,14 @@ class Guarding:
 
     def __init__(self, resolver: Resolver, graph: CallGraph) -> None:
         self._resolver = resolver
+        self._graph = graph
         self._constants = Constants(resolver, graph)
         self._answering: set[Scope] = set()
+        #: By file and class, the methods that keep tests in attributes.
+        self._keeping: dict[tuple[str, str], list[tuple[Scope, FunctionFacts]]] = {}
+        for scope, facts in resolver.nesting.functions:
+            if facts.tests and facts.in_class:
+                self._keeping.setdefault((scope.path, facts.in_class), []).append((scope, facts))
 
     def settle(self) -> None:
         """Say of each context whose test asks whether it is a guard."""
@@ -60,10 +67,52 @@ class Guarding:
             return _OFTEN if self._is_short(question[1], scope, given) else guards.PERIODIC
         if form == "told":
             return self._told(question, scope)
+        if form in ("held", "counted"):
+            return self._held(question, scope)
+        if form == "given":
+            return self._handed_test(question, scope)
         parts = [self._answer(part, scope, given) for part in question[1]]
         if form == "all":
             return coldest(parts) or (_OFTEN if parts and all(part == _OFTEN for part in parts) else None)
         return _any(parts)
+
+    def _held(self, question: Question, scope: Scope) -> str | None:
+        """By what the methods of a class give an attribute."""
+        form, name, *truth, otherwise = question
+        cls = self._resolver.nesting.enclosing_class(scope)
+        answers = []
+        for owner in self._resolver.mro(cls) if cls.name else ():
+            written = self._resolver.hierarchy.facts(owner)
+            values = written.attributes.get(name, ()) if written is not None else ()
+            if any(value[0] != "const" or value[2] is True for value, _ in values):
+                return otherwise  # type: ignore[no-any-return]
+            for method, facts in self._keeping.get((owner.path, owner.name), ()):
+                answers += [
+                    self._answer(true if truth and truth[0] else false, method, NOTHING_GIVEN)
+                    for key, true, false in facts.tests
+                    if key == f"self.{name}" and (form == "held" or false is not None)
+                ]
+        if not answers or not all(answers):
+            return otherwise  # type: ignore[no-any-return]
+        return _OFTEN if _OFTEN in answers else hottest(answers)
+
+    def _handed_test(self, question: Question, scope: Scope) -> str | None:
+        """By the tests that callers hand over; where one of them hands something else, nobody knows."""
+        _, name, truth, otherwise = question
+        facts = self._facts(scope)
+        place = places(facts).get(name)
+        answers = []
+        for edge in self._graph.incoming.get(scope, ()):
+            if edge.index < 0 or edge.callback:
+                return otherwise  # type: ignore[no-any-return]
+            caller = self._facts(edge.caller)
+            call = caller.calls[edge.index]
+            keys = [f"{call.line}:{call.column}:{at}" for at in (place, name)]
+            told = [item for item in caller.tests if item[0] in keys] if caller.tests else ()
+            if not told:
+                return otherwise  # type: ignore[no-any-return]
+            answers += [self._answer(item[1 if truth else 2], edge.caller, NOTHING_GIVEN) for item in told]
+        return hottest(answers) if answers and all(answers) and _OFTEN not in answers else otherwise
 
     def _is_short(self, period: Value, scope: Scope, given: Given) -> bool:
         literals = self._constants.of(period, scope, given) or ()
