@@ -21,6 +21,7 @@ class Container(NamedTuple):
     path: str
     owner: str
     name: str
+    is_local: bool = False
 
 
 class Homes:
@@ -57,7 +58,7 @@ class Homes:
             if where.function == MODULE:
                 break
             if name in facts.binds or name in self._nesting.positions(facts):
-                return Container(where.path, where.function, name)
+                return Container(where.path, where.function, name, is_local=True)
         return self._of_global(name, scope.path)
 
     def _of_attribute(self, cls: Ref, name: str) -> Container:

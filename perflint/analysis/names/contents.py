@@ -113,7 +113,7 @@ class Contents:
                 replaced.append(ref)
                 continue
             held = known
-            if not held and not any(one.owner == MODULE for one in named):
+            if not held and all(one.is_local for one in named):
                 of_class = registries.instances.get(Ref(CLASS, ref.path, ref.name), ())
                 held = [item for one in of_class for item in registries.held[one]]
             replaced += map(instance_of, held) if ref.kind == REGISTERED_INSTANCE else held
@@ -288,7 +288,7 @@ class _Finder:
             owner = Ref(CLASS, function.path, facts.in_class)
             registry = self._homes.container(receiver, scope) if receiver not in ("", "self", "cls") else None
             # What is put into an object that only a function has, is found where it is put.
-            if registry is not None and registry.owner == MODULE:
+            if registry is not None and not registry.is_local:
                 self._found.inside[inside] = owner
                 instances = self._found.instances.setdefault(owner, [])
                 if registry not in instances:
