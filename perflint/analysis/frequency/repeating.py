@@ -5,7 +5,7 @@ They are told by what an iteration does, from the edges and bindings of the func
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.evidence import RUNNERS, is_literal, last_name
@@ -23,12 +23,17 @@ _DECODES = LoopHeat(Heat.STEP, "decode", Confidence.MEDIUM)
 _SERVES = LoopHeat(Heat.STEP, "texts", Confidence.MEDIUM)
 
 
-def mark_repeating(loops: Loops, resolver: Resolver, graph: CallGraph, training: set[Scope]) -> None:
-    """Add the loops of the program that run a model again and again, and are not known to be anything else."""
+def mark_repeating(
+    loops: Loops, resolver: Resolver, graph: CallGraph, training: set[Scope], roots: Iterable[Scope]
+) -> None:
+    """Add the loops of the program that run a model again and again, and are not known to be anything else. Those in
+    what the `roots` of hot code call are a part of that.
+    """
     running = _running(loops, resolver, graph, training)
+    reached = _reached(loops, graph, roots, resolver)
     found: Loops = {}
     for scope, facts in resolver.nesting.functions:
-        if facts.loops and scope.function != MODULE:
+        if facts.loops and scope.function != MODULE and scope not in reached:
             for index in {index for index, _ in _model_calls(scope, facts, running, graph)}:
                 if (scope, index) in loops or any((scope, outer) in loops for outer in _outer(facts, index)):
                     continue
@@ -37,6 +42,23 @@ def mark_repeating(loops: Loops, resolver: Resolver, graph: CallGraph, training:
                 if heat is not None:
                     found[scope, index] = heat
     loops.update(found)
+
+
+def _reached(loops: Loops, graph: CallGraph, roots: Iterable[Scope], resolver: Resolver) -> set[Scope]:
+    """Functions that hot code surely calls: the roots, and what stands in loops of steps."""
+    waiting = list(roots)
+    for (scope, index), loop in loops.items():
+        if loop.heat >= Heat.STEP:
+            facts = resolver.summaries[scope.path].functions[scope.function]
+            edges = graph.outgoing.get(scope, ())
+            waiting += [edge.callee for edge in edges if index in facts.loops_around(edge.context)]
+    found = set(waiting)
+    while waiting:
+        for edge in graph.outgoing.get(waiting.pop(), ()):
+            if edge.confidence is Confidence.HIGH and edge.callee not in found:
+                found.add(edge.callee)
+                waiting.append(edge.callee)
+    return found
 
 
 def _running(loops: Loops, resolver: Resolver, graph: CallGraph, training: set[Scope]) -> set[Scope]:
@@ -62,9 +84,12 @@ def _model_calls(
     scope: Scope, facts: FunctionFacts, running: set[Scope], graph: CallGraph
 ) -> Iterator[tuple[int, CallFacts]]:
     """The calls in loops that run a model, each with the innermost loop around it."""
-    known = {edge.index for edge in graph.outgoing.get(scope, ()) if edge.callee in running and edge.index >= 0}
+    edges = [edge for edge in graph.outgoing.get(scope, ()) if edge.index >= 0]
+    runs = {edge.index for edge in edges if edge.callee in running}
+    resolved = {edge.index for edge in edges}
     for number, call in enumerate(facts.calls):
-        if number not in known and not (call.args and last_name(call.func) in RUNNERS):
+        is_named = number not in resolved and bool(call.args) and last_name(call.func) in RUNNERS
+        if number not in runs and not is_named:
             continue
         index = facts.innermost_loop(call.context)
         if index is not None and facts.loops[index].kind != "comprehension" and not _is_of_loop(call, facts):
@@ -73,6 +98,8 @@ def _model_calls(
 
 def _is_of_loop(call: CallFacts, facts: FunctionFacts) -> bool:
     """`for layer in self.layers: x = layer(x)`: what is called is another one on each iteration."""
+    if isinstance(call.func, tuple) and call.func[0] == "item":
+        return True  # `self.layers[i](x)`
     names = {name.partition(".")[0] for name in _names(call.func)}
     return any(names.intersection(facts.loops[index].targets) for index in facts.loops_around(call.context))
 

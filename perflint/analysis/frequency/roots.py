@@ -127,7 +127,7 @@ class RootFinder:
         mark_epochs(self.loops, self._runs, self._steps, self.graph, self.resolver)
         mark_generators(self.loops, self.resolver)
         mark_producers(self.loops, self.resolver)
-        mark_repeating(self.loops, self.resolver, self.graph, training)
+        mark_repeating(self.loops, self.resolver, self.graph, training, self._hot_functions())
         self.drivers = find_drivers(self.loops, self.resolver)
         mark_drivers(self.loops, self.drivers)
         self._telling.clear()
@@ -447,6 +447,9 @@ class RootFinder:
             text = f"{facts.name} (a step, by its name)"
             root = FunctionRoot(Heat.STEP, role, text, Confidence.MEDIUM, by_name=True)
             self.functions.setdefault(scope, root)
+
+    def _hot_functions(self) -> list[Scope]:
+        return [scope for scope, root in self.functions.items() if root.heat >= Heat.STEP]
 
     def _is_called_anywhere(self, name: str) -> bool:
         return any(last_name(call.func) == name for _, facts in self.resolver.nesting.functions for call in facts.calls)
