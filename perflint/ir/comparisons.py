@@ -173,6 +173,8 @@ def _above(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str 
         return PERIODIC  # `if step - last_saved >= save_interval`, `if time.time() - last_saved > 60`
     if body is not None and sets_back(body, left) and _is_interval(left, right):
         return ACCUMULATION if words.ACCUMULATES.search(name) else PERIODIC  # `if since >= every: ...; since = 0`
+    if body is not None and counts(body, right):
+        return PERIODIC  # `if elapsed // interval >= saved: save(); saved += 1`
     if (body is not None and raises(body, right)) or words.CACHED.search(name):
         return PERIODIC  # `if length > self.longest: self.longest = length`: ever more rarely
     if _is_counter(left) and words.ALL_TURNS.match(name):

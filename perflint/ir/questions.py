@@ -258,6 +258,11 @@ class Told:
     def note(self, value: ast.expr | None, scope: Growing, context: int) -> None:
         if not self.is_plain:
             return
+        if isinstance(value, ast.IfExp):
+            # `step % n == 0 if n > 0 else False`
+            self.note(value.body, scope, context)
+            self.note(value.orelse, scope, context)
+            return
         if value is None or isinstance(value, ast.Constant):
             told = self.truths if value is not None and value.value else self.falsehoods
             told.append(scope.guarded_by(context))
