@@ -16,6 +16,8 @@ class Role(enum.Enum):
     EVAL = "eval"
     INFER = "infer"
     DATA = "data"
+    #: An optimizer's own step: what it counts is on the host, what it changes is on the device.
+    OPTIMIZER = "optimizer"
 
 
 class Does(enum.Enum):

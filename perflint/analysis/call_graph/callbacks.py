@@ -72,7 +72,8 @@ class CallbackFinder:
         if name in owner.hooks:
             base, hook = owner.hooks[name]
             if hook.heat > Heat.ONCE:
-                what = f"a {base.rpartition('.')[2]}'s {name}"
+                owned = base.rpartition(".")[2]
+                what = f"{'an' if owned[:1] in 'AEIOU' else 'a'} {owned}'s {name}"
                 text = f"{called}.{name} ({what}, {_BY_CONTRACT})" if hook.contract else f"{called}.{name} ({what})"
                 sure = Confidence.MEDIUM if hook.contract else Confidence.HIGH
                 self.functions[scope] = FunctionRoot(hook.heat, _role(hook), text, sure, last_resort=hook.contract)

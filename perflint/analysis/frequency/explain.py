@@ -24,6 +24,7 @@ _ROLES = {
     "eval": "evaluation",
     "infer": "inference",
     "data": "data loading",
+    "optimizer": "an optimizer's step",
     "decode": "generation",
     "forward": "a model's forward pass",
     "autograd": "a custom gradient",
