@@ -25,8 +25,8 @@ class Growing:
 
     __slots__ = (
         "annotations", "arms", "asked", "begun", "binds", "body", "branching", "calls", "computed", "contexts",
-        "counters", "facts", "held", "is_generator", "loops", "made", "questions", "reads", "returns", "stores",
-        "tests", "told", "told_elsewhere", "unclear", "unset", "wordless", "yields",
+        "counters", "facts", "held", "is_generator", "loops", "made", "mixed", "questions", "reads", "returns",
+        "stores", "tests", "told", "told_elsewhere", "unclear", "unset", "wordless", "yields",
     )  # fmt: skip
 
     def __init__(self, facts: FunctionFacts, body: list[ast.stmt]) -> None:
@@ -52,6 +52,7 @@ class Growing:
         self.annotations: dict[str, str] = {}
         self.returns: dict[Value, None] = {}
         self.stores: dict[tuple[str, Value], None] = {}
+        self.mixed: dict[tuple[str, tuple[str, ...]], None] = {}
         self.told_elsewhere: list[tuple[str, Question, Question]] = []
         self.yields: list[tuple[Value, int]] = []
         self.is_generator = False
@@ -170,6 +171,8 @@ class Growing:
         if self.questions:
             facts.questions = tuple(self.questions)
         facts.tells = self.told.finish()
+        if self.mixed:
+            facts.mixed = tuple(self.mixed)
         if self.told_elsewhere:
             facts.tests = tuple(self.told_elsewhere)
         if self.stores:

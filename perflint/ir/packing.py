@@ -77,6 +77,7 @@ _FUNCTION: dict[str, _Column] = {
     "branches": "branches",
     "computed": "dict",
     "tests": "row",
+    "mixed": "row",
 }
 _CLASS: dict[str, _Column] = {
     "qualname": "row",

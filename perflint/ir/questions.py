@@ -38,6 +38,8 @@ TESTS = frozenset({ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call, ast.NamedExpr
 #: Those that are noted where they are kept in an attribute or handed over, and remainders.
 KEPT_TESTS = frozenset({ast.Compare, ast.BoolOp, ast.BinOp})
 _DEEPEST = 8
+#: Forms of questions that any flag asks.
+_FLAGS = ("held", "given", "counted")
 #: What is known to tell nothing, whatever it is called.
 _NOTHING: Question = ("all", ())
 #: What says nothing of how often: conversions, containers, and what is asked of types and processes.
@@ -104,6 +106,8 @@ def asked(test: ast.expr, body: list[ast.stmt] | None, scope: Growing, *, truth:
         return asked(test.value, body, scope, truth=truth, depth=depth + 1)  # type: ignore[attr-defined]
     if kind is ast.BoolOp:
         parts = [asked(item, body, scope, truth=truth, depth=depth + 1) for item in test.values]  # type: ignore[attr-defined]
+        # Of a flag beside others only its name is asked: most are options, which may be off for good.
+        parts = [None if isinstance(part, tuple) and part[0] in _FLAGS else part for part in parts]
         if not any(parts):
             return None
         filled = [

@@ -142,7 +142,8 @@ class FunctionFacts:
     `computed` are the values of names that `binds` has no form for, or not all of, as `ir.computed` writes them; of
     arguments as well: `#3:k` is what the call 3 passes for `k`, `#3:0` its first one. `tests` are what tests tell that
     are kept in attributes or handed over, by `self.due` or by `line:column:place` of the call: where they are true, and
-    where they are false.
+    where they are false. `mixed` are names that loops compute anew by operators, or store items in, each with the names
+    that the new value is made of, and what is called for it as `model()`.
     """
 
     qualname: str
@@ -173,6 +174,7 @@ class FunctionFacts:
     branches: tuple[Branch, ...] = ()
     computed: dict[str, tuple[Value, ...]] = field(default_factory=dict)
     tests: tuple[tuple[str, Value, Value], ...] = ()
+    mixed: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def name(self) -> str:

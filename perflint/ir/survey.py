@@ -29,7 +29,7 @@ from perflint.ir.summary import (
     Value,
     record,
 )
-from perflint.ir.targets import may_be_code, names_in
+from perflint.ir.targets import may_be_code, names_in, parts_of
 from perflint.syntax.walk import children
 
 _DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
@@ -163,7 +163,15 @@ class _Surveyor(Flags):
             HANDLERS[type(held)](self, held, 0)
         return None
 
+    def mix(self, target: ast.expr, value: ast.expr) -> None:
+        """`noise = noise - model(noise)`, `tokens[t] = model(tokens)` in a loop: what the new value is made of."""
+        while type(target) is ast.Subscript:
+            target = target.value
+        if type(target) is ast.Name and self.scope.in_loop(self.context):
+            self.scope.mixed[target.id, parts_of(value)] = None
+
     def augmented(self, node: ast.AugAssign) -> str | None:
+        self.mix(node.target, node.value)
         self.target(node.target)
         self.visit(node.value)
         self.bind(node.target, None)
@@ -405,6 +413,8 @@ class _Surveyor(Flags):
             if type(target) is ast.Name:
                 self.identifiers.add(target.id)
                 self.bind_name(target.id, value, computed)
+                if type(held) is ast.BinOp:
+                    self.mix(target, held)
                 if type(held) in TESTS:
                     self.scope.held[target.id] = held
                 elif type(held) is not ast.Constant or held.value:
@@ -422,6 +432,8 @@ class _Surveyor(Flags):
                 self.target(target)
                 self.bind(target, value)
                 if type(target) is ast.Subscript:
+                    if type(held) is ast.BinOp or type(held) is ast.Call:
+                        self.mix(target, held)
                     if type(target.value) is ast.Name and self.is_key_of(target):
                         self.scope.bind(target.value.id, ANYTHING)
                     if may_be_code(value) and type(target.slice) is not ast.Slice:

@@ -153,6 +153,19 @@ def names_in(target: ast.expr) -> tuple[str, ...]:
     return tuple(part.id for part in ast.walk(target) if isinstance(part, ast.Name))
 
 
+def parts_of(value: ast.expr) -> tuple[str, ...]:
+    """The names in an expression, and what is called in it: `model()`."""
+    found: dict[str, None] = {}
+    for node in ast.walk(value):
+        if type(node) is ast.Name:
+            found[node.id] = None
+        elif type(node) is ast.Call:
+            path = path_of(node.func)
+            if path is not None:
+                found[f"{path}()"] = None
+    return tuple([intern(name) for name in found])
+
+
 def may_be_code(value: Value) -> bool:
     """Whether a value is a plain name, a lambda, or an object of a class: something that may be called later on."""
     if type(value) is not tuple:

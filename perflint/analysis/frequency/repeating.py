@@ -113,7 +113,9 @@ def _heat(facts: FunctionFacts, loop: LoopFacts, calls: list[CallFacts]) -> Loop
         return None
     for call in calls:
         values = [value for _, value in call.keywords] + list(call.args)
-        sources = list(_sources(values, facts))
+        # What a loop goes through is there before it begins.
+        targets = {name for index in facts.loops_around(call.context) for name in facts.loops[index].targets}
+        sources = list(_sources(values, facts, targets))
         if loop.kind == "while" and any(_last(value) in _TAKING for value in sources):
             return _SERVES
         if any(_is_call_of(value, call.func) for value in sources):
@@ -135,17 +137,21 @@ def _is_short(loop: LoopFacts) -> bool:
     )
 
 
-def _sources(values: list[Value], facts: FunctionFacts) -> Iterator[Value]:
-    """The calls that values come from, through the names that they are bound to in a function."""
-    seen: set[str] = set()
+def _sources(values: list[Value], facts: FunctionFacts, known: set[str]) -> Iterator[Value]:
+    """The calls that values come from, through the names that they are bound to in a function but for some."""
+    seen = set(known)
     waiting = list(values)
     while waiting:
         value = waiting.pop()
         if isinstance(value, str):
+            if value.endswith("()"):
+                yield ("call", value[:-2], (), ())
+                continue
             name = value.partition(".")[0]
             if name not in seen:
                 seen.add(name)
                 waiting += facts.binds.get(name, ())
+                waiting += (part for target, parts in facts.mixed if target == name for part in parts)
                 waiting += (item for container, item in facts.stores if container == name)
         elif isinstance(value, tuple):
             if value[0] == "call":
