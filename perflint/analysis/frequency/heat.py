@@ -37,7 +37,7 @@ _LAST_RESORT = 100
 _DATA = "data"
 _TRAIN = "train"
 #: Phases, in the order in which ways are preferred.
-_TRAINS, _OTHER = 0, 1
+_TRAINS, _OTHER, _REPEATS = 0, 1, 2
 #: What is settled after what runs on every step elsewhere, and before what is rarer.
 _DATA_RANK = 1
 COLD = Reason(Heat.ONCE, Confidence.HIGH, None, None)
@@ -157,6 +157,8 @@ class HeatMap:
             if item.kind == "loop":
                 loop = self.roots.loops.get((scope, int(item.detail)))
                 if loop is not None and loop.heat >= Heat.STEP:
+                    if (scope, int(item.detail)) in self.roots.repeating:
+                        return _REPEATS
                     return _TRAINS if loop.role == _TRAIN else _OTHER
             context = item.parent
         return around

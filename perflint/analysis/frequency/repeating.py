@@ -25,9 +25,9 @@ _SERVES = LoopHeat(Heat.STEP, "texts", Confidence.MEDIUM)
 
 def mark_repeating(
     loops: Loops, resolver: Resolver, graph: CallGraph, training: set[Scope], roots: Iterable[Scope]
-) -> None:
+) -> frozenset[tuple[Scope, int]]:
     """Add the loops of the program that run a model again and again, and are not known to be anything else. Those in
-    what the `roots` of hot code call are a part of that.
+    what the `roots` of hot code call are a part of that. Returned are those that were added.
     """
     running = _running(loops, resolver, graph, training)
     reached = _reached(loops, graph, roots, resolver)
@@ -42,6 +42,7 @@ def mark_repeating(
                 if heat is not None:
                     found[scope, index] = heat
     loops.update(found)
+    return frozenset(found)
 
 
 def _reached(loops: Loops, graph: CallGraph, roots: Iterable[Scope], resolver: Resolver) -> set[Scope]:

@@ -102,6 +102,8 @@ class RootFinder:
         self._runs: set[tuple[Scope, int]] = set()
         self._steps: set[tuple[Scope, int]] = set()
         self.loops: dict[tuple[Scope, int], LoopHeat] = {}
+        #: Of the loops, those that run a model on its own output or on requests.
+        self.repeating: frozenset[tuple[Scope, int]] = frozenset()
         #: Files that hand batches to workers elsewhere.
         self.drivers: frozenset[str] = frozenset()
         self._callbacks = CallbackFinder(resolver, graph)
@@ -127,7 +129,7 @@ class RootFinder:
         mark_epochs(self.loops, self._runs, self._steps, self.graph, self.resolver)
         mark_generators(self.loops, self.resolver)
         mark_producers(self.loops, self.resolver)
-        mark_repeating(self.loops, self.resolver, self.graph, training, self._hot_functions())
+        self.repeating = mark_repeating(self.loops, self.resolver, self.graph, training, self._hot_functions())
         self.drivers = find_drivers(self.loops, self.resolver)
         mark_drivers(self.loops, self.drivers)
         self._telling.clear()
