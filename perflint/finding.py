@@ -157,14 +157,14 @@ class Observed:
     def phrase(self) -> str:
         """How it reads after "observed:": "3 times a step, 4.1 % of the step on an H100 (modelled)"."""
         if self.verdict is Verdict.REFUTED:
-            return "the line ran, and nothing of the kind happened in the observed steps"
+            return "the line ran, but this did not happen in the observed steps"
         if self.verdict is Verdict.NOT_REACHED:
             return "not reached by the observed run"
         parts = [often(self.per_step)]
         if self.share is None:
-            parts += [f"{amount(self.moved)} a step"] if self.moved else []
+            parts += [f"{amount(self.moved)} per step"] if self.moved else []
         elif self.hidden:
-            parts.append(f"costs nothing on {with_article(self.hardware)} while other waits hide it (modelled)")
+            parts.append(f"no cost on {with_article(self.hardware)} while other synchronizations hide it (modelled)")
         else:
             parts.append(f"{percent(self.share)} of the step on {with_article(self.hardware)} (modelled)")
         return ", ".join(parts)
@@ -173,11 +173,11 @@ class Observed:
 def often(per_step: float) -> str:
     """`3 times a step`; what happens less than once a step is told by its mean."""
     if per_step == 1:
-        return "once a step"
+        return "once per step"
     shown = (
         f"{per_step:.0f}" if per_step == int(per_step) else f"{per_step:.2g}" if per_step < 10 else f"{per_step:.0f}"
     )
-    return f"{shown} times a step"
+    return f"{shown} times per step"
 
 
 def percent(share: float) -> str:

@@ -60,7 +60,17 @@ from perflint.syntax.parse import parse
 from perflint.syntax.roles import is_test
 from perflint.syntax.tree import Tree
 
-__all__ = ["Case", "FixtureError", "Marker", "Verb", "check_case", "find_cases", "numerics_of", "read_markers"]
+__all__ = [
+    "Case",
+    "FixtureError",
+    "Marker",
+    "Verb",
+    "check_case",
+    "find_cases",
+    "findings_of",
+    "numerics_of",
+    "read_markers",
+]
 
 #: Suffix of the sibling that holds a case's text after the fixes, by the weakest applicability applied.
 _RESULTS = {Applicability.SAFE: ".fixed", Applicability.UNSAFE: ".unsafe"}
@@ -234,6 +244,13 @@ def check_case(case: Case, *, rules: Sequence[type[Rule]] | None = None, bless: 
         wrong += _compare_run(case, marked, run, bless=bless)
     if wrong:
         raise AssertionError("\n".join([f"{case}:", *wrong]))
+
+
+def findings_of(case: Case) -> tuple[Finding, ...]:
+    """What the rules of `case` report on it."""
+    marked = dict(case.read())
+    rules = [rule() for rule in _rules_for(case, marked)]
+    return _check({name: item.text for name, item in marked.items()}, rules).findings
 
 
 def numerics_of(case: Case) -> dict[Applicability, frozenset[str]]:

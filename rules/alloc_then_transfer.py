@@ -130,14 +130,14 @@ class AllocThenTransfer(Rule):
         node, short = made.move, made.function.removeprefix("torch.")
         hot = ctx.heat(node) >= Heat.STEP
         copies = made.function in _COPIES
-        cost = "a second call copies the result to the device" if copies else "the copy waits for the device's queue"
+        cost = "a second call copies the result to the device" if copies else "the copy synchronizes"
         device, dtype = there(made, ctx)
         given = f"dtype={dtype}, device={device}" if dtype else f"device={device or '...'}"
         if hot and copies and _is_constant(made, ctx):
-            advice = "The numbers are the same each time: copy them once and keep the tensor, or fill a single one in."
+            advice = "Create the tensor once and reuse it, or use `torch.full` for a single number."
             fix = filled_there(made, ctx) or keep(node, made.value, device_of(node, ctx), None, ctx)
         else:
-            advice = f"Make it where it is used: `torch.{short}(..., {given})`."
+            advice = f"Create it on the device: `torch.{short}(..., {given})`."
             fix = made_on_device(made, ctx)
         # What is idle already, and a pass that waits for its results in any case, lose the time of a small copy.
         counts = hot and not copies and not is_pass(node, ctx) and emptied_by(node, ctx) is None
@@ -162,15 +162,18 @@ class AllocThenTransfer(Rule):
         if draw:
             advice = f"Draw it on the device: `{draw}(..., dtype={dtype}, device=...)`."
         elif ctx.kind(data).tag is Tag.ARRAY:
-            advice = f"Build it on the device, or copy it from pinned memory: `torch.from_numpy(...).to({dtype})"
+            advice = f"Create it on the device, or copy from pinned memory: `torch.from_numpy(...).to({dtype})"
             advice += ".pin_memory().to(device, non_blocking=True)`."
         else:
-            advice = f"Build it on the device (`torch.full`, `torch.arange` with `dtype={dtype}, device=...`), or once."
+            advice = (
+                f"Create it on the device (`torch.full`, `torch.arange` with `dtype={dtype}, device=...`), or "
+                "only once."
+            )
         yield self.finding(
             node,
             ctx,
-            f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase}: it builds the tensor on the host and copies it to "
-            "the device, blocking the host.",
+            f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase}: the tensor is created on the host, and the "
+            "copy to the device synchronizes.",
             advice=advice,
             confidence=ctx.kind(node.func).certainty,
         )

@@ -85,15 +85,15 @@ class AttentionWeightsUnused(Rule):
         yield self.finding(
             call,
             ctx,
-            f"`{name}` computes the attention weights, and they are dropped: without them it would use the fused "
+            f"`{name}` computes attention weights that nothing uses, and so bypasses the fused "
             "`scaled_dot_product_attention`.",
             advice=f"Pass `need_weights=False` to `{name}`.",
             impact=Impact.LOW if ctx.grad_off(call) else None,
             fix=Fix(
-                "Do not ask for the attention weights",
+                "Do not compute the attention weights",
                 Applicability.UNSAFE,
                 (_without_weights(call, ctx),),
-                reason="the second result becomes None, and a row that is all masked gives numbers in place of NaN",
+                reason="the second result becomes None, and a fully masked row gives numbers instead of NaN",
                 numerics="same to rounding",
             ),
         )

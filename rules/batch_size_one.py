@@ -93,7 +93,7 @@ class BatchSizeOne(Rule):
                 node,
                 ctx,
                 message,
-                advice="Take the largest batch that fits, and adapt the learning rate.",
+                advice="Use the largest batch size that fits in memory, and adapt the learning rate.",
                 confidence=Confidence.MEDIUM,
             )
 
@@ -107,7 +107,7 @@ def _of_option(node: ast.Call, ctx: Context) -> str:
     name = next((item for item in names if _OPTION.search(item)), None)
     if name is None or not is_constant(keyword(node, "default"), 1) or not _trains_here(ctx) or _accumulates(ctx):
         return ""
-    return f"`{name}` is 1 unless told otherwise: each training step then pays its fixed cost for one sample."
+    return f"`{name}` is 1 by default: every training step pays its fixed cost for one sample."
 
 
 def _accumulates(ctx: Context) -> bool:
@@ -136,4 +136,4 @@ def _of_loader(node: ast.Call, ctx: Context) -> str:
         return ""
     if _SHAPES.search(ctx.text(dataset)) or any(_SHAPES.search(ref.name) for ref in ctx.refs(dataset)):
         return ""
-    return "This training loader gives one sample a batch, so each step pays its fixed cost for a single sample."
+    return "This training loader has batch size 1: every step pays its fixed cost for one sample."

@@ -71,7 +71,7 @@ class BlockingCheckpoint(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{short_call(node, ctx)}` {ctx.heat(node).phrase}, and training stops there until the file is written.",
+            f"`{short_call(node, ctx)}` {ctx.heat(node).phrase} and blocks training until the file is written.",
             advice="Save every N steps, or copy the state to the host and write it in a thread.",
         )
 

@@ -83,10 +83,10 @@ class BlockingTransfer(Rule):
         emptied = emptied_by(first.call, ctx)
         if is_pass(copy.call, ctx) and (emptied is not None or is_read_next(node, ctx)):
             return  # nobody waits for anything but the bytes, in a pass that trains nothing
-        words = f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase}, and the host waits there until "
-        words += "the device has finished all that was queued." if emptied is None else "the bytes are there."
+        words = f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase} and synchronizes: the host blocks until "
+        words += "all queued GPU work has finished." if emptied is None else "the bytes have arrived."
         if emptied is not None:
-            words += f" Little is gained as long as `{emptied.text}` waits on every turn as well."
+            words += f" The gain is small while `{emptied.text}` also synchronizes in every iteration."
         yield self.finding(
             node,
             ctx,
@@ -167,14 +167,14 @@ def _advice(copy: Copy, ctx: Context) -> str:
         makers = list(dict.fromkeys(ctx.text(call.func) for call in copy.origin.made))
         where = ctx.tree.function_of(copy.origin.made[0])
         place = "" if where is ctx.tree.function_of(copy.call) or where is None else f" in `{where.name}`"
-        return f"Make it on the device: pass `device=` to `{'`, `'.join(makers[:2])}`{place}."
+        return f"Create it on the device: pass `device=` to `{'`, `'.join(makers[:2])}`{place}."
     sizes = sized_type(copy, ctx)
     if sizes:
-        return f"Make it on the device: `torch.empty(sizes, dtype={sizes}, device=...)`."
+        return f"Create it on the device: `torch.empty(sizes, dtype={sizes}, device=...)`."
     text = ctx.text(copy.call)
     call = f"{text[:-1]}non_blocking=True)" if text.endswith("()") else f"{text[:-1].rstrip(', ')}, non_blocking=True)"
     if is_from(copy.value.origin, Provenance.LOADER, Provenance.NAMED_LOADER):
         return f"Write `{call}`, with `pin_memory=True` in the loader."
     if copy.value.tag is Tag.BATCH:
         return f"Write `{call}`."
-    return f"Write `{call}`, and pin it before (`.pin_memory()`) where it is large."
+    return f"Write `{call}`, and pin large tensors first (`.pin_memory()`)."

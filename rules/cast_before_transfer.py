@@ -109,8 +109,8 @@ class CastBeforeTransfer(Rule):
         yield self.finding(
             cast,
             ctx,
-            f"`{ctx.text(cast)}` {ctx.heat(node).phrase} on the host, and the wider values are sent to the device.",
-            advice=f"Send it as it is and cast there: `{text}{_suffix(cast, node, ctx)}.{cast.func.attr}()`.",
+            f"`{ctx.text(cast)}` {ctx.heat(node).phrase} on the host, and the copy transfers the wider dtype.",
+            advice=f"Copy first and cast on the device: `{text}{_suffix(cast, node, ctx)}.{cast.func.attr}()`.",
             fix=self._fix(node, cast, value, ctx),
             confidence=min(sure, kind.certainty),
         )
@@ -127,7 +127,7 @@ class CastBeforeTransfer(Rule):
             "Cast on the device",
             Applicability.UNSAFE,
             (ctx.edit.replace(node, f"{ctx.edit.receiver(value)}{suffix}.{cast.func.attr}()"),),
-            reason="if the value has a wider type than it seems, more bytes travel than before",
+            reason="if the value has a wider dtype than it seems, the transfer grows",
         )
 
 

@@ -89,10 +89,10 @@ class CloneBeforeLoad(Rule):
         receiver = node.func.value
         reason = _why_unsafe(cloned, receiver, ctx)
         if not reason and any(ctx.edit.would_lose_comment(clone, _kept(clone)) for clone in cloned.clones):
-            reason = "a comment would go"
+            reason = "a comment would be lost"
         kept = ctx.tree.text(_kept(cloned.clones[0]))
         fix = Fix(
-            "Load the tensors as they are",
+            "Load the tensors without cloning",
             Applicability.UNSAFE if reason else Applicability.SAFE,
             (ctx.edit.replace(cloned.clones[0], kept),),
             reason=reason,
@@ -184,7 +184,7 @@ def _why_unsafe(cloned: _Cloned, receiver: ast.expr, ctx: Context) -> str:
     if ctx.kind(receiver).tag is not Tag.MODULE:
         return f"`{ctx.text(receiver)}` is not known to be a module, whose `load_state_dict` copies"
     if loads_in_its_own_way(receiver, ctx):
-        return f"the class of `{ctx.text(receiver)}` may keep the dict: it has a `load_state_dict` of its own"
+        return f"the class of `{ctx.text(receiver)}` overrides `load_state_dict` and may keep the dict"
     source = cloned.source
     if takes_in_others(source, ctx):
         return f"entries of `{ctx.text(source)}` may be tensors of `{ctx.text(receiver)}` under other keys"
@@ -197,7 +197,7 @@ def _why_unsafe(cloned: _Cloned, receiver: ast.expr, ctx: Context) -> str:
     if is_owned(receiver, ctx):
         return ""
     if not _is_of_torch(receiver, ctx):
-        return f"nothing shows that the layers of `{ctx.text(receiver)}` are all torch's own, whose loading copies"
+        return f"the layers of `{ctx.text(receiver)}` are not known to be torch's own, whose loading copies"
     if _is_loaded(source, ctx) and is_only_looped_over(source, ctx):
         return ""
     if own is not None and is_part(own, receiver, ctx):

@@ -66,10 +66,13 @@ class CompileInHotPath(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` {ctx.heat(node).phrase} and wraps and checks `{compiled}` anew each time.",
-            advice=f"Compile `{compiled}` once, before the loop, and call what came back."
+            (
+                f"`{ctx.text(node)}` {ctx.heat(node).phrase}: each call creates a new wrapper and checks the compiled "
+                "code again."
+            ),
+            advice=f"Compile `{compiled}` once, before the loop, and call the result."
             if compiled.isidentifier()
-            else "Compile once, before the loop, and call what came back.",
+            else "Compile once, before the loop, and call the result.",
             fix=_before_the_loop(node, ctx),
         )
 
@@ -113,7 +116,7 @@ def _before_the_loop(node: ast.Call, ctx: Context) -> Fix | None:
         "Compile once before the loop",
         Applicability.UNSAFE,
         (ctx.edit.insert_before(loop, f"{name} = {ctx.tree.text(node)}"), ctx.edit.replace(node, name)),
-        reason="it is then compiled even where the loop does not run",
+        reason="it is compiled even if the loop has no iterations",
     )
 
 

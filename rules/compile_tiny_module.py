@@ -93,9 +93,8 @@ class CompileTinyModule(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` compiles {what} on its own: checking the compiled code takes longer than there is to "
-            "gain.",
-            advice="Compile the model, or the block, that it is a part of.",
+            f"`{ctx.text(node)}` compiles only {what}: the guard checks cost more than compilation saves.",
+            advice="Compile the model or block that contains it.",
         )
 
 
@@ -120,7 +119,7 @@ def _single(node: ast.expr, ctx: Context) -> str | None:
         return None
     if kind.path:
         made = Ref(INSTANCE, kind.path, kind.qualified)
-        return f"`{kind.qualified}`, a few operations," if _is_small(made, ctx, held=_held(node, made, ctx)) else None
+        return f"`{kind.qualified}` (a few operations)" if _is_small(made, ctx, held=_held(node, made, ctx)) else None
     return f"one `{last(kind.qualified)}`" if _is_layer(kind.qualified) else None
 
 

@@ -81,8 +81,8 @@ class CompiledHandleBypassed(Rule):
         return self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` gives back the compiled object and nobody takes it: `{raw}` itself stays uncompiled.",
-            advice=f"Bind the result, `{raw} = {ctx.text(node)}`, or compile in place: `{raw}.compile()`.",
+            f"`{ctx.text(node)}` returns the compiled module and this call discards it: `{raw}` stays uncompiled.",
+            advice=f"Assign the result, `{raw} = {ctx.text(node)}`, or compile in place: `{raw}.compile()`.",
         )
 
     def _unread_attribute(self, handle: _Handle, ctx: Context) -> Iterator[Finding]:
@@ -102,9 +102,9 @@ class CompiledHandleBypassed(Rule):
             yield self.finding(
                 wrapped,
                 ctx,
-                f"`{ctx.text(wrapped.func)}` wraps `{handle.raw}`, which stays uncompiled: the compiled model is "
+                f"`{ctx.text(wrapped.func)}` wraps the uncompiled `{handle.raw}`; the compiled model is "
                 f"`{handle.compiled}`.",
-                advice=f"Hand it `{handle.compiled}`.",
+                advice=f"Pass `{handle.compiled}`.",
                 related=(ctx.hop(handle.call, "compiled here"),),
             )
             return
@@ -121,8 +121,8 @@ class CompiledHandleBypassed(Rule):
         return self.finding(
             call,
             ctx,
-            f"`{ctx.text(call)}` {ctx.heat(call).phrase} and calls the uncompiled `{handle.raw}`, although "
-            f"`{handle.compiled}` is its compiled form.",
+            f"`{ctx.text(call)}` {ctx.heat(call).phrase} and calls the uncompiled `{handle.raw}`; its compiled form "
+            f"is `{handle.compiled}`.",
             advice=f"Call `{handle.compiled}`, or compile in place: `{handle.raw}.compile()`.",
             related=(ctx.hop(handle.call, "compiled here"),),
         )

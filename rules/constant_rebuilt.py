@@ -67,14 +67,14 @@ class ConstantRebuilt(Rule):
         yield self.finding(
             node,
             ctx,
-            f"This {kind} of {size} constants is built again each time: it {ctx.heat(node).phrase} "
-            f"(about {_cost(size)} us).",
-            advice="Put it at module level.",
+            f"This {kind} of {size} constants is rebuilt each time (about {_cost(size)} us); it "
+            f"{ctx.heat(node).phrase}.",
+            advice="Define it at module level.",
             fix=Fix(
                 "Build it once at module level",
                 Applicability.UNSAFE,
                 (*edits, ctx.edit.replace(node, hoisted)),
-                reason="all calls then share one object",
+                reason="all calls would share one object",
             ),
         )
 

@@ -104,10 +104,10 @@ class ConstantTensorInHotPath(Rule):
             return
         if is_number(single(data), ctx):
             filled = " ".join(_filled(node, ctx).split())
-            advice = f"Write the number itself where an operation takes it, or fill it in: `{filled}`."
+            advice = f"Pass the Python number if the operation accepts it, or write `{filled}`."
             fix = _fill(node, ctx)
         else:
-            advice = f"Copy it once and keep the tensor: {where_to_keep(node, ctx)}."
+            advice = f"Create it once and reuse it: {where_to_keep(node, ctx)}."
             fix = _kept(node, ctx)
         yield self._found(node, advice, fix, ctx)
 
@@ -116,13 +116,13 @@ class ConstantTensorInHotPath(Rule):
         copy = copy_at(node, ctx)
         if copy is None or copy.what is not What.CONSTANT or not is_only_read(node, ctx, kept=True):
             return
-        if isinstance(copy.moved, ast.Attribute) and where_to_keep(node, ctx).startswith("on the object"):
-            advice, fix = f"Move it once, where `{ctx.text(copy.moved)}` is made.", None
+        if isinstance(copy.moved, ast.Attribute) and where_to_keep(node, ctx).startswith("as an attribute"):
+            advice, fix = f"Move it to the device once, where `{ctx.text(copy.moved)}` is created.", None
         elif isinstance(copy.moved, ast.Attribute):
             advice = f'Keep it on the device: `self.register_buffer("{copy.moved.attr}", ..., persistent=False)`.'
             fix = register(node, ctx)
         else:
-            advice = f"Copy it once and keep the tensor: {where_to_keep(node, ctx)}."
+            advice = f"Create it once and reuse it: {where_to_keep(node, ctx)}."
             fix = keep(node, copy.moved, device_of(node, ctx), None, ctx) if len(node.args) < 2 else None
         yield self._found(node, advice, fix, ctx)
 
@@ -131,8 +131,8 @@ class ConstantTensorInHotPath(Rule):
         return self.finding(
             node,
             ctx,
-            f"`{short_call(node, ctx)}` {ctx.heat(node).phrase}: a constant is copied to the device, and the "
-            "host waits.",
+            f"`{short_call(node, ctx)}` {ctx.heat(node).phrase}: a constant is copied to the device, which "
+            "synchronizes.",
             advice=advice,
             fix=fix,
             impact=Impact.MEDIUM if emptied is None else Impact.LOW,
@@ -148,9 +148,8 @@ class ConstantTensorInHotPath(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{short_call(node, ctx)}` {ctx.heat(node).phrase}: the same pattern is filled into "
-            f"{size} x {size} values.",
-            advice=f"Fill it once for the largest size, keep it and take a slice: {where_to_keep(node, ctx)}.",
+            f"`{short_call(node, ctx)}` {ctx.heat(node).phrase}: the same {size} x {size} mask is computed again.",
+            advice=f"Compute it once for the largest size and slice it: {where_to_keep(node, ctx)}.",
             impact=Impact.LOW,
         )
 
@@ -188,10 +187,10 @@ def _fill(node: ast.Call, ctx: Context) -> Fix | None:
     if node.func.attr != "new_tensor" and keyword(node, "dtype") is None and is_of_numpy(node.args[0], ctx):
         return None  # a number of numpy's has a type, which the tensor takes
     return Fix(
-        "Fill the number in on the device",
+        "Fill the tensor on the device",
         Applicability.UNSAFE,
         (ctx.edit.replace(node, _filled(node, ctx)),),
-        reason="a graph that is traced or exported has another operation here, which takes a number and nothing else",
+        reason="a traced or exported graph would contain another operation here, which accepts only a number",
     )
 
 

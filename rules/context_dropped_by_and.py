@@ -63,13 +63,13 @@ class ContextDroppedByAnd(Rule):
             yield self.finding(
                 joined,
                 ctx,
-                f"`{ctx.text(dropped)}` is created but never entered: `{word}` gives `{ctx.text(entered)}` alone.",
+                f"`{ctx.text(dropped)}` is created but never entered: `{word}` evaluates to `{ctx.text(entered)}`.",
                 advice=f"Write `with {', '.join(ctx.text(part) for part in joined.values)}:`.",
                 fix=Fix(
                     "Enter both context managers",
                     Applicability.UNSAFE,
                     (Edit(ctx.tree.span(joined), ", ".join(ctx.tree.text(part) for part in joined.values)),),
-                    reason="the block runs under a context that had no effect until now",
+                    reason="the block then runs under a context that had no effect before",
                 )
                 if item.optional_vars is None and not _is_bracketed(joined, ctx)
                 else None,

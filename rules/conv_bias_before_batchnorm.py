@@ -98,14 +98,14 @@ class ConvBiasBeforeBatchnorm(Rule):
         yield self.finding(
             node,
             ctx,
-            f"The bias of `{ctx.text(node)}` is taken away again by `{ctx.text(norm)}`, which subtracts the mean.",
+            f"`{ctx.text(norm)}` subtracts the mean of each channel, and with it the bias of `{ctx.text(node)}`.",
             advice="Pass `bias=False`.",
             related=(ctx.hop(norm, "subtracts the mean of each channel"),),
             fix=Fix(
-                "Leave out the bias",
+                "Remove the bias",
                 Applicability.UNSAFE,
                 (_without_bias(node, ctx),),
-                reason="checkpoints lose an entry, the bias becomes None, and later layers get other random numbers",
+                reason="checkpoints lose an entry, the bias becomes None, and later layers get other random values",
                 numerics="changes training",
             ),
         )

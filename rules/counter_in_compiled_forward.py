@@ -65,9 +65,9 @@ class CounterInCompiledForward(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` changes a constant of the compiled code, so every call compiles again up to the limit "
-            "of 8 and runs eagerly after that.",
-            advice=f"Count outside the compiled code, or make `self.{counter}` a buffer.",
+            f"`{ctx.text(node)}` changes a guarded constant: every call recompiles, up to the limit of 8, and then "
+            "runs eagerly.",
+            advice=f"Count outside of the compiled code, or make `self.{counter}` a buffer.",
             related=(place,),
         )
 

@@ -124,10 +124,12 @@ _TESTS = (ast.Compare, ast.BinOp, ast.Call)
 _KEEP = {
     "nonzero": "With a known bound use `torch.nonzero_static(mask, size=...)`; else work with the mask itself.",
     "argwhere": "With a known bound use `torch.nonzero_static(mask, size=...)`; else work with the mask itself.",
-    "bincount": "With a known number of bins, `torch.zeros(bins, device=...).scatter_add_(0, x, ones)` does not wait.",
+    "bincount": (
+        "With a known number of bins, `torch.zeros(bins, device=...).scatter_add_(0, x, ones)` does not synchronize."
+    ),
 }
-_COUNT_EARLIER = "Do it where the data is prepared, on the host, or keep the duplicates."
-_COUNTS = "the size of the result depends on the values, so the host waits until the device has counted"
+_COUNT_EARLIER = "Do it on the host where the data is prepared, or keep the duplicates."
+_COUNTS = "the size of the result depends on the values, so the host blocks until the device has counted"
 
 
 def _is_worth_it(node: ast.AST, ctx: Context) -> bool:
@@ -153,13 +155,13 @@ def _called(node: ast.Call, ctx: Context) -> tuple[ast.expr, str, str] | None:
     if name in _POSITIONS and _selects_often(node, ctx):
         return None
     if name in _CHECKS and (is_method or target in tensors.SYNC_FUNCTIONS):
-        return value, "it checks on the host whether it failed, so the host waits for the result", _unchecked(name)
+        return value, "it checks for errors on the host, so the host blocks until the result is known", _unchecked(name)
     if name == "where":
         return value, _COUNTS, "Use the mask itself, or `where` with three arguments."
     if name == "one_hot":
         return value, _COUNTS, "Pass `num_classes`."
     if name == "repeat_interleave":
-        return value, _COUNTS, "Pass `output_size` where the sum of the repeats is known."
+        return value, _COUNTS, "Pass `output_size` if the sum of the repeats is known."
     if name == "masked_select":
         return value, _COUNTS, without_rows(node, ctx)
     return (value, _COUNTS, _KEEP.get(name, _COUNT_EARLIER)) if name in _SHAPES else None
@@ -170,8 +172,8 @@ _METHOD_CHECKS = frozenset({"inverse", "cholesky", "pinverse", "logdet"})
 
 def _unchecked(name: str) -> str:
     if name in ("inv", "inverse", "cholesky", "solve"):
-        return f"`torch.linalg.{'inv' if name == 'inverse' else name}_ex` leaves the check out."
-    return "Do it less often, or on the host where the matrices are small."
+        return f"`torch.linalg.{'inv' if name == 'inverse' else name}_ex` skips the check."
+    return "Do it less often, or on the host if the matrices are small."
 
 
 #: Methods and functions that select by positions, or write there.
@@ -251,4 +253,4 @@ def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | No
         return node.value, _COUNTS, WRITTEN
     if not isinstance(parent, ast.Assign) or not is_on_device(parent.value, ctx):
         return None
-    return node.value, "the host waits until the device has counted the places to write to", WRITTEN
+    return node.value, "the host blocks until the device has counted the written positions", WRITTEN

@@ -86,10 +86,9 @@ class DataParallel(Rule):
         yield self.finding(
             node,
             ctx,
-            f"Every forward copies {what} to each device and gathers the outputs on the first, in threads of one "
-            "process.",
-            advice="Wrap it in `torch.nn.parallel.DistributedDataParallel`, one process per device, started by "
-            "`torchrun`, with a `DistributedSampler` for the data.",
+            f"Every forward pass copies {what} to each device and gathers the outputs on the first, in threads of "
+            "one process.",
+            advice="Use `torch.nn.parallel.DistributedDataParallel` with `torchrun` and a `DistributedSampler`.",
             confidence=certainty,
         )
 

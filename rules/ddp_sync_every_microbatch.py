@@ -105,10 +105,10 @@ class DdpSyncEveryMicrobatch(Rule):
             yield self.finding(
                 node,
                 ctx,
-                f"`{_short(useless, ctx)}` holds the backward but not the forward, so the gradients are reduced all "
-                "the same.",
-                advice="Move the forward into the `with` as well: DDP decides there whether the backward reduces.",
-                related=(ctx.hop(useless, "gradients are meant to stay local here"),),
+                f"`{_short(useless, ctx)}` contains the backward pass but not the forward pass, so DDP reduces "
+                "gradients anyway.",
+                advice="Move the forward pass into the `with`: DDP decides there whether the backward pass reduces.",
+                related=(ctx.hop(useless, "gradients should stay local here"),),
             )
             return
         step = _accumulates(node, ctx)
@@ -118,11 +118,11 @@ class DdpSyncEveryMicrobatch(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{_short(node, ctx)}` {ctx.heat(node).phrase} under DDP and reduces the gradients each time, "
-            "though only the last micro-batch of a step needs it.",
-            advice="Run forward and backward of all but the last micro-batch under `no_sync()` of the wrapped model.",
+            f"`{_short(node, ctx)}` {ctx.heat(node).phrase} and all-reduces gradients each time; only the last "
+            "micro-batch of a step needs it.",
+            advice="Run the forward and backward passes of all but the last micro-batch under `no_sync()`.",
             confidence=certainty,
-            related=(ctx.hop(step, "the step that the micro-batches are gathered for"),),
+            related=(ctx.hop(step, "the optimizer step of these micro-batches"),),
         )
 
 

@@ -100,7 +100,7 @@ class DebugModeLeftOn(Rule):
             node,
             ctx,
             f"`{what}` is on in every run: {cost}.",
-            advice="Delete it, or put it under a switch that is off by default.",
+            advice="Delete it, or put it under an option that is off by default.",
             fix=_deletion(node, ctx),
         )
 
@@ -230,7 +230,7 @@ def _deletion(node: ast.AST, ctx: Context) -> Fix | None:
         return None
     if isinstance(node, ast.Call) and callee_name(node) == "Trainer":
         edit = ctx.edit.remove_keyword(node, "detect_anomaly")
-        return Fix("leave anomaly detection off", Applicability.UNSAFE, (edit,), reason=reason)
+        return Fix("Leave anomaly detection off", Applicability.UNSAFE, (edit,), reason=reason)
     if not whole or ctx.edit.would_lose_comment(statement):
         return None
-    return Fix("Delete the debugging switch", Applicability.UNSAFE, ctx.edit.delete_statement(statement), reason=reason)
+    return Fix("Delete the debug setting", Applicability.UNSAFE, ctx.edit.delete_statement(statement), reason=reason)

@@ -90,7 +90,7 @@ class DecodeWithoutKvCache(Rule):
                     node,
                     ctx,
                     "`use_cache=False` makes `generate` compute the whole sequence again for each new token.",
-                    advice="Leave `use_cache=False` out: `generate` keeps keys and values by default.",
+                    advice="Remove `use_cache=False`: `generate` caches keys and values by default.",
                 )
             return
         forward = _forward_on_grown(node, ctx)
@@ -99,7 +99,7 @@ class DecodeWithoutKvCache(Rule):
                 forward,
                 ctx,
                 f"`{ctx.text(forward)}` computes all earlier tokens again for each new one.",
-                advice="Keep the keys and values of earlier tokens, and give the model the new token only.",
+                advice="Cache keys and values (`past_key_values`), and pass only the new token to the model.",
                 confidence=Confidence.MEDIUM,
                 related=(ctx.hop(node, "the sequence grows here"),),
             )

@@ -115,9 +115,10 @@ class DeepcopyStateDict(Rule):
             yield self.finding(
                 node,
                 ctx,
-                f"`{ctx.text(node)}` copies every tensor of the model, one by one, to where the model is.",
-                advice="If it is a snapshot, copy to the host or into buffers that are kept and reused with `copy_`; "
-                "if it is only read before the next optimizer step, use the dict itself.",
+                f"`{ctx.text(node)}` {ctx.heat(node).phrase} and copies every tensor of the model, one by one.",
+                advice=(
+                    "For a snapshot, copy to the host or to reused buffers (`copy_`); otherwise pass the dict itself."
+                ),
                 impact=Impact.HIGH,
             )
 
@@ -130,7 +131,7 @@ class DeepcopyStateDict(Rule):
             (ctx.edit.replace(node, ctx.tree.text(copied)),),
             reason=reason,
         )
-        verb = "copies the values again" if callee_name(consumer) == "load_state_dict" else "only writes it out"
+        verb = "copies the values again" if callee_name(consumer) == "load_state_dict" else "only writes it to a file"
         return self.finding(
             node,
             ctx,
@@ -144,13 +145,13 @@ class DeepcopyStateDict(Rule):
             "Copy the dict, not its tensors",
             Applicability.UNSAFE,
             _shallow(node, ctx),
-            reason=f"whoever gets `{name}` must not write into its tensors in place",
+            reason=f"code that receives `{name}` must not modify its tensors in place",
         )
         return self.finding(
             node,
             ctx,
             f"`{ctx.text(node)}` copies every tensor, but only entries of `{name}` are replaced or removed.",
-            advice=f"A shallow copy is enough: `copy.copy({ctx.text(copied)})`.",
+            advice=f"Make a shallow copy: `copy.copy({ctx.text(copied)})`.",
             fix=fix,
         )
 
@@ -185,23 +186,21 @@ def _why_unsafe(copied: ast.expr, consumer: ast.Call, ctx: Context) -> str:
     """Why passing the dict itself may change something; empty where it cannot."""
     if callee_name(consumer) != "load_state_dict":
         if any(map(ctx.program.named, ("__deepcopy__", "get_extra_state"))):
-            return "a class of the project says itself what its states hold, or how they are copied"
+            return "a class of the project defines how its state is built or copied"
         return ""
     assert isinstance(consumer.func, ast.Attribute)
     receiver = consumer.func.value
     if ctx.kind(receiver).tag is not Tag.MODULE:
         return f"`{ctx.text(receiver)}` is not known to be a module, whose `load_state_dict` copies"
     if loads_in_its_own_way(receiver, ctx):
-        return f"the class of `{ctx.text(receiver)}` may keep the dict: it has a `load_state_dict` of its own"
+        return f"the class of `{ctx.text(receiver)}` overrides `load_state_dict` and may keep the dict"
     if isinstance(copied, ast.Call) and isinstance(copied.func, ast.Attribute) and copied.func.attr == "state_dict":
         if is_same(copied.func.value, receiver, ctx):
             return "source and target are the same module"
         if is_part(copied.func.value, receiver, ctx):
             return "one module is part of the other, and may load its own tensors under other keys"
         if not is_owned(receiver, ctx):
-            return (
-                f"nothing shows that `{ctx.text(receiver)}` shares no layer with another module, and is all torch's own"
-            )
+            return f"`{ctx.text(receiver)}` is not known to consist of torch's own layers that no other module shares"
         return ""
     return "the dict may hold the target's own tensors under other keys"
 

@@ -88,9 +88,8 @@ class DeterministicLeftOn(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` keeps the run to slower algorithms"
-            + (", by default and whether or not it is to be repeated." if by_default else "."),
-            advice="Switch it on by an option for reproducible runs, which is off by default.",
+            f"`{ctx.text(node)}` restricts the run to slower algorithms" + (", by default." if by_default else "."),
+            advice="Enable it under an option that is off by default.",
         )
 
 

@@ -86,12 +86,12 @@ class DeviceStatsEveryStep(Rule):
             return
         if _is_beside_times(node, ctx):
             return
-        more = f" It is one of {len(hot)} such questions here." if len(hot) > 1 else ""
+        more = f" It is one of {len(hot)} such calls here." if len(hot) > 1 else ""
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` {ctx.heat(node).phrase} and gathers the memory statistics each time.{more}",
-            advice="Ask every N steps, or once per epoch for the peak.",
+            f"`{ctx.text(node)}` {ctx.heat(node).phrase} and collects all memory statistics each time.{more}",
+            advice="Call it every N steps, or once per epoch for the peak.",
         )
 
 

@@ -106,10 +106,11 @@ class DeviceWorkInDataset(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` runs while samples are made: a small copy each time that waits for the device, and an "
-            "error in forked workers.",
-            advice="Hand out host tensors, and move the whole batch in the loop that takes it, with pinned memory and "
-            "`non_blocking=True`.",
+            f"`{ctx.text(node)}` runs once per sample: a small copy that synchronizes, and an error in forked workers.",
+            advice=(
+                "Return host tensors, pin them in the loader, and move the whole batch in the loop with "
+                "`non_blocking=True`."
+            ),
             confidence=Confidence.HIGH if moved.known else Confidence.MEDIUM,
         )
 

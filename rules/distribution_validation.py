@@ -98,12 +98,12 @@ class DistributionValidation(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` {ctx.heat(node).phrase}, and checks each of its parameters on the host.",
+            f"`{ctx.text(node)}` {ctx.heat(node).phrase}: validating its parameters synchronizes.",
             advice="Pass `validate_args=False` once the model is tested.",
             confidence=Confidence.MEDIUM,
             impact=min(self.impact, impact_at(node, ctx)),
             fix=Fix(
-                "Leave out the checks",
+                "Turn the validation off",
                 Applicability.UNSAFE,
                 (ctx.edit.set_keyword(node, "validate_args", "False"),),
                 reason="wrong arguments would no longer raise an error",
@@ -124,11 +124,11 @@ class DistributionValidation(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` {ctx.heat(node).phrase}, and checks the value it is given on the host.",
+            f"`{ctx.text(node)}` {ctx.heat(node).phrase}: validating its argument synchronizes.",
             advice=f"Pass `validate_args=False` to `{callee_name(calls[0])}` once the model is tested.",
             confidence=Confidence.MEDIUM,
             impact=min(self.impact, impact_at(node, ctx)),
-            related=(ctx.hop(calls[0], "made with checks here"),),
+            related=(ctx.hop(calls[0], "created with validation here"),),
         )
 
 

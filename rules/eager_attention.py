@@ -96,14 +96,14 @@ class EagerAttention(Rule):
         yield self.finding(
             node,
             ctx,
-            f'`{switch}="eager"` makes each layer write its attention weights to memory, and nothing reads them.',
-            advice=f"Leave `{switch}` out, or ask for `sdpa`.",
+            f'`{switch}="eager"` makes each layer write its attention weights to memory, but nothing reads them.',
+            advice=f'Remove `{switch}`, or pass `"sdpa"`.',
             confidence=Confidence.MEDIUM,
             fix=Fix(
-                "Leave the attention to transformers",
+                "Let transformers select the attention",
                 Applicability.UNSAFE,
                 (ctx.edit.remove_keyword(node, switch),),
-                reason="code that is not seen here may read the attention weights",
+                reason="code that perflint cannot see may read the attention weights",
                 numerics="same to rounding",
             ),
         )

@@ -64,8 +64,11 @@ class EmptyCacheBeforeGc(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` runs before `{ctx.text(after)}`, so what the collection frees stays reserved.",
-            advice=f"Put `{ctx.text(after)}` first.",
+            (
+                f"`{ctx.text(node)}` runs before `{ctx.text(after)}`, so the memory that the collection frees stays "
+                "reserved."
+            ),
+            advice=f"Call `{ctx.text(after)}` first.",
             fix=_fix(statement, after, ctx, plain=plain),
             related=tuple(_sites(statement, after, ctx)),
         )
@@ -120,11 +123,11 @@ def _fix(statement: ast.stmt, after: ast.stmt, ctx: Context, *, plain: bool) -> 
     assert isinstance(after.value, ast.Call)
     reason = ""
     if not plain:
-        reason = "the calls run functions of the project, which may do more one day"
+        reason = "the calls run functions of the project, which may have other effects"
     elif not all(isinstance(item, ast.Constant) for item in (*after.value.args, *_values(after.value))):
-        reason = "what `gc.collect` is given would be evaluated first"
+        reason = "the argument of `gc.collect` would be evaluated first"
     elif ctx.program.named("__del__") or ctx.program.mentions(_TELLING):
-        reason = "objects of the project tell when they are collected, which would be before the cache is emptied"
+        reason = "objects of the project run code when they are collected, which would run before the cache is emptied"
     return Fix(
         "Collect first, then empty the cache",
         Applicability.UNSAFE if reason else Applicability.SAFE,

@@ -97,8 +97,11 @@ class EmptyCacheInHotLoop(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` {ctx.heat(node).phrase}: the next step has to ask the driver for its memory again.",
-            advice="Delete it; PyTorch reuses cached blocks by itself.",
+            (
+                f"`{ctx.text(node)}` {ctx.heat(node).phrase}: the next step must allocate its memory from the driver "
+                "again."
+            ),
+            advice="Delete it: PyTorch reuses cached blocks by itself.",
             fix=fix,
         )
 

@@ -30,7 +30,7 @@ from ._shared.protected import meets_for_files, protects_data
 from ._shared.rarely import is_between_phases
 from ._shared.waits import is_exceptional
 
-_WORDS = {Effect.WAITS: "all work on the device", Effect.MEETS: "all other processes"}
+_WORDS = {Effect.WAITS: "all queued GPU work has finished", Effect.MEETS: "all other processes have arrived"}
 
 
 class ExplicitSynchronize(Rule):
@@ -113,7 +113,7 @@ class ExplicitSynchronize(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` {ctx.heat(node).phrase}, and the host waits there for {_WORDS[effect]}.",
+            f"`{ctx.text(node)}` {ctx.heat(node).phrase}: the host blocks until {_WORDS[effect]}.",
             advice=_advice(handed, ctx, timed=timed),
             confidence=Confidence.MEDIUM if timed or ctx.target(node.func) is None else None,
             impact=impact_at(node, ctx),
@@ -123,12 +123,17 @@ class ExplicitSynchronize(Rule):
 
 def _advice(handed: ast.Call | None, ctx: Context, *, timed: bool) -> str:
     if handed is not None and _waits_for(handed, ctx) is not None:
-        return f"Wait every n steps, together with `{ctx.text(handed)}`: others may rely on what is finished by then."
+        return (
+            f"Synchronize every N steps, together with `{ctx.text(handed)}`: other code may rely on finished work then."
+        )
     if handed is not None:
-        return f"Wait only where `{ctx.text(handed)}` hands over what the device has to have finished."
+        return f"Synchronize only where `{ctx.text(handed)}` passes the results on."
     if timed:
-        return "Time with CUDA events read every n steps or the profiler, or synchronise once around many steps."
-    return "Delete it: kernels and collectives are ordered without it."
+        return (
+            "Time with the profiler or with CUDA events that are read every N steps, or synchronize once around "
+            "many steps."
+        )
+    return "Delete it: streams and collectives already order the work."
 
 
 def _waits_for(node: ast.Call, ctx: Context) -> Effect | None:

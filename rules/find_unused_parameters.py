@@ -100,9 +100,11 @@ class FindUnusedParameters(Rule):
         yield self.finding(
             node,
             ctx,
-            "DDP walks the whole autograd graph after every forward to look for parameters that the step did not use.",
-            advice="Leave it out unless a step really skips parameters; for ones that are never used, freeze them "
-            "before wrapping.",
+            "`find_unused_parameters=True` makes DDP traverse the whole autograd graph after every forward pass.",
+            advice=(
+                "Remove it unless a step really skips parameters. Freeze parameters that are never used before "
+                "wrapping."
+            ),
         )
 
 

@@ -73,13 +73,13 @@ class GcInHotLoop(Rule):
                 "Delete the collection",
                 Applicability.UNSAFE,
                 ctx.edit.delete_statement(statement),
-                reason="reference cycles that hold tensors would live until Python collects by itself",
+                reason="reference cycles that hold tensors would stay until Python collects by itself",
             )
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` {ctx.heat(node).phrase} and visits every object of the process each time.",
-            advice="Delete it, or collect once per epoch; tensors are freed by reference counting without it.",
+            f"`{ctx.text(node)}` {ctx.heat(node).phrase} and visits every Python object of the process each time.",
+            advice="Delete it, or collect once per epoch: reference counting frees tensors without it.",
             fix=fix,
         )
 

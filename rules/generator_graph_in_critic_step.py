@@ -68,14 +68,14 @@ class GeneratorGraphInCriticStep(Rule):
             yield self.finding(
                 given,
                 ctx,
-                f"The backward pass of this loss goes on through `{ctx.text(maker.func)}`, whose gradients this step "
-                f"does not use; it {ctx.heat(node).phrase}.",
+                f"This loss runs its backward pass through `{ctx.text(maker.func)}`, whose gradients this step does "
+                f"not use; it {ctx.heat(node).phrase}.",
                 advice=f"Pass `{name}.detach()` to `{ctx.text(forward.func)}`.",
                 fix=Fix(
                     f"Detach `{name}`",
                     Applicability.UNSAFE,
                     (ctx.edit.replace(given, f"{ctx.tree.text(given)}.detach()"),),
-                    reason="gradients that this step leaves in the generator are no longer there",
+                    reason="this step would no longer leave gradients in the generator",
                 ),
                 related=(ctx.hop(maker, "the graph begins here"), ctx.hop(node, "the backward pass")),
             )

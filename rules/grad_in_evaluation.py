@@ -192,7 +192,10 @@ class GradInEvaluation(Rule):
                 yield self.finding(
                     forward,
                     ctx,
-                    f"`{ctx.text(forward.func)}` records a graph, and only the values of its result are ever read.",
+                    (
+                        f"`{ctx.text(forward.func)}` records an autograd graph, but only the values of its result are "
+                        "read."
+                    ),
                     advice="Run it under `with torch.no_grad():`.",
                     impact=Impact.MEDIUM,
                     confidence=Confidence.HIGH if ctx.kind(forward.func).tag is Tag.MODULE else Confidence.MEDIUM,
@@ -206,7 +209,8 @@ class GradInEvaluation(Rule):
             yield self.finding(
                 forward,
                 ctx,
-                f"`{ctx.text(forward.func)}` is run in evaluation mode, and records a graph that nothing walks back.",
+                f"`{ctx.text(forward.func)}` runs in evaluation mode and records an autograd graph that no "
+                "backward pass uses.",
                 advice="Put `with torch.no_grad():` around this loop.",
             )
 
@@ -219,9 +223,9 @@ class GradInEvaluation(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node.func)}` {ctx.heat(node).phrase} and records a graph each time, though nothing in this "
-            "program walks one back.",
-            advice="Put `with torch.no_grad():` around what runs the model and reads its result.",
+            f"`{ctx.text(node.func)}` {ctx.heat(node).phrase} and records an autograd graph; nothing in this "
+            "program runs a backward pass.",
+            advice="Put `with torch.no_grad():` around the call and the code that reads its result.",
             confidence=Confidence.MEDIUM,
         )
 
@@ -231,7 +235,10 @@ class GradInEvaluation(Rule):
             yield self.finding(
                 forward,
                 ctx,
-                f"`{ctx.text(forward.func)}` is run to evaluate, and records a graph that nothing walks back.",
+                (
+                    f"`{ctx.text(forward.func)}` runs for evaluation and records an autograd graph that no backward "
+                    "pass uses."
+                ),
                 advice="Run it under `with torch.no_grad():`."
                 if stands_in_training(forward, ctx)
                 else "Put `with torch.no_grad():` around this loop.",
@@ -255,7 +262,10 @@ class GradInEvaluation(Rule):
         yield self.finding(
             forward,
             ctx,
-            f"`{ctx.text(forward.func)}` is run to evaluate, and records a graph that `{node.name}` never walks back.",
+            (
+                f"`{ctx.text(forward.func)}` runs for evaluation and records an autograd graph; `{node.name}` runs no "
+                "backward pass."
+            ),
             advice=f"Put `@torch.no_grad()` on `{node.name}`.",
             fix=_switch_off(node, forward, parts, ctx),
         )
@@ -268,8 +278,8 @@ class GradInEvaluation(Rule):
             yield self.finding(
                 call,
                 ctx,
-                f"`{ctx.text(call.func)}` runs a model to evaluate it, and records a graph that `{node.name}` never "
-                "walks back.",
+                f"`{ctx.text(call.func)}` evaluates a model and records an autograd graph; `{node.name}` runs no "
+                "backward pass.",
                 advice=f"Put `@torch.no_grad()` on `{node.name}`.",
                 confidence=Confidence.MEDIUM,
             )
@@ -342,37 +352,37 @@ def _switch_off(
     if ctx.kind(forward.func).tag is not Tag.MODULE:
         reason = f"`{ctx.text(forward.func)}` is not known to be a module"
     elif any(isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store) for part in parts):
-        reason = f"`{function.name}` stores results, which may be wanted with their graph"
+        reason = f"`{function.name}` stores results, which may be needed with their graph"
     elif any(isinstance(part, (ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom)) for part in parts):
-        reason = f"`{function.name}` hands out results as it goes, which may be wanted with their graph"
+        reason = f"`{function.name}` yields results, which may be needed with their graph"
     elif any(_grows_argument(part, function, made, ctx) for part in parts):
-        reason = f"`{function.name}` adds to what it was given, which may be wanted with its graph"
+        reason = f"`{function.name}` adds to its arguments, which may be needed with their graph"
     elif (shown := _shown(parts, made, ctx)) is not None:
-        reason = f"the text of `{ctx.text(shown)}` may name its graph: `grad_fn=...` would be gone from it"
+        reason = f"the text of `{ctx.text(shown)}` may contain `grad_fn=...`, which would disappear"
     elif (call := _handed_out(function, parts, ctx)) is not None:
-        reason = f"`{ctx.text(call.func)}` may keep a tensor made here, which may be wanted with its graph"
+        reason = f"`{ctx.text(call.func)}` may keep a tensor from here, which may be needed with its graph"
     elif is_scripted(function, ctx):
         reason = "`torch.jit` compiles the source of the function, which the decorator would hide"
     elif gradients_in_reach(parts, ctx):
-        reason = "what is called there asks for gradients itself"
+        reason = "a callee enables gradients itself"
     elif tells_of_gradients(parts, ctx):
-        reason = "what is called there does something else without gradients, or hangs a hook on its graph, and raises"
+        reason = "a callee behaves differently without gradients, or registers a hook on its graph, and raises"
     elif kept := outlasting(parts, ctx):
         reason = kept
     elif ctx.program.function(ctx.own_scope(function)).writes:
-        reason = f"`{function.name}` writes into what others may have, and may want with its graph"
+        reason = f"`{function.name}` writes to objects that other code may use with their graph"
     elif is_under_autocast(function, ctx):
-        reason = "autocast around the call would keep the weights it casts there, and give them without gradients later"
+        reason = "autocast around the call would cache weights that it casts without gradients"
     elif ctx.program.whole.compiles:
-        reason = "compiled code is made anew without gradients, and may round differently"
+        reason = "compiled code is recompiled without gradients, and may round differently"
     elif (unseen := next((part for part in parts if may_learn(part, ctx)), None)) is not None:
-        reason = f"`{ctx.text(unseen)}` cannot be seen, and may ask for gradients itself"
+        reason = f"`{ctx.text(unseen)}` is unknown, and may enable gradients itself"
     elif fast:
-        reason = "attention and LSTMs of torch round differently without gradients, and padding comes out as zeros"
+        reason = "attention and LSTMs of torch round differently without gradients, and padded positions become zeros"
     elif not all(_is_number(part.value, ctx) for part in parts if isinstance(part, ast.Return)):
-        reason = f"`{function.name}` may return tensors, which may be wanted with their graph"
+        reason = f"`{function.name}` may return tensors, which may be needed with their graph"
     return Fix(
-        "Switch gradients off",
+        "Disable gradients",
         Applicability.UNSAFE if reason else Applicability.SAFE,
         (*imports, ctx.edit.decorate(function, f"@{spelling}.no_grad()")),
         reason=reason,

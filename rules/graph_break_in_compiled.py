@@ -105,9 +105,9 @@ class GraphBreakInCompiled(Rule):
                 yield self.finding(
                     node,
                     ctx,
-                    f"The value of `{ctx.text(node.value)}` is formatted in compiled code, so the tracer skips this "
-                    "whole function and it runs eagerly.",
-                    advice="Format it outside the compiled function, or format its shape.",
+                    f"The value of `{ctx.text(node.value)}` is formatted in compiled code, so this whole function "
+                    "runs eagerly.",
+                    advice="Format it outside of the compiled function, or format its shape.",
                     confidence=Confidence.MEDIUM,
                     related=(place,),
                 )
@@ -124,23 +124,23 @@ class GraphBreakInCompiled(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{short_call(node, ctx, 60)}` {why.value} in compiled code, which cuts the graph here.",
+            f"`{short_call(node, ctx, 60)}` {why.value} in compiled code, which is a graph break.",
             advice=_ADVICE[why],
             confidence=None if condition is None else Confidence.MEDIUM,
             related=(place,),
         )
 
 
-_LOG_ADVICE = "Log outside the compiled function, or only `if not torch.compiler.is_compiling():`."
+_LOG_ADVICE = "Log outside of the compiled function, or only `if not torch.compiler.is_compiling():`."
 _ADVICE = {
-    compiling.Break.PRINT: "Print outside the compiled function, or only `if not torch.compiler.is_compiling():`.",
+    compiling.Break.PRINT: ("Print outside of the compiled function, or only `if not torch.compiler.is_compiling():`."),
     compiling.Break.LOG: _LOG_ADVICE,
     compiling.Break.WARN: _LOG_ADVICE,
     compiling.Break.CLOCK: "Time around the call of the compiled function.",
-    compiling.Break.RANDOM: "Draw from torch, or pass the number in.",
-    compiling.Break.COLLECT: "Collect outside the compiled function.",
-    compiling.Break.EXPLICIT: "Take the break out once what needed it is gone.",
-    compiling.Break.READ: "Keep it a tensor, or read it outside the compiled function.",
+    compiling.Break.RANDOM: "Draw random numbers with torch, or pass the number as an argument.",
+    compiling.Break.COLLECT: "Collect outside of the compiled function.",
+    compiling.Break.EXPLICIT: "Remove the break when it is no longer needed.",
+    compiling.Break.READ: "Keep it a tensor, or read it outside of the compiled function.",
 }
 
 

@@ -124,13 +124,13 @@ class GraphKeptByAccumulator(Rule):
         if not walked_back:
             reason = f"`{value}` is not known to be a tensor"
         elif _may_be_no_tensor(kept.value, loop, node, ctx):
-            reason = f"`{value}` may be no tensor on every turn, or one that knows no `detach`"
+            reason = f"`{value}` may not be a tensor in every iteration, or may have no `detach`"
         elif not _begins_here(kept.name, node, ctx):
-            reason = f"`{kept.name}` begins as what others may have too, who may want the graph"
+            reason = f"`{kept.name}` starts as an object that other code may use with its graph"
         elif any(_becomes_text(use, ctx) for use in _uses(kept.name, node, ctx)):
-            reason = f"what is shown of `{kept.name}` may name its graph: `grad_fn=...` would be gone from the text"
+            reason = f"text made from `{kept.name}` may contain `grad_fn=...`, which would disappear"
         fix: Fix | None = Fix(
-            "Keep the value without its graph",
+            "Accumulate the detached value",
             Applicability.UNSAFE if reason else Applicability.SAFE,
             (ctx.edit.append_method(kept.value, "detach()"),),
             reason=reason,
@@ -141,10 +141,10 @@ class GraphKeptByAccumulator(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{kept.name}` keeps `{value}` of every turn with {held}, though only numbers are read from it.",
+            f"`{kept.name}` keeps `{value}` of every iteration with {held}, but only numbers are read from it.",
             advice=f"Keep `{value}.detach()`."
             if isinstance(kept.value, ast.Name) and fix is not None
-            else "Keep it detached.",
+            else "Detach it before you keep it.",
             fix=fix,
         )
 
@@ -157,17 +157,17 @@ class GraphKeptByAccumulator(Rule):
             if not _is_walked_back(value, loops[0], ctx) and not is_part_of_walked_back(value, loops[0], ctx):
                 continue
             fix = Fix(
-                "Keep the value without its graph",
+                "Detach the kept value",
                 Applicability.UNSAFE,
                 (ctx.edit.append_method(value, "detach()"),),
-                reason=f"what `{ctx.text(call.func)}` keeps may be asked for its graph",
+                reason=f"what `{ctx.text(call.func)}` keeps may be used with its graph",
             )
             yield self.finding(
                 value,
                 ctx,
                 f"`{ctx.text(call.func)}` keeps `{ctx.text(value)}` of every step with its graph, which `backward` "
                 "has already used.",
-                advice=f"Hand over `{ctx.text(value)}.detach()`.",
+                advice=f"Pass `{ctx.text(value)}.detach()`.",
                 fix=fix,
                 related=(Hop(kept.path, kept.line, "it is kept here"),),
             )

@@ -156,8 +156,8 @@ class GrowingCat(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{grown.name}` is copied as a whole on every turn of this loop, to add `{grown.new}`.",
-            advice=f"Append `{grown.new}` to a list and join the list once, behind the loop.",
+            f"Every iteration of this loop copies all of `{grown.name}` to add `{grown.new}`.",
+            advice=f"Append `{grown.new}` to a list, and concatenate the list once after the loop.",
             confidence=Confidence.MEDIUM if reads else None,
             fix=None if reads else _collect(grown, loop, ctx),
         )
@@ -168,8 +168,8 @@ class GrowingCat(Rule):
             yield self.finding(
                 grown.call,
                 ctx,
-                f"`self.{grown.name}` is copied as a whole on every call of `{grown.method}`, to add `{grown.new}`.",
-                advice=f"Append `{grown.new}` to a list, and join the list once, where its values are read.",
+                f"Every call of `{grown.method}` copies all of `self.{grown.name}` to add `{grown.new}`.",
+                advice=f"Append `{grown.new}` to a list, and concatenate the list once where its values are read.",
                 confidence=Confidence.MEDIUM,
             )
 
@@ -469,14 +469,14 @@ def _collect(grown: _Grown, loop: ast.stmt, ctx: Context) -> Fix | None:
     rest += [f"{item.arg}={ctx.tree.text(item.value)}" for item in grown.call.keywords]
     joined = f"{grown.name} = {ctx.tree.text(grown.call.func)}({', '.join([name, *rest])})"
     return Fix(
-        "Collect the parts and join them once",
+        "Collect the parts and concatenate them once",
         Applicability.UNSAFE,
         (
             ctx.edit.insert_before(loop, f"{name} = [{grown.name}]"),
             ctx.edit.replace(grown.statement, added),
             ctx.edit.insert_after(loop, joined),
         ),
-        reason="all parts live until they are joined: what does not fit together, or is written into, shows only then",
+        reason=("all parts stay alive until they are concatenated; shape errors and in-place writes surface only then"),
     )
 
 

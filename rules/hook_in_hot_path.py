@@ -81,17 +81,19 @@ class HookInHotPath(Rule):
             yield self.finding(
                 node,
                 ctx,
-                f"`{ctx.text(node)}` {heat}: the hook is put on and taken off again each time.",
-                advice="Register it once where the model is built and switch it by a flag.",
+                f"`{ctx.text(node)}` {heat}: the hook is registered and removed each time.",
+                advice="Register it once where the model is built, and control it with a flag.",
                 impact=Impact.LOW,
             )
         else:
             yield self.finding(
                 node,
                 ctx,
-                f"`{ctx.text(node)}` {heat} and is never removed, so every forward runs one hook more than the last.",
-                advice="Register it once where the model is built; if it must come and go, keep the handle and call "
-                "`handle.remove()`.",
+                f"`{ctx.text(node)}` {heat} and is never removed: every forward pass calls one hook more.",
+                advice=(
+                    "Register it once where the model is built. If it must be temporary, keep the handle and "
+                    "call `handle.remove()`."
+                ),
             )
 
 

@@ -90,10 +90,9 @@ class HooksAfterCompile(Rule):
                 yield self.finding(
                     node,
                     ctx,
-                    f"`{ctx.text(node.func)}(...)` comes after `{compiled.path}` was compiled and ran: the compiled "
-                    "code never calls this hook.",
-                    advice=f"Register it before the first call of `{compiled.bound}`, or call the uncompiled model "
-                    "where the hook is wanted.",
+                    f"`{ctx.text(node.func)}(...)` comes after the first call of the compiled `{compiled.path}`, "
+                    "which never calls this hook.",
+                    advice=f"Register it before the first call of `{compiled.bound}`, or call the uncompiled model.",
                     related=(ctx.hop(compiled.call, "compiled here"),),
                 )
                 return

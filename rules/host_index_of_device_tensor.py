@@ -71,9 +71,9 @@ class HostIndexOfDeviceTensor(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(index)}` is on the host, and is sent to the device here to index `{ctx.text(node.value)}`: "
-            f"it {ctx.heat(node).phrase}, and the host waits for the copy.",
-            advice=f"Make `{ctx.text(index)}` on the device, or move it there once, before the loop.",
+            f"Indexing `{ctx.text(node.value)}` with the host index `{ctx.text(index)}` {ctx.heat(node).phrase}: "
+            "the copy of the index synchronizes.",
+            advice=f"Create `{ctx.text(index)}` on the device, or move it there once, before the loop.",
             confidence=min(data.certainty, ctx.kind(index).certainty),
             impact=min(self.impact, impact_at(node, ctx)),
             block=first_of_block(node, ctx),

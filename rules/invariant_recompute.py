@@ -123,9 +123,8 @@ class InvariantRecompute(Rule):
             yield self.finding(
                 call,
                 ctx,
-                f"`{short_call(call, ctx)}` is computed on every turn of this loop from inputs that never change "
-                "in it.",
-                advice="Compute it once before the loop and keep the result.",
+                f"`{short_call(call, ctx)}` is computed in every iteration of this loop, but its inputs never change.",
+                advice="Compute it once before the loop and reuse the result.",
                 confidence=None if certain else Confidence.MEDIUM,
                 related=(ctx.hop(node, "the loop"),),
             )

@@ -89,14 +89,13 @@ class LoaderRebuiltInLoop(Rule):
         confidence = _loader_confidence(source, ctx) or _confidence_by_use(node, source, ctx)
         if confidence is None:
             return
-        often = ctx.heat(node).phrase if loop is None else "runs on every turn of this loop"
+        often = ctx.heat(node).phrase if loop is None else "runs in every iteration"
         text = ctx.text(source)
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` {often}: each time the loader begins anew, and all it fetched ahead is thrown away.",
-            advice=f"Keep one iterator, `batches = iter({text})`, and call `next(batches)`, begun again at its end "
-            "(it gives successive batches, not independent draws).",
+            f"`{ctx.text(node)}` {often}: it restarts the loader and discards all prefetched batches.",
+            advice=f"Keep one iterator, `batches = iter({text})`, call `next(batches)`, and restart it at its end.",
             confidence=confidence,
             impact=Impact.HIGH if ctx.mentions("num_workers") else Impact.MEDIUM,
         )
@@ -114,10 +113,10 @@ class LoaderRebuiltInLoop(Rule):
         yield self.finding(
             node,
             ctx,
-            "This loader is built on every turn of the loop from things that do not change there"
-            + ("." if idle else ", and its workers are started each time."),
+            "Every iteration builds this loader again from arguments that do not change"
+            + ("." if idle else ", and starts its workers again."),
             advice="Build it before the loop"
-            + ("." if idle else ", with `persistent_workers=True` where it is run through more than once."),
+            + ("." if idle else ", with `persistent_workers=True` if it is iterated more than once."),
             impact=Impact.LOW if idle else Impact.HIGH,
             confidence=Confidence.MEDIUM,
         )

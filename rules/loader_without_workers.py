@@ -106,7 +106,7 @@ class LoaderWithoutWorkers(Rule):
         yield self.finding(
             node,
             ctx,
-            "This loader has no workers, so every batch is made on the main thread between two steps.",
+            "This loader has no workers: the main thread makes every batch between two steps.",
             advice="Pass `num_workers=` (a few per device) and measure.",
             fix=_fix(node, ctx),
             confidence=Confidence.HIGH if loops or samples else Confidence.MEDIUM,
@@ -120,7 +120,9 @@ def _fix(node: ast.Call, ctx: Context) -> Fix | None:
         "Load with four workers",
         Applicability.UNSAFE,
         (ctx.edit.set_keyword(node, "num_workers", "4"),),
-        reason="augmentation draws from per-worker seeds, what the dataset changes stays in the worker, and an "
-        "iterable dataset gives its samples to every worker",
+        reason=(
+            "augmentation uses per-worker seeds, state of the dataset stays in the worker, and every worker "
+            "repeats an iterable dataset"
+        ),
         numerics="changes training",
     )

@@ -80,8 +80,8 @@ class LogEveryMicrobatch(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node.func)}` {ctx.heat(node).phrase}, and is the first of {len(calls)} tracker calls there.",
-            advice="Gather the values in one dict, and log it every N steps.",
+            f"`{ctx.text(node.func)}` {ctx.heat(node).phrase} and is the first of {len(calls)} tracker calls there.",
+            advice="Collect the values in one dict, and log it every N steps.",
         )
 
 

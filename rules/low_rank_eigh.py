@@ -82,10 +82,12 @@ class LowRankEigh(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` decomposes the square of `{name}`, although an SVD of `{name}` gives the same: for "
-            "fewer rows than columns that is far cheaper.",
-            advice=f"`torch.linalg.svd({name}, full_matrices=False)`: the eigenvalues are the squares of `s`, largest "
-            "first.",
+            f"`{ctx.text(node)}` decomposes a product of `{name}` with itself; an SVD of `{name}` is far cheaper "
+            "with few rows.",
+            advice=(
+                f"Use `torch.linalg.svd({name}, full_matrices=False)`: the eigenvalues are the squares of `s`, "
+                "largest first."
+            ),
         )
 
 

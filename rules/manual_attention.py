@@ -81,7 +81,7 @@ class ManualAttention(Rule):
             node,
             ctx,
             f"The attention of `{ctx.text(found.query)}`, `{ctx.text(found.key)}` and `{ctx.text(found.value)}` is "
-            "written out: each step writes a matrix of all queries by all keys to memory, and the next reads it again.",
+            "computed in separate steps, and each step stores a queries x keys matrix.",
             advice=_advice(found, ctx),
         )
 
@@ -165,9 +165,9 @@ def _advice(found: Attention, ctx: Context) -> str:
         words += ", attn_mask=..."
     if found.drops:
         words += ", dropout_p=... if self.training else 0.0"
-    words += ")`, with `scale=` where their product is not multiplied by 1/sqrt(d): 1.0 where the queries were before."
+    words += ")`, with `scale=` if their product is not multiplied by 1/sqrt(d): 1.0 if the queries were scaled before."
     if found.turned:
-        words += " It takes (..., tokens, width): transpose what it is given, and what it gives, to and from that."
+        words += " It takes (..., tokens, width): transpose its inputs and its result accordingly."
     if "attn_mask" in words:
-        words += " In a boolean mask, True means kept."
+        words += " In a boolean mask, True means that attention is kept."
     return words

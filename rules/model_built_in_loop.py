@@ -126,7 +126,7 @@ class ModelBuiltInLoop(Rule):
                 return
             if is_timing(loops[0]) or (not hot and (trains_inside(loops[0], ctx) or _drains(loops[0]))):
                 return
-            often = ctx.heat(node).phrase if hot else "runs on every turn of the loop"
+            often = ctx.heat(node).phrase if hot else "runs in every iteration"
         else:
             if not _is_constant(node, ctx) or _is_of_new_object(node, ctx):
                 return
@@ -135,10 +135,12 @@ class ModelBuiltInLoop(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{short_call(node, ctx)}` {often} with the same arguments and {'reads' if reads else 'builds'} the same "
-            "model each time.",
-            advice="Make it once before the loop; where a turn changes its weights, load a kept state dict with "
-            "`strict=True` (with `strict=False` missing keys keep the weights of the turn before).",
+            f"`{short_call(node, ctx)}` {often} with the same arguments and {'reads' if reads else 'builds'} the "
+            "same model each time.",
+            advice=(
+                "Build it once before the loop. If an iteration changes its weights, load a kept state dict "
+                "with `strict=True`."
+            ),
             confidence=None if loops else Confidence.MEDIUM,
         )
 

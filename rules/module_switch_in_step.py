@@ -95,8 +95,8 @@ class ModuleSwitchInStep(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` {ctx.heat(node).phrase} and walks all of the module, which is there already after the "
-            "first time.",
+            f"`{ctx.text(node)}` {ctx.heat(node).phrase}: after the first step it is a no-op that still traverses "
+            "every parameter.",
             advice=f"Move `{ctx.text(module)}` once, where it is built or before the loop.",
             fix=_before_the_loop(node, statement, ctx),
         )
@@ -277,5 +277,5 @@ def _before_the_loop(node: ast.Call, statement: ast.stmt, ctx: Context) -> Fix |
         "Move the module once before the loop",
         Applicability.UNSAFE,
         (ctx.edit.insert_before(outermost, ctx.tree.text(statement)), *ctx.edit.delete_statement(statement)),
-        reason="the module is then moved even where the loop does not run",
+        reason="the module is moved even if the loop has no iterations",
     )

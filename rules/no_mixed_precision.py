@@ -74,8 +74,10 @@ class NoMixedPrecision(Rule):
         yield self.finding(
             node,
             ctx,
-            "This loop trains in float32: neither its file nor what it runs speaks of a narrower type.",
-            advice='Run the forward and the loss under `torch.autocast("cuda", dtype=torch.bfloat16)`, and measure.',
+            "This loop trains in float32: its file and its callees use no narrower dtype.",
+            advice=(
+                'Run the forward pass and the loss under `torch.autocast("cuda", dtype=torch.bfloat16)`, and measure.'
+            ),
         )
 
 

@@ -92,12 +92,12 @@ class PadToMaxLength(Rule):
         longest = given(node, "max_length")
         if longest is not None and _is_short(longest, ctx):
             return
-        length = f"`{ctx.text(longest)}`" if longest is not None else "the longest length the model takes"
+        length = f"`{ctx.text(longest)}`" if longest is not None else "the model's maximum length"
         yield self.finding(
             node,
             ctx,
-            f"Each text is padded to {length}, and the model works on the padding in every step.",
-            advice="Leave the padding to the collate function, with `padding=True`: to the longest text of the batch.",
+            f"Each text is padded to {length}, so the model computes on padding in every step.",
+            advice="Pad to the longest text of the batch in the collate function: `padding=True`.",
             confidence=Confidence.MEDIUM,
         )
 

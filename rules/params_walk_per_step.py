@@ -89,16 +89,18 @@ class ParamsWalkPerStep(Rule):
         if not reads and (not _is_detached(parts, names, ctx) or _is_penalty(node, parts, ctx)):
             return
         costs = (
-            f"makes the host wait for the device once per parameter (`{ctx.text(reads[0])}`)"
+            f"synchronizes once per parameter (`{ctx.text(reads[0])}`)"
             if reads
-            else "launches a few small operations for each parameter"
+            else "launches a few small kernels per parameter"
         )
         yield self.finding(
             node,
             ctx,
-            f"The walk over `{_walked(node, ctx)}` {ctx.heat(inner).phrase} and {costs}.",
-            advice="Use `torch.nn.utils.get_total_norm` or `torch._foreach_norm` on the list of gradients, read the "
-            "result once, and only every few steps.",
+            f"The loop over `{_walked(node, ctx)}` {ctx.heat(inner).phrase} and {costs}.",
+            advice=(
+                "Use `torch.nn.utils.get_total_norm` or `torch._foreach_norm` on the list of gradients, and "
+                "read the result every N steps."
+            ),
             impact=Impact.HIGH if reads else None,
         )
 

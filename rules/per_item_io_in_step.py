@@ -62,9 +62,9 @@ class PerItemIoInStep(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node.func)}(...)` {ctx.heat(node).phrase} in the training loop itself, and the device waits "
-            "for the file.",
-            advice="Read it in a `Dataset` behind a `DataLoader` with workers, or all of it before the loop.",
+            f"`{ctx.text(node.func)}(...)` {ctx.heat(node).phrase} in the training loop itself, and the device "
+            "waits for the file.",
+            advice=("Read it in a `Dataset` with a `DataLoader` that has workers, or read everything before the loop."),
             confidence=Confidence.MEDIUM,
         )
 

@@ -455,10 +455,10 @@ def _fix(node: ast.For, ctx: Context) -> Fix | None:
         return None
     indent = "\n" + ctx.source.lines[node.lineno - 1][: node.col_offset]
     return Fix(
-        "Update all parameters at once",
+        "Update all parameters in one call",
         Applicability.UNSAFE,
         (*imports, ctx.edit.replace(node, indent.join(lines))),
-        reason="raises for empty lists and unequal ones, a weight that is a tensor, and parameters of several types",
+        reason="it raises for empty or unequal lists, a tensor weight, and mixed dtypes",
         numerics="same to rounding" if any("_foreach_lerp_" in line for line in lines) else "same bits",
     )
 

@@ -131,12 +131,12 @@ class PerSampleForward(Rule):
                 edge = None if any(True for _ in turning_loops(call, ctx)) else _calling_loop(made, call, ctx)
                 if edge is None or not _is_first(call, made, ctx):
                     continue
-                hops.append(Hop(edge.caller.path, edge.line, "called for one sample at a time here"))
+                hops.append(Hop(edge.caller.path, edge.line, "called once per sample here"))
                 rows = _loop_header(edge, ctx)
             yield self.finding(
                 call,
                 ctx,
-                f"`{ctx.text(call.func)}` runs on one sample on each turn of the loop over `{rows}`.",
+                f"`{ctx.text(call.func)}` runs on one sample per iteration of the loop over `{rows}`.",
                 advice=_advice(made, call, ctx),
                 related=tuple(hops),
             )
@@ -146,7 +146,7 @@ class PerSampleForward(Rule):
 _SPOKEN = {
     "text": "one text is tokenized here",
     "input": "one input is prepared here",
-    "sample": "one sample is made a batch here",
+    "sample": "one sample becomes a batch here",
 }
 
 
@@ -159,10 +159,10 @@ def _what(made: ast.expr) -> str:
 def _advice(made: ast.expr, call: ast.Call, ctx: Context) -> str:
     if _what(made) != "sample":
         return (
-            f"Prepare several {_what(made)}s with `padding=True` and run `{ctx.text(call.func)}` once for them, with "
-            "the attention mask; read each one's own last token."
+            f"Prepare several {_what(made)}s with `padding=True`, run `{ctx.text(call.func)}` once on them with the "
+            "attention mask, and read each one's own last token."
         )
-    return f"Stack the samples and run `{ctx.text(call.func)}` once for each batch of them."
+    return f"Stack the samples and run `{ctx.text(call.func)}` once per batch."
 
 
 def _builds_module(node: ast.AST, ctx: Context) -> bool:

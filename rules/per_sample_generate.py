@@ -108,9 +108,11 @@ class PerSampleGenerate(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node.func)}` generates for one text on each turn of the loop over `{ctx.text(loop.iter)}`.",
-            advice="Generate for several texts at once: pad on the left (`padding_side='left'`), hand over the "
-            "attention mask, cut the prompts off and use `batch_decode`.",
+            f"`{ctx.text(node.func)}` generates for one text per iteration of the loop over `{ctx.text(loop.iter)}`.",
+            advice=(
+                "Generate for several texts at once: pad on the left (`padding_side='left'`), pass the "
+                "attention mask, remove the prompts and use `batch_decode`."
+            ),
             related=(ctx.hop(text, "one text is tokenized here"),),
         )
 
@@ -118,9 +120,11 @@ class PerSampleGenerate(Rule):
         return self.finding(
             node,
             ctx,
-            f"`{ctx.text(node.func)}` generates for one text on each turn of the loop over `{ctx.text(loop.iter)}`.",
-            advice="Let it take several texts and generate for all of them at once: pad on the left "
-            "(`padding_side='left'`), hand over the attention mask and use `batch_decode`.",
+            f"`{ctx.text(node.func)}` generates for one text per iteration of the loop over `{ctx.text(loop.iter)}`.",
+            advice=(
+                "Let it accept several texts and generate for all at once: pad on the left "
+                "(`padding_side='left'`), pass the attention mask and use `batch_decode`."
+            ),
             related=(Hop(helper.path, helper.line, "it generates here, for one text"),),
         )
 

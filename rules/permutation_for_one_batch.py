@@ -65,9 +65,12 @@ class PermutationForOneBatch(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` permutes all of `{ctx.text(whole)}`, of which one batch is used; it "
+            f"`{ctx.text(node)}` permutes all of `{ctx.text(whole)}` but uses one batch of it; it "
             f"{ctx.heat(node).phrase}.",
-            advice="Draw the indices with `torch.randint`, or permute once per epoch and take the next ones.",
+            advice=(
+                "Draw the indices with `torch.randint`, or permute once per epoch and use the next indices in "
+                "each step."
+            ),
         )
 
 

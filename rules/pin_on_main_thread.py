@@ -66,14 +66,14 @@ class PinOnMainThread(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` {ctx.heat(node).phrase} and copies on the host, and `.{_name(move)}(...)` behind it "
-            "waits for the device all the same.",
+            f"`{ctx.text(node)}` {ctx.heat(node).phrase} and copies on the host, but the following "
+            f"`.{_name(move)}(...)` blocks anyway.",
             advice=f"Pin in the loader and copy with `non_blocking=True`, or move `{pinned}` as it is.",
             fix=Fix(
-                "Leave the pinning out",
+                "Remove the pinning",
                 Applicability.UNSAFE,
                 (ctx.edit.replace(node, ctx.tree.text(node.func.value)),),
-                reason="`.pin_memory()` raises where there is no accelerator, and code may count on that",
+                reason="`.pin_memory()` raises without an accelerator, and code may rely on that",
             ),
         )
 

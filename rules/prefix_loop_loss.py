@@ -92,10 +92,12 @@ class PrefixLoopLoss(Rule):
             yield self.finding(
                 call,
                 ctx,
-                f"`{ctx.text(call.func)}` runs once for each position of `{whole}`, on all that stands before it.",
-                advice=f"Run `{ctx.text(call.func)}` once on the whole of `{whole}`, shifted by one, and read the "
-                "output of every position from it.",
-                related=(ctx.hop(prefix, "all positions before this turn's"),) if prefix.lineno != call.lineno else (),
+                f"`{ctx.text(call.func)}` runs once per position of `{whole}`, each time on the whole prefix.",
+                advice=(
+                    f"Run `{ctx.text(call.func)}` once on all of `{whole}`, shifted by one, and read every "
+                    "position from its output."
+                ),
+                related=(ctx.hop(prefix, "the prefix of this iteration"),) if prefix.lineno != call.lineno else (),
             )
             return
 

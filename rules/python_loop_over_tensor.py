@@ -97,7 +97,7 @@ class PythonLoopOverTensor(Rule):
         yield self.finding(
             node,
             ctx,
-            f"This loop computes `{name}` one index at a time, though no turn needs another.",
+            f"This loop computes `{name}` one index at a time, although its iterations are independent.",
             advice=f"Compute all of `{name}` with one operation on whole tensors.",
             confidence=Confidence.MEDIUM,
         )
@@ -121,7 +121,7 @@ class PythonLoopOverTensor(Rule):
         yield self.finding(
             rows,
             ctx,
-            "These rows are computed one at a time and stacked, though none needs another.",
+            "These rows are computed one at a time and stacked, although they are independent.",
             advice="Compute all of them with one operation on the whole tensor.",
             confidence=Confidence.MEDIUM,
         )
@@ -132,12 +132,10 @@ class PythonLoopOverTensor(Rule):
         return self.finding(
             node,
             ctx,
-            f"This loop goes through `{read.tensor}` one element at a time, and in each turn the host waits for "
-            f"{what}.",
-            advice="Fetch what the host has to know once before the loop, with `.tolist()`, or use operations on the "
-            "whole tensor.",
+            f"This loop reads `{read.tensor}` one element at a time: the host blocks for {what} in every iteration.",
+            advice="Read all values once before the loop with `.tolist()`, or use operations on the whole tensor.",
             confidence=Confidence.MEDIUM,
-            related=(ctx.hop(read.at, "read on the host in every turn"),),
+            related=(ctx.hop(read.at, "read on the host in every iteration"),),
         )
 
 

@@ -106,14 +106,14 @@ class RedundantClone(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{what}` {'is a copy on the other device already' if moved else 'is a new tensor already'}, "
-            "and `.clone()` copies it once more.",
-            advice="Leave the `.clone()` out.",
+            f"`{what}` {'is already a copy on the other device' if moved else 'is already a new tensor'}, and "
+            "`.clone()` copies it again.",
+            advice="Remove the `.clone()`.",
             fix=Fix(
-                "Leave the copy out",
+                "Remove the copy",
                 Applicability.UNSAFE,
                 _without(node, value, ctx),
-                reason="the tensor must not be changed in place while autograd needs it",
+                reason="the tensor must not be modified in place while autograd needs it",
             ),
             confidence=None if ctx.kind(made).is_tensor else Confidence.MEDIUM,
         )

@@ -136,20 +136,23 @@ class RegexCompileInLoop(Rule):
         return self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` {often} and looks its literal pattern up by text each time (about 0.3 us).",
-            advice="Compile it once at module level and call the compiled pattern's method.",
+            f"`{ctx.text(node)}` {often} and looks up its literal pattern each time (about 0.3 us).",
+            advice="Compile it once at module level, and call the method of the compiled pattern.",
             fix=fix,
         )
 
     def _varying(self, node: ast.Call, built: ast.expr, loops: list[ast.AST], ctx: Context) -> Finding:
         if loops and _is_same(built, loops[0]):
             return self._same(node, ctx)
-        where = "on every turn of the loop" if loops else f"each time ({ctx.heat(node).phrase})"
+        where = "in every iteration of the loop" if loops else f"each time ({ctx.heat(node).phrase})"
         return self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` builds its pattern anew {where}, and past 512 different patterns every call compiles.",
-            advice="Match with string methods, or build one pattern of all alternatives beforehand.",
+            (
+                f"`{ctx.text(node)}` builds its pattern {where}; with more than 512 different patterns every call "
+                "compiles."
+            ),
+            advice="Use string methods, or build one pattern of all alternatives before the loop.",
             impact=Impact.MEDIUM,
         )
 
@@ -157,7 +160,7 @@ class RegexCompileInLoop(Rule):
         return self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` builds the same pattern on every turn of the loop.",
+            f"`{ctx.text(node)}` builds the same pattern in every iteration of the loop.",
             advice="Build and compile it once before the loop.",
             impact=Impact.MEDIUM if ctx.heat(node) >= Heat.STEP else Impact.LOW,
         )
@@ -173,14 +176,14 @@ def _why_unsafe(ctx: Context) -> str:
     if any(
         alias.name == "*" for part in walk(ctx.tree.module) for alias in getattr(part, "names", ()) if _is_from(part)
     ):
-        return "what the file imports with `*` may bind the new name as well"
+        return "names from `import *` may rebind the new name"
     if ctx.program.mentions(_RUNS_ELSEWHERE):
-        return "code of the project runs apart from its file, where the new name is not bound"
+        return "the project executes this code outside of its file, where the new name is undefined"
     if ctx.program.mentions({"purge"}):
-        return "the project empties the cache of `re`: each call may be meant to compile"
+        return "the project clears the cache of `re`: each call may be meant to compile"
     importers = [path for path in ctx.program.summaries if _names_modules_of(path, ctx)]
     if ctx.program.mentions(_LOOKS_THROUGH, importers):
-        return "the names of the file may be looked through, or `re` replaced"
+        return "code may inspect the names of the file, or replace `re`"
     return ""
 
 

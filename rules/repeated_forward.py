@@ -88,12 +88,15 @@ class RepeatedForward(Rule):
             if meant in told or not _is_same(first, second, behind, function, ctx):
                 continue
             told.add(meant)
-            again = "again" if behind is None else f"again inside, `{behind.func}`"
+            again = "again" if behind is None else f"again, in `{behind.func}`"
             yield self.finding(
                 second,
                 ctx,
-                f"`{ctx.text(second)}` runs the same forward {again}: line {first.lineno} has its result already.",
-                advice=f"Keep the result of line {first.lineno} and use it here.",
+                (
+                    f"`{ctx.text(second)}` runs the same forward pass {again}: line {first.lineno} already has the "
+                    "result."
+                ),
+                advice=f"Reuse the result of line {first.lineno}.",
                 confidence=None if behind is None and ctx.grad_off(second) else Confidence.MEDIUM,
                 related=(ctx.hop(first, "first run here"), *(() if behind is None else (behind.place,))),
             )
@@ -111,9 +114,8 @@ class RepeatedForward(Rule):
         yield self.finding(
             call,
             ctx,
-            f"`{ctx.text(call)}` runs the same forward inside, `{behind.func}`, on every turn of this loop: what it "
-            "is given never changes there.",
-            advice=f"Run `{behind.func}` once before the loop, and take from its result what each turn needs.",
+            f"`{ctx.text(call)}` runs the forward pass of `{behind.func}` in every iteration with unchanged inputs.",
+            advice=f"Run `{behind.func}` once before the loop, and read what each iteration needs from its result.",
             confidence=Confidence.MEDIUM,
             related=(ctx.hop(loop, "the loop"), behind.place),
         )

@@ -120,15 +120,20 @@ class RespawnedWorkers(Rule):
                 "Keep the workers alive between epochs",
                 Applicability.UNSAFE,
                 (ctx.edit.set_keyword(node, "persistent_workers", value),),
-                reason="what the dataset is told between epochs no longer reaches the workers, and the shuffle order "
-                "changes from the second epoch on",
+                reason=(
+                    "changes to the dataset between epochs no longer reach the workers, and the shuffle order "
+                    "changes from the second epoch on"
+                ),
                 numerics="changes training",
             )
         loud = _spawns(node, ctx)
         return self.finding(
             node,
             ctx,
-            "The workers of this loader end with each epoch, and the next one waits until they are started again.",
+            (
+                "The workers of this loader stop after each epoch, and the next epoch waits until they have started "
+                "again."
+            ),
             advice=f"Pass `persistent_workers={' '.join(value.split())}`.",
             fix=fix,
             impact=Impact.HIGH if loud else Impact.LOW if purpose(node, ctx) == "eval" else Impact.MEDIUM,
@@ -143,9 +148,11 @@ class RespawnedWorkers(Rule):
         yield self.finding(
             node,
             ctx,
-            "This loader is built anew for every epoch, and its workers are started again with it.",
-            advice=f"Keep one loader of `{ctx.text(dataset) if dataset else ''}` with `persistent_workers=`, and tell "
-            "its sampler the epoch.",
+            "This loader is rebuilt for every epoch, which starts its workers again.",
+            advice=(
+                f"Keep one loader of `{ctx.text(dataset) if dataset else ''}` with `persistent_workers=True`, "
+                "and call `set_epoch` of its sampler."
+            ),
             confidence=Confidence.MEDIUM,
         )
 
@@ -164,8 +171,8 @@ class RespawnedWorkers(Rule):
         yield self.finding(
             node,
             ctx,
-            f"Loaders built with `**{name}` end their workers with each epoch, and the next one waits until they are "
-            "started again.",
+            f"Loaders built with `**{name}` stop their workers after each epoch, and the next epoch waits until "
+            "they have started again.",
             advice='Add `"persistent_workers": True`.',
             confidence=Confidence.MEDIUM,
         )

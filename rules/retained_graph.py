@@ -75,7 +75,7 @@ class RetainedGraph(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` keeps what the forward saved for a second backward, and there is none.",
+            f"`{ctx.text(node)}` keeps the saved activations for a second backward pass that never runs.",
             advice=f"Write `{ctx.text(node.func)}()`.",
         )
 

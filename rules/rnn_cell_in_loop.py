@@ -73,8 +73,11 @@ class RnnCellInLoop(Rule):
             yield self.finding(
                 call,
                 ctx,
-                f"`{ctx.text(call.func)}` is stepped through `{ctx.text(node.iter)}` in Python, one position a turn.",
-                advice=f"Give the whole sequence to an `nn.{cell}`, and apply what follows to all its outputs at once.",
+                f"`{ctx.text(call.func)}` steps over `{ctx.text(node.iter)}` in Python, one position per iteration.",
+                advice=(
+                    f"Pass the whole sequence to `nn.{cell}`, and apply the following layers to all its outputs "
+                    "at once."
+                ),
             )
             return
 

@@ -67,9 +67,9 @@ class RoundTripTransfer(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{short_text(node, ctx, 60)}` sends back to the device what `{short_text(down, ctx, 60)}` fetched from "
-            f"it: {_often(ctx.heat(node))} two copies and a wait.",
-            advice="Stay on the device: use the tensor itself, and tensor operations on the way.",
+            f"`{short_text(node, ctx, 60)}` copies the result of `{short_text(down, ctx, 60)}` back to the device: "
+            f"{_often(ctx.heat(node))} two copies and a synchronization.",
+            advice="Stay on the device: use the tensor itself and tensor operations.",
             confidence=Confidence.HIGH if ctx.kind(node).certainty is Confidence.HIGH else Confidence.MEDIUM,
             impact=_impact(down, ctx),
             related=tuple(ctx.hop(item, ctx.text(item)) for item in fetched if item.lineno != node.lineno),

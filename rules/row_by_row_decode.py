@@ -98,7 +98,7 @@ class RowByRowDecode(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{tokenizer}.decode` runs once for each row.",
+            f"`{tokenizer}.decode` runs once per row.",
             advice=f"Decode all rows with one call of `{tokenizer}.batch_decode`.",
             confidence=Confidence.MEDIUM,
             fix=_together(node, loop, tokenizer, ctx),
@@ -178,5 +178,5 @@ def _together(node: ast.Call, loop: ast.For | ast.comprehension, tokenizer: str,
         "Decode the batch with one call",
         Applicability.UNSAFE,
         (ctx.edit.replace(outer, f"{tokenizer}.batch_decode({ctx.tree.text(loop.iter)}{rest})"),),
-        reason="a tokenizer may treat a batch in its own way",
+        reason="a tokenizer may define its own batch decoding",
     )

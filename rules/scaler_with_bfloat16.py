@@ -90,10 +90,10 @@ class ScalerWithBfloat16(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` scales gradients of bfloat16, which have the range of float32 and need no scaling."
+            f"`{ctx.text(node)}` scales bfloat16 gradients, which have the range of float32 and need no scaling."
             if certain
-            else f"`{ctx.text(node)}` scales gradients also where `{choice}` is bfloat16, which needs no scaling.",
-            advice="Leave the scaler out, or create it with `enabled=False`."
+            else f"`{ctx.text(node)}` also scales gradients if `{choice}` is bfloat16, which needs no scaling.",
+            advice="Remove the scaler, or create it with `enabled=False`."
             if certain
             else f"Create it with `enabled={choice} == torch.float16`.",
             confidence=Confidence.HIGH if certain else Confidence.MEDIUM,
@@ -206,7 +206,7 @@ def _fix(node: ast.Call, choice: str, ctx: Context) -> Fix | None:
     torch, imports = ctx.edit.ensure_import("torch", at=node)
     wanted = f"{choice} == {torch}.float16" if choice else "False"
     return Fix(
-        "Do not scale",
+        "Disable the scaler",
         Applicability.UNSAFE,
         (ctx.edit.set_keyword(node, "enabled", wanted), *(imports if choice else ())),
         reason="steps with infinite gradients are no longer skipped, and the scaler's state dict becomes empty",

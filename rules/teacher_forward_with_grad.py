@@ -115,7 +115,7 @@ class TeacherForwardWithGrad(Rule):
         return self.finding(
             node,
             ctx,
-            f"`{model}` records a graph and keeps its activations, and the result is only ever detached.",
+            f"`{model}` records an autograd graph and keeps its activations, but the result is only ever detached.",
             advice=f"Run `{model}` under `with torch.no_grad():`.",
             fix=_switch_off(node, ctx),
             impact=None if often else Impact.LOW,
@@ -218,12 +218,12 @@ def _switch_off(node: ast.Call, ctx: Context) -> Fix | None:
         return None  # whoever runs meanwhile would have no gradients either
     spelling, imports = ctx.edit.ensure_import("torch", at=statement)
     return Fix(
-        "Switch gradients off for the forward",
+        "Disable gradients for the forward pass",
         Applicability.UNSAFE,
         (
             *imports,
             ctx.edit.insert_before(statement, f"with {spelling}.no_grad():"),
             ctx.edit.replace(statement, f"{ctx.edit.indent_unit}{ctx.tree.text(statement)}"),
         ),
-        reason="what the forward leaves behind besides its result may be wanted with its graph",
+        reason="other effects of the forward pass may be needed with their graph",
     )

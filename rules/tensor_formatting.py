@@ -115,13 +115,13 @@ def _message(node: ast.expr, printed: list[Printed], ctx: Context, *, tracks: bo
     waits = sum(item.waits for item in printed)
     names = _listed([ctx.text(item.value) for item in printed])
     several = len({ctx.text(item.value) for item in printed}) > 1
-    verb = "is handed to the tracker" if tracks else "becomes text"
+    verb = "is passed to the tracker" if tracks else "becomes text"
     if several:
-        verb = "are handed to the tracker" if tracks else "become text"
-    often = "waits for the device" if waits == 1 else f"waits for the device {waits} times"
+        verb = "are passed to the tracker" if tracks else "become text"
+    often = "synchronizes" if waits == 1 else f"synchronizes {waits} times"
     if any(item.waits > 1 for item in printed):
-        often = f"waits for the device at least {waits} times"
-    return f"{names} {verb} here, which {ctx.heat(node).phrase}: each time the host {often}."
+        often = f"synchronizes at least {waits} times"
+    return f"{names} {verb}, which {ctx.heat(node).phrase} and {often}."
 
 
 def _listed(names: list[str]) -> str:
@@ -134,8 +134,8 @@ def _listed(names: list[str]) -> str:
 def _advice(printed: list[Printed], ctx: Context) -> str:
     costly = next((item for item in printed if item.waits > 1), None)
     if costly is not None and ctx.kind(costly.value).scalar:
-        return f"Show it every N steps, and as a number: `{ctx.edit.receiver(costly.value)}.item()` waits once."
-    return "Show it every N steps only."
+        return f"Print every N steps, and as a number: `{ctx.edit.receiver(costly.value)}.item()` synchronizes once."
+    return "Print every N steps only."
 
 
 def _certainty(item: Printed, ctx: Context) -> Confidence:

@@ -49,9 +49,9 @@ _TORCH_TYPES = {"float": "float32", "double": "float64", "half": "float16", "lon
 _PLAIN = frozenset(
     f"numpy.{name}" for name in "zeros ones empty full arange linspace eye asarray array ascontiguousarray".split()
 )
-_UNCHECKED = "a value out of the range of the type asked for raises in a list, and becomes another number in an array"
-_SUBCLASS = "an array may be of a class of its own, such as a masked one, whose mask would be lost"
-_CHANGES = "arrays of different types, or an empty list, give another dtype, and arrays without rows another shape"
+_UNCHECKED = "a list raises for a value out of the dtype's range, an array converts it"
+_SUBCLASS = "an array may be of a subclass, such as a masked array, whose mask would be lost"
+_CHANGES = "mixed dtypes or an empty list give another dtype, and arrays without rows another shape"
 _SPARSE = frozenset("tocoo tocsr tocsc coo_matrix csr_matrix csc_matrix coo_array csr_array".split())
 _SPARSE_PARTS = frozenset("row col indices indptr data".split())
 #: Arrays of so few numbers do not count.
@@ -123,10 +123,13 @@ class TensorFromListOfArrays(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node.func)}` walks the arrays in `{short_text(data, ctx, 40)}` number by number, in Python.",
-            advice=f"Join them first: `{ctx.text(node.func)}({numpy}.array({short_text(data, ctx, 40)}))`.",
+            (
+                f"`{ctx.text(node.func)}` converts the arrays in `{short_text(data, ctx, 40)}` number by number in "
+                "Python."
+            ),
+            advice=f"Combine them first: `{ctx.text(node.func)}({numpy}.array({short_text(data, ctx, 40)}))`.",
             fix=Fix(
-                "Join the arrays before making the tensor",
+                "Combine the arrays before creating the tensor",
                 Applicability.UNSAFE if reason else Applicability.SAFE,
                 (*imports, ctx.edit.wrap(data, f"{numpy}.array(", ")")),
                 reason=reason,

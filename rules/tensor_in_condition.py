@@ -136,12 +136,9 @@ def _message(node: ast.AST, asked: list[ast.expr], ctx: Context) -> str:
     short = text if len(text) <= 60 else f"{text[:57]}..."
     helped = any(read_by_helper(part, ctx) is not None for part in ctx.walk(asked[0]) if isinstance(part, ast.expr))
     is_tensor = "reads" if helped else "is"
-    words = (
-        f"`{short}` {is_tensor} a device tensor, and this {statement} {ctx.heat(asked[0]).phrase}: the host waits for "
-        "its value."
-    )
+    words = f"`{short}` {is_tensor} a device tensor: this {statement} {ctx.heat(asked[0]).phrase} and synchronizes."
     if len(asked) > 1:
-        words += f" {len(asked)} tensors are asked here, each with a wait of its own."
+        words += f" {len(asked)} tensors are tested here, each with its own synchronization."
     return words
 
 
@@ -152,12 +149,12 @@ def _advice(node: ast.AST, leaf: ast.expr, ctx: Context) -> str:
     if isinstance(last, ast.Raise):
         return "Check on the device: `torch._assert_async` with what has to hold. Or check every N steps."
     if isinstance(node, ast.While) or isinstance(last, ast.Break):
-        return "Ask every few turns, or bound the number of turns by what the host knows."
+        return "Test every few iterations, or bound the number of iterations by a host value."
     if isinstance(node, ast.If) and _is_masked(node, leaf, ctx):
         return "Do the masked work without the test: with an empty mask it changes nothing."
     if _chooses_values(node):
-        return "Choose on the device with `torch.where`, or ask about something the host knows."
-    return "Decide by something the host knows, or ask every few iterations: what runs here is no choice of values."
+        return "Select on the device with `torch.where`, or test a host value."
+    return "Decide by a host value, or test every few iterations: the branch does not select between values."
 
 
 def _is_masked(node: ast.If, leaf: ast.expr, ctx: Context) -> bool:

@@ -101,7 +101,7 @@ class TokenizeInStep(Rule):
 
 def _advice(*, encodes: bool, constant: bool) -> str:
     if encodes:
-        return "Encode the texts once, before the loop, and keep the embeddings: the encoder does not change."
+        return "Encode the texts once before the loop, and reuse the embeddings: the encoder does not change."
     if constant:
         return "Tokenize before the loop."
     return "Tokenize before the loop, or in the dataset or collate function of a loader with workers."

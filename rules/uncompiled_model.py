@@ -84,8 +84,7 @@ class UncompiledModel(Rule):
         yield self.finding(
             node,
             ctx,
-            "This loop trains a model that is never compiled. `torch.compile` may make its steps faster; how much has "
-            "to be measured.",
+            "This loop trains a model that is never compiled. `torch.compile` may make its steps faster.",
             advice="Call `model.compile()` before the loop, and time some hundred steps with and without it.",
         )
 

@@ -94,9 +94,9 @@ class UnfilteredActivations(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node.func)}` keeps every activation of the model, and only {names} "
+            f"`{ctx.text(node.func)}` keeps every activation of the model, but only {names} "
             f"{'is' if len(keys) == 1 else 'are'} read.",
-            advice=f"Keep no more than that: `names_filter={wanted}`.",
+            advice=f"Keep only these: `names_filter={wanted}`.",
         )
 
     def _hidden_states(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
@@ -111,11 +111,11 @@ class UnfilteredActivations(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node.func)}` keeps the hidden states of every layer, and only `hidden_states[{layers[0]}]` "
+            f"`{ctx.text(node.func)}` keeps the hidden states of every layer, but only `hidden_states[{layers[0]}]` "
             "is read.",
-            advice="Read `last_hidden_state` of the model below the head, and leave the switch out."
+            advice="Read `last_hidden_state` of the base model, and remove the argument."
             if last
-            else "Take this one layer's output by a forward hook, and leave the switch out.",
+            else "Read this layer's output with a forward hook, and remove the argument.",
         )
 
 

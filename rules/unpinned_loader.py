@@ -111,13 +111,13 @@ class UnpinnedLoader(Rule):
         yield self.finding(
             node,
             ctx,
-            "This loader's batches lie in pageable memory, so each copy to the device is staged and waits."
+            "This loader's batches are in pageable memory, so each copy to the device is staged and blocks."
             + (
-                " With 0 workers, workers come first: pinning would run on the main thread."
+                " `num_workers=0`: add workers first; pinning on the main thread costs as much as it saves."
                 if staffed == "none"
                 else ""
             ),
-            advice="Pass `pin_memory=torch.cuda.is_available()`, and `non_blocking=True` where the batch is moved.",
+            advice="Pass `pin_memory=torch.cuda.is_available()`, and copy the batch with `non_blocking=True`.",
             fix=self._fix(node, staffed, ctx),
             impact=Impact.LOW if staffed == "none" or evaluates else Impact.MEDIUM,
             confidence=Confidence.HIGH if ctx.program.whole.has_training else Confidence.MEDIUM,
@@ -130,17 +130,17 @@ class UnpinnedLoader(Rule):
         if staffed == "none":
             reason = "without workers the main thread pins, which may cost more than it saves"
         elif staffed == "variable":
-            reason = "the number of workers is not known here"
+            reason = "the number of workers is unknown"
         elif option(node, "collate_fn", ctx) is not None:
             reason = "the collate function may return batches that cannot be pinned"
         elif not _plain_dataset(node, ctx):
-            reason = "the dataset is not known, and may hand out batches that cannot be pinned"
+            reason = "the dataset is unknown, and may return batches that cannot be pinned"
         elif any(map(ctx.program.whole.is_set_anywhere, _PINNING)):
-            reason = "a class of the project says itself what pinning does, or answers any question"
+            reason = "a class of the project defines `pin_memory` itself, or `__getattr__`"
         elif _may_be_unpinnable(node, ctx):
-            reason = "the dataset may hand out sparse tensors, or such of a device, which cannot be pinned"
+            reason = "the dataset may return sparse or device tensors, which cannot be pinned"
         return Fix(
-            "Pin the batches when CUDA is there",
+            "Pin the batches if CUDA is available",
             Applicability.UNSAFE if reason else Applicability.SAFE,
             (*imports, ctx.edit.set_keyword(node, "pin_memory", f"{torch}.cuda.is_available()")),
             reason=reason,

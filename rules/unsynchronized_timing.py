@@ -123,10 +123,10 @@ class UnsynchronizedTiming(Rule):
         yield self.finding(
             node,
             ctx,
-            f"The clock is read while the device still works on `{short_call(work, ctx, 50)}`, so this is the time to "
-            "queue the work.",
-            advice="Use `torch.utils.benchmark` or CUDA events, or wait for the device once before the clock is read.",
-            related=(ctx.hop(work, "queued here, nothing waits for it"),),
+            f"The clock is read while the device still runs `{short_call(work, ctx, 50)}`: this measures only the "
+            "time to queue the work.",
+            advice="Use `torch.utils.benchmark` or CUDA events, or synchronize once before the clock is read.",
+            related=(ctx.hop(work, "queued here, not synchronized"),),
         )
 
 

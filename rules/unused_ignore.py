@@ -66,7 +66,7 @@ class UnusedIgnore(Rule):
                 name=self.name,
                 path=source.path,
                 span=_directive(source, comment.line, comment.column),
-                message=f"This comment silences {named}, and there is nothing to silence.",
+                message=f"This comment suppresses {named}, but there is no such finding here.",
                 confidence=Confidence.HIGH,
                 impact=self.impact,
                 fix=Fix("Delete the comment", Applicability.SAFE, (_deletion(source, comment),), numerics="same bits"),
@@ -88,7 +88,7 @@ class UnusedIgnore(Rule):
 def _what_is_wrong(comment: Malformed) -> str:
     if comment.meant:
         return f"In this comment {comment.message}"
-    return f"This comment silences nothing: {comment.message}."
+    return f"This comment suppresses nothing: {comment.message}."
 
 
 def _directive(source: SourceFile, line: int, column: int) -> Span:

@@ -64,8 +64,8 @@ class UnusedMetricWork(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` {ctx.heat(node).phrase} and makes the host wait for the device, but `{found.name}` is "
-            f"only used under `if {_short(ctx.text(found.guard.test))}`.",
+            f"`{ctx.text(node)}` {ctx.heat(node).phrase} and synchronizes, but only `if "
+            f"{_short(ctx.text(found.guard.test))}` uses `{found.name}`.",
             advice=f"Move it under that `if` on line {found.guard.lineno}.",
             fix=_fix(found, ctx),
             confidence=min(self.confidence, read.certainty),
@@ -92,7 +92,7 @@ def _fix(found: GuardedUse, ctx: Context) -> Fix | None:
             *ctx.edit.delete_statement(found.statement),
             ctx.edit.insert_before(found.guard.body[0], text),
         ),
-        reason="the tensor could be written to in place before the value is read",
+        reason="the tensor could be modified in place before the value is read",
     )
 
 

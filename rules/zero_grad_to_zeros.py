@@ -93,10 +93,10 @@ class ZeroGradToZeros(Rule):
             yield self.finding(
                 part,
                 ctx,
-                f"`{text}` writes zeros in every step, where gradients that are dropped free their memory.",
-                advice="Drop them: `p.grad = None` for each parameter."
+                f"`{text}` fills every gradient with zeros in every step; `None` would free their memory.",
+                advice="Write `p.grad = None` for each parameter."
                 if isinstance(part, ast.Call)
-                else "Let `set_to_none` be true unless the caller says otherwise.",
+                else "Default `set_to_none` to True.",
             )
 
     def _call(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
@@ -110,16 +110,16 @@ class ZeroGradToZeros(Rule):
             return
         better = f"{ctx.tree.text(node.func)}()" if written else f"{ctx.tree.text(node.func)}(set_to_none=True)"
         fix = Fix(
-            "Drop the gradients",
+            "Set the gradients to None",
             Applicability.UNSAFE,
             (ctx.edit.replace(node, better),),
-            reason="a parameter without a new gradient is then skipped by the optimizer, and its `.grad` is `None`",
+            reason="the optimizer then skips a parameter without a new gradient, and its `.grad` is `None`",
             numerics="changes training",
         )
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` {ctx.heat(node).phrase} and writes zeros where it could free the gradients' memory.",
+            f"`{ctx.text(node)}` {ctx.heat(node).phrase} and fills gradients with zeros instead of freeing them.",
             advice=f"Write `{' '.join(better.split())}`.",
             fix=fix,
         )

@@ -205,7 +205,7 @@ def test_other_layouts_are_transposed_for_the_fused_attention(product: str, caps
 
     (found,) = findings(turned, "TPL606", capsys)
 
-    assert "It takes (..., tokens, width): transpose what it is given" in found["advice"]
+    assert "It takes (..., tokens, width): transpose its inputs" in found["advice"]
 
 
 DECODED = """import torch

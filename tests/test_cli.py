@@ -93,7 +93,7 @@ def test_a_line_that_is_not_there_has_no_heat(hot: Path) -> None:
     done = perflint("check", "--explain-heat", "train.py:80")
 
     assert done.returncode == 2
-    assert "train.py has no line 80, its last is 8" in done.stderr
+    assert "train.py has no line 80; its last line is 8" in done.stderr
 
 
 def test_exit_zero(hot: Path) -> None:
@@ -142,12 +142,15 @@ def test_no_file_at_all_is_clean(project: Path) -> None:
         (["check", "--stdin-filename", "a.py"], "is for the path '-'"),
         (["check", "--output", "no/such/folder/x"], "cannot be written"),
         (["check", "--explain-heat", "train.py"], "is not FILE:LINE"),
-        (["check", "--explain-heat", "cold.py:0"], "cold.py has no line 0, its last is 1"),
+        (["check", "--explain-heat", "cold.py:0"], "cold.py has no line 0; its last line is 1"),
         (["chekc"], "no command 'chekc'; did you mean 'check'?"),
         (["xyz"], "no command 'xyz'; there are baseline, check, clean"),
         (["cold.py"], "perflint check cold.py"),
         (["explain", "TPL33"], "no rule 'TPL33'; did you mean"),
-        (["explain", "a.py:3"], "is a place, no rule; how often it runs: perflint check --explain-heat a.py:3"),
+        (
+            ["explain", "a.py:3"],
+            "is a place, not a rule; to explain how often it runs: perflint check --explain-heat a.py:3",
+        ),
     ],
 )
 def test_what_the_user_can_mend_is_said_in_a_line(
@@ -196,7 +199,7 @@ def test_selecting_and_ignoring(hot: Path) -> None:
 def test_a_run_without_a_rule_is_a_mistake(hot: Path, project: Path) -> None:
     done = perflint("check", "--select", "TPL303", "--ignore", "TPL303")
     assert done.returncode == 2
-    assert "no rule is left to run" in done.stderr
+    assert "no rule to run: all selected rules are ignored or extra" in done.stderr
 
     (project / "pyproject.toml").write_text("[tool.perflint]\nselect = []\n")
     assert perflint("check").returncode == 2

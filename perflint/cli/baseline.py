@@ -28,9 +28,9 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 @click.group("baseline")
 def command() -> None:
-    """Live with the findings there are, so that 'perflint check' reports new ones only.
+    """Record existing findings, so that 'perflint check' reports only new ones.
 
-    An entry is a rule, a file and the text of a line: it stays true when lines move, and ends when the line is touched.
+    An entry is a rule, a file and the text of a line. It stays valid when lines move, and ends when the line changes.
     """
 
 
@@ -38,7 +38,7 @@ def _options(function: C) -> C:
     file = click.option(
         "--baseline",
         type=click.Path(path_type=Path, dir_okay=False),
-        help=f"The file; by default the one the configuration names, else {FILE} at the root of the project.",
+        help=f"Baseline file. Default: the configured one, else {FILE} at the root of the project.",
     )
     return click.argument("paths", nargs=-1, shell_complete=project.complete_files)(
         file(project.selection_options(project.run_options(function)))
@@ -48,7 +48,7 @@ def _options(function: C) -> C:
 @command.command("write")
 @_options
 def write(baseline: Path | None, **given: Any) -> int:
-    """Write down what is found in PATHS (default: the working directory). Entries of other files stay."""
+    """Record the findings in PATHS (default: the working directory). Entries of other files stay."""
     settings, report, checked = _checked(**given)
     file = _file(baseline, settings, given["paths"])
     before = Baseline.read(file) if file.exists() else Baseline(file)
@@ -65,7 +65,7 @@ def write(baseline: Path | None, **given: Any) -> int:
 @command.command("show")
 @_options
 def show(baseline: Path | None, **given: Any) -> int:
-    """Show how many findings the baseline knows, by rule and file, and which entries are found no more."""
+    """Show the number of recorded findings by rule and file, and entries that are no longer found."""
     settings, report, checked = _checked(**given)
     known = Baseline.read(_file(baseline, settings, given["paths"]))
     compared = known.compare(report)
@@ -83,7 +83,7 @@ def show(baseline: Path | None, **given: Any) -> int:
     total = sum(known.entries.values())
     fresh = len(compared.report.findings)
     console.write(
-        f"{many(total, 'known finding')}, {sum(gone.values())} of them found no more; {many(fresh, 'new one')}\n"
+        f"{many(total, 'known finding')}, {sum(gone.values())} of them no longer found; {many(fresh, 'new one')}\n"
     )
     return FAULT if report.errors else CLEAN
 
@@ -91,11 +91,11 @@ def show(baseline: Path | None, **given: Any) -> int:
 @command.command("prune")
 @_options
 def prune(baseline: Path | None, **given: Any) -> int:
-    """Delete the entries that are found no more. Nothing is added."""
+    """Delete entries that are no longer found. Nothing is added."""
     settings, report, checked = _checked(**given)
     known = Baseline.read(_file(baseline, settings, given["paths"]))
     if report.errors:
-        console.complain("not pruned: what cannot be checked may still hold what is known")
+        console.complain("not pruned: files that cannot be checked may still contain known findings")
         return FAULT
     pruned = known.without(known.compare(report).gone, {known.path_of(path) for path in checked})
     pruned.write()

@@ -75,15 +75,17 @@ class _Asked(NamedTuple):
     def refuse_what_clashes(self) -> None:
         """Raises UsageError."""
         if self.unsafe and not self.fix:
-            raise click.UsageError("--unsafe says which fixes --fix makes")
+            raise click.UsageError("--unsafe has no effect without --fix")
         if self.reason and not self.add_ignores:
-            raise click.UsageError("--reason is what the comments of --add-ignores say")
+            raise click.UsageError("--reason has no effect without --add-ignores")
         if "-" in self.paths and (self.fix or self.add_ignores):
-            raise click.UsageError("standard input cannot be rewritten; 'perflint fix -' prints it fixed")
+            raise click.UsageError(
+                "standard input cannot be rewritten; use 'perflint fix -', which prints the fixed code"
+            )
         if self.ray_address is not None and self.executor != "ray":
-            raise click.UsageError("--ray-address is for --executor ray")
+            raise click.UsageError("--ray-address has no effect without --executor ray")
         if self.watch and ("-" in self.paths or self.add_ignores or self.explain_heat):
-            raise click.UsageError("--watch goes with files, and neither with --add-ignores nor --explain-heat")
+            raise click.UsageError("--watch works on files only, and not with --add-ignores or --explain-heat")
 
     def settings(self) -> Settings:
         named = project.named(self.paths, self.stdin_filename)
@@ -105,46 +107,54 @@ class _Asked(NamedTuple):
 @click.command("check")
 @click.argument("paths", nargs=-1, shell_complete=project.complete_files)
 @project.selection_options
-@click.option("--fix", is_flag=True, help="Make the safe fixes first, as 'perflint fix --apply' does.")
-@click.option("--unsafe", is_flag=True, help="With --fix, make the unsafe ones too.")
+@click.option("--fix", is_flag=True, help="Apply safe fixes before the check, as 'perflint fix --apply'.")
+@click.option("--unsafe", is_flag=True, help="With --fix: apply unsafe fixes too; review the diff.")
 @click.option(
     "--impact",
     type=click.Choice([level.label for level in Impact], case_sensitive=False),
-    help="Print findings of at least this impact; by default medium in formats for people, low in the others and with "
-    "--select.",
+    help="Minimum impact of printed findings. Default: medium in text formats, low in the others and with --select.",
 )
-@click.option("--fail-on", metavar="LEVEL", help="What makes exit code 1: impact=LEVEL, confidence=LEVEL, or both.")
+@click.option(
+    "--fail-on", metavar="LEVEL", help=("Findings that cause exit code 1: impact=LEVEL, confidence=LEVEL, or both.")
+)
 @project.force_exclude_option
 @narrowing.narrowing_options
 @click.option(
     "--observed",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Compare findings with this file of 'perflint observe'; by default the one the configuration names.",
+    help="Compare findings with this file of 'perflint observe'. Default: the configured one.",
 )
-@click.option("--add-ignores", is_flag=True, help="Silence what is found with comments in the files.")
-@click.option("--reason", default="", metavar="TEXT", help="With --add-ignores, why.")
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 although there are findings.")
-@click.option("--output-format", type=click.Choice(FORMATS), help="How to print.")
-@click.option("--sort", type=click.Choice(SORTS), help="Order; by default impact in formats for people, else path.")
-@click.option("--group-by", type=click.Choice(GROUPS), help="Put findings under headings, in text.")
-@click.option("--max-findings", type=click.IntRange(1), metavar="N", help="Print the worst N findings only.")
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file.")
-@click.option("--silenced", is_flag=True, help="In SARIF, list silenced findings too, marked as suppressed.")
-@click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
-@click.option("--watch", is_flag=True, help="Check again whenever a file changes, until interrupted.")
-@click.option("--stdin-filename", metavar="FILE", help="Name of what the path '-' reads from standard input.")
-@click.option("--explain-heat", metavar="FILE:LINE", help="Say how often a line runs and why, instead of checking.")
+@click.option("--add-ignores", is_flag=True, help="Add suppression comments for all findings to the files.")
+@click.option("--reason", default="", metavar="TEXT", help="With --add-ignores: the reason in the comments.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
+@click.option("--output-format", type=click.Choice(FORMATS), help="Output format.")
 @click.option(
-    "--executor", type=click.Choice(["local", "ray"]), default="local", help="Where files are checked: here, or on Ray."
+    "--sort", type=click.Choice(SORTS), help=("Sort order. Default: impact in text formats, path in the others.")
 )
-@click.option("--ray-address", metavar="ADDRESS", help="The cluster of --executor ray, by default $RAY_ADDRESS.")
-@click.option("--color/--no-color", default=None, help="Colour, by default on a terminal only.")
+@click.option("--group-by", type=click.Choice(GROUPS), help="Group findings in text formats.")
+@click.option("--max-findings", type=click.IntRange(1), metavar="N", help="Print only the worst N findings.")
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file.")
+@click.option("--silenced", is_flag=True, help="In SARIF, include suppressed findings, marked as suppressed.")
+@click.option("--statistics", is_flag=True, help="Print the number of findings per rule.")
+@click.option("--watch", is_flag=True, help="Check again whenever a file changes, until interrupted.")
+@click.option("--stdin-filename", metavar="FILE", help="File name of standard input (path '-').")
+@click.option(
+    "--explain-heat", metavar="FILE:LINE", help=("Explain how often a line runs, and why, instead of checking.")
+)
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    help=("Check files in local processes or on a Ray cluster."),
+)
+@click.option("--ray-address", metavar="ADDRESS", help="Address of the Ray cluster. Default: $RAY_ADDRESS.")
+@click.option("--color/--no-color", default=None, help="Colored output. Default: on a terminal only.")
 @project.run_options
 def command(paths: tuple[str, ...], **given: Any) -> int:
-    """Check PATHS (default: the working directory), knowing the whole project around them.
+    """Check PATHS (default: the working directory). The whole project around them is analyzed.
 
-    Exit code 0: nothing found; 1: findings, or files changed by --fix; 2: the input or perflint was at fault.
+    Exit code 0: no findings; 1: findings, or files changed by --fix; 2: an error in the input or in perflint.
     """
     asked = _Asked(paths=paths or (".",), **given)
     asked.refuse_what_clashes()
@@ -182,7 +192,7 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
     counting = settings.failing
     shown_as = settings.output_format
     if asked.statistics and shown_as not in COUNTING:
-        raise click.UsageError(f"--statistics goes with --output-format {', '.join(COUNTING)}, not {shown_as}")
+        raise click.UsageError(f"--statistics works with --output-format {', '.join(COUNTING)}, not {shown_as}")
     discovery, stdin = project.find(asked.paths, asked.stdin_filename, settings, force_exclude=asked.force_exclude)
     chosen = project.choose(discovery, settings, asked.select, asked.ignore, extra=asked.extra)
     git_root = narrowing.git_root(discovery, settings)
@@ -323,5 +333,5 @@ def _explain_heat(discovery: Discovery, options: Options, place: str) -> str:
     if cell is None:
         last = len(Path(file).read_bytes().splitlines())
         if not 1 <= int(line) <= last:
-            raise PerflintError(f"--explain-heat: {file} has no line {line}, its last is {last}")
+            raise PerflintError(f"--explain-heat: {file} has no line {line}; its last line is {last}")
     return text.rstrip("\n") + "\n"

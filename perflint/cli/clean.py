@@ -15,7 +15,7 @@ from perflint.report.visible import visible
 
 @click.command("clean")
 @click.argument("path", default=".")
-@click.option("--config", type=click.Path(path_type=Path), help="Read this configuration file.")
+@click.option("--config", type=click.Path(path_type=Path), help="Use this configuration file.")
 def command(path: str, config: Path | None) -> int:
     """Delete the cache of the project around PATH."""
     settings = project.settings_for((project.existing(path),), config, None)

@@ -16,7 +16,7 @@ _HOW = {
 
 
 @click.command(
-    "completion", epilog="\b\nTo have it in every shell:\n" + "\n".join(f"  {line}" for line in _HOW.values())
+    "completion", epilog="\b\nTo enable it in every shell:\n" + "\n".join(f"  {line}" for line in _HOW.values())
 )
 @click.argument("shell", type=click.Choice(tuple(_HOW)))
 def command(shell: str) -> int:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.group("config")
 def command() -> None:
-    """Show the configuration that holds, or its schema."""
+    """Show the effective configuration, or its schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,10 @@ class _Value:
 
 @command.command("show")
 @click.argument("path", default=".", shell_complete=project.complete_files)
-@click.option("--config", type=click.Path(path_type=Path), help="Read this configuration file.")
-@click.option("--output-format", type=click.Choice(("text", "json")), default="text", help="How to print.")
+@click.option("--config", type=click.Path(path_type=Path), help="Use this configuration file.")
+@click.option("--output-format", type=click.Choice(("text", "json")), default="text", help="Output format.")
 def show(path: str, config: Path | None, output_format: str) -> int:
-    """Show every setting that holds for PATH, its value, and where it came from."""
+    """Show the effective settings for PATH: value and source of each."""
     settings = project.settings_for((project.existing(path),), config, None)
     values = list(_values(settings, common_folder([Path(path).absolute()])))
     if output_format == "json":
@@ -80,7 +80,7 @@ def _values(settings: Settings, folder: Path) -> Iterator[_Value]:
 
 
 def _worked_out(key: str, value: Any, folder: Path) -> _Value:
-    """What holds in a folder where nothing is written."""
+    """The effective value in a folder without a configuration file."""
     root = project_root([folder])
     if key == "target-torch":
         from perflint.engine.governing import torch_required
@@ -90,13 +90,13 @@ def _worked_out(key: str, value: Any, folder: Path) -> _Value:
             return _Value(key, "{}.{}".format(*found.version), f"{display_path(found.file)}:{found.line}")
         return _Value(key, "newest", "default")
     if key == "jobs":
-        return _Value(key, project.default_jobs(), "the processors there are")
+        return _Value(key, project.default_jobs(), "number of processors")
     if key == "cache-dir":
         from perflint.engine.cache import FOLDER
 
         return _Value(key, None if root is None else display_path(root / FOLDER), "default")
     if key in {"impact", "sort"}:
-        return _Value(key, "the output format's", "default")
+        return _Value(key, "default of the output format", "default")
     if key == "select":
         return _Value(key, "all core rules", "default")
     return _Value(key, value, "default")

@@ -49,7 +49,9 @@ def find_rule(word: str) -> type[Rule]:
         if word.upper() == rule.code or word.lower() == rule.name:
             return rule
     if _PLACE.fullmatch(word):
-        raise PerflintError(f"{word!r} is a place, no rule; how often it runs: perflint check --explain-heat {word}")
+        raise PerflintError(
+            f"{word!r} is a place, not a rule; to explain how often it runs: perflint check --explain-heat {word}"
+        )
     hint = nearest(word, [identity for rule in rules for identity in (rule.code, rule.name)])
     raise PerflintError(f"no rule {word!r}{hint}")
 

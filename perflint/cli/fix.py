@@ -62,10 +62,10 @@ class _Asked:
         if own["apply"] and own["diff"]:
             raise click.UsageError("--apply and --diff exclude each other")
         if own["interactive"] and (own["diff"] or own["verify"] or "-" in paths):
-            raise click.UsageError("--interactive goes with files, and neither with --diff nor --verify")
+            raise click.UsageError("--interactive works on files only, and not with --diff or --verify")
         own["apply"] = own["apply"] or own["interactive"]
         if not own["verify"] and any(value is not None for value in workload.values()):
-            raise click.UsageError("workloads are for --verify")
+            raise click.UsageError("workload options have no effect without --verify")
         if own["verify"] and "-" in paths:
             raise click.UsageError("--verify cannot measure standard input")
         return cls(paths, workload, **own)
@@ -73,30 +73,35 @@ class _Asked:
 
 @click.command("fix")
 @click.argument("paths", nargs=-1, shell_complete=project.complete_files)
-@click.option("--apply", is_flag=True, help="Write the changes.")
-@click.option("--diff", is_flag=True, help="Show the changes and write nothing; the default.")
-@click.option("--interactive", "-i", is_flag=True, help="Ask for each fix whether to make it, as 'git add -p' does.")
-@click.option("--unsafe", is_flag=True, help="Include fixes that need a person's look.")
+@click.option("--apply", is_flag=True, help="Apply the fixes to the files.")
+@click.option("--diff", is_flag=True, help="Print the changes as a diff (default).")
+@click.option("--interactive", "-i", is_flag=True, help="Ask before each fix, as 'git add -p' does.")
+@click.option("--unsafe", is_flag=True, help="Include unsafe fixes; review the diff.")
 @project.selection_options
 @project.force_exclude_option
 @narrowing.narrowing_options
-@click.option("--stdin-filename", metavar="FILE", help="Name of what the path '-' reads from standard input.")
-@click.option("--verify", is_flag=True, help="Keep only fixes that are measured to pay, and change no result.")
-@click.option("--min-speedup", type=click.FloatRange(0), metavar="RATIO", help="With --verify, ask for as much.")
+@click.option("--stdin-filename", metavar="FILE", help="File name of standard input (path '-').")
+@click.option("--verify", is_flag=True, help="Keep only fixes that are measurably faster and change no result.")
+@click.option(
+    "--min-speedup",
+    type=click.FloatRange(0),
+    metavar="RATIO",
+    help=("With --verify: the minimum speed-up a fix must reach."),
+)
 @verifying.workload_options
-@click.option("--color/--no-color", default=None, help="Colour, by default on a terminal only.")
+@click.option("--color/--no-color", default=None, help="Colored output. Default: on a terminal only.")
 @project.run_options
 def command(paths: tuple[str, ...], **given: Any) -> int:
-    """Fix PATHS (default: the working directory): show the changes as a diff, or make them with --apply.
+    """Fix PATHS (default: the working directory): print the changes as a diff, or apply them with --apply.
 
-    Only fixes proven to keep behaviour the same, unless --unsafe is given. The path '-' fixes standard input to
-    standard output.
+    Without --unsafe, only fixes that preserve behavior are applied. The path '-' fixes standard input to standard
+    output.
 
-    With --verify and a workload (--bench or --command) every fix is measured alone and with the others in a copy of
-    the tree; what is slower, makes no difference, changes the result, is not reached by the workload or stays
-    undecided is left out. With --device simulated, waits, launches and copied bytes are compared instead of times.
+    With --verify and a workload (--bench or --command), every fix is measured alone and with the others in a copy of
+    the tree. Fixes that are slower, make no difference, change the result, are not reached by the workload or stay
+    undecided are rejected. --device simulated compares synchronizations, launches and copied bytes, not times.
 
-    Exit code 0: nothing to fix; 1: something was changed, or is left to fix; 2: the input or perflint was at fault.
+    Exit code 0: nothing to fix; 1: files were changed, or fixes are left; 2: an error in the input or in perflint.
     """
     from perflint.engine import check
 
@@ -122,9 +127,9 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     is_made = asked.apply or (stdin is not None and not asked.diff)
     left = len(result.outcome.dropped)
     nothing = (
-        "nothing was written"
+        "no file was written"
         if failed
-        else f"nothing was fixed, {many(left, 'fix')} left out"
+        else f"no fix was applied, {many(left, 'fix')} rejected"
         if left
         else "nothing to fix"
     )
@@ -206,5 +211,5 @@ def _comment(result: Fixing, problems: Iterable[Problem], *, debug: bool) -> Non
 
 def _summary(files: Sequence[FixedFile], more: int, nothing: str, *, is_made: bool) -> str:
     counted = f"{many(sum(len(file.taken) for file in files), 'fix')} in {many(len(files), 'file')}"
-    text = nothing if not files else f"{counted} made" if is_made else f"{counted}; --apply makes them"
+    text = nothing if not files else f"{counted} made" if is_made else f"{counted}; apply with --apply"
     return f"{text} ({more} more with --unsafe)" if more else text

@@ -106,7 +106,7 @@ class _Loading:
                 self.sources[path] = source
                 self.read[path] = data
             else:
-                self.problems.append(Problem(path, "not fixed: it has changed since it was checked"))
+                self.problems.append(Problem(path, "not fixed: the file has changed since the check"))
 
     def of_module(self, finding: Finding) -> Finding:
         """The finding as the checks of a fix see it: a notebook is rewritten as one module."""

@@ -34,7 +34,7 @@ class Ignored:
     problems: tuple[Problem, ...] = ()
 
     def said(self) -> str:
-        return f"silenced {many(self.findings, 'finding')} in {many(len(self.files), 'file')}"
+        return f"suppressed {many(self.findings, 'finding')} in {many(len(self.files), 'file')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def add_ignores(discovery: Discovery, options: Options, report: Report, reason: 
 
 
 def _not_silenced(path: str, error: SourceError) -> Problem:
-    return Problem(path, f"not silenced: {error.message}", error.line)
+    return Problem(path, f"not suppressed: {error.message}", error.line)
 
 
 def _rewrite(file: Path, path: str, findings: Sequence[Finding], reason: str) -> _Rewrite:
@@ -94,7 +94,7 @@ def _rewrite(file: Path, path: str, findings: Sequence[Finding], reason: str) ->
     wanted = [source.unplaced(finding) for finding in findings]
     applied = apply_fixes(source, ignore_fixes(source, wanted, reason))
     if applied.left or applied.refused:
-        raise SourceError("two comments would have to stand in one place")
+        raise SourceError("two comments would be on one line")
     return _Rewrite(data, source, applied.text, len(findings))
 
 
@@ -109,7 +109,7 @@ def _faults(discovery: Discovery, options: Options, rewrites: Mapping[str, _Rewr
     after = check_overlay(narrow, quiet, {path: one.text for path, one in rewrites.items()})
     counts = [Counter(finding.path for finding in report.findings) for report in (before, after)]
     faults = {
-        path: "the comments would not silence everything"
+        path: "the comments would not suppress everything"
         for path, one in rewrites.items()
         if counts[1][path] > counts[0][path] - one.findings
     }

@@ -29,13 +29,16 @@ def narrowing_options(function: C) -> C:
             click.option(
                 "--baseline",
                 type=click.Path(path_type=Path, dir_okay=False),
-                help="Leave out the findings that this file knows; by default the one the configuration names.",
+                help="Do not report findings in this baseline file. Default: the configured one.",
             ),
-            click.option("--no-baseline", is_flag=True, help="Report known findings too."),
+            click.option("--no-baseline", is_flag=True, help="Report findings of the baseline, too."),
             click.option(
                 "--changed-since",
                 metavar="REV",
-                help="Report findings on lines changed since this git revision only; all is analysed as ever.",
+                help=(
+                    "Report only findings on lines changed since this git revision; the whole project is still "
+                    "analyzed."
+                ),
             ),
         )
     ):
@@ -73,7 +76,7 @@ class Narrowing:
             from perflint.project.changes import Changes
 
             if git_root is None:
-                raise PerflintError("--changed-since: this is no git repository")
+                raise PerflintError("--changed-since: not a git repository")
             changes = Changes(git_root, changed_since)
         return cls(known, changes)
 
@@ -83,7 +86,7 @@ class Narrowing:
             compared = self._baseline.compare(report)
             report = compared.report
             if compared.known:
-                notes.append(f"{compared.known} known to the baseline")
+                notes.append(f"{compared.known} in the baseline")
         if self._changes is not None:
             from perflint.report.counts import many
 

@@ -39,47 +39,63 @@ _BUDGETS = {
 
 @click.command("observe", context_settings={"ignore_unknown_options": False})
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
-@click.option("--call", metavar="MODULE:NAME", help="Call this instead of running a program; each call is a step.")
+@click.option("--call", metavar="MODULE:NAME", help="Call this function instead of a program; each call is a step.")
 @click.option(
     "--device",
     type=click.Choice(("simulated", "cuda")),
-    help="Observe a simulated GPU or the one that is there; the latter where there is one.",
+    help="Use a simulated GPU or a real one. Default: the real one if there is one.",
 )
-@click.option("--steps", type=click.IntRange(1), default=3, show_default=True, help="Steps to observe.")
-@click.option("--warmup", type=click.IntRange(0), default=2, show_default=True, help="Steps before those.")
-@click.option("--as", "hardware", default="h100", show_default=True, help="The model of GPU to simulate.")
-@click.option("--timeout", type=click.FloatRange(1), default=600.0, show_default=True, help="Seconds for all of it.")
+@click.option("--steps", type=click.IntRange(1), default=3, show_default=True, help="Number of steps to observe.")
+@click.option("--warmup", type=click.IntRange(0), default=2, show_default=True, help="Number of warm-up steps.")
+@click.option("--as", "hardware", default="h100", show_default=True, help="GPU model to simulate.")
+@click.option("--timeout", type=click.FloatRange(1), default=600.0, show_default=True, help="Time limit in seconds.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the observation, or the page, to this file.",
+    help="Write the observation, or the HTML page, to this file.",
 )
 @click.option(
     "--output-format",
     type=click.Choice(("text", "json", "html")),
     default="text",
     show_default=True,
-    help="How to print.",
+    help="Output format.",
 )
-@click.option("--what-if", is_flag=True, help="List what removing each line's waits gives, and the step elsewhere.")
-@click.option("--max-waits", type=click.FloatRange(0), help="Exit code 1 with more waits a step.")
-@click.option("--max-launches", type=click.FloatRange(0), help="Exit code 1 with more launches a step.")
-@click.option("--max-bytes-to-host", type=click.FloatRange(0), help="Exit code 1 with more copied to the host a step.")
-@click.option("--max-bytes-to-device", type=click.FloatRange(0), help="Exit code 1 with more copied to the device.")
-@click.option("--stub", multiple=True, metavar="NAME=REFERENCE", help="Stand in for what runs on a GPU only.")
+@click.option(
+    "--what-if",
+    is_flag=True,
+    help=("Show the gain of removing each line's synchronizations, and the step time on other GPUs."),
+)
+@click.option(
+    "--max-waits", type=click.FloatRange(0), help=("Exit with 1 above this number of synchronizations per step.")
+)
+@click.option(
+    "--max-launches", type=click.FloatRange(0), help=("Exit with 1 above this number of kernel launches per step.")
+)
+@click.option(
+    "--max-bytes-to-host",
+    type=click.FloatRange(0),
+    help=("Exit with 1 above this number of bytes per step copied to the host."),
+)
+@click.option(
+    "--max-bytes-to-device",
+    type=click.FloatRange(0),
+    help=("Exit with 1 above this number of bytes per step copied to the device."),
+)
+@click.option("--stub", multiple=True, metavar="NAME=REFERENCE", help="Replacement for code that needs a GPU.")
 @click.option(
     "--project",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="A folder whose code is yours although it is installed.",
+    help="Folder of installed code that belongs to your project.",
 )
 @click.option(
     "--check/--no-check",
     "checks",
     default=True,
-    help="Check the project too, and name the rule that found each line.  [default: check]",
+    help="Also check the project, and show the rule that found each line.  [default: check]",
 )
-@click.option("--try-without", is_flag=True, help="Run a program that failed once more without observation.")
+@click.option("--try-without", is_flag=True, help="If the program fails, run it again without observation.")
 def command(
     program: tuple[str, ...],
     call: str | None,
@@ -98,13 +114,13 @@ def command(
     what_if: bool,
     **budgets: float | None,
 ) -> int:
-    """Run a program for a few steps and report what it does on the GPU: waits, copies, launches, line by line.
+    """Run a program for a few steps and report its synchronizations, copies and kernel launches, line by line.
 
-    It needs no GPU: a simulated one holds its tensors in host memory. PROGRAM follows two dashes:
+    No GPU is needed: the tensors of a simulated GPU are in host memory. PROGRAM follows two dashes:
 
         perflint observe -- python train.py --batch-size 2
 
-    Exit code: the program's own; 1 beyond a budget; 2 where the input was at fault.
+    Exit code: the program's own; 1 above a budget; 2 for an error in the input.
     """
     from perflint.observe.model.hardware import hardware as hardware_of
     from perflint.observe.stubs import parse
@@ -154,7 +170,7 @@ def _started(program: Sequence[str], call: str | None, order: Order) -> _Started
         return _Started((sys.executable,), replace(order, what="call", target=call, arguments=tuple(program)))
     if not program:
         raise click.UsageError(
-            "say what to run: perflint observe -- python FILE ..., or --call package.module:function"
+            "no program given: perflint observe -- python FILE ..., or --call package.module:function"
         )
     words = list(program)
     name = Path(words[0]).name
@@ -162,7 +178,7 @@ def _started(program: Sequence[str], call: str | None, order: Order) -> _Started
         words.insert(0, "python")
     elif not name.startswith("python"):
         raise click.UsageError(
-            f"{words[0]} is not Python: give the command that it runs, perflint observe -- python FILE ..."
+            f"{words[0]} is not Python: pass the Python command that it runs, perflint observe -- python FILE ..."
         )
     python = [_interpreter(words.pop(0))]
     while words and words[0].startswith("-") and words[0] not in {_MODULE, _CODE}:

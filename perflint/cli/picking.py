@@ -16,14 +16,10 @@ if TYPE_CHECKING:
     from perflint.project.discovery import Discovery
 
 _ANSWERS = "y,n,a,d,q,?"
-_HELP = """\
-y - make this fix
-n - do not make this fix
-a - make this fix and all later ones in the file
-d - make neither this fix nor any later one in the file
-q - quit; make neither this fix nor any of the remaining ones
-? - print help
-"""
+_HELP = (
+    "y - apply this fix\nn - skip this fix\na - apply this fix and all later fixes of the file\nd - skip this "
+    "fix and all later fixes of the file\nq - quit; skip this fix and all remaining ones\n? - print help\n"
+)
 
 
 def pick(discovery: Discovery, options: Options, report: Report, weakest: Applicability) -> Report:
@@ -64,7 +60,7 @@ def _asked(finding: Finding, hunk: str, which: str) -> str:
     click.echo(visible_lines(hunk.replace("\r\n", "\n")), err=True, nl=False)
     while True:
         try:
-            said: str = click.prompt(f"({which}) Make this fix [{_ANSWERS}]?", prompt_suffix=" ", err=True)
+            said: str = click.prompt(f"({which}) Apply this fix [{_ANSWERS}]?", prompt_suffix=" ", err=True)
         except click.Abort:  # end of input, or Ctrl-C
             click.echo(err=True)
             return "q"

@@ -62,22 +62,22 @@ def selection_options(function: C) -> C:
                 metavar="RULES",
                 multiple=True,
                 shell_complete=complete_rules,
-                help="Run these only: codes, prefixes, names.",
+                help="Run only these rules: codes, prefixes or names.",
             ),
             click.option(
                 "--ignore",
                 metavar="RULES",
                 multiple=True,
                 shell_complete=complete_rules,
-                help="Leave these out: codes, prefixes, names.",
+                help="Do not run these rules: codes, prefixes or names.",
             ),
-            click.option("--extra", is_flag=True, help="Run the extra rules too."),
+            click.option("--extra", is_flag=True, help="Run the extra rules, too."),
             click.option(
                 "--confidence",
                 type=click.Choice([level.label for level in Confidence], case_sensitive=False),
-                help="Report findings of at least this confidence.",
+                help="Minimum confidence of reported findings.",
             ),
-            click.option("--config", type=click.Path(path_type=Path), help="Read this configuration file."),
+            click.option("--config", type=click.Path(path_type=Path), help="Use this configuration file."),
         )
     ):
         function = option(function)
@@ -86,7 +86,7 @@ def selection_options(function: C) -> C:
 
 def force_exclude_option(function: C) -> C:
     """The option `force_exclude`."""
-    words = "Leave out what is excluded or ignored by git although it is named, as pre-commit names files."
+    words = "Apply exclude patterns and .gitignore to files given by name, too (for pre-commit)."
     return click.option("--force-exclude", is_flag=True, help=words)(function)
 
 
@@ -99,9 +99,9 @@ def run_options(function: C) -> C:
                 "--time-limit",
                 type=float,
                 metavar="SECONDS",
-                help="Processor time one file may take; 0 is no limit.",
+                help="Processor time limit per file; 0 means no limit.",
             ),
-            click.option("--no-cache", is_flag=True, help="Neither read nor write the cache."),
+            click.option("--no-cache", is_flag=True, help="Do not read or write the cache."),
             click.option("--debug", is_flag=True, help="Show tracebacks."),
         )
     ):
@@ -141,8 +141,8 @@ def choose(
     codes = {rule.code for rule in running}.union(*(one.codes for one in nested.values()))
     if not codes:
         raise SettingsError(
-            "no rule is left to run: all that is selected is ignored as well, or is extra; extra rules run with "
-            "--extra, or selected by their whole code or name"
+            "no rule to run: all selected rules are ignored or extra; extra rules need --extra, or their full code "
+            "or name in --select"
         )
     base = Governed(settings, frozenset(rule.code for rule in running), everything=len(running) == len(known))
     return Chosen(known, tuple(rule for rule in known if rule.code in codes), nested, base)
@@ -180,7 +180,7 @@ def find(
     """The files, and standard input with the name it goes by where `paths` is `-`."""
     if "-" not in paths:
         if stdin_filename is not None:
-            raise click.UsageError("--stdin-filename is for the path '-'")
+            raise click.UsageError("--stdin-filename has no effect without the path '-'")
         return discover(paths, settings, force_exclude=force_exclude), None
     if len(paths) > 1:
         raise click.UsageError("'-' (standard input) cannot be mixed with other paths")

@@ -54,7 +54,7 @@ def prove(
     tried = [one for one in fixable if one.cell is None]
     if not tried:
         return Proven(keeping(report, ()), in_cells)
-    console.complain(f"trying {many(len(tried), 'fix')} in a copy of the tree")
+    console.complain(f"measuring {many(len(tried), 'fix')} in a copy of the tree")
     results: list[Result] = []
     where = Machine("", "", "")
     plan = verifying.plan_of(options)
@@ -112,4 +112,4 @@ def left_out(item: LeftOut) -> str:
     finding = item.finding
     title = finding.fix.title if finding.fix is not None else finding.name
     cell = "" if finding.cell is None else f"cell {finding.cell}:"
-    return f"{finding.path}:{cell}{finding.span.line}: {finding.code} left out ({title}): {item.reason}"
+    return f"{finding.path}:{cell}{finding.span.line}: {finding.code} rejected ({title}): {item.reason}"

@@ -21,12 +21,12 @@ HEADER = ("code", "name", "tier", "impact", "fix", "summary")
 
 
 @click.command("rules")
-@click.option("--output-format", type=click.Choice(("text", "json", "markdown")), default="text", help="How to print.")
+@click.option("--output-format", type=click.Choice(("text", "json", "markdown")), default="text", help="Output format.")
 @click.option(
-    "--pages", type=click.Path(path_type=Path, file_okay=False), help="Write a page for each into this folder."
+    "--pages", type=click.Path(path_type=Path, file_okay=False), help="Write one page per rule to this folder."
 )
 def command(output_format: str, pages: Path | None) -> int:
-    """List all rules, those of plug-ins included."""
+    """List all rules, including those of plug-ins."""
     from perflint.rule_api.registry import load_rules
 
     if pages is not None:

@@ -31,69 +31,72 @@ _DURATION: Json = {
 }
 
 _VERIFY: dict[str, tuple[str, Json]] = {
-    "bench": ("The callable to try fixes under: `package.module:name` or `file.py:name`.", _TEXT),
-    "command": ("The command to try fixes under.", _TEXT),
-    "metric": ("Pattern with a group: the figure that the command prints and is measured by.", _TEXT),
-    "higher-is-better": ("Whether more of the metric is better.", {"type": "boolean"}),
-    "result": ("Pattern with a group: what the command prints that no fix may change.", _TEXT),
+    "bench": ("Callable that measures fixes: `package.module:name` or `file.py:name`.", _TEXT),
+    "command": ("Command that measures fixes.", _TEXT),
+    "metric": ("Pattern with a group that matches the printed figure to compare.", _TEXT),
+    "higher-is-better": ("Whether a higher figure is better.", {"type": "boolean"}),
+    "result": ("Pattern with a group that matches printed text that no fix may change.", _TEXT),
     "budget": ("Time for one comparison: seconds, or a text such as `2m`. Default: 60s.", _DURATION),
     "timeout": ("Time for one run. Default: 300s.", _DURATION),
-    "precision": ("A comparison ends once its ratio is known to within this. Default: 0.025.", _FROM_ZERO),
+    "precision": ("Stop a comparison when its ratio is known to this precision. Default: 0.025.", _FROM_ZERO),
     "device": ("cpu, cuda, cuda:1, mps, xpu, auto (the default), or simulated, which counts.", _TEXT),
-    "rtol": ("How far results may differ, relatively. Default: 1e-5.", _FROM_ZERO),
-    "atol": ("How far results may differ, absolutely. Default: 1e-8.", _FROM_ZERO),
-    "seed": ("Of the random numbers of both sides. Default: 0.", {"type": "integer"}),
+    "rtol": ("Relative tolerance of results. Default: 1e-5.", _FROM_ZERO),
+    "atol": ("Absolute tolerance of results. Default: 1e-8.", _FROM_ZERO),
+    "seed": ("Random seed of both sides. Default: 0.", {"type": "integer"}),
     "threads": (
         "Threads of torch, OpenMP and BLAS on both sides; 0: the libraries choose. Default: OMP_NUM_THREADS, else 1.",
         {"type": "integer", "minimum": 0},
     ),
-    "link": ("Folders of data that become links in the copy of the tree.", _STRINGS),
-    "min-speedup": ("Keep fixes that are at least this many times as fast.", _FROM_ZERO),
+    "link": ("Data folders that are linked, not copied, into the copy of the tree.", _STRINGS),
+    "min-speedup": ("Minimum speed-up of a kept fix.", _FROM_ZERO),
 }
 
 _KEYS: dict[str, tuple[str, Json]] = {
-    "select": ("Rules to run: codes, beginnings of codes, names or ALL. Default: all core rules.", _STRINGS),
-    "ignore": ("Rules to leave out.", _STRINGS),
-    "extend-select": ("Rules to run besides; switches extra rules on.", _STRINGS),
+    "select": ("Rules to run: codes, prefixes, names or ALL. Default: all core rules.", _STRINGS),
+    "ignore": ("Rules not to run.", _STRINGS),
+    "extend-select": ("Additional rules to run; enables extra rules.", _STRINGS),
     "extra": ("Whether all extra rules run.", {"type": "boolean"}),
-    "confidence": ("Report nothing less sure than this.", {"enum": _LEVELS}),
+    "confidence": ("Minimum confidence of reported findings.", {"enum": _LEVELS}),
     "impact": (
-        "Print nothing of less impact. Default: medium in formats for people, low in the others.",
+        "Minimum impact of printed findings. Default: medium in text formats, low in the others.",
         {"enum": _LEVELS},
     ),
     "fail-on": (
-        "What makes exit code 1, as in `impact=medium,confidence=high`. Default: `impact`, or medium without it.",
+        (
+            "Findings that cause exit code 1, as in `impact=medium,confidence=high`. Default: `impact`, or medium "
+            "without it."
+        ),
         {"type": "string", "pattern": _FAIL_ON},
     ),
-    "exclude": ("Files and folders that are not read, as patterns of .gitignore.", _STRINGS),
+    "exclude": ("Files and folders to exclude, as .gitignore patterns.", _STRINGS),
     "per-file-ignores": (
-        "Rules to leave out in files that match a pattern of .gitignore.",
+        "Rules not to run in files that match a .gitignore pattern.",
         {"type": "object", "additionalProperties": _STRINGS},
     ),
     "target-torch": (
-        "Advice holds for this version of torch. Default: what the project's requirements say, else the newest.",
+        "Minimum supported version of torch. Default: from the project's requirements, else the newest.",
         {"type": "string", "pattern": r"^\d+\.\d+(\.\d+)?$"},
     ),
-    "output-format": ("How `perflint check` prints.", {"enum": list(FORMATS)}),
-    "sort": ("Order of findings. Default: impact in formats for people, path in the others.", {"enum": list(SORTS)}),
-    "group-by": ("How findings are grouped in text. Default: none.", {"enum": list(GROUPS)}),
-    "max-findings": ("Print the worst of them only, this many.", {"type": "integer", "minimum": 1}),
-    "cache-dir": ("Where the cache lies, from the folder of this file.", {"type": "string", "minLength": 1}),
-    "jobs": ("Number of processes. Default: the processors there are.", {"type": "integer", "minimum": 1}),
+    "output-format": ("Output format of `perflint check`.", {"enum": list(FORMATS)}),
+    "sort": ("Sort order of findings. Default: impact in text formats, path in the others.", {"enum": list(SORTS)}),
+    "group-by": ("Grouping of findings in text formats. Default: none.", {"enum": list(GROUPS)}),
+    "max-findings": ("Print only this many of the worst findings.", {"type": "integer", "minimum": 1}),
+    "cache-dir": ("Cache folder, relative to this file.", {"type": "string", "minLength": 1}),
+    "jobs": ("Number of processes. Default: the number of processors.", {"type": "integer", "minimum": 1}),
     "baseline": (
-        "File of the findings to live with for now, from the folder of this file.",
+        "Baseline file, relative to this file.",
         {"type": "string", "minLength": 1},
     ),
     "observed": (
-        "File of `perflint observe` that findings are compared with, from the folder of this file.",
+        "Observation file to compare findings with, relative to this file.",
         {"type": "string", "minLength": 1},
     ),
     "time-limit": (
-        "Seconds of processor time one file may take, before it is left with an error; 0 is no limit. Default: 30.",
+        "Processor time limit per file in seconds; 0 means no limit. Default: 30.",
         {"type": "number", "minimum": 0, "maximum": LONGEST},
     ),
     "verify": (
-        "How `perflint verify` measures.",
+        "Settings of `perflint verify`.",
         {
             "type": "object",
             "properties": {key: {"description": said, **schema} for key, (said, schema) in _VERIFY.items()},
@@ -133,7 +136,7 @@ def report() -> Json:
         {
             "title": text,
             "applicability": {"enum": [one.label for one in Applicability]},
-            "reason": {"description": "Why it is not safe; empty where it is.", **text},
+            "reason": {"description": "Why the fix is not safe; empty if it is.", **text},
             "edits": {"type": "array", "items": edit},
         }
     )
@@ -141,8 +144,8 @@ def report() -> Json:
     observed = _object(
         {
             "verdict": {"enum": [one.value for one in Verdict]},
-            "per_step": {"description": "How often, mean over the steady steps.", **maybe_number},
-            "bytes": {"description": "Copied or allocated a step.", **maybe_number},
+            "per_step": {"description": "Occurrences per step, mean over the steady steps.", **maybe_number},
+            "bytes": {"description": "Bytes copied or allocated per step.", **maybe_number},
             "modelled_ms": {"description": "What the step would be shorter without these waits.", **maybe_number},
             "modelled_share": {"description": "The part of the step that is, 0 to 1.", **maybe_number},
             "hidden": {"description": "Costs nothing as long as other waits are there.", "type": "boolean"},
@@ -227,7 +230,7 @@ def observation() -> Json:
             "per_step": {"description": "Mean over the steady steps.", **_FROM_ZERO},
             "bytes": {"description": "Per step, mean over the steady steps.", **_FROM_ZERO},
             "modelled_ms": {
-                "description": "What the step would be shorter without these waits; null where nothing waits.",
+                "description": "Time the step would save without these synchronizations; null without any.",
                 **maybe_ms,
             },
             "phase": {"enum": list(PHASES)},
@@ -242,7 +245,7 @@ def observation() -> Json:
             "bytes_in_all": count,
             "function": {"description": "The innermost function; empty outside all.", "type": "string"},
             "function_hash": {
-                "description": "Of that function's text, without indentation and comments.",
+                "description": "Hash of the function's text, without indentation and comments.",
                 "type": "string",
             },
             "stack": stack,
@@ -255,8 +258,8 @@ def observation() -> Json:
             **{name: {"description": "Mean over the steady steps.", **_FROM_ZERO} for name in sums},
             "modelled_ms": {"description": "Length of the kept step, modelled for `hardware`.", **maybe_ms},
             "without_waits_ms": {"description": "The same without any wait.", **maybe_ms},
-            "host_ms": {"description": "Of it, what the host is busy.", **maybe_ms},
-            "device_ms": {"description": "Of it, what the device is busy.", **maybe_ms},
+            "host_ms": {"description": "Busy time of the host in it.", **maybe_ms},
+            "device_ms": {"description": "Busy time of the device in it.", **maybe_ms},
             "bound_by": {"enum": ["host", "device", "copies", None]},
             "measured_ms": {"description": "Mean length on a real device.", **maybe_ms},
         }
@@ -294,13 +297,13 @@ def observation() -> Json:
                 "torch": _TEXT,
                 "python": _TEXT,
                 "program": _STRINGS,
-                "directory": {"description": "Where paths start, from this file's folder.", "type": "string"},
+                "directory": {"description": "Base folder of paths, relative to this file.", "type": "string"},
                 "steps": {"description": "Steady steps: those after the warm-up.", **count},
                 "warmup": count,
                 "step": {"anyOf": [step, {"type": "null"}]},
                 "totals": {"type": "array", "items": total},
                 "errors": _STRINGS,
-                "ended": {"description": "How the program ended before its time; empty if not.", "type": "string"},
+                "ended": {"description": "Why the program ended early; empty if it did not.", "type": "string"},
                 "lines": {"type": "array", "items": seen},
                 "sites": {"type": "array", "items": _object({**place, "stack": stack})},
                 "ran": {

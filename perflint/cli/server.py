@@ -11,10 +11,10 @@ from perflint.errors import PerflintError
 
 
 @click.command("server")
-@click.option("--stdio", is_flag=True, help="Speak over standard input and output, which it does anyway.")
-@click.option("--debug", is_flag=True, help="Log what goes on to standard error.")
+@click.option("--stdio", is_flag=True, help="Use standard input and output (always on).")
+@click.option("--debug", is_flag=True, help="Log to standard error.")
 def command(*, stdio: bool, debug: bool) -> int:  # noqa: ARG001 - editors pass --stdio to every server
-    """The language server, for editors: findings while you type, fixes, and the pages of rules.
+    """Start the language server for editors: findings while you type, fixes, and rule pages.
 
     It needs the extra: pip install 'torch-perflint[lsp]'.
     """

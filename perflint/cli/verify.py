@@ -33,26 +33,30 @@ if TYPE_CHECKING:
 
 @click.command("verify")
 @click.argument("paths", nargs=-1)
-@click.option("--rule", metavar="RULES", multiple=True, help="Run the benchmarks of these rules: codes or names.")
+@click.option("--rule", metavar="RULES", multiple=True, help="Run the benchmarks of these rules (codes or names).")
 @click.option("--all", "every", is_flag=True, help="Run the benchmarks of all rules.")
-@click.option("--size", metavar="SIZE", multiple=True, help="Only this size of a benchmark.")
+@click.option("--size", metavar="SIZE", multiple=True, help="Run only this benchmark size.")
 @verifying.workload_options
-@click.option("--unsafe", is_flag=True, help="Try fixes that need a person's look too.")
+@click.option("--unsafe", is_flag=True, help="Measure unsafe fixes, too.")
 @click.option(
-    "--output-format", type=click.Choice(("table", "json", "markdown")), default="table", help="How to print."
+    "--output-format", type=click.Choice(("table", "json", "markdown")), default="table", help="Output format."
 )
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the results to this file.")
-@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw the ratios: FILE.svg or FILE.png.")
-@click.option("--store/--no-store", default=True, help="Keep what benchmarks of rules gave for 'perflint explain'.")
-@click.option("--store-to", type=click.Path(path_type=Path, file_okay=False), help="Keep it in this folder instead.")
+@click.option(
+    "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Plot the ratios to FILE.svg or FILE.png."
+)
+@click.option("--store/--no-store", default=True, help="Store benchmark results for 'perflint explain'.")
+@click.option("--store-to", type=click.Path(path_type=Path, file_okay=False), help="Store them in this folder instead.")
 @click.option(
     "--self-test",
     type=click.IntRange(1),
     metavar="N",
-    help="Measure how often verify itself is wrong: N runs of a planted slow-down, or with --rule or --all of each "
-    "rule's benchmark against itself.",
+    help=(
+        "Measure the error rate of verify itself: N runs of a planted slow-down, or, with --rule or --all, of "
+        "each benchmark against itself."
+    ),
 )
-@click.option("--color/--no-color", default=None, help="Colour, by default on a terminal only.")
+@click.option("--color/--no-color", default=None, help="Colored output. Default: on a terminal only.")
 @project.selection_options
 @click.option("--debug", is_flag=True, help="Show tracebacks.")
 def command(
@@ -77,23 +81,23 @@ def command(
     debug: bool,
     **given: Any,
 ) -> int:
-    """Measure whether fixes pay, on this machine.
+    """Measure the speed-up of fixes on this machine.
 
-    With --rule or --all, the rules' own benchmarks. With PATHS and --bench or --command, every fix in PATHS alone and
-    all together, under your own code in a copy of the tree; your files are not touched.
+    --rule and --all run the benchmarks of rules. PATHS with --bench or --command measures every fix in PATHS, alone and
+    all together, with your own workload in a copy of the tree. Your files are not changed.
 
-    Exit code 0: every fix in PATHS is faster or makes no difference; 1: one is slower, changes the result, is not
-    reached by the workload, or stays undecided; 2: a workload or the input was at fault.
+    Exit code 0: every fix in PATHS is faster or makes no difference; 1: a fix is slower, changes the result, is not
+    reached by the workload, or stays undecided; 2: an error in a workload or in the input.
     """
     from perflint.verify.launch import require_extra
 
     settings = project.settings_for(paths or (".",), config, confidence)
     options = options_from(settings, given)
     if self_test is None and not (paths or rule or every):
-        raise click.UsageError("say what to measure: --rule RULE, --all, or PATHS with --bench or --command")
+        raise click.UsageError("nothing to measure: give --rule RULE, --all, or PATHS with --bench or --command")
     _expect_workload_with_paths(paths, options, given)
     if options.device == SIMULATED and (rule or every or self_test is not None):
-        raise click.UsageError("--device simulated counts instead of measuring: give PATHS and a workload of yours")
+        raise click.UsageError("--device simulated counts instead of timing: give PATHS and a workload")
     require_extra()
     if plot is not None and plot.suffix.lower() not in {".svg", ".png"}:
         raise PerflintError(f"--plot: {plot} must end in .svg or .png")
@@ -113,7 +117,7 @@ def command(
     if store:
         _keep(session, store_to, settings)
     if interrupted:
-        console.complain("interrupted; this is what was measured so far")
+        console.complain("interrupted; results so far")
         return INTERRUPTED
     if debug:
         sys.stderr.write("".join(f"{trace}\n" for trace in session.traces))
@@ -125,7 +129,7 @@ def _expect_workload_with_paths(paths: Sequence[str], options: VerifyOptions, gi
     if paths and not (options.bench or options.command):
         raise click.UsageError("PATHS need a workload: --bench package.module:name or --command '...'")
     if not paths and (given["bench"] or given["command"]):
-        raise click.UsageError("--bench and --command try the fixes in PATHS, which are missing")
+        raise click.UsageError("--bench and --command need PATHS")
 
 
 def _deliver(
@@ -199,7 +203,7 @@ class _Session:
             console.complain(f"no benchmark: {', '.join(without)}")
         if self.sizes and known and not any(name in known for name in self.sizes):
             there = ", ".join(map(repr, known))
-            raise PerflintError(f"--size: no benchmark asked for has that size; there are {there}")
+            raise PerflintError(f"--size: no selected benchmark has this size; available: {there}")
 
     def benchmarks_of(
         self, rules: Sequence[type[Rule]], launcher: Launcher, files: contextlib.ExitStack
@@ -223,11 +227,11 @@ class _Session:
         from perflint.verify.measuring import Interrupted
 
         if not found.findings:
-            console.complain("no fix to try in these paths")
+            console.complain("no fix to measure in these paths")
             with verifying.folder() as folder, Launcher(folder, threads=self.plan.threads) as launcher:
                 self.open(launcher)
             return
-        console.complain(f"trying {many(len(found.findings), 'fix')} in a copy of {found.project.root}")
+        console.complain(f"measuring {many(len(found.findings), 'fix')} in a copy of {found.project.root}")
         with fix_trials(found.project, self.plan, self.progress) as trials:
             self.open(trials.launcher)
             workload = verifying.workload_of(self.options, self.device)

@@ -44,13 +44,27 @@ def workload_options(function: C) -> C:
     """The options whose values `options_from` takes by field name."""
     for option in reversed(
         (
-            click.option("--bench", metavar="TARGET", help="Try fixes under package.module:name or file.py:name."),
-            click.option("--command", "command", metavar="COMMAND", help="Try fixes under this command."),
-            click.option("--metric", metavar="REGEX", help="Measure the command by this printed figure, not its time."),
-            click.option("--higher-is-better/--lower-is-better", default=None, help="The good end of --metric."),
-            click.option("--result", metavar="REGEX", help="What the command prints that no fix may change."),
-            click.option("--budget", callback=_duration, metavar="TIME", help="For one comparison (default: 60s)."),
-            click.option("--timeout", callback=_duration, metavar="TIME", help="For one run (default: 300s)."),
+            click.option(
+                "--bench",
+                metavar="TARGET",
+                help=("Measure fixes with the callable package.module:name or file.py:name."),
+            ),
+            click.option("--command", "command", metavar="COMMAND", help="Measure fixes with this command."),
+            click.option(
+                "--metric", metavar="REGEX", help=("Compare this printed figure instead of the command's time.")
+            ),
+            click.option(
+                "--higher-is-better/--lower-is-better",
+                default=None,
+                help="Whether a higher or lower --metric is better.",
+            ),
+            click.option("--result", metavar="REGEX", help="Pattern of printed text that no fix may change."),
+            click.option(
+                "--budget", callback=_duration, metavar="TIME", help="Time limit of one comparison (default: 60s)."
+            ),
+            click.option(
+                "--timeout", callback=_duration, metavar="TIME", help="Time limit of one run (default: 300s)."
+            ),
             click.option(
                 "--device",
                 metavar="DEVICE",
@@ -62,8 +76,8 @@ def workload_options(function: C) -> C:
                 metavar="N",
                 help="Threads of torch, OpenMP and BLAS on both sides (default: OMP_NUM_THREADS, else 1; 0: theirs).",
             ),
-            click.option("--rtol", type=click.FloatRange(0), help="How far results may differ, relatively."),
-            click.option("--atol", type=click.FloatRange(0), help="How far results may differ, absolutely."),
+            click.option("--rtol", type=click.FloatRange(0), help="Relative tolerance of results."),
+            click.option("--atol", type=click.FloatRange(0), help="Absolute tolerance of results."),
         )
     ):
         function = option(function)
@@ -89,7 +103,7 @@ def workload_of(options: VerifyOptions, device: str) -> CallableWorkload | Comma
         raise PerflintError("--command is empty")
     is_simulated = device == SIMULATED
     if is_simulated and options.metric:
-        raise PerflintError("--metric measures, and --device simulated counts; give one")
+        raise PerflintError("--metric needs timing, but --device simulated counts; give only one of them")
     return Command(
         words,
         options.metric,

@@ -29,7 +29,7 @@ def watch(once: Callable[[], object], files: Callable[[], Iterable[Path]]) -> No
                 once()
             except PerflintError as error:
                 console.complain(str(error))
-            console.complain(f"watching {len(before)} files; Ctrl-C ends it")
+            console.complain(f"watching {len(before)} files; Ctrl-C stops")
             _wait_for_change(before, files)
     except KeyboardInterrupt:
         return

@@ -104,7 +104,7 @@ def _misspelt(suppressions: Suppressions, ran: AbstractSet[str]) -> list[Malform
         if any(rank_of(word, rule.code, rule.name) is not None for rule in rules):
             continue
         for meant in get_close_matches(word.lower(), names, n=1, cutoff=_NEAR):
-            message = f"{word!r} is no rule; did you mean {meant!r}?"
+            message = f"{word!r} is not a rule; did you mean {meant!r}?"
             found.append(Malformed(one.line, one.column, message, word, meant))
     return found
 

@@ -170,7 +170,7 @@ class Worker:
         known = texts.trees.take(file.display)
         source, module = known or (texts.source(file), None)
         if known is None and texts.has_changed(file):
-            raise SourceError("has changed while it was checked; check again")
+            raise SourceError("changed while it was checked; check again")
         if module is not None and texts.trees.keeps_all:
             self.leave(module)
         asked = self.reuse.asking(file.display) if self.reuse is not None else None

@@ -27,7 +27,7 @@ def ignore_fixes(source: SourceFile, findings: Iterable[Finding], reason: str = 
     there = Suppressions.read(source).each
     return [
         Fix(
-            f"Silence {', '.join(sorted(named))} here",
+            f"Suppress {', '.join(sorted(named))} here",
             Applicability.SAFE,
             (_edit(source, there, lines, named, reason),),
         )
@@ -39,7 +39,7 @@ def _lines(statements: Iterable[ast.stmt], span: Span) -> tuple[int, int]:
     """First and last line of the innermost statement at `span`; of a compound statement, those of its header."""
     around = [one for one in statements if _first(one) <= span.line <= (one.end_lineno or one.lineno)]
     if not around:
-        raise SourceError("no statement stands there", span.line)
+        raise SourceError("no statement is there", span.line)
     inner = max(around, key=lambda one: (_first(one), one.col_offset, -(one.end_lineno or 0)))
     last = inner.end_lineno or inner.lineno
     body = getattr(inner, "body", None)

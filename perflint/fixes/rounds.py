@@ -152,15 +152,15 @@ class _Session:
         for path in self.unsettled:
             file = self.files[path]
             for finding in file.taken:
-                self.drop(finding, "the fixes of this file do not come to rest")
+                self.drop(finding, "the fixes of this file do not converge")
             file.source = self.sources[path]
             file.findings = [finding for finding in self.findings if finding.path == path]
 
     def _end_fight(self, file: _File) -> None:
         codes = sorted({finding.code for finding in (*file.last, *file.last_but_one)})
-        who = f"{' and '.join(codes)} undo each other's work" if len(codes) > 1 else f"{codes[0]} never comes to rest"
+        who = f"{' and '.join(codes)} undo each other" if len(codes) > 1 else f"{codes[0]} does not converge"
         for finding in file.last:
-            self.drop(finding, f"{who}: cut off after {ROUNDS} rounds")
+            self.drop(finding, f"{who}: stopped after {ROUNDS} rounds")
 
     def _is_settled(self, file: _File) -> bool:
         """Hold what was let appear against what is there in the end."""
@@ -180,7 +180,7 @@ class _Session:
     def _why_not(self, path: str, code: str) -> str:
         reasons = (reason for (where, what, _), reason in self.dropped.items() if (where, what) == (path, code))
         reason = next(reasons, None)
-        return f"it would bring about {code}" + (f", which stays because {reason}" if reason else "")
+        return f"it would cause {code}" + (f", which stays because {reason}" if reason else "")
 
     def outcome(self) -> Outcome:
         changed = {path: file for path, file in sorted(self.files.items()) if file.source is not self.sources[path]}
@@ -275,7 +275,7 @@ class _Trial:
         fixes = {id(finding.fix): finding for finding in group}
         applied = apply_fixes(self.base, [finding.fix for finding in (*self.accepted, *group) if finding.fix])
         for fix in applied.refused:
-            self.session.drop(fixes[id(fix)], "its edits lie outside the file or overlap")
+            self.session.drop(fixes[id(fix)], "its edits are outside of the file or overlap")
         made = {id(fix) for fix in applied.taken}
         if any(id(finding.fix) not in made for finding in self.accepted):
             return []  # it would push aside what is accepted; its turn comes in the next round
@@ -342,7 +342,7 @@ class _Trial:
                 )
             own = [finding for finding in found if finding.code == code]
             if not all(finding.fix is not None and self.session.usable(finding.fix) for finding in own):
-                return f"it would bring about {code}: {own[-1].message}"
+                return f"it would cause {code}: {own[-1].message}"
             debts[code] = number - allowed[code]
         return None
 

@@ -20,6 +20,6 @@ def _fault(text: str) -> str | None:
     import libcst
 
     try:
-        return None if libcst.parse_module(text).code == text else "does not come back whole from a second parser"
+        return None if libcst.parse_module(text).code == text else "is not reproduced by a second parser"
     except (libcst.ParserSyntaxError, libcst.CSTValidationError, RecursionError, ValueError) as error:
-        return f"does not read to a second parser: {str(error).partition(chr(10))[0]}"
+        return f"a second parser rejects it: {str(error).partition(chr(10))[0]}"

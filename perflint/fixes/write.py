@@ -40,14 +40,14 @@ def _target(file: Path, root: Path | None) -> Path:
     tree = (file.parent if root is None else root).resolve()
     target = file.resolve()
     if not target.is_relative_to(tree):
-        raise WriteError("not written: it is a symbolic link that leads out of the project")
+        raise WriteError("not written: a symbolic link to a file outside of the project")
     return target
 
 
 def _replace(target: Path, before: bytes, after: bytes) -> None:
     status = target.stat()
     if not stat.S_ISREG(status.st_mode):
-        raise WriteError("not written: it is no regular file")
+        raise WriteError("not written: not a regular file")
     if not os.access(target, os.W_OK):
         raise WriteError("cannot be written: Permission denied")
     _expect(target, before)

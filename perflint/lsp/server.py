@@ -278,7 +278,7 @@ class Service:
             # The edit takes several checks, so it is worked out when the action is chosen.
             made.append(
                 types.CodeAction(
-                    "perflint: make all safe fixes",
+                    "perflint: apply all safe fixes",
                     kind=convert.FIX_ALL,
                     data={"uri": uri},
                     edit=None if self._resolves else await self._fix_all_edit(document),
@@ -306,7 +306,7 @@ class Service:
         if silence is not None and finding.code != "TPL001":
             made.append(
                 types.CodeAction(
-                    f"{finding.code}: silence this line",
+                    f"{finding.code}: suppress on this line",
                     kind=types.CodeActionKind.QuickFix,
                     diagnostics=diagnostics,
                     edit=self._edit([(document.part_of(edit.cell), edit) for edit in silence.edits]),

@@ -372,8 +372,10 @@ class _Join:
             name=rule.name,
             path=path,
             span=span,
-            message=f"`{self._source(path, span)}`{backward} {_DOES[most.count.kind]}{where}, which the observed run "
-            "showed; no pattern of this rule finds it.",
+            message=(
+                f"`{self._source(path, span)}`{backward} {_DOES[most.count.kind]}{where} in the observed run; "
+                "this rule has no pattern for it."
+            ),
             confidence=Confidence.HIGH,
             impact=Impact.HIGH if share >= _HIGH else Impact.MEDIUM if share >= _MEDIUM else Impact.LOW,
             heat=Heat.STEP,
@@ -426,7 +428,9 @@ class _Join:
     def notes(self) -> Iterator[str]:
         paths = set(self.observation.ran) | {site.path for site in self.observation.sites}
         if paths and not any(self.files.text(path) for path in paths):
-            yield "the whole observation, of which no file is here (was it made for other code, or in another folder?)"
+            yield (
+                "the whole observation: none of its files is here (was it made for other code, or in another folder?)"
+            )
             return
         changed = sum(map(len, self.files.changed.values()))
         if changed:

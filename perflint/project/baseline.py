@@ -58,13 +58,13 @@ class Baseline:
                 raise PerflintError(f"{file}: not a regular file")
             data = json.loads(file.read_text(encoding="utf-8"))
         except OSError as error:
-            hint = "; 'perflint baseline write' makes it" if isinstance(error, FileNotFoundError) else ""
+            hint = "; create it with 'perflint baseline write'" if isinstance(error, FileNotFoundError) else ""
             raise PerflintError(f"{file}: cannot be read: {error.strerror or error}{hint}") from error
         except (ValueError, RecursionError) as error:
             raise PerflintError(f"{file}: not a baseline: {error}") from error
         try:
             if data["version"] != _VERSION:
-                hint = "delete it, and 'perflint baseline write' makes it anew"
+                hint = "delete it, and run 'perflint baseline write' again"
                 raise PerflintError(f"{file}: a baseline of another version ({data['version']}); {hint}")
             entries = Counter[Entry]()
             for one in data["findings"]:

@@ -82,11 +82,11 @@ def _fix(fix: Fix) -> str:
     reason = f": {visible_prose(fix.reason)}" if fix.reason else ""
     numerics = visible_prose(fix.numerics)
     if fix.applicability is Applicability.SAFE:
-        return f"{title} (safe{numerics and f', {numerics}'}; `perflint fix` makes it)"
+        return f"{title} (safe{numerics and f', {numerics}'}; apply with `perflint fix`)"
     numerics = numerics and f"; {numerics}"
     if fix.applicability is Applicability.UNSAFE:
-        return f"{title} (unsafe{reason}{numerics}; `perflint fix --unsafe` makes it)"
-    return f"{title} (to be made by hand{reason}{numerics})"
+        return f"{title} (unsafe{reason}{numerics}; apply with `perflint fix --unsafe`)"
+    return f"{title} (by hand{reason}{numerics})"
 
 
 def _labelled(label: str, text: str, paint: Palette, width: int) -> Iterator[str]:
@@ -155,7 +155,7 @@ def observed_counts(report: Report) -> str:
     """`observed: 3 confirmed, 1 refuted, 2 not reached`."""
     verdicts = [one.observed.verdict for one in report.findings if one.observed is not None]
     counted = [f"{verdicts.count(one)} {one.value}" for one in Verdict if one in verdicts]
-    return f"observed: {', '.join(counted)}" if counted else "observed: nothing about these findings"
+    return f"observed: {', '.join(counted)}" if counted else "observed: no data about these findings"
 
 
 def _impacts(report: Report) -> str:
@@ -168,7 +168,7 @@ def _next(report: Report, counts: Counts) -> str:
     """The command that helps most after this report."""
     if not counts.findings or counts.safe or counts.unsafe:
         return ""  # the part about fixes names the command
-    return f"`perflint explain {visible(report.findings[0].code)}` says more"
+    return f"`perflint explain {visible(report.findings[0].code)}` explains the rule"
 
 
 def _fixable(counts: Counts) -> str:

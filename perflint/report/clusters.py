@@ -43,7 +43,7 @@ def as_one(group: Group) -> Finding:
         return lead
     same = [one for one in others if one.code == lead.code]
     hops = [Hop(one.path, one.span.line, _said(one, lead), one.cell, one.code) for one in others]
-    more = f" The same here {len(same)} more {'time' if len(same) == 1 else 'times'}." if same else ""
+    more = f" {len(same)} more {'occurrence' if len(same) == 1 else 'occurrences'} here." if same else ""
     known = {(hop.path, hop.line) for hop in hops}
     kept = [hop for hop in lead.related if (hop.path, hop.line) not in known]
     return dataclasses.replace(lead, message=lead.message + more, related=(*kept, *hops), fix=_fix_of([lead, *same]))

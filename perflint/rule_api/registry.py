@@ -90,7 +90,7 @@ def collect(packages: Iterable[RulePackage]) -> tuple[type[Rule], ...]:
                 if identity in owners:
                     other, owner = owners[identity]
                     raise RuleError(
-                        f"{package.distribution}: {_where(rule)} takes {identity!r}, which belongs to "
+                        f"{package.distribution}: {_where(rule)} uses {identity!r}, which belongs to "
                         f"{_where(other)} of {owner}"
                     )
                 owners[identity] = (rule, package.distribution)

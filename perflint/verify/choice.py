@@ -53,7 +53,7 @@ def choose(
             break
         worst = min(paying, key=lambda pair: pair[0])
         paying.remove(worst)
-        left_out.append(LeftOut(worst[1], f"it pays alone, but not with the others: {reason}"))
+        left_out.append(LeftOut(worst[1], f"faster alone, but not together with the others: {reason}"))
     return Choice(tuple(finding for _, finding in paying), tuple(left_out), tuple(results))
 
 
@@ -75,7 +75,7 @@ def why_not(result: Result, min_speedup: float | None = None) -> str:
     if result.verdict is Verdict.NO_DIFFERENCE and (min_speedup is None or min_speedup >= 1):
         return f"no difference: {speed(result)}"
     if min_speedup is not None and (result.ratio or 0.0) < min_speedup:
-        return f"{speed(result)}, less than the {min_speedup:g} that were asked for"
+        return f"{speed(result)}, less than the required {min_speedup:g}"
     return ""
 
 

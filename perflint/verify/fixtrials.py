@@ -74,7 +74,7 @@ class Project:
         try:
             return self.files(path).resolve().relative_to(self.root.resolve()).as_posix()
         except ValueError:
-            raise PerflintError(f"{path} lies outside the project {self.root}") from None
+            raise PerflintError(f"{path} is outside of the project {self.root}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class WorkloadError(PerflintError):
     def __init__(self, name: str, reason: str, said: str) -> None:
         """`said` is a traceback or the end of what the workload printed."""
         shown = f"{said.rstrip()}\n" if said.strip() else ""
-        super().__init__(f"{shown}the workload {name!r} fails before any fix, so none was tried: {reason}")
+        super().__init__(f"{shown}the workload {name!r} fails without any fix, so none was measured: {reason}")
 
 
 def _name(workload: CallableWorkload | Command) -> str:

@@ -201,5 +201,5 @@ class Tracer:
         }
         why = next((text for word, text in reasons.items() if word in said), "")
         if tracing.STARTED not in said:
-            why = "the workload starts no Python that could be watched"
+            why = "the workload starts no Python process that could be traced"
         return Seen(lines, not why, why)

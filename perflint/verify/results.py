@@ -22,7 +22,7 @@ class Verdict(enum.Enum):
     SLOWER = "slower"
     FEWER = "fewer"
     MORE = "more"
-    SAME_COUNTS = "nothing that is counted changes"
+    SAME_COUNTS = "no counted figure changes"
     DIFFERENT_RESULT = "different result"
     NOT_REACHED = "not reached"
     NOT_MEASURABLE = "not measurable here"

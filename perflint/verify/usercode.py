@@ -80,7 +80,7 @@ def _uncallable(value: Any) -> str:
     if not callable(value):
         return "is not callable"
     if inspect.isgeneratorfunction(value):
-        return "is a generator function: calling it runs nothing; name a function that goes through what it yields"
+        return "is a generator function: calling it runs nothing; name a function that iterates over it"
     if inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value):
         return "is asynchronous: calling it runs nothing; name a function that runs it, as by asyncio.run"
     try:
@@ -88,7 +88,7 @@ def _uncallable(value: Any) -> str:
     except ValueError:  # it tells no signature
         return ""
     except TypeError as error:
-        return f"cannot be called without arguments ({error}); name a function that needs none and makes its own inputs"
+        return f"cannot be called without arguments ({error}); name a function that creates its own inputs"
     return ""
 
 

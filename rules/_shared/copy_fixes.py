@@ -37,7 +37,7 @@ def without_waiting(copy: Copy, ctx: Context) -> Fix:
     """`non_blocking=True`: safe where that is proven."""
     reason = why_unsafe(copy, ctx)
     return Fix(
-        "Do not wait for the copy",
+        "Copy without blocking",
         Applicability.UNSAFE if reason else Applicability.SAFE,
         (ctx.edit.set_keyword(copy.call, "non_blocking", "True"),),
         reason=reason,
@@ -49,21 +49,21 @@ def why_unsafe(copy: Copy, ctx: Context) -> str:
     """What a person has to look at before a copy need not be waited for; empty where nothing is left open."""
     moved, node = copy.moved, copy.call
     if copy.value.tag is Tag.BATCH and is_from(copy.value.origin, Provenance.TOKENIZER):
-        return "what a tokenizer gives knows the option from transformers 4.48 on"
+        return "results of a tokenizer accept the option only from transformers 4.48 on"
     if not copy.destination.may_be_cuda:
         return "the device may be MPS, where an asynchronous copy can corrupt data"
     if copy.value.tag is not Tag.TENSOR or copy.value.certainty is Confidence.LOW:
-        return f"`{ctx.text(moved)}` may be no plain tensor, and its `.to` may not know the option"
+        return f"`{ctx.text(moved)}` may not be a plain tensor, and its `.to` may not accept the option"
     if _is_beside_streams(node, ctx):
-        return "another stream may read the copy, or the host write to it, before it is done"
+        return "another stream may read the copy, or the host may write to it, before it has finished"
     if _narrows(node, ctx):
-        return "a value out of the range of the type becomes another one on the device than on the host"
+        return "a value out of the dtype's range converts differently on the device and on the host"
     if changes_later(moved, node, ctx):
-        return "the source is written to afterwards, while the copy may still be under way"
+        return "the source is written to afterwards, while the copy may still run"
     if (use := unread(moved, node, ctx)) is not None:
-        return f"what is done with `{ctx.text(use)}` may write into it, while the copy may still be under way"
+        return f"a later use of `{ctx.text(use)}` may write to it while the copy still runs"
     if ctx.program.whole.pins_itself:
-        return "the program pins memory itself, and may fill it anew while the copy is under way"
+        return "the program pins memory itself, and may overwrite it while the copy still runs"
     return ""
 
 
@@ -77,12 +77,12 @@ def made_there(copy: Copy, device: str, ctx: Context) -> Fix | None:
     if isinstance(statement, ast.Assign) and _only_moves(copy, statement, device, ctx):
         edits += ctx.edit.delete_statement(statement)
     return Fix(
-        "Make it on the device",
+        "Create the tensor on the device",
         Applicability.UNSAFE,
         tuple(edits),
-        reason="the numbers would come from the generator of the device"
+        reason="random numbers would come from the device's generator"
         if draws
-        else "what else is done with it runs on the device as well, and may round differently there",
+        else "later operations would run on the device as well, and may round differently",
         numerics="changes training" if draws else "same to rounding",
     )
 

@@ -27,9 +27,9 @@ def where_to_keep(node: ast.AST, ctx: Context) -> str:
     around = ctx.tree.class_of(node)
     if around is not None and function is not None and function.name != "__init__":
         if _is_module(around, ctx):
-            return 'in the constructor, by `self.register_buffer("...", ..., persistent=False)`'
-        return "on the object, for each device"
-    return "before the loop" if ctx.loops(node) else "at the caller, before the loop"
+            return 'in the constructor, with `self.register_buffer("...", ..., persistent=False)`'
+        return "as an attribute, one per device"
+    return "before the loop" if ctx.loops(node) else "in the caller, before the loop"
 
 
 def keep(node: ast.Call, made: ast.expr, device: ast.expr | None, dtype: ast.expr | None, ctx: Context) -> Fix | None:

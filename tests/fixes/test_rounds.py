@@ -108,7 +108,7 @@ def test_a_fix_that_leaves_its_finding_is_dropped() -> None:
 def test_a_fix_that_brings_about_another_finding_is_dropped() -> None:
     texts, outcome, _ = fixed("x\ny", ("T1", "x", "worse"), ("T2", "worse", None), ("T3", "y", "z"))
     assert texts == {"a.py": "x\nz"}
-    assert reasons(outcome) == [("T1", "it would bring about T2: It is.")]
+    assert reasons(outcome) == [("T1", "it would cause T2: It is.")]
 
 
 def test_another_finding_may_appear_when_its_own_fix_removes_it() -> None:
@@ -120,15 +120,13 @@ def test_a_fix_is_taken_back_when_the_finding_it_brought_about_stays_after_all()
     texts, outcome, _ = fixed("x\ny", ("T1", "x", "half"), ("T2", "half", "(("), ("T3", "y", "z"))
     assert texts == {"a.py": "x\nz"}
     assert [code for code, _ in reasons(outcome)] == ["T1"]
-    assert outcome.dropped[0].reason.startswith(
-        "it would bring about T2, which stays because the result does not parse"
-    )
+    assert outcome.dropped[0].reason.startswith("it would cause T2, which stays because the result does not parse")
 
 
 def test_rules_that_undo_each_other_are_cut_off_and_named() -> None:
     texts, outcome, _ = fixed("x\ny", ("T1", "x", "w"), ("T2", "w", "x"), ("T3", "y", "z"))
     assert texts == {"a.py": "x\nz"}
-    assert any("T1 and T2 undo each other's work: cut off after 10 rounds" in reason for _, reason in reasons(outcome))
+    assert any("T1 and T2 undo each other: stopped after 10 rounds" in reason for _, reason in reasons(outcome))
 
 
 def test_a_fix_that_grows_for_ever_is_cut_off() -> None:

@@ -124,7 +124,7 @@ def test_quick_fixes_of_a_line(root: Path) -> None:
             # The column is told in UTF-16 units, and a letter before it takes two of them.
             assert fix.diagnostics[0].range.start.character == SAVE.splitlines()[5].index("copy") + 1
             assert applied(fix.edit, SAVE) == SAVE.replace("copy.deepcopy(model.state_dict())", "model.state_dict()", 1)
-            assert silence.title == "TPL301: silence this line"
+            assert silence.title == "TPL301: suppress on this line"
             quiet = applied(silence.edit, SAVE)
             assert quiet.splitlines()[5].endswith("path)  # perflint: ignore[TPL301]")
             client.change("save.py", quiet)

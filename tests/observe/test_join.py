@@ -275,10 +275,10 @@ def _seen(per_step: float, moved: float = 0, gain: float | None = None, share: f
 @pytest.mark.parametrize(
     ("observed", "said"),
     [
-        (_seen(3, 0, 0.2, 0.0412), "3 times a step, 4.1 % of the step on an H100 (modelled)"),
-        (_seen(1, 4_194_304), "once a step, 4.2 MB a step"),
-        (_seen(2, 0, 0.0, 0.0), "2 times a step, costs nothing on an H100 while other waits hide it (modelled)"),
-        (Observed(Verdict.REFUTED), "the line ran, and nothing of the kind happened in the observed steps"),
+        (_seen(3, 0, 0.2, 0.0412), "3 times per step, 4.1 % of the step on an H100 (modelled)"),
+        (_seen(1, 4_194_304), "once per step, 4.2 MB per step"),
+        (_seen(2, 0, 0.0, 0.0), "2 times per step, no cost on an H100 while other synchronizations hide it (modelled)"),
+        (Observed(Verdict.REFUTED), "the line ran, but this did not happen in the observed steps"),
         (Observed(Verdict.NOT_REACHED), "not reached by the observed run"),
     ],
 )
@@ -288,7 +288,7 @@ def test_how_it_reads(observed: Observed, said: str) -> None:
 
 def test_figures_in_words() -> None:
     assert [often(one) for one in (1, 2.0, 0.3333, 12.4)] == [
-        "once a step", "2 times a step", "0.33 times a step", "12 times a step",
+        "once a step", "2 times a step", "0.33 times per step", "12 times a step",
     ]  # fmt: skip
     assert [percent(one) for one in (0.5, 0.0123, 0.0001)] == ["50.0 %", "1.2 %", "under 0.1 %"]
     assert [with_article(one) for one in ("A100", "H200", "L4", "T4", "RTX 4090")] == [
@@ -310,7 +310,7 @@ def test_the_hover_of_an_editor_says_it(check: Check, tmp_path: Path) -> None:
         result = analyst.check({file: text}, lambda: False)[file]
         return next(one for one in result.findings if one.code == "TPL203")
 
-    assert "*Observed:* 0.67 times a step" in hover(found(TRAIN), None)
+    assert "*Observed:* 0.67 times per step" in hover(found(TRAIN), None)
     # What is typed changes the function, and the evidence is no longer about it.
     assert "*Observed:*" not in hover(found(TRAIN.replace("optimizer.step()", "optimizer.step(None)")), None)
     (tmp_path / "seen.json").unlink()

@@ -21,13 +21,13 @@ def concise(*findings: Finding) -> list[str]:
 
 def test_reads_of_one_block_are_one_finding_with_the_other_places() -> None:
     three = (read(5, "a"), read(6, "b"), read(8, "c"))
-    assert concise(*three) == [
-        "train.py:5:5: TPL201 `a.item()` synchronizes. The same here 2 more times. (high impact)"
-    ]
+    assert concise(*three) == ["train.py:5:5: TPL201 `a.item()` synchronizes. 2 more occurrences here. (high impact)"]
     text = shown(Report(three, (), 1, {"train.py": TRAIN}), "text")
     assert "see also:   train.py:6 `b.item()`" in text
     assert "see also:   train.py:8 `c.item()`" in text
-    assert text.endswith("1 finding at 3 places in 1 of 1 file (1 high); `perflint explain TPL201` says more.\n")
+    assert text.endswith(
+        "1 finding at 3 places in 1 of 1 file (1 high); `perflint explain TPL201` explains the rule.\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def block(first: Finding, *others: Finding) -> tuple[Finding, ...]:
 def test_waits_of_one_block_are_one_finding_in_every_format(output_format: str) -> None:
     found = block(read(5, "a"), read(60, "b", impact=Impact.LOW), read(90, "c", impact=Impact.LOW))
     text = shown(Report(found, (), 1, {"train.py": TRAIN}), output_format)
-    assert "`a.item()` synchronizes. The same here 2 more times." in text
+    assert "`a.item()` synchronizes. 2 more occurrences here." in text
     assert "`b.item()` synchronizes" not in text
     if output_format == "json":
         related = json.loads(text)["findings"][0]["related"]

@@ -62,7 +62,7 @@ def test_a_full_disk_leaves_the_old_files(
     assert run(FIX) == 2
     said = capfd.readouterr().err
     assert "a.py: cannot be written: No space left on device" in said
-    assert "nothing was written" in said
+    assert "no file was written" in said
     assert texts(project) == [OLD] * 3
     assert sorted(one.name for one in project.iterdir()) == ["a.py", "b.py", "c.py", "perflint.toml"]
     monkeypatch.undo()

@@ -155,7 +155,7 @@ def test_built_in_rules_are_held_to_more(package: Package) -> None:
 def test_codes_and_names_belong_to_one_rule(package: Package, second: tuple[str, str]) -> None:
     entries = [package("first-dist", a=rule()), package("second-dist", b=rule(*second))]
 
-    with pytest.raises(RuleError, match=r"second-dist: .* takes .* of first-dist"):
+    with pytest.raises(RuleError, match=r"second-dist: .* uses .* of first-dist"):
         collect(entries)
 
 

@@ -57,8 +57,8 @@ def test_exactly_the_fix_that_pays_is_made(
     assert "copy.deepcopy" not in (project / "training/teacher.py").read_text()
     for name in ("training/cast.py", "training/loop.py", "bench.py"):
         assert (project / name).read_text() == (PROJECT / name).read_text()
-    assert "TPL116 left out (Cast on the device): no difference" in err
-    assert "TPL303 left out (Delete the collection): different result: result is 0 instead of 1" in err
+    assert "TPL116 rejected (Cast on the device): no difference" in err
+    assert "TPL303 rejected (Delete the collection): different result: result is 0 instead of 1" in err
 
 
 def test_more_can_be_asked_for(
@@ -109,7 +109,7 @@ def test_a_command_at_fault_is_told_before_any_fix_is_tried(
         *("--device", "cpu", *options),
     )
     assert (code, out) == (2, "")
-    assert err.rstrip().endswith(f"fails before any fix, so none was tried: {reason}")
+    assert err.rstrip().endswith(f"fails without any fix, so none was measured: {reason}")
 
 
 _BENCHES = {
@@ -143,7 +143,7 @@ def test_a_bench_at_fault_is_told_once_before_any_fix_is_tried(
     code, out, err = _run(capsys, "verify", ".", "--unsafe", "--bench", target, "--device", "cpu")
     assert (code, out) == (2, "")
     assert said in err
-    assert err.count("fails before any fix, so none was tried") == 1
+    assert err.count("fails without any fix, so none was measured") == 1
     if which == "crash":
         assert err.count("Traceback (most recent call last)") == 1
         assert f'File "{project / "bench.py"}", line 2, in step' in err
@@ -322,7 +322,7 @@ def test_an_interruption_leaves_no_process_behind(
         process.kill()
     if number == signal.SIGINT:
         assert process.returncode == 130
-        assert "interrupted; this is what was measured so far" in err
+        assert "interrupted; results so far" in err
     deadline = time.monotonic() + 60
     while _with_argument(str(project)) and time.monotonic() < deadline:
         time.sleep(0.05)

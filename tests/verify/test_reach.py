@@ -129,7 +129,7 @@ def test_its_worker_processes_and_threads_say_so_too(method: str, tmp_path: Path
 def test_a_python_that_cannot_be_watched_says_nothing(tmp_path: Path) -> None:
     seen = _seen(tmp_path, "def f():\n    return 1\nf()\n", {2}, "-I")
     assert not seen.is_known
-    assert seen.why_unknown == "the workload starts no Python that could be watched"
+    assert seen.why_unknown == "the workload starts no Python process that could be traced"
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="watched by other means than a trace function")

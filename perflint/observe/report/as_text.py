@@ -25,8 +25,8 @@ def as_text(observation: Observation, options: Options) -> str:
     launched = sorted((row for row in listed if row.kind == "launch"), key=lambda row: -row.per_step)
     blocks = [
         "\n".join(_head(observation, paint)),
-        _section("waits", waiting, observation, options, paint) or "Nothing waits in the steady steps.",
-        _section("copies and host allocations that do not wait", moved, observation, options, paint),
+        _section("waits", waiting, observation, options, paint) or "No synchronization in the steady steps.",
+        _section("copies and host allocations that do not synchronize", moved, observation, options, paint),
         _section("launches", launched, observation, options, paint),
         _what_if(observation, options, paint) if options.what_if else "",
         _elsewhere(observation, options, paint),
