@@ -9,6 +9,7 @@ from typing import NamedTuple
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.evidence import last_name
+from perflint.analysis.feasibility.library import Library
 from perflint.analysis.frequency.roots import RootFinder
 from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
@@ -57,6 +58,7 @@ class Passing:
         self._resolver = resolver
         self._graph = graph
         self._roots = roots
+        self._library = Library(resolver, graph, roots)
         self._callers: dict[Scope, list[Edge]] = {}
 
     def facts(self, scope: Scope) -> FunctionFacts:
@@ -126,15 +128,19 @@ class Passing:
         """
         facts = self.facts(scope)
         root = self._roots.functions.get(scope)
-        if self._is_decorated(scope) or (root is not None and root.role != "forward" and not root.by_name):
+        if self._is_decorated(scope) or self._library.is_open(scope):
             return True
-        if root is not None and all(edge.confidence < Confidence.HIGH for edge in self.callers(scope)):
-            return True  # nothing but guesses call it
+        if root is not None and (not (root.last_resort or root.by_name) or self._has_no_sure_call(scope)):
+            return True
         if not facts.in_class or facts.name == "__init__":
             return False
         # Calls of a tensor's methods are not recorded, some of them only where they pass something.
         unrecorded = PLAIN_METHODS if any(param.default is None for param in own_parameters(facts)) else MAYBE_DULL
         return facts.name in unrecorded
+
+    def _has_no_sure_call(self, scope: Scope) -> bool:
+        """Whether nothing but guesses, and a function itself, call it."""
+        return all(edge.confidence < Confidence.HIGH or edge.caller == scope for edge in self.callers(scope))
 
     def _is_decorated(self, scope: Scope) -> bool:
         """Whether a decorator may call a function, or make objects of its class, with other arguments."""

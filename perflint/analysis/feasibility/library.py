@@ -1,0 +1,49 @@
+"""Whether a program is a library: nothing of it that is run trains, so that those who do call what it makes public."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.evidence import last_name
+from perflint.analysis.frequency.roots import RootFinder
+from perflint.analysis.names.refs import Scope
+from perflint.analysis.names.resolver import Resolver
+from perflint.ir.summary import MODULE
+from perflint.syntax.roles import is_test
+
+#: What starts the training of a framework.
+_STARTING = frozenset({"fit", "train", "launch", "pretrain", "finetune"})
+
+
+class Library:
+    """What users of one program may call with what nobody sees."""
+
+    def __init__(self, resolver: Resolver, graph: CallGraph, roots: RootFinder) -> None:
+        self._resolver = resolver
+        self._graph = graph
+        self._roots = roots
+
+    def is_open(self, scope: Scope) -> bool:
+        """Whether users of the program may call a function, or make objects of its class."""
+        names = scope.function.removesuffix(".__init__").split(".")
+        return not any(name.startswith("_") and name != "__call__" for name in names) and self._is_library
+
+    @cached_property
+    def _is_library(self) -> bool:
+        """Whether no function trains, and no method does that a file comes to when it is run."""
+        training = {scope for (scope, _), loop in self._roots.loops.items() if loop.role == "train"}
+        if any(not self._resolver.summaries[scope.path].functions[scope.function].in_class for scope in training):
+            return False
+        seen = {Scope(path, MODULE) for path in self._resolver.summaries if not is_test(path)}
+        waiting = list(seen)
+        while waiting:
+            scope = waiting.pop()
+            facts = self._resolver.summaries[scope.path].functions[scope.function]
+            if scope in training or any(last_name(call.func) in _STARTING for call in facts.calls):
+                return False
+            for edge in self._graph.outgoing.get(scope, ()):
+                if edge.callee not in seen:
+                    seen.add(edge.callee)
+                    waiting.append(edge.callee)
+        return True
