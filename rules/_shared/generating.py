@@ -25,9 +25,16 @@ def beside_generation(node: ast.AST, ctx: Context) -> bool:
     """
     loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
     around = loops[0] if loops else _whole_function(node, ctx)
+    if _is_trained_forward(around):
+        return False  # a recurrent network goes from step to step as well
     if around is not None and ctx.once(_generates_in, around):
         return True
     return ctx.role(node) in ("batches", "texts") and not in_forward(node, ctx) and _is_step_of_samples(node, ctx)
+
+
+def _is_trained_forward(around: ast.AST | None) -> bool:
+    """Whether this is the forward of a module itself, which is there to be trained, and no loop in it."""
+    return isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)) and around.name == "forward"
 
 
 def _generates_in(around: ast.AST, ctx: Context) -> bool:

@@ -126,8 +126,10 @@ def _what(value: Kind, origin: Origin, ctx: Context) -> What:
 
 
 def is_pass(node: ast.AST, ctx: Context) -> bool:
-    """Whether the code around trains nothing, by whatever way it is reached: it evaluates, generates or looks."""
-    return ctx.role(node) in PASSES and not serves_training(ctx.scope(node), ctx)
+    """Whether the code around trains nothing, by whatever way it is reached: it evaluates, generates or looks. The
+    forward of a module is there to be trained, whatever calls it here.
+    """
+    return ctx.role(node) in PASSES and not in_forward(node, ctx) and not serves_training(ctx.scope(node), ctx)
 
 
 def sized_type(copy: Copy, ctx: Context) -> str:
@@ -147,7 +149,7 @@ def _are_tokens_of_a_call(node: ast.Call, value: Kind, ctx: Context) -> bool:
     """Whether a model that takes texts makes tokens of them: that takes longer than sending them, and is nothing that
     training does.
     """
-    if ctx.role(node) == "texts":
+    if ctx.role(node) == "texts" and not in_forward(node, ctx):
         return True
     return (
         is_from(value.origin, Provenance.TOKENIZER)
