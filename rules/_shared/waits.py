@@ -120,12 +120,12 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: Context) ->
     if name not in ("cpu", "to") and (call.args or call.keywords):
         return None
     certainty = certainty_on_device(value, ctx)
-    if name == "to" and (certainty is None or not _goes_to_host(call, ctx)):
+    if name == "to" and not _goes_to_host(call, ctx):
         return None
     if name in ("cpu", "to"):
         # Only a model is moved for good by `vae.cpu()`: of a tensor the result is wanted.
         is_wanted = not isinstance(ctx.tree.parent(call), ast.Expr)
-        if certainty is None and name == "cpu" and is_wanted:
+        if certainty is None and is_wanted:
             whole = _as_it_was(value, ctx)
             found = _is_unknown_value(whole, ctx) or (whole is not value and _is_out_of_graph(value, ctx))
             certainty = Confidence.MEDIUM if found else None
@@ -249,12 +249,13 @@ def _may_go_to_host(call: ast.Call, name: str, ctx: Context) -> bool:
     waits = keyword(call, "non_blocking")
     if waits is not None and not (isinstance(waits, ast.Constant) and waits.value is False):
         return False
-    return name == "cpu" or (bool(call.args) and not only_converts(call, ctx))
+    says_where = bool(call.args) or keyword(call, "device") is not None
+    return name == "cpu" or (says_where and not only_converts(call, ctx))
 
 
 def _goes_to_host(call: ast.Call, ctx: Context) -> bool:
     return (
-        any(isinstance(item, ast.Constant) and item.value == "cpu" for item in call.args)
+        any(isinstance(item, ast.Constant) and item.value == "cpu" for item in (*call.args, keyword(call, "device")))
         or ctx.kind(call).place is Place.HOST
     )
 

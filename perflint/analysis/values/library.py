@@ -83,9 +83,9 @@ def _torch(name: str, arguments: Arguments, default: Kind | None) -> Kind | None
         return transfers.make_device(arguments)
     if name in ("torch.nn.Parameter", "torch.nn.Buffer", "torch.nn.UninitializedParameter"):
         inner = arguments.at(0) or tensor()
-        return tensor(
-            inner.place, device=inner.device, requires_grad=name != "torch.nn.Buffer", origin=Origin(Provenance.BUFFER)
-        )
+        source = Provenance.BUFFER if name == "torch.nn.Buffer" else Provenance.PARAMETER
+        made = tensor(inner.place, device=inner.device, rank=inner.rank, dtype=inner.dtype)
+        return made.but(requires_grad=source is Provenance.PARAMETER, origin=Origin(source))
     short = name.removeprefix("torch.")
     if short in tensors.DIMENSIONED:
         return _dimensioned(name, arguments)
