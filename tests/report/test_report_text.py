@@ -18,8 +18,8 @@ def test_whole_output() -> None:
         '     5 |     print(loss.item())\n'
         '       |           ^^^^^^^^^^^\n'
         '  why hot:    runs every step: train.py:3 `for step, batch in enumerate(loader)`\n'
-        '  fix:        log every 100 steps (unsafe: fewer lines are printed; same bits; `perflint fix\n'
-        '              --unsafe` makes it)\n'
+        '  fix:        log every 100 steps (unsafe: fewer lines are printed; same bits; apply with `perflint\n'
+        '              fix --unsafe`)\n'
         '  see also:   train.py:5 print(loss.item())\n'
         '\n'
         'train.py:4:24  TPL101 blocking-transfer [medium impact, high confidence]\n'
@@ -28,7 +28,7 @@ def test_whole_output() -> None:
         '       |                          ^^^^^^^^^^^^^^^^^^^^^^^^^\n'
         '  why hot:    runs every step: train.py:3 `for step, batch in enumerate(loader)`\n'
         '  what to do: Copy asynchronously: `batch["image"].to(device, non_blocking=True)`.\n'
-        '  fix:        pass `non_blocking=True` (safe, same bits; `perflint fix` makes it)\n'
+        '  fix:        pass `non_blocking=True` (safe, same bits; apply with `perflint fix`)\n'
         '\n'
         'error: pkg/broken.py:7:3: invalid syntax\n'
         '\n'
@@ -174,4 +174,4 @@ def test_a_fix_claims_no_numerics_that_its_rule_does_not() -> None:
         said = shown(Report((finding,), (), 1, REPORT.texts), output_format)
         assert "same bits" not in said
         assert "Numerics" not in said
-    assert "Do it (safe; `perflint fix` makes it)" in shown(Report((finding,), (), 1, REPORT.texts), "text")
+    assert "Do it (safe; apply with `perflint fix`)" in shown(Report((finding,), (), 1, REPORT.texts), "text")
