@@ -35,7 +35,14 @@ _TOKEN = re.compile(r"_token_(id|index)$|^(bos|eos|pad|sep|cls|mask|image|video|
 
 
 #: Sizes that a default configuration leaves open.
-_MISSING = {"num_experts_per_tok": 2, "prediction_length": 4, "vocab_size": 64, "num_local_experts": 4}
+_MISSING = {
+    "num_experts_per_tok": 2,
+    "num_local_experts": 4,
+    "vocab_size": 64,
+    "pad_token_id": 0,
+    "prediction_length": 4,
+    "context_length": 8,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +149,8 @@ def shrink(configuration: Any, sizes: Sizes) -> None:
         if sizes.is_image_small:
             _shrink_image(one)
         for name, value in list(vars(one).items()):
-            if name == "out_indices" and "out_features" in vars(one):
-                continue  # the same stages by another name
+            if _is_other_name(name, one):
+                continue
             small_value = _small(name, value, sizes, layers)
             if small_value is not value and small_value != value:
                 setattr(one, name, small_value)
@@ -194,11 +201,16 @@ def _layers_of(one: Any, sizes: Sizes) -> int:
     values = vars(one)
     needed = [sizes.layers, len(_one_of_each(values.get("layer_types") or ()))]
     for name, value in values.items():
-        if name == "out_indices" and "out_features" in values:
+        if _is_other_name(name, one):
             continue
         if _LAYERS_NAMED.search(name) and _are_numbers(value) and not _DEPTHS.match(name):
             needed.append(min(len(value), 4))
     return max(needed)
+
+
+def _is_other_name(name: str, one: Any) -> bool:
+    """Whether this says by numbers which stages are given out, which stand there by their names too."""
+    return name.endswith("out_indices") and hasattr(one, "out_features")
 
 
 def _one_of_each(types: Any) -> list[Any]:
@@ -215,7 +227,7 @@ def _are_numbers(value: Any) -> bool:
 
 def _small(name: str, value: Any, sizes: Sizes, layers: int) -> Any:
     if isinstance(value, dict):
-        return {key: _small(key, one, sizes, layers) for key, one in value.items()}
+        return {key: _small(str(key), one, sizes, layers) for key, one in value.items()}
     if name in {"layer_types", "mlp_layer_types", "layers_block_type", "block_types"} and isinstance(value, list):
         kept = _one_of_each(value)
         return value if len(value) <= layers else [*kept, *value][:layers] if len(kept) <= layers else value[:layers]
