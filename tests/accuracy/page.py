@@ -50,9 +50,14 @@ def _corpora(scores: Iterable[dict[str, Any]]) -> Iterator[str]:
         found, missed = _sum(rules, "found"), _sum(rules, "missed")
         right, wrong = _sum(rules, "confirmed"), _sum(rules, "refuted")
         yield (
-            f"| {one['name']} | {one['version']} | {one['observed']} | {one['failed']} "
+            f"| {one['name']} | {one['version']} | {_observed(one)} | {one['failed']} "
             f"| {_share(found, missed)} | {_share(right, wrong)} |"
         )
+
+
+def _observed(one: dict[str, Any]) -> str:
+    """How many, and of how many where the corpus was not gone through whole."""
+    return f"{one['observed']} of {one['known']}" if "known" in one else str(one["observed"])
 
 
 def _rules(scores: Iterable[dict[str, Any]]) -> Iterator[str]:

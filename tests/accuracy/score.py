@@ -186,6 +186,7 @@ def main() -> None:
     parser.add_argument("--version", default="")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--findings", type=Path, help="what `check --output-format json` said, instead of running it")
+    parser.add_argument("--known", type=int, help="how many items there are, where not all were tried")
     parser.add_argument("--missed", action="store_true")
     parser.add_argument("--refuted", action="store_true")
     given = parser.parse_args()
@@ -206,7 +207,8 @@ def main() -> None:
     print(summary(made))
     if given.out is not None:
         given.out.parent.mkdir(parents=True, exist_ok=True)
-        given.out.write_text(json.dumps(plain(made), indent=1) + "\n")
+        known = {} if given.known is None else {"known": given.known}
+        given.out.write_text(json.dumps(plain(made) | known, indent=1) + "\n")
 
 
 def plain(made: Score) -> dict[str, Any]:
