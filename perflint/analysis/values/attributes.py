@@ -25,6 +25,11 @@ from perflint.finding import Confidence
 from perflint.torch_model import frameworks, modules, tensors, wrappers
 from perflint.torch_model.devices import DEVICE_ATTRIBUTES
 
+#: What an optimizer holds: groups of options, each with the parameters that it steps.
+PARAM_GROUPS = sequence(
+    mapping(items=[("params", sequence(tensor(Place.MODULE, requires_grad=True, origin=Origin(Provenance.PARAMETER))))])
+)
+
 
 def attribute(receiver: Kind, name: str) -> Kind:
     """The value of `receiver.name`, of what libraries define; `UNKNOWN` for anything else."""
@@ -42,7 +47,7 @@ def attribute(receiver: Kind, name: str) -> Kind:
     if tag is Tag.LOADER:
         return {"dataset": Kind(Tag.DATASET), "batch_size": NUMBER, "num_workers": NUMBER}.get(name, UNKNOWN)
     if tag is Tag.OPTIMIZER and name == "param_groups":
-        return sequence(mapping())
+        return PARAM_GROUPS
     if tag is Tag.SEQUENCE and receiver.qualified == "values indices":
         return {"values": receiver.item(0), "indices": receiver.item(1)}.get(name) or UNKNOWN
     if tag is Tag.INSTANCE:

@@ -9,6 +9,7 @@ from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, Ref, Scope
 from perflint.analysis.values import library, methods, promises
 from perflint.analysis.values.appended import with_appended
 from perflint.analysis.values.arguments import NO_ARGUMENTS, Arguments
+from perflint.analysis.values.attributes import PARAM_GROUPS
 from perflint.analysis.values.evaluating import Evaluating
 from perflint.analysis.values.kind import (
     NEVER,
@@ -237,7 +238,9 @@ class Classes:
         """`base.name` as the project's classes define it; None when they do not."""
         cls = Ref(CLASS, base.path, base.qualified)
         for owner in self.mro(cls):
-            if owner.kind == EXTERNAL:
+            if owner.kind == EXTERNAL and name == "param_groups" and owner.name.startswith("torch.optim."):
+                found: Kind | None = PARAM_GROUPS
+            elif owner.kind == EXTERNAL:
                 kept = frameworks.attribute_of(owner.name, name)
                 found = promises.library_instance(kept) if kept else None
             else:
