@@ -42,6 +42,41 @@ _THROUGH = frozenset("enumerate zip reversed list tuple iter next sorted items v
 _ALIASES = tensors.VIEW_METHODS | tensors.CAST_METHODS | tensors.TUPLE_METHODS | {"to", "cpu", "cuda", "get", "pop"}
 
 
+#: The nodes that give names values, and those that may do something beyond their value.
+_BINDING = frozenset(
+    {
+        ast.Assign,
+        ast.AnnAssign,
+        ast.NamedExpr,
+        ast.For,
+        ast.AsyncFor,
+        ast.comprehension,
+        ast.withitem,
+        ast.FunctionDef,
+        ast.AsyncFunctionDef,
+        ast.ClassDef,
+        ast.Import,
+        ast.ImportFrom,
+        ast.MatchAs,
+        ast.MatchStar,
+        ast.MatchMapping,
+    }
+)
+_ACTING = frozenset(
+    {
+        ast.Global,
+        ast.Nonlocal,
+        ast.Await,
+        ast.Attribute,
+        ast.Subscript,
+        ast.AugAssign,
+        ast.withitem,
+        ast.Return,
+        ast.Call,
+    }
+)
+
+
 class _Whose(IntEnum):
     """Who else may have a value: nobody, whoever made it in a call, or what outlives the call."""
 
@@ -72,31 +107,34 @@ class _Reader:
         self.inner: set[str] = set()
         #: Who else may have what a local name holds, as far as it is known by now: it only grows.
         self.owners: dict[str, _Whose] = {}
-        self.tried = {
-            id(part)
-            for outer in self.parts
-            if isinstance(outer, ast.Try)
-            for item in outer.body
-            for part in walk_own(item)
-        }
-        self.constant = {
-            id(part.target)
-            for part in self.parts
-            if isinstance(part, ast.AugAssign) and isinstance(part.value, ast.Constant)
-        } | {
-            id(target)
-            for part in self.parts
-            if isinstance(part, ast.Assign) and isinstance(part.value, ast.Constant)
-            for target in part.targets
-        }
+        self.tried: set[int] = set()
+        self.constant: set[int] = set()
+        for part in self.parts:
+            kind = type(part)
+            if kind is ast.Assign and type(part.value) is ast.Constant:  # type: ignore[attr-defined]
+                self.constant.update(map(id, part.targets))  # type: ignore[attr-defined]
+            elif kind is ast.AugAssign and type(part.value) is ast.Constant:  # type: ignore[attr-defined]
+                self.constant.add(id(part.target))  # type: ignore[attr-defined]
+            elif kind is ast.Try:
+                tried = (walk_own(item) for item in part.body)  # type: ignore[attr-defined]
+                self.tried.update(id(inner) for parts in tried for inner in parts)
 
     def read(self) -> set[str]:
         found: set[str] = set()
         for part in self.parts:
-            self._note(part)
+            if type(part) in _BINDING:
+                self._note(part)
         self._settle_owners()
         for part in self.parts:
-            found.update(self._of(part))
+            kind = type(part)
+            # Most nodes are names and constants, which hardly ever do anything: they are told by their fields at once.
+            if kind is ast.Name:
+                if part.id in _ASKING and type(part.ctx) is ast.Load:  # type: ignore[attr-defined]
+                    found.add(ASKS)
+            elif kind in _ACTING:
+                found.update(self._of(part))
+            elif kind is ast.Constant and part.value == "nuc":  # type: ignore[attr-defined]
+                found.add(ASKS)  # a norm that is computed in another way without gradients
         return found
 
     # What local names hold.
@@ -186,10 +224,11 @@ class _Reader:
     def _of(self, part: ast.AST) -> Iterator[str]:
         if isinstance(part, (ast.Global, ast.Nonlocal, ast.Await)):
             yield KEEPS
-        elif isinstance(part, (ast.Attribute, ast.Name)):
-            if isinstance(part.ctx, ast.Load) and _last(part) in _ASKING:
-                yield ASKS
-            elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
+        elif isinstance(part, ast.Attribute):
+            if isinstance(part.ctx, ast.Load):
+                if part.attr in _ASKING:
+                    yield ASKS
+            elif isinstance(part.ctx, ast.Store):
                 if id(part) not in self.constant and not self._is_own_object(part.value):
                     yield from self._written(part.value)
         elif isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store):
@@ -198,8 +237,6 @@ class _Reader:
         elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
             if id(part.target) not in self.constant:
                 yield from self._written(part.target)
-        elif isinstance(part, ast.Constant) and part.value == "nuc":
-            yield ASKS  # a norm that is computed in another way without gradients
         elif isinstance(part, ast.withitem):
             if not isinstance(part.context_expr, ast.Call):
                 yield KEEPS

@@ -131,7 +131,8 @@ DECODING_DATASETS = within(
     "FGVCAircraft DTD SUN397 Caltech101 Caltech256 INaturalist Kitti FakeData",
 ) | within("torchaudio.datasets", "LIBRISPEECH SPEECHCOMMANDS YESNO LJSPEECH VCTK_092 COMMONVOICE GTZAN")
 #: Methods by which data sets make whole batches for a loader that asks for them, in the process that trains.
-BATCH_MAKERS = words("generate_batch sample_batch")
+#: `__getitems__` is given the indices of a batch: https://docs.pytorch.org/docs/stable/data.html
+BATCH_MAKERS = words("generate_batch sample_batch __getitems__")
 #: Data sets of which a pass takes seconds, or a minute: to start workers for each of them shows.
 SMALL_DATASETS = within(
     "torchvision.datasets",
