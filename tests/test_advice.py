@@ -155,7 +155,7 @@ def train(loader, optimizer):
 def test_a_loop_is_not_told_to_do_its_work_always(capsys: pytest.CaptureFixture[str]) -> None:
     (found,) = findings(UNTIL_ALL_ARE_DONE, "TPL202", capsys)
 
-    assert found["advice"].startswith("Ask every few turns")
+    assert found["advice"].startswith("Test every few iterations")
 
 
 SCALED_BEFORE = """import torch
@@ -180,7 +180,7 @@ class Attention(nn.Module):
 def test_queries_that_are_scaled_are_not_scaled_again(capsys: pytest.CaptureFixture[str]) -> None:
     (found,) = findings(SCALED_BEFORE, "TPL606", capsys)
 
-    assert "1.0 where the queries were" in found["advice"]
+    assert "1.0 if the queries were" in found["advice"]
     assert "transpose" not in found["advice"]
 
 
@@ -232,7 +232,7 @@ def train(model, loader, optimizer):
 
 @pytest.mark.parametrize(
     ("leaves", "advice"),
-    [("break", "Ask every few turns"), ("raise ValueError", "check every N steps"), ("tokens = 0", "`torch.where`")],
+    [("break", "Test every few iterations"), ("raise ValueError", "check every N steps"), ("tokens = 0", "`torch.where`")],
 )
 def test_what_leaves_a_loop_cannot_be_chosen_on_the_device(
     leaves: str, advice: str, capsys: pytest.CaptureFixture[str]

@@ -98,8 +98,8 @@ BRANCHES = {
     "the largest is taken": (("if mask.any():", "    x[mask] = x[mask].max()"), "torch.where"),
     "there is an else": (("if mask.any():", "    x[mask] = 0", "else:", "    x = x + 1"), "torch.where"),
     "another mask is written": (("if mask.any():", "    x[~mask] = 0"), "torch.where"),
-    "a step is left out": (("if mask.any():", "    continue"), "no choice of values"),
-    "a function is called": (("if mask.any():", "    optimizer.zero_grad()"), "no choice of values"),
+    "a step is left out": (("if mask.any():", "    continue"), "does not select between values"),
+    "a function is called": (("if mask.any():", "    optimizer.zero_grad()"), "does not select between values"),
 }
 
 

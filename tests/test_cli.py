@@ -139,7 +139,7 @@ def test_no_file_at_all_is_clean(project: Path) -> None:
         (["check", "--output-format", "xml"], "'xml' is not one of"),
         (["check", "--no-such-option"], "No such option"),
         (["check", "-", "cold.py"], "cannot be mixed"),
-        (["check", "--stdin-filename", "a.py"], "is for the path '-'"),
+        (["check", "--stdin-filename", "a.py"], "has no effect without the path '-'"),
         (["check", "--output", "no/such/folder/x"], "cannot be written"),
         (["check", "--explain-heat", "train.py"], "is not FILE:LINE"),
         (["check", "--explain-heat", "cold.py:0"], "cold.py has no line 0; its last line is 1"),

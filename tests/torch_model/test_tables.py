@@ -19,6 +19,10 @@ _ELSEWHERE = {
     "torch.lstsq",
     "torch.lu",
     "torch.matrix_rank",
+    "torch.ops.torchvision.nms",
+    # One spelling for what `torch.nn.utils.rnn` has and what it exports (`names.canonical`).
+    "torch.nn.utils.pad_packed_sequence",
+    "torch.nn.utils.pad_sequence",
 }
 #: What looks as if it waited and does not.
 _NOT_WAITING = names.words(
