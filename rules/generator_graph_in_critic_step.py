@@ -91,7 +91,8 @@ def _trained_after(node: ast.Call, ctx: Context) -> set[str]:
         key=lambda part: (part.lineno, part.col_offset),
     )
     trained: set[str] = set()
-    for call in calls[calls.index(node) + 1 :]:
+    # In a lambda or a default nobody knows when it runs.
+    for call in calls[calls.index(node) + 1 :] if node in calls else ():
         name = callee_name(call)
         if name in _BACKWARD:
             break

@@ -232,7 +232,11 @@ def train(model, loader, optimizer):
 
 @pytest.mark.parametrize(
     ("leaves", "advice"),
-    [("break", "Test every few iterations"), ("raise ValueError", "check every N steps"), ("tokens = 0", "`torch.where`")],
+    [
+        ("break", "Test every few iterations"),
+        ("raise ValueError", "check every N steps"),
+        ("tokens = 0", "`torch.where`"),
+    ],
 )
 def test_what_leaves_a_loop_cannot_be_chosen_on_the_device(
     leaves: str, advice: str, capsys: pytest.CaptureFixture[str]

@@ -29,7 +29,7 @@ def train(model, loader: DataLoader, optimizer):
                 "a small integer type is asked for",
                 "images.cuda()",
                 'images.to("cuda", torch.uint8)',
-                "out of the range",
+                "out of the dtype's range",
             ),
             Condition("the source is filled", "optimizer.step()", "images.zero_()", "written to afterwards"),
             Condition("an element is written", "optimizer.step()", "images[0] = 0", "written to afterwards"),
@@ -53,7 +53,7 @@ def train(model, loader: DataLoader, optimizer):
                 "written to afterwards",
             ),
             *(
-                Condition("integers out of range differ", "images.cuda()", f"images.{move}", "out of the range")
+                Condition("integers out of range differ", "images.cuda()", f"images.{move}", "out of the dtype's range")
                 for move in ('to("cuda", torch.long)', "type(torch.cuda.LongTensor)", 'to("cuda", labels.dtype)')
             ),
             *(
@@ -84,7 +84,9 @@ def train(model, loader: DataLoader, optimizer):
                 "class Nested:\n    def cuda(self):\n        return self\n\ndef train(",
                 SILENT,
             ),
-            Condition("the batch is no tensor", "images, labels in loader", "images in loader", "no plain tensor"),
+            Condition(
+                "the batch is no tensor", "images, labels in loader", "images in loader", "may not be a plain tensor"
+            ),
         ),
     ),
     "TPL102": Program(
@@ -100,15 +102,15 @@ def train(model, images, optimizer, count, join):
 """,
         (
             Condition("without workers the main thread pins", ", num_workers=4", "", "main thread pins"),
-            Condition("the number of workers is not known", "num_workers=4", "num_workers=count", "not known here"),
+            Condition("the number of workers is not known", "num_workers=4", "num_workers=count", "is unknown"),
             Condition("a batch may not know how to be pinned", "=4)", "=4, collate_fn=join)", "collate function"),
-            Condition("the dataset is out of sight", "ImageFolder(images)", "images", "dataset is not known"),
+            Condition("the dataset is out of sight", "ImageFolder(images)", "images", "dataset is unknown"),
             Condition("the program never uses CUDA", "cuda(non_blocking=True)", "cpu()", SILENT),
             Condition(
                 "a class says itself how it is pinned",
                 "def train(",
                 "class Kept(list):\n    def pin_memory(self):\n        return self\n\ndef train(",
-                "says itself",
+                "`pin_memory` itself",
             ),
             Condition("pinning is chosen already", "=4)", "=4, pin_memory=False)", SILENT),
         ),
@@ -156,7 +158,6 @@ def train(model, loader, optimizer, device: torch.device, other: torch.Tensor, g
             Condition("a type is asked for between", ".to(device)", ".half().to(device)", "no fix"),
             Condition("a moved tensor is no leaf", "zeros(n)", "zeros(n, requires_grad=True)", "leaf"),
             Condition("a moved parameter is none", "torch.zeros(n)", "nn.Parameter(torch.zeros(n))", SILENT),
-            Condition("another tensor gives its type too", ".to(device)", ".to(other)", "no fix"),
             Condition("a generator belongs to a device", "zeros(n)", "rand(n, generator=generator)", SILENT),
             Condition("the memory is pinned", "zeros(n)", "zeros(n, pin_memory=True)", SILENT),
             Condition(
@@ -186,13 +187,13 @@ def edges(a, b):
     return torch.tensor([rows.ravel().astype(np.int64), columns.ravel().astype(np.int64)])
 """,
         (
-            Condition("an array may have a mask", "np.asarray(a)", "np.ma.asarray(a)", "class of its own"),
-            Condition("an array may be of any class", "np.asarray(a)", "a", "class of its own"),
+            Condition("an array may have a mask", "np.asarray(a)", "np.ma.asarray(a)", "of a subclass"),
+            Condition("an array may be of any class", "np.asarray(a)", "a", "of a subclass"),
             Condition(
                 "another type is asked for",
                 ".astype(np.int64)])",
                 ".astype(np.int64)], dtype=torch.uint8)",
-                "out of the range",
+                "out of the dtype's range",
             ),
             Condition(
                 "the types differ", "columns.ravel().astype(np.int64)", "columns.astype(np.float64)", "another dtype"

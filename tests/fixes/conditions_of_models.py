@@ -50,14 +50,14 @@ def twin(
                 "teacher = nn.Linear(4, 4)",
                 "class Kept(nn.Module):\n        def load_state_dict(self, state_dict, strict=True):\n"
                 "            self.kept = state_dict\n    teacher = Kept()",
-                "of its own",
+                "overrides `load_state_dict`",
             ),
             *(
                 Condition(
                     "a part of the module keeps what it loads",
                     "def twin(",
                     f"class Part(nn.Module):\n    {does}\n\ndef twin(",
-                    "of its own",
+                    "overrides `load_state_dict`",
                 )
                 for does in (
                     "def _load_from_state_dict(self, state, prefix, *rest):\n        self.w = state[prefix + 'w']",
@@ -110,7 +110,7 @@ def load(student: nn.Sequential, teacher: nn.Linear, network, optimizer: torch.o
                     "a part of the module keeps what it loads",
                     "def load(",
                     f"class Part(nn.Module):\n    {does}\n\ndef load(",
-                    "of its own",
+                    "overrides `load_state_dict`",
                 )
                 for does in (
                     "def _load_from_state_dict(self, state, prefix, *rest):\n        self.w = state[prefix + 'w']",
@@ -155,7 +155,7 @@ def load(student: nn.Sequential, teacher: nn.Linear, network, optimizer: torch.o
                 "a module is built around the other",
                 "student.load_state_dict({k",
                 "student = nn.Sequential(teacher)\n    student.load_state_dict({rename(k)",
-                "all torch's own",
+                "not known to be torch's own",
             ),
             Condition(
                 "the target is no new module",
@@ -164,7 +164,10 @@ def load(student: nn.Sequential, teacher: nn.Linear, network, optimizer: torch.o
                 "under other keys",
             ),
             Condition(
-                "a module is part of the other", "in teacher.state_dict", "in student[0].state_dict", "all torch's own"
+                "a module is part of the other",
+                "in teacher.state_dict",
+                "in student[0].state_dict",
+                "not known to be torch's own",
             ),
             Condition("more is done than copying", "v.clone()", "v.clone().half()", SILENT),
             Condition(
@@ -190,7 +193,7 @@ def release(models):
                 "objects tell when they go",
                 "def release(",
                 "class Told:\n    def __del__(self):\n        print(self)\n\ndef release(",
-                "tell when they are collected",
+                "run code when they are collected",
             ),
             Condition("an argument is computed", "gc.collect()", "gc.collect(len(models))", "evaluated first"),
             Condition("something runs between", "    gc.collect", "    models.clear()\n    gc.collect", SILENT),
@@ -246,7 +249,7 @@ def train(model: nn.Module, loader: torch.utils.data.DataLoader, optimizer: torc
                     "the loss may be a number on some turns",
                     "loss = nn.functional.cross_entropy(model(inputs), labels)\n        loss.backward()",
                     given,
-                    "no tensor on every turn",
+                    "may not be a tensor in every iteration",
                 )
                 for given in (
                     "loss = model.loss(inputs)\n        if torch.is_tensor(loss):\n            loss.backward()",
@@ -260,9 +263,9 @@ def train(model: nn.Module, loader: torch.utils.data.DataLoader, optimizer: torc
                 "a class of the project has a `backward` of its own",
                 "def train(",
                 "class Value:\n    def backward(self): ...\n\ndef train(",
-                "no tensor on every turn",
+                "may not be a tensor in every iteration",
             ),
-            Condition("others have what it begins as", "total = 0.0", "total = model.running", "others may have"),
+            Condition("others have what it begins as", "total = 0.0", "total = model.running", "other code may use"),
             Condition("the graph is retained, by place", "loss.backward()", "loss.backward(None, True)", SILENT),
             Condition("it is the very loss or not", "shown = total.item()", "shown = total is loss", SILENT),
             Condition("it is shown by `repr`", "shown = total.item()", 'shown = f"{total!r:>9}"', "grad_fn"),
@@ -313,25 +316,28 @@ def evaluate(model: Net, loader: torch.utils.data.DataLoader):
             ),
             Condition("tensors are returned", "return right", "return out", "may return tensors"),
             Condition(
-                "something unseen is fitted", "    right = 0", "    probe.fit(loader)\n    right = 0", "cannot be seen"
+                "something unseen is fitted",
+                "    right = 0",
+                "    probe.fit(loader)\n    right = 0",
+                "is unknown, and may enable",
             ),
             Condition(
                 "something unseen gets the model",
                 "    right = 0",
                 "    prepare(model)\n    right = 0",
-                "cannot be seen",
+                "is unknown, and may enable",
             ),
             Condition(
                 "the model asks whether gradients are on",
                 "return self.body(x)",
                 "return self.body(x) * torch.is_grad_enabled()",
-                "does something else",
+                "behaves differently",
             ),
             Condition(
                 "the model hangs a hook on its graph",
                 "return self.body(x)",
                 "x.register_hook(print)\n        return x",
-                "does something else",
+                "behaves differently",
             ),
             *(
                 Condition("the model keeps what it makes", "return", f"{does}\n        return", "keep what it computes")
@@ -355,7 +361,7 @@ def evaluate(model: Net, loader: torch.utils.data.DataLoader):
                 "a table is kept from the first call",
                 "def evaluate",
                 "from functools import lru_cache\n\n@lru_cache\ndef table(): ...\n\ndef evaluate",
-                "does something else",
+                "behaves differently",
             ),
             Condition(
                 "the model is compiled",
@@ -380,13 +386,13 @@ def evaluate(model: Net, loader: torch.utils.data.DataLoader):
                 "whatever a caller wants is called",
                 "DataLoader):\n    model.eval()\n",
                 "DataLoader, on_end):\n    model.eval()\n    on_end()\n",
-                "cannot be seen",
+                "is unknown, and may enable",
             ),
             Condition(
                 "a list that others have grows",
                 "        right +=",
                 "        kept = model.kept\n        kept += [out]\n        right +=",
-                "adds to what",
+                "adds to its arguments",
             ),
             Condition(
                 "the source is compiled by a call",
@@ -405,14 +411,14 @@ def evaluate(model: Net, loader: torch.utils.data.DataLoader):
                 "tensors are handed out in between",
                 "        right +=",
                 "        yield out\n        right +=",
-                "as it goes",
+                "yields results",
             ),
-            Condition("others read a name", "    right = 0", "    global right\n    right = 0", "as it goes"),
+            Condition("others read a name", "    right = 0", "    global right\n    right = 0", "yields results"),
             Condition(
                 "an argument grows",
                 "DataLoader):\n    model.eval()\n",
                 "DataLoader, kept: list):\n    model.eval()\n    kept += [model(torch.ones(1))]\n",
-                "adds to what it was given",
+                "adds to its arguments",
             ),
             Condition(
                 "a call may keep a tensor",
@@ -437,13 +443,13 @@ def evaluate(model: Net, loader: torch.utils.data.DataLoader):
                 "    def forward(self, x):\n"
                 "        return torch.autograd.grad(x.square().sum(), x)[0]\n\n"
                 "def evaluate(model: Forces",
-                "asks for gradients",
+                "enables gradients itself",
             ),
             Condition(
                 "a helper asks for gradients",
                 "def evaluate(",
                 "def slope(x):\n    return torch.autograd.grad(x.square().sum(), x)[0]\n\ndef evaluate(",
-                "asks for gradients",
+                "enables gradients itself",
             ),
             Condition(
                 "scripts take no such decorator", "def evaluate(", "@torch.jit.script\ndef evaluate(", "decorator"
@@ -463,19 +469,17 @@ class Captions(Dataset):
 """,
         (
             Condition(
-                "a star import may bind the name", "import torch\n", "import torch\nfrom texts import *\n", "with `*`"
+                "a star import may bind the name", "import torch\n", "import torch\nfrom texts import *\n", "`import *`"
             ),
             Condition(
                 "the source runs elsewhere",
                 "import torch\n",
                 "import torch\nfrom inspect import getsource\n",
-                "apart from",
+                "outside of its file",
             ),
+            Condition("the cache is emptied", "        words", "        re.purge()\n        words", "clears the cache"),
             Condition(
-                "the cache is emptied", "        words", "        re.purge()\n        words", "empties the cache"
-            ),
-            Condition(
-                "the names are listed", "        words", "        print(globals())\n        words", "looked through"
+                "the names are listed", "        words", "        print(globals())\n        words", "inspect the names"
             ),
             Condition("the pattern varies", '"[a-z]+"', 'f"[a-z]+{index}"', "no fix"),
             Condition("the flags vary", "re.I)", "self.flags)", "no fix"),

@@ -73,7 +73,7 @@ def test_gradients_are_asked_for_two_files_away(text: str, tmp_path: Path, monke
     program = program.replace("        right +=", "        score(inputs)\n        right +=")
     (finding,) = found("TPL308", program, tmp_path, monkeypatch)
     assert finding.fix is not None
-    assert "asks for gradients" in finding.fix.reason
+    assert "enables gradients itself" in finding.fix.reason
 
 
 def test_every_rule_with_a_fix_has_its_conditions_or_is_always_unsafe() -> None:
