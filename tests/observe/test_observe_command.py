@@ -317,7 +317,7 @@ def test_kernel_without_host_implementation_names_line_and_stub(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "say what to run"),
+        ((), "no program given"),
         (("--", "torchrun", "train.py"), "torchrun is not Python"),
         (("--as", "voodoo2", "--", "python", "train.py"), "voodoo2"),
         (("--stub", "x", "--", "python", "train.py"), "--stub x: write package.kernel=package.reference"),

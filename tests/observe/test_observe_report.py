@@ -67,7 +67,7 @@ def test_nothing_recorded_is_said() -> None:
     text = shown(seen=Observation("simulated", "2.13.0", "h100", 0, 0, errors=["no step began"], ended="exit code 3"))
     assert "The program ended early: exit code 3." in text
     assert "note: no step began" in text
-    assert "Nothing waits" in text
+    assert "No synchronization" in text
     page = shown("html", Observation("simulated", "2.13.0", "h100", 0, 0, errors=["no <step>"]))
     assert "Nothing was recorded." in page
     assert "no &lt;step&gt;" in page

@@ -99,7 +99,7 @@ free()
 print("done")
 
 # program: a generation is named
-# expect: fixed
+# expect: no safe fix
 def free():
     torch.cuda.empty_cache()
     gc.collect(2)
