@@ -52,7 +52,7 @@ def test_what_does_not_pay_together_goes_least_first() -> None:
         {"a": _result(2.0), "b": _result(1.2), "a+b": _result(0.9, Verdict.SLOWER)},
     )
     assert kept == ["a"]
-    assert "not with the others" in left_out["b"]
+    assert "not together with the others" in left_out["b"]
 
 
 @pytest.mark.parametrize(("asked", "kept"), [(None, ["a"]), (1.05, []), (0.9, ["a"])])

@@ -131,7 +131,7 @@ def test_a_fix_that_spares_waits_is_counted_and_made(project: Path, capsys: pyte
 
 def test_times_cannot_be_asked_of_a_simulated_device(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["verify", "--rule", "TPL301", "--device", "simulated"]) == 2
-    assert "counts instead of measuring" in capsys.readouterr().err
+    assert "counts instead of timing" in capsys.readouterr().err
     assert run(["fix", "train.py", "--verify", *_ARGUMENTS, "--min-speedup", "1.1"]) == 2
     assert "--min-speedup needs a device that can be timed" in capsys.readouterr().err
 

@@ -162,6 +162,7 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
 WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "has_training": (),
     "has_hot_loops": (),
+    "has_step_loops": (),
     "switches_gradients": (),
     "compiles": (),
     "passes": (_plain,),
