@@ -23,7 +23,7 @@ def copied_before(node: ast.Call, ctx: Context) -> ast.Call | None:
     for other in ctx.once(_moves_in, ctx.tree.scope_of(node)):
         if other is node or (other.lineno, other.col_offset) >= (node.lineno, node.col_offset):
             continue
-        if _copies_the_same(other, node, ctx) and graph.dominates(other, node):
+        if graph.dominates(other, node) and _copies_the_same(other, node, ctx):
             return other
     return None
 
