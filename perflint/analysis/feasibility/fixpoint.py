@@ -13,6 +13,9 @@ from perflint.analysis.feasibility.lattice import BOTTOM, TOP, Possible
 
 #: Variables that are evaluated within one another, each of which takes some frames of the interpreter.
 _DEEPEST = 32
+#: Evaluations for one question from outside. Beyond it anything is possible: cycles of hundreds of variables take time
+#: that grows with their paths.
+_MOST = 4000
 _NOWHERE = 1 << 30
 
 
@@ -22,6 +25,7 @@ class Fixpoint:
     def __init__(self) -> None:
         self._known: dict[Hashable, Possible] = {}
         self._open: dict[Hashable, tuple[int, Possible]] = {}
+        self._done = 0
         #: The outermost open variable that was read since it was last set.
         self._read = _NOWHERE
 
@@ -34,7 +38,8 @@ class Fixpoint:
             self._read = min(self._read, place)
             return found
         place = len(self._open)
-        if place >= _DEEPEST:
+        self._done = 0 if place == 0 else self._done + 1
+        if place >= _DEEPEST or self._done > _MOST:
             self._read = 0
             return TOP
         before, self._read = self._read, _NOWHERE
