@@ -6,6 +6,8 @@ import ast
 import contextlib
 import re
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -98,6 +100,34 @@ def test_work_without_end_is_ended(work: Callable[[], None]) -> None:
         within(0.1, work)
     # Nothing comes late.
     assert within(30, lambda: sum(range(1_000_000))) == 499_999_500_000
+
+
+TRACED_LATER = """
+import sys
+from perflint.system import time_limit
+
+def for_ever():
+    while True:
+        pass
+
+time_limit._can_signal = lambda: False
+try:
+    time_limit.within(0.05, for_ever)
+except time_limit.OverTimeError:
+    print("ended")
+sys.settrace(lambda *_: None)
+(lambda: None)()
+sys.settrace(None)
+print("traced")
+"""
+
+
+def test_a_debugger_can_follow_what_runs_after_work_was_ended() -> None:
+    """CPython 3.11 hangs at the first traced call where an error that was sent to a thread was taken back."""
+    done = subprocess.run(
+        [sys.executable, "-c", TRACED_LATER], check=False, capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.split() == ["ended", "traced"]
 
 
 @pytest.mark.usefixtures("_way")

@@ -18,9 +18,11 @@ printed is compared too, as the result `printed`.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import importlib.util
 import io
+import multiprocessing
 import random
 import sys
 import tempfile
@@ -89,7 +91,12 @@ def run(driver: Driver, case: Case, text: Path) -> dict[str, object]:
             modules = {each: importlib.import_module(each) for each in names}
             given = types.SimpleNamespace(**modules) if text.is_dir() else modules[names[0]]
             results = dict(getattr(driver.module, case.path.stem)(given))
-        return {**results, "printed": printed.getvalue()}
+        result = {**results, "printed": printed.getvalue()}
+    # An iterator that the code leaves half used, in the cycles of its module, keeps worker processes and threads.
+    del modules, given
+    if multiprocessing.active_children():
+        gc.collect()
+    return result
 
 
 def _copy(text: Path, stem: str, target: Path) -> list[str]:
