@@ -31,6 +31,7 @@ from ._shared.constant_copies import is_constant_copy
 from ._shared.generating import beside_generation
 from ._shared.host_copies import is_pass
 from ._shared.keeping import device_of, keep
+from ._shared.legacy_fixes import made_there
 from ._shared.legacy_tensors import copied_data, drawn_by, dtype_of
 from ._shared.queued import emptied_by
 from ._shared.rarely import hands_over, is_empty_case, is_export, is_fallback, is_tried_out
@@ -76,7 +77,8 @@ class AllocThenTransfer(Rule):
     literals, followed only by shape operations and exact casts (`.unsqueeze(0)`, `.float()`), if the device is the
     only argument of the move and nothing requires gradients: same bits. Otherwise unsafe: random tensors come from
     the device's generator (other values, and the host's generator does not advance), `linspace` and similar may
-    differ in the last digit, and a tensor with `requires_grad=True` becomes a leaf.
+    differ in the last digit, and a tensor with `requires_grad=True` becomes a leaf. A legacy class that copies
+    `np.ones(size)` or `np.zeros(size)` makes the same bits from the size; one that copies draws of numpy draws others.
 
     Not reported
 
@@ -175,6 +177,7 @@ class AllocThenTransfer(Rule):
             f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase}: the tensor is created on the host, and the "
             "copy to the device synchronizes.",
             advice=advice,
+            fix=made_there(node, data, ctx),
             confidence=ctx.kind(node.func).certainty,
         )
 
