@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.cost import Exposure, impact_of_wait
-from perflint.analysis.device_queue.queue import Change, DeviceQueue
+from perflint.analysis.device_queue import transfer
+from perflint.analysis.device_queue.functions import Entry
+from perflint.analysis.device_queue.queue import DeviceQueue
+from perflint.analysis.device_queue.transfer import Transfer
 from perflint.analysis.effects.summary import Effects, Kept, Witness
 from perflint.analysis.effects.wrappers import KEEPING, is_wrapper
 from perflint.analysis.frequency.epochs import LoopHeat
@@ -61,7 +64,6 @@ __all__ = [
     "Binding",
     "CallFacts",
     "Calls",
-    "Change",
     "Claim",
     "Claims",
     "Classes",
@@ -78,6 +80,7 @@ __all__ = [
     "Edit",
     "Effect",
     "Effects",
+    "Entry",
     "Exposure",
     "Finding",
     "Fix",
@@ -108,6 +111,7 @@ __all__ = [
     "Suppression",
     "Tag",
     "Tier",
+    "Transfer",
     "Witness",
     "argument",
     "arrays",
@@ -140,6 +144,7 @@ __all__ = [
     "statements",
     "tensors",
     "trackers",
+    "transfer",
     "versions",
     "walk",
 ]

@@ -28,12 +28,12 @@ from perflint.api import (
 
 from ._shared.allocating import Made, can_be_told, filled_there, has_default_device, made_on_device, there
 from ._shared.constant_copies import is_constant_copy
+from ._shared.device_queue import emptied_by
 from ._shared.generating import beside_generation
 from ._shared.host_copies import is_pass
 from ._shared.keeping import device_of, keep
 from ._shared.legacy_fixes import made_there
 from ._shared.legacy_tensors import copied_data, drawn_by, dtype_of
-from ._shared.queued import emptied_by
 from ._shared.rarely import hands_over, is_empty_case, is_export, is_fallback, is_tried_out
 from ._shared.transfers import constructor
 from ._shared.wording import short_text

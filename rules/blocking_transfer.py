@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from perflint.api import Calls, Claims, Confidence, Context, Finding, Heat, Hop, Impact, Provenance, Rule, Tag, is_from
 
 from ._shared.copy_fixes import device_text, made_there, without_waiting
+from ._shared.device_queue import emptied_by, is_company, is_waited_for_next
 from ._shared.host_copies import MOVES, Copy, What, copies_in, copy_at, is_pass, sized_type
 from ._shared.moved import Source, origin_of
 from ._shared.needless_copies import copied_before, cut_later
-from ._shared.queued import does_work_between, emptied_by, is_read_next
 from ._shared.wording import short_text
 
 
@@ -81,7 +81,7 @@ class BlockingTransfer(Rule):
             return
         first = ctx.once(_blocks, ctx.tree.scope_of(node))[id(node)]
         emptied = emptied_by(first.call, ctx)
-        if is_pass(copy.call, ctx) and (emptied is not None or is_read_next(node, ctx)):
+        if is_pass(copy.call, ctx) and (emptied is not None or is_waited_for_next(node, ctx)):
             return  # nobody waits for anything but the bytes, in a pass that trains nothing
         words = f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase} and synchronizes: the host blocks until "
         words += "all queued GPU work has finished." if emptied is None else "the bytes have arrived."
@@ -142,7 +142,7 @@ def _belongs(copy: Copy, last: Copy, ctx: Context) -> bool:
     one, other = copy.call, last.call
     if ctx.scope(one) != ctx.scope(other) or ctx.heat(one) != ctx.heat(other) or ctx.loops(one) != ctx.loops(other):
         return False
-    return not does_work_between(other, one, ctx)
+    return is_company(one, other, ctx)
 
 
 def _impact(copy: Copy, emptied: Hop | None, ctx: Context) -> Impact:

@@ -23,9 +23,9 @@ from perflint.api import (
 )
 
 from ._shared.constant_copies import is_constant_copy, is_number, is_of_numpy, is_only_read, is_traced, single
+from ._shared.device_queue import emptied_by
 from ._shared.host_copies import MOVES, What, copy_at
 from ._shared.keeping import device_of, keep, register, where_to_keep
-from ._shared.queued import emptied_by
 from ._shared.square_masks import is_of_prompt, is_set_up, square
 from ._shared.wording import short_call
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from perflint.analysis.device_queue.queue import FULL
+from perflint.analysis.device_queue.transfer import FULL
 from perflint.finding import Impact
 
 __all__ = ["Exposure", "impact_of_wait"]

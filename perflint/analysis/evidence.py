@@ -78,6 +78,11 @@ _MAKERS = frozenset("from_pretrained from_config Adam AdamW SGD RMSprop Adagrad 
 #: What turns a text into tokens, and what runs on them: both on each turn make a loop over texts a loop of steps.
 TOKENIZERS = frozenset("tokenizer processor encode_plus batch_encode_plus to_tokens".split())
 RUNNERS = frozenset("model net network lm generate run_with_cache".split())
+#: What models and losses go by where nothing is known of them, and the methods that run them.
+_MODELS = frozenset(
+    "model net network module generator discriminator encoder decoder criterion loss_fn compute_loss forward "
+    "grad".split()
+)
 #: A loop that counts down to nothing.
 BACKWARDS = pattern(r"\breversed\(range\((?!len\b)|\brange\([^()]*, -1, -1\)")
 #: Last names of all calls that may say what a loop is for.
@@ -192,6 +197,11 @@ def is_optimizer_step(func: Value, args: tuple[Value, ...], resolver: Resolver, 
         ref.kind == EXTERNAL_INSTANCE and ref.name.startswith("torch.optim.") and "lr_scheduler" not in ref.name
         for ref in refs
     )
+
+
+def runs_a_model(func: Value) -> bool:
+    """Whether what a call goes by is what models and losses go by."""
+    return last_name(func) in _MODELS
 
 
 def last_name(func: Value) -> str:

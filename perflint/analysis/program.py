@@ -10,6 +10,8 @@ from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.callbacks import STEP_OF_ENGINE, FunctionRoot
 from perflint.analysis.call_graph.compiled import compiled_scopes
 from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.device_queue.functions import Entry, FunctionQueues
+from perflint.analysis.device_queue.transfer import Transfer
 from perflint.analysis.effects.compose import Composer
 from perflint.analysis.effects.summary import Effects
 from perflint.analysis.effects.wrappers import names_by_effect
@@ -235,6 +237,18 @@ class Program:
     def call_effects(self, scope: Scope, index: int) -> Effects:
         """What the call at a place among the calls of a function does; its parameters are those of what is called."""
         return self._effects.of_call(scope, index)
+
+    def queue_at_start(self, scope: Scope) -> Entry:
+        """What a function's callers leave in the device's queue, on the steps that run it."""
+        return self._queues.entry(scope)
+
+    def queue_change(self, scope: Scope, index: int) -> Transfer:
+        """What the call at a place among the calls of a function does to the device's queue."""
+        return self._queues.of_call(scope, index)
+
+    @cached_property
+    def _queues(self) -> FunctionQueues:
+        return FunctionQueues(self)
 
     @cached_property
     def names_by_effect(self) -> Mapping[str, frozenset[str]]:

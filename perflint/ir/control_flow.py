@@ -97,8 +97,18 @@ class ControlFlow:
     def loop(self, node: ast.For | ast.AsyncFor | ast.While) -> frozenset[int]:
         """The indices of the blocks of a loop: its header, and what leads back to it."""
         header = self.block_of(node)
-        if header is None:
-            return frozenset()
+        return frozenset() if header is None else self._natural_loop(header)
+
+    @cached_property
+    def loops(self) -> dict[int, frozenset[int]]:
+        """By the index of each header, the blocks of its loop."""
+        return {
+            block.index: self._natural_loop(block)
+            for block in self.order
+            if any(self.dominators.dominates(block, before) for before in block.predecessors)
+        }
+
+    def _natural_loop(self, header: Block) -> frozenset[int]:
         found = {header.index}
         stack = [block for block in header.predecessors if self.dominators.dominates(header, block)]
         while stack:

@@ -63,11 +63,12 @@ class Solution(Generic[State]):
         return found
 
 
-def forward(graph: ControlFlow, problem: Problem[State]) -> Solution[State]:
-    """Solve from the start of the function on."""
-    starts: dict[int, State] = {graph.entry.index: problem.at_start()}
+def forward(graph: ControlFlow, problem: Problem[State], start: Block | None = None) -> Solution[State]:
+    """Solve from the start of the function on, or from the start of one of its blocks."""
+    first = graph.entry if start is None else start
+    starts: dict[int, State] = {first.index: problem.at_start()}
     ranks = {block.index: rank for rank, block in enumerate(graph.order)}
-    work = _Worklist()
+    work = _Worklist(ranks[first.index])
     while work:
         block = graph.order[work.pop()]
         state = starts[block.index]
@@ -119,8 +120,8 @@ def _meet(
 class _Worklist:
     """Ranks of blocks to work on, lowest first, each at most once."""
 
-    def __init__(self) -> None:
-        self._heap, self._held = [0], {0}
+    def __init__(self, first: int = 0) -> None:
+        self._heap, self._held = [first], {first}
 
     def __bool__(self) -> bool:
         return bool(self._heap)

@@ -13,12 +13,13 @@ from typing import Any
 from perflint.ir.summary import EffectFacts, record
 from perflint.syntax.walk import walk_own
 
-__all__ = ["COMPUTES", "ENTERS", "KEEPS", "PRINTS", "READS", "WRITES", "own_effects", "uncertain"]
+__all__ = ["COMPUTES", "ENTERS", "KEEPS", "PRINTS", "READERS", "READS", "WRITES", "own_effects", "uncertain"]
 
 #: Kinds of `EffectFacts`.
 KEEPS, WRITES, READS, PRINTS, COMPUTES, ENTERS = "keeps", "writes", "reads", "prints", "computes", "enters"
 
-_READERS = frozenset("item tolist cpu numpy".split())
+#: Methods that give the host a value of the device.
+READERS = frozenset("item tolist cpu numpy".split())
 #: Methods that put their argument into what they are called on, with the place of that argument.
 _ADDERS = {"append": 0, "appendleft": 0, "add": 0, "extend": 0, "insert": 1, "setdefault": 1, "put": 0, "update": 0}
 _LOGGERS = frozenset("debug info warning error exception critical".split())
@@ -67,7 +68,7 @@ class _Reader:
         if type(func) is not ast.Attribute:
             return
         name = func.attr
-        if name in _READERS:
+        if name in READERS:
             if not node.args:
                 yield _fact(READS, self.root(func.value), name, node)
         elif name in _ADDERS:

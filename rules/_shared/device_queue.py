@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 from perflint.api import (
-    Change,
     Condition,
     Context,
+    ControlFlow,
     DeviceQueue,
     Effect,
+    Entry,
     Exposure,
     Heat,
+    Hop,
     Impact,
     Phase,
     Place,
     Tag,
+    Transfer,
     callee_name,
     guards,
     impact_of_wait,
     tensors,
+    transfer,
 )
 
 from .asking import certainty_asked, is_tested
 from .bounds import device_number
 from .gradients import is_model_call
+from .host_copies import copy_at
 from .masks import mask_in, selects_on_device
 from .printing import formatter_around, is_formatter, printed_in
-from .queued import emptied_by
 from .read_next import is_read_next
 from .waits import device_read, is_on_device
+from .wording import short_text
 
 #: Methods of texts and containers: they launch nothing, whatever they are called on.
 _PLAIN_METHODS = frozenset(name for kind in (str, list, dict, set) for name in dir(kind))
@@ -39,13 +47,13 @@ _HEAVY = frozenset(
     "scaled_dot_product_attention multi_head_attention_forward".split()
 )
 _WORKING = (Effect.FORWARD, Effect.BACKWARD, Effect.STEPS, Effect.GENERATES)
-#: Results of a call that was the last thing to wait: the host has the number.
-_NUMBERS = (Tag.NUMBER, Tag.STRING, Tag.ARRAY)
+#: Methods that wait for what they are called on, unless it is known to be on the host.
+_READERS = frozenset({"item", "tolist", "cpu"})
 
 
 def exposure_of(node: ast.AST, ctx: Context) -> Exposure:
     """How the wait at `node` stands in its step."""
-    queue = _queue_around(node, ctx)
+    queue = _queues_around(node, ctx).all
     return Exposure(
         queue.before(node).launched,
         queue.launched_after(node),
@@ -61,11 +69,11 @@ def impact_at(node: ast.AST, ctx: Context) -> Impact:
 
 def first_of_block(node: ast.AST, ctx: Context) -> ast.AST:
     """The wait that drained the queue which this one finds nearly empty: the first of all of them, or `node` itself."""
-    queue = _queue_around(node, ctx)
+    queue = _queues_around(node, ctx).all
     first, seen = node, {node}
     while True:
         state = queue.before(first)
-        earlier = min(state.emptied_by, key=_place, default=None)
+        earlier = min((wait for wait in state.emptied_by if isinstance(wait, ast.AST)), key=_place, default=None)
         if state.is_full or earlier is None or earlier in seen or _place(earlier) >= _place(first):
             return first
         seen.add(earlier)
@@ -74,12 +82,35 @@ def first_of_block(node: ast.AST, ctx: Context) -> ast.AST:
 
 def finds_little(node: ast.AST, ctx: Context) -> bool:
     """Whether another wait has drained the queue just before, on every path."""
-    return not _queue_around(node, ctx).before(node).is_full
+    return not _queues_around(node, ctx).all.before(node).is_full
 
 
 def finds_nothing(node: ast.AST, ctx: Context) -> bool:
     """Whether another wait has drained the queue, and nothing was launched since."""
-    return _queue_around(node, ctx).before(node).launched == 0
+    return _queues_around(node, ctx).all.before(node).launched == 0
+
+
+def emptied_by(node: ast.AST, ctx: Context) -> Hop | None:
+    """The wait that has drained the queue when a copy runs, with little launched since: before it, at the end of the
+    iteration before, or in what led here. None where work is queued, or nothing is known. Other copies to the device do
+    not count: whoever mends one mends them all.
+    """
+    state = _queues_around(node, ctx).but_copies.before(node)
+    if state.is_full:
+        return None
+    places = [wait if isinstance(wait, Hop) else ctx.hop(wait, short_text(wait, ctx, 40)) for wait in state.emptied_by]
+    return min(places, key=lambda place: (place.path, place.line, place.text), default=None)
+
+
+def is_waited_for_next(node: ast.AST, ctx: Context) -> bool:
+    """Whether the host reads behind a copy before much is launched: then it waits there in any case."""
+    return _queues_around(node, ctx).but_copies.launched_until_next_wait(node) < transfer.FULL
+
+
+def is_company(node: ast.AST, earlier: ast.AST, ctx: Context) -> bool:
+    """Whether a wait finds the queue as an earlier one has left it."""
+    state = _queues_around(node, ctx).all.before(node)
+    return not state.is_full and earlier in state.emptied_by
 
 
 def _place(node: ast.AST) -> tuple[int, int]:
@@ -95,49 +126,85 @@ def _is_repeated(node: ast.AST, ctx: Context) -> bool:
     return not loops and ctx.program.runs_several_times(ctx.scope(node))
 
 
-def _queue_around(node: ast.AST, ctx: Context) -> DeviceQueue:
+def _change_but_copies(node: ast.AST, ctx: Context) -> Transfer:
+    """What a node does to the queue if no copy to the device waits."""
+    if isinstance(node, ast.Call) and _copies_to_device(node, ctx):
+        return transfer.NOTHING
+    return ctx.once(_change, node)
+
+
+class _Queues(NamedTuple):
+    """The queue of a function as it is, and as it would be if no copy to the device waited."""
+
+    all: DeviceQueue
+    but_copies: DeviceQueue
+
+
+def _queues_around(node: ast.AST, ctx: Context) -> _Queues:
     """The queue of the function around `node`, seen from the loop over steps around it, if there is one."""
     loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP > ctx.heat(loop)]
     if loops:
-        return ctx.once(_queue_in_loop, loops[-1])
-    return ctx.once(_queue_in_function, ctx.control_flow(node).scope)
+        return ctx.once(_queues_in_loop, loops[-1])
+    return ctx.once(_queues_in_function, ctx.control_flow(node).scope)
 
 
-def _queue_in_loop(loop: ast.For | ast.AsyncFor | ast.While, ctx: Context) -> DeviceQueue:
-    return DeviceQueue(ctx.control_flow(loop), lambda node: ctx.once(_change, node), loop, _is_rare)
+def _queues_in_loop(loop: ast.For | ast.AsyncFor | ast.While, ctx: Context) -> _Queues:
+    return _queues(ctx.control_flow(loop), ctx, loop)
 
 
-def _queue_in_function(scope: ast.AST, ctx: Context) -> DeviceQueue:
+def _queues_in_function(scope: ast.AST, ctx: Context) -> _Queues:
     body = scope.body  # type: ignore[attr-defined]
     first = body[0] if isinstance(body, list) else body
-    graph = ctx.control_flow(first)
     # What steps an optimizer is the end of a step, as far as one sees.
     steps = ctx.program.effects(ctx.scope(first)).does(Effect.STEPS)
-    empty = isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)) and emptied_by(first, ctx) is not None
-    return DeviceQueue(graph, lambda node: ctx.once(_change, node), None, _is_rare, ends_step=steps, starts_empty=empty)
+    entry = ctx.program.queue_at_start(ctx.scope(first))
+    return _queues(ctx.control_flow(first), ctx, ends_step=steps, entry=entry)
+
+
+def _queues(
+    graph: ControlFlow,
+    ctx: Context,
+    loop: ast.For | ast.AsyncFor | ast.While | None = None,
+    *,
+    ends_step: bool = False,
+    entry: Entry | None = None,
+) -> _Queues:
+    changes = (_change, _change_but_copies)
+    return _Queues(
+        *(
+            DeviceQueue(graph, partial(_known, change, ctx), loop, _is_rare, ends_step=ends_step, entry=entry)
+            for change in changes
+        )
+    )
+
+
+def _known(change: Callable[[ast.AST, Context], Transfer], ctx: Context, node: ast.AST) -> Transfer:
+    return ctx.once(change, node)
 
 
 def _is_rare(condition: Condition) -> bool:
     test, truth = condition
-    return (guards.classify(test) if truth else guards.classify_negated(test)) is not None
+    # An optimizer's step is taken every few iterations, or in each one: by default as a rule.
+    return (guards.classify(test) if truth else guards.classify_negated(test)) not in (None, guards.ACCUMULATION)
 
 
-def _change(node: ast.AST, ctx: Context) -> Change:
+def _change(node: ast.AST, ctx: Context) -> Transfer:
     if isinstance(node, (ast.Slice, ast.Subscript, ast.Call)) and device_number(node, ctx) is not None:
-        return Change.WAITS
+        return transfer.waiting(None)
     if isinstance(node, ast.expr) and _waits(node, ctx):
         # What is read for a text waits with the text, so that all of it is one wait.
-        return Change.WAITS if formatter_around(node, ctx) is None else Change.NOTHING
+        return transfer.waiting(None) if formatter_around(node, ctx) is None else transfer.NOTHING
     if isinstance(node, ast.Call):
         return _of_call(node, ctx)
     if isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp)):
         kind = ctx.kind(node)
         if not kind.is_tensor or kind.place is Place.HOST:
-            return Change.NOTHING
-        return Change.WORKS if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult) else Change.LAUNCHES
+            return transfer.NOTHING
+        is_product = isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
+        return transfer.WORK if is_product else transfer.launching(1)
     if isinstance(node, ast.AugAssign) and ctx.kind(node.target).is_tensor:
-        return Change.LAUNCHES
-    return Change.NOTHING
+        return transfer.launching(1)
+    return transfer.NOTHING
 
 
 def _waits(node: ast.expr, ctx: Context) -> bool:
@@ -149,6 +216,8 @@ def _waits(node: ast.expr, ctx: Context) -> bool:
         if _copies_to_device(node, ctx):
             return True
         name = callee_name(node)
+        if name in _READERS and isinstance(node.func, ast.Attribute) and _may_be_on_device(node.func.value, ctx):
+            return True
         if name in tensors.SYNC_METHODS and isinstance(node.func, ast.Attribute) and is_on_device(node.func.value, ctx):
             return not is_read_next(node, ctx)
     if isinstance(node, ast.Subscript):
@@ -156,6 +225,11 @@ def _waits(node: ast.expr, ctx: Context) -> bool:
     if isinstance(node, (ast.Call, ast.JoinedStr, ast.BinOp)) and is_formatter(node, ctx):
         return any(item.waits for item in printed_in(node, ctx))
     return _is_asked(node, ctx) and certainty_asked(node, ctx) is not None
+
+
+def _may_be_on_device(node: ast.expr, ctx: Context) -> bool:
+    kind = ctx.kind(node)
+    return kind.place is not Place.HOST and (kind.holds_tensors or not kind.known)
 
 
 def _selects(node: ast.Subscript, ctx: Context) -> bool:
@@ -188,38 +262,27 @@ def _copies_to_device(call: ast.Call, ctx: Context) -> bool:
         return False
     if any(item.arg == "non_blocking" for item in call.keywords):
         return False
+    if copy_at(call, ctx) is not None:
+        return True
     kind = ctx.kind(call.func.value)
     return kind.holds_tensors and kind.place is Place.HOST and ctx.kind(call).place.is_accelerator
 
 
-def _of_call(call: ast.Call, ctx: Context) -> Change:
+def _of_call(call: ast.Call, ctx: Context) -> Transfer:
+    index = ctx.call_index(call)
+    change = transfer.NOTHING if index is None else ctx.program.queue_change(ctx.scope(call), index)
+    if change.fresh is not None or change.total >= transfer.FULL:
+        return change
     name = callee_name(call)
     if isinstance(call.func, ast.Attribute) and name in _PLAIN_METHODS:
-        return Change.NOTHING
-    effects = ctx.effects(call)
-    if effects.surely(Effect.WAITS):
-        return Change.WAITS
-    if effects.does(*_WORKING) or ctx.kind(call.func).tag is Tag.MODULE or is_model_call(call, ctx):
-        return Change.WAITS if effects.does(Effect.READS) and ctx.kind(call).tag in _NUMBERS else Change.WORKS
-    if ctx.project_target(call.func) is not None:
-        return _of_project(call, ctx)
+        return transfer.NOTHING
+    if ctx.effects(call).does(*_WORKING) or ctx.kind(call.func).tag is Tag.MODULE or is_model_call(call, ctx):
+        return transfer.WORK
     kind = ctx.kind(call)
+    if ctx.project_target(call.func) is not None:
+        return transfer.WORK if kind.tag in (Tag.TENSOR, Tag.OUTPUT) else change
     if kind.is_tensor or kind.tag is Tag.SEQUENCE:
         if kind.place is Place.HOST or (name in tensors.VIEW_METHODS and isinstance(call.func, ast.Attribute)):
-            return Change.NOTHING
-        return Change.WORKS if name in _HEAVY else Change.LAUNCHES
-    return Change.NOTHING
-
-
-def _of_project(call: ast.Call, ctx: Context) -> Change:
-    """What a function of the project does that runs no module: some kernels, and a read at the end where it gives a
-    number.
-    """
-    effects, kind = ctx.effects(call), ctx.kind(call)
-    if effects.does(Effect.READS) and kind.tag in _NUMBERS:
-        return Change.WAITS
-    if effects.does(Effect.LAUNCHES, Effect.READS, Effect.WAITS):
-        return Change.WORKS
-    if kind.tag in (Tag.TENSOR, Tag.OUTPUT):
-        return Change.WORKS
-    return Change.NOTHING
+            return transfer.NOTHING
+        return transfer.WORK if name in _HEAVY else transfer.launching(1)
+    return transfer.NOTHING

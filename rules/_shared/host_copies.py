@@ -27,7 +27,6 @@ from .device_branches import goes_to_xla, is_without_cuda
 from .generating import beside_generation
 from .moved import Origin, Source, origin_of
 from .movers import is_batch_mover, was_moved_in_place, was_put_off
-from .queued import serves_training
 from .transfers import aligns, constructor, has_unblocking_move, moves_in_its_own_way, only_converts
 from .waits import in_forward, uses_accelerator
 
@@ -129,7 +128,7 @@ def is_pass(node: ast.AST, ctx: Context) -> bool:
     """Whether the code around trains nothing, by whatever way it is reached: it evaluates, generates or looks. The
     forward of a module is there to be trained, whatever calls it here.
     """
-    return ctx.role(node) in PASSES and not in_forward(node, ctx) and not serves_training(ctx.scope(node), ctx)
+    return ctx.role(node) in PASSES and not in_forward(node, ctx) and not ctx.program.is_in_training(ctx.scope(node))
 
 
 def sized_type(copy: Copy, ctx: Context) -> str:

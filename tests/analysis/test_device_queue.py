@@ -7,36 +7,45 @@ import ast
 import pytest
 
 from perflint.analysis.cost import Exposure, impact_of_wait
-from perflint.analysis.device_queue.queue import FULL, Change, DeviceQueue, QueueState
+from perflint.analysis.device_queue.functions import Entry
+from perflint.analysis.device_queue.queue import DeviceQueue, QueueState
+from perflint.analysis.device_queue.transfer import FULL, NEVER, NOTHING, WORK, Transfer, launching, waiting
 from perflint.finding import Impact
 from perflint.ir.control_flow import Condition, control_flow
 
-_CHANGES = {"small": Change.LAUNCHES, "big": Change.WORKS, "wait": Change.WAITS}
+_CHANGES = {"small": launching(1), "big": WORK, "wait": waiting(None), "evaluate": WORK.then(waiting(None))}
 
 
-def change(node: ast.AST) -> Change:
+def change(node: ast.AST) -> Transfer:
     name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-    return _CHANGES.get(name, Change.NOTHING)
+    return _CHANGES.get(name, NOTHING)
 
 
 def is_rare(condition: Condition) -> bool:
     return ast.unparse(condition[0]) == "rare" and condition[1]
 
 
-def queue_at_x(body: str, *, in_loop: bool = False, **told: bool) -> tuple[int, list[int], int]:
+def queue_at_x(
+    body: str, *, in_loop: bool = False, ends_step: bool = False, entry: Entry | None = None
+) -> tuple[int, list[int], int]:
     """Launches before the call `x()`, the lines of the waits that emptied the queue, and launches after it."""
+    queue, node, first = _queue(body, in_loop, ends_step, entry)
+    state = queue.before(node)
+    waits = sorted(wait.lineno - first for wait in state.emptied_by if isinstance(wait, ast.Call))
+    return state.launched, waits, queue.launched_after(node)
+
+
+def _queue(body: str, in_loop: bool, ends_step: bool, entry: Entry | None) -> tuple[DeviceQueue, ast.Call, int]:
+    """The queue of a function, the call `x()` in it, and the line on which its body begins."""
     lines = "".join(f"  {'  ' * in_loop}{line}\n" for line in body.splitlines())
     header = "  for step in steps:\n" if in_loop else ""
     function = ast.parse(f"def f():\n{header}{lines}").body[0]
     assert isinstance(function, ast.FunctionDef)
     loop = function.body[0] if in_loop else None
     assert loop is None or isinstance(loop, ast.For)
-    queue = DeviceQueue(control_flow(function), change, loop, is_rare, **told)
+    queue = DeviceQueue(control_flow(function), change, loop, is_rare, ends_step=ends_step, entry=entry)
     (node,) = (part for part in ast.walk(function) if isinstance(part, ast.Call) and ast.unparse(part) == "x()")
-    state = queue.before(node)
-    first = function.lineno + 1 + in_loop
-    waits = sorted(wait.lineno - first for wait in state.emptied_by)  # type: ignore[attr-defined]
-    return state.launched, waits, queue.launched_after(node)
+    return queue, node, function.lineno + 1 + in_loop
 
 
 @pytest.mark.parametrize(
@@ -47,6 +56,10 @@ def queue_at_x(body: str, *, in_loop: bool = False, **told: bool) -> tuple[int, 
         ("wait()\nsmall()\nx()", 1, [0]),
         ("wait()\nbig()\nx()", FULL, []),
         ("wait()\nfor i in y: small()\nx()", FULL, []),
+        ("for i in y: wait()\nx()", 0, [0]),
+        ("for i in y:\n  if a: break\n  wait()\nx()", FULL, []),
+        ("while a:\n  wait()\nx()", 0, [1]),
+        ("big()\nfor i in y: f()\nx()", FULL, []),
         ("if a: wait()\nx()", FULL, []),
         ("if a: wait()\nelse: wait()\nx()", 0, [0, 1]),
         ("wait()\nif a: big()\nx()", FULL, []),
@@ -59,6 +72,7 @@ def queue_at_x(body: str, *, in_loop: bool = False, **told: bool) -> tuple[int, 
         ("try: wait()\nexcept E: pass\nx()", FULL, []),
         ("big(wait())\nx()", FULL, []),
         ("wait(big())\nx()", 0, [0]),
+        ("evaluate()\nx()", 0, [0]),
     ],
 )
 def test_what_has_been_launched_since_the_last_wait(body: str, launched: int, waits: list[int]) -> None:
@@ -71,6 +85,7 @@ def test_what_has_been_launched_since_the_last_wait(body: str, launched: int, wa
         ("x()\nsmall()", 1),
         ("big()\nx()", 0),
         ("x()\nwait()\nbig()", FULL),
+        ("x()\nevaluate()", FULL),
         ("x()\nif a: big()", FULL),
         ("x()\nif rare: big()", 0),
         ("x()\nif a: break", 0),
@@ -89,7 +104,23 @@ def test_what_a_function_that_is_part_of_a_step_leaves_is_not_known() -> None:
 
 
 def test_a_function_may_be_called_with_an_empty_queue() -> None:
-    assert queue_at_x("small()\nx()", starts_empty=True)[:2] == (1, [])
+    assert queue_at_x("small()\nx()", entry=Entry(0))[:2] == (1, [])
+    assert queue_at_x("small()\nx()", entry=Entry(FULL))[:2] == (FULL, [])
+
+
+@pytest.mark.parametrize(
+    ("body", "launched"),
+    [
+        ("x()\nwait()\nbig()", 0),
+        ("x()\nsmall()\nwait()", 1),
+        ("x()\nbig()\nwait()", FULL),
+        ("x()\nif a: wait()", FULL),
+        ("x()", FULL),
+    ],
+)
+def test_what_is_launched_until_the_host_waits_again(body: str, launched: int) -> None:
+    queue, node, _ = _queue(body, in_loop=True, ends_step=False, entry=None)
+    assert queue.launched_until_next_wait(node) == launched
 
 
 def test_a_step_begins_as_the_one_before_it_ended() -> None:
@@ -107,6 +138,20 @@ def test_states_are_a_lattice() -> None:
             assert one.join(other) == other.join(one)
             for third in states:
                 assert one.join(other).join(third) == one.join(other.join(third))
+
+
+def test_transfers_are_a_lattice_and_compose() -> None:
+    codes = [NEVER, NOTHING, WORK, launching(1), launching(3), waiting(None), launching(2).then(waiting(None))]
+    codes += [one.join(other) for one in codes for other in codes]
+    for one in codes:
+        assert one.join(one) == one == one.then(NOTHING) == NOTHING.then(one)
+        assert one.again() == one.again().join(one.again().then(one))
+        for other in codes[:12]:
+            assert one.join(other) == other.join(one)
+            for third in codes[:12]:
+                assert one.join(other).join(third) == one.join(other.join(third))
+                assert one.then(other).then(third) == one.then(other.then(third))
+                assert one.join(other).then(third) == one.then(third).join(other.then(third))
 
 
 @pytest.mark.parametrize(

@@ -12,36 +12,27 @@ does is left out, and so is what happened before the first iteration of the loop
 from __future__ import annotations
 
 import ast
-import enum
 from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
+from perflint.analysis.device_queue.functions import Entry
+from perflint.analysis.device_queue.transfer import FULL, NOTHING, Transfer
+from perflint.finding import Hop
 from perflint.ir.control_flow import Block, Condition, ControlFlow
 from perflint.ir.dataflow import Problem, Solution, backward, forward
 
-__all__ = ["FULL", "Change", "DeviceQueue", "QueueState"]
-
-#: So many launches are as good as any number: a wait for them is a wait for the device.
-FULL = 6
-
-
-class Change(enum.Enum):
-    """What evaluating a node does to the queue, its operands left out."""
-
-    NOTHING = "nothing"
-    LAUNCHES = "launches a kernel, or hardly more"
-    WORKS = "launches a good part of a step"
-    WAITS = "waits until the queue is empty"
+__all__ = ["DeviceQueue", "QueueState"]
 
 
 class QueueState(NamedTuple):
     """How many kernels have been launched since the last wait (`FULL` for many or for nobody knows), and the waits
-    that may have been the last one. A lattice: the number is joined by its maximum, the waits by union.
+    that may have been the last one: nodes of the function, or a place outside of it. A lattice: the number is joined
+    by its maximum, the waits by union.
     """
 
     launched: int
-    emptied_by: frozenset[ast.AST] = frozenset()
+    emptied_by: frozenset[ast.AST | Hop] = frozenset()
 
     @property
     def is_full(self) -> bool:
@@ -53,15 +44,15 @@ class QueueState(NamedTuple):
 
 
 _UNKNOWN = QueueState(FULL)
-_Changes: TypeAlias = Callable[[ast.AST], Change]
+_Changes: TypeAlias = Callable[[ast.AST], Transfer]
 _Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.While"
 
 
 class DeviceQueue:
-    """The queue in one function. `change` says what each node does; `step_loop` is the loop of the function whose
-    iterations are steps, None where the function itself is a part of a step; `ends_step` where nothing of the step
-    comes after it, `starts_empty` where its callers have just waited. `is_rare` tells tests whose outcome lets
-    something run on few iterations only.
+    """The queue in one function. `change` says what evaluating a node does, its operands left out; `step_loop` is the
+    loop of the function whose iterations are steps, None where the function itself is a part of a step; `ends_step`
+    where nothing of the step comes after it; `entry` is what its callers have left. `is_rare` tells tests whose outcome
+    lets something run on few iterations only.
     """
 
     def __init__(
@@ -72,30 +63,49 @@ class DeviceQueue:
         is_rare: Callable[[Condition], bool],
         *,
         ends_step: bool = False,
-        starts_empty: bool = False,
+        entry: Entry | None = None,
     ) -> None:
-        self._graph, self._starts_empty = graph, starts_empty
+        self._graph, self._entry = graph, _UNKNOWN if entry is None else _state_of(entry)
         self._iteration = _Iteration(graph, step_loop, is_rare, ends=ends_step or step_loop is not None)
         self._change = change
 
     def before(self, node: ast.AST) -> QueueState:
         """The queue where a node is about to be evaluated, its operands done."""
-        return self._launched.before(node) or _UNKNOWN
+        found = self._launched.before(node)
+        return (found and found.joined) or _UNKNOWN
 
     def launched_after(self, node: ast.AST) -> int:
         """How many kernels are launched between a node and the end of the iteration, at most."""
         found = self._to_come.after(node)
         return FULL if found is None else found
 
+    def launched_until_next_wait(self, node: ast.AST) -> int:
+        """How many kernels are launched behind a node before the host waits again, at most; `FULL` where it need not
+        wait in the same iteration.
+        """
+        found = self._until_wait.after(node)
+        return FULL if found is None else found
+
     @cached_property
-    def _launched(self) -> Solution[QueueState]:
-        return forward(
-            self._graph, _Launched(self._change, self._iteration, QueueState(0) if self._starts_empty else _UNKNOWN)
-        )
+    def _launched(self) -> Solution[_Arrived]:
+        # What is done before the first iteration is told of no other.
+        header = self._iteration.header
+        start = self._entry if header is None else QueueState(0)
+        return forward(self._graph, _Launched(self._graph, self._change, self._iteration, start), header)
 
     @cached_property
     def _to_come(self) -> Solution[int]:
         return backward(self._graph, _ToCome(self._change, self._iteration))
+
+    @cached_property
+    def _until_wait(self) -> Solution[int]:
+        return backward(self._graph, _UntilWait(self._change, self._iteration))
+
+
+def _state_of(entry: Entry) -> QueueState:
+    if entry.launched >= FULL:
+        return _UNKNOWN
+    return QueueState(entry.launched, frozenset() if entry.emptied_by is None else frozenset({entry.emptied_by}))
 
 
 class _Iteration:
@@ -110,15 +120,16 @@ class _Iteration:
         self._is_rare = is_rare
         self._rare: dict[int, bool] = {}
 
-    def is_entry(self, source: Block, target: Block) -> bool:
-        """Whether an edge leads to the first iteration."""
-        return target is self.header and source.index not in self.inside
-
     def ends(self, source: Block, target: Block) -> bool:
         """Whether an edge leaves the loop in the middle of an iteration."""
         return source.index in self.inside and source is not self.header and target.index not in self.inside
 
-    def is_rare(self, target: Block) -> bool:
+    def is_rare(self, source: Block, target: Block) -> bool:
+        """Whether an edge is taken on few iterations, and another one on the others."""
+        others = (item for item in source.successors if item is not source.handler)
+        return self._enters_rarely(target) and not all(map(self._enters_rarely, others))
+
+    def _enters_rarely(self, target: Block) -> bool:
         if not target.entered_when:
             return False
         if target.index not in self._rare:
@@ -126,29 +137,57 @@ class _Iteration:
         return self._rare[target.index]
 
 
-class _Launched(Problem[QueueState]):
-    def __init__(self, change: _Changes, iteration: _Iteration, start: QueueState) -> None:
-        self._change, self._iteration, self._start = change, iteration, start
+class _Arrived(NamedTuple):
+    """The queue at a place; at the header of a loop, where the loop is entered and where an iteration has ended."""
 
-    def at_start(self) -> QueueState:
-        return self._start
+    state: QueueState | None
+    again: QueueState | None = None
 
-    def join(self, one: QueueState, other: QueueState) -> QueueState:
-        return one.join(other)
+    @property
+    def joined(self) -> QueueState | None:
+        return _joined(self.state, self.again)
 
-    def transfer(self, node: ast.AST, state: QueueState) -> QueueState:
+
+class _Launched(Problem[_Arrived]):
+    """Forward: launches since the last wait. A loop runs one iteration at least, as loops do as a rule."""
+
+    def __init__(self, graph: ControlFlow, change: _Changes, iteration: _Iteration, start: QueueState) -> None:
+        self._loops, self._change, self._iteration, self._start = graph.loops, change, iteration, start
+
+    def at_start(self) -> _Arrived:
+        return _Arrived(self._start)
+
+    def join(self, one: _Arrived, other: _Arrived) -> _Arrived:
+        return _Arrived(_joined(one.state, other.state), _joined(one.again, other.again))
+
+    def transfer(self, node: ast.AST, state: _Arrived) -> _Arrived:
         change = self._change(node)
-        if change is Change.NOTHING:
-            return state
-        if change is Change.WAITS:
-            return QueueState(0, frozenset({node}))
-        launched = state.launched + 1 if change is Change.LAUNCHES else FULL
-        return _UNKNOWN if launched >= FULL else state._replace(launched=launched)
+        return state if change is NOTHING else _Arrived(*(item and _behind(item, change, node) for item in state))
 
-    def along(self, source: Block, target: Block, state: QueueState) -> QueueState | None:
-        if self._iteration.is_entry(source, target):
-            return QueueState(0)
-        return None if self._iteration.is_rare(target) else state
+    def along(self, source: Block, target: Block, state: _Arrived) -> _Arrived | None:
+        if self._iteration.is_rare(source, target):
+            return None
+        leaves = source.index in self._loops and target.index not in self._loops[source.index]
+        found = state.again if leaves else state.joined
+        if found is None:
+            return None
+        is_again = target.index in self._loops and source.index in self._loops[target.index]
+        return _Arrived(None, found) if is_again else _Arrived(found)
+
+
+def _behind(state: QueueState, change: Transfer, node: ast.AST) -> QueueState:
+    found: QueueState | None = None
+    if change.through is not None:
+        found = state._replace(launched=state.launched + change.through) if change.through else state
+    if change.fresh is not None:
+        found = _joined(found, QueueState(change.fresh, frozenset({node})))
+    return state if found is None else _UNKNOWN if found.is_full else found
+
+
+def _joined(one: QueueState | None, other: QueueState | None) -> QueueState | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one.join(other)
 
 
 class _ToCome(Problem[int]):
@@ -164,14 +203,37 @@ class _ToCome(Problem[int]):
     def transfer(self, node: ast.AST, state: int) -> int:
         if node is self._iteration.loop:
             return 0
-        change = self._change(node)
-        if change is Change.WORKS:
-            return FULL
-        return min(FULL, state + 1) if change is Change.LAUNCHES else state
+        return min(FULL, state + self._change(node).total)
 
     def along(self, source: Block, target: Block, state: int) -> int | None:
         if source is self._iteration.failure:
             return 0
-        if self._iteration.is_rare(target):
+        if self._iteration.is_rare(source, target):
             return None
         return 0 if self._iteration.ends(source, target) else state
+
+
+class _UntilWait(Problem[int]):
+    """Backward: launches until the next wait of the iteration."""
+
+    def __init__(self, change: _Changes, iteration: _Iteration) -> None:
+        self._change, self._iteration = change, iteration
+
+    def at_start(self) -> int:
+        return FULL
+
+    def join(self, one: int, other: int) -> int:
+        return max(one, other)
+
+    def transfer(self, node: ast.AST, state: int) -> int:
+        if node is self._iteration.loop:
+            return FULL
+        change = self._change(node)
+        if change.empties:
+            return change.total
+        return min(FULL, state + change.total)
+
+    def along(self, source: Block, target: Block, state: int) -> int | None:
+        if source is self._iteration.failure or self._iteration.is_rare(source, target):
+            return None
+        return FULL if self._iteration.ends(source, target) else state

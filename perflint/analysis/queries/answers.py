@@ -151,6 +151,8 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "trains": (_scope,),
     "effects": (_scope,),
     "call_effects": (_scope, _plain),
+    "queue_at_start": (_scope,),
+    "queue_change": (_scope, _plain),
     "runs_several_times": (_scope,),
     "phase": (_scope, _plain),
     "is_in_training": (_scope,),
