@@ -20,7 +20,7 @@ from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
 from perflint.ir import guards
-from perflint.ir.control_flow import Condition, ControlFlow
+from perflint.ir.control_flow import Condition, ControlFlow, Inherited
 from perflint.ir.notation import is_text, last_name
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts
 from perflint.rule_api.context import Context, argument, callee_name, has_unpacking, is_constant, keyword
@@ -89,6 +89,7 @@ __all__ = [
     "Heat",
     "Hop",
     "Impact",
+    "Inherited",
     "Kept",
     "Kind",
     "Listen",

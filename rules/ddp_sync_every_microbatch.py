@@ -179,22 +179,25 @@ def _accumulates(node: ast.Call, ctx: Context) -> ast.Call | None:
     if _steps_itself(node, ctx):
         return None
     function = ctx.tree.function_of(node) or ctx.tree.module
-    for part in ctx.once(_optimizer_steps, function):
-        around = ctx.loops(part)
-        outside = len(loops) > len(around) and all(loop in loops for loop in around)
-        if outside and ctx.heat(node) == Heat.MICROBATCH:
-            return part
-        if around == loops and guards.ACCUMULATION in ctx.guards(part) and guards.ACCUMULATION not in ctx.guards(node):
-            return part
-    return None
+    steps = ctx.once(_optimizer_steps, function)
+    if guards.ACCUMULATION not in ctx.guards(node):
+        for part in steps.get(id(loops[0]), ()):
+            if guards.ACCUMULATION in ctx.guards(part):
+                return part
+    if ctx.heat(node) != Heat.MICROBATCH:
+        return None
+    outside = (steps.get(key) for key in (*map(id, loops[1:]), None))
+    return next((found[0] for found in outside if found), None)
 
 
-def _optimizer_steps(function: ast.AST, ctx: Context) -> list[ast.Call]:
-    return [
-        part
-        for part in ctx.walk(function)
-        if isinstance(part, ast.Call) and callee_name(part) == "step" and _is_optimizer(part)
-    ]
+def _optimizer_steps(function: ast.AST, ctx: Context) -> dict[int | None, list[ast.Call]]:
+    """The optimizers' steps in a function, by the id of the loop right around each."""
+    found: dict[int | None, list[ast.Call]] = {}
+    for part in ctx.walk(function):
+        if isinstance(part, ast.Call) and callee_name(part) == "step" and _is_optimizer(part):
+            around = ctx.loops(part)
+            found.setdefault(id(around[0]) if around else None, []).append(part)
+    return found
 
 
 def _steps_itself(node: ast.Call, ctx: Context) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name, walk
@@ -86,13 +87,10 @@ def _trained_after(node: ast.Call, ctx: Context) -> set[str]:
     where an optimizer's parameters are not plain to see.
     """
     function = ctx.tree.function_of(node) or ctx.tree.module
-    calls = sorted(
-        (part for part in ctx.walk(function) if isinstance(part, ast.Call)),
-        key=lambda part: (part.lineno, part.col_offset),
-    )
+    calls, places = ctx.once(_calls_in_order, function)
     trained: set[str] = set()
     # In a lambda or a default nobody knows when it runs.
-    for call in calls[calls.index(node) + 1 :] if node in calls else ():
+    for call in itertools.islice(calls, places.get(id(node), len(calls)) + 1, None):
         name = callee_name(call)
         if name in _BACKWARD:
             break
@@ -103,6 +101,13 @@ def _trained_after(node: ast.Call, ctx: Context) -> set[str]:
                 return set()
             trained |= held
     return trained
+
+
+def _calls_in_order(function: ast.AST, ctx: Context) -> tuple[list[ast.Call], dict[int, int]]:
+    """The calls of a function in the order of the source, and the place of each among them by its id."""
+    calls = [part for part in ctx.walk(function) if isinstance(part, ast.Call)]
+    calls.sort(key=lambda part: (part.lineno, part.col_offset))
+    return calls, {id(call): place for place, call in enumerate(calls)}
 
 
 def _parameters_of(optimizer: ast.expr, ctx: Context) -> set[str]:

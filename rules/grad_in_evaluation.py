@@ -324,8 +324,12 @@ def _is_looked_at(forward: ast.Call, ctx: Context) -> bool:
     return (
         _predicts(function)
         or forward in evaluating_forwards(function, ctx)
-        or forward in evaluating_passes(ctx.body(function), ctx)
+        or forward in ctx.once(_passes_of, function)
     )
+
+
+def _passes_of(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> list[ast.Call]:
+    return list(evaluating_passes(ctx.body(function), ctx))
 
 
 def _forwards_of(node: ast.Call, ctx: Context) -> Iterator[ast.Call]:

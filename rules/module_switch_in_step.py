@@ -14,6 +14,7 @@ from perflint.api import (
     Fix,
     Heat,
     Impact,
+    Inherited,
     Rule,
     Tag,
     argument,
@@ -104,12 +105,13 @@ class ModuleSwitchInStep(Rule):
 
 def _is_on_a_mac(node: ast.AST, ctx: Context) -> bool:
     """Whether `node` only runs where Metal is there: `if torch.backends.mps.is_available()`."""
-    child = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, ast.If) and child in outer.body and _asks_for_metal(outer.test):
-            return True
-        child = outer
-    return False
+    return ctx.once(_metal, ctx.control_flow(node).scope).holds(node)
+
+
+def _metal(scope: ast.AST, ctx: Context) -> Inherited:
+    body = scope.body  # type: ignore[attr-defined]
+    graph = ctx.control_flow(body[0] if isinstance(body, list) else body)
+    return Inherited(graph, lambda condition: condition[1] and _asks_for_metal(condition[0]))
 
 
 def _asks_for_metal(test: ast.expr) -> bool:

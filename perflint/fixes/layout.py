@@ -63,7 +63,7 @@ class Layout:
     def range(self, node: ast.AST) -> tuple[int, int]:
         """Start and end of a node. Raises UnreachableError in strings, where it cannot be found or changed alone."""
         start, end = self._plain_range(node)
-        fields = [outer for outer in self.tree.ancestors(node) if isinstance(outer, ast.FormattedValue)]
+        fields = [outer for outer in self.tree.expressions_around(node) if isinstance(outer, ast.FormattedValue)]
         if fields and not self._is_at(node, self.code[start:end]):
             raise UnreachableError
         for outer in fields:
@@ -81,7 +81,7 @@ class Layout:
         return self.code[start:end]
 
     def _in_string(self, node: ast.AST) -> bool:
-        return any(isinstance(outer, ast.JoinedStr) for outer in self.tree.ancestors(node))
+        return any(isinstance(outer, ast.JoinedStr) for outer in self.tree.expressions_around(node))
 
     @staticmethod
     def _is_at(node: ast.AST, text: str) -> bool:

@@ -7,12 +7,17 @@ nested functions and lambdas have graphs of their own.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterable
 from functools import cached_property
+from typing import TypeVar
 
 from perflint.ir.control_flow_blocks import Block, Condition, ScopeNode, build
 from perflint.ir.dominance import DominatorTree
 
-__all__ = ["Block", "Condition", "ControlFlow", "ScopeNode", "control_flow"]
+__all__ = ["Block", "Condition", "ControlFlow", "Inherited", "ScopeNode", "control_flow"]
+
+
+Node = TypeVar("Node", bound=ast.AST)
 
 
 def control_flow(scope: ScopeNode) -> ControlFlow:
@@ -26,6 +31,7 @@ class ControlFlow:
         self.scope = scope
         self.blocks, self.entry, self.exit, self.failure, self.end, self._places = build(scope)
         self._reached: dict[int, frozenset[int]] = {}
+        self._under: dict[int, tuple[Condition, ...]] = {}
         #: Blocks in reverse postorder: those that no path reaches are left out.
         self.order = self.dominators.order
 
@@ -62,6 +68,26 @@ class ControlFlow:
 
     def _dominates(self, one: tuple[Block, int], other: tuple[Block, int]) -> bool:
         return one[1] <= other[1] if one[0] is other[0] else self.dominators.dominates(one[0], other[0])
+
+    def dominating(self, nodes: Iterable[Node]) -> dict[int, Node]:
+        """By the id of each of some nodes before which others of them have always run, the earliest of these. All of
+        them are asked together: pair by pair it would take the square of their number.
+        """
+        placed = [(*self.dominators.span(block), place, node) for node in nodes for block, place in self.places(node)]
+        placed.sort(key=lambda item: (item[0], item[2]))
+        found: dict[int, Node] = {}
+        missed: set[int] = set()
+        around: list[tuple[int, Node]] = []
+        for _, end, _, node in placed:
+            while around and around[-1][0] < end:
+                around.pop()
+            first = next((other for _, other in around if other is not node), None)
+            if first is not None:
+                found.setdefault(id(node), first)
+            else:
+                missed.add(id(node))  # or the path by which a `finally` is entered here
+            around.append((end, node))
+        return {key: node for key, node in found.items() if key not in missed}
 
     def post_dominates(self, later: ast.AST, earlier: ast.AST) -> bool:
         """Whether `later` always runs after `earlier` has, unless something raises in between."""
@@ -126,16 +152,28 @@ class ControlFlow:
         Those of branches, loops, assertions, comprehensions, conditional expressions, operands to the left of it in
         `and` and `or`, and of all that would have returned, raised or gone on with the next iteration before.
         """
+        places = self.places(node)
+        if len(places) == 1:
+            return self._conditions(places[0][0])
         found: dict[tuple[int, bool], Condition] | None = None
-        for block, _ in self.places(node):
+        for block, _ in places:
             here = {(id(test), truth): (test, truth) for test, truth in self._conditions(block)}
             found = here if found is None else {key: item for key, item in found.items() if key in here}
         return tuple(found.values()) if found else ()
 
-    def _conditions(self, block: Block) -> list[Condition]:
-        chain = [condition for outer in self.dominators.chain(block) for condition in reversed(outer.entered_when)]
-        chain.reverse()
-        return chain
+    def _conditions(self, block: Block) -> tuple[Condition, ...]:
+        passed: list[Block] = []
+        found: tuple[Condition, ...] = ()
+        for outer in self.dominators.chain(block):
+            known = self._under.get(outer.index)
+            if known is not None:
+                found = known
+                break
+            passed.append(outer)
+        for inner in reversed(passed):
+            own = tuple([item for item in inner.entered_when if item not in found])
+            found = self._under[inner.index] = found + own
+        return found
 
     def decided_by(self, node: ast.AST) -> tuple[Condition, ...]:
         """The tests that decide by themselves whether `node` runs (its control dependences), with the outcome where it
@@ -150,6 +188,33 @@ class ControlFlow:
                 if any(before is block or not post.dominates(block, before) for before in _before(branch)):
                     found.update({(id(test), truth): (test, truth) for test, truth in branch.entered_when})
         return tuple(found.values())
+
+
+class Inherited:
+    """Whether one of the conditions of a node is of a certain sort. Of each condition it is asked once, and blocks have
+    what those have that dominate them.
+    """
+
+    def __init__(self, graph: ControlFlow, is_such: Callable[[Condition], bool]) -> None:
+        self._graph, self._is_such = graph, is_such
+        self._known: dict[int, bool] = {}
+
+    def holds(self, node: ast.AST) -> bool:
+        places = self._graph.places(node)
+        return bool(places) and all(self._of(block) for block, _ in places)
+
+    def _of(self, block: Block) -> bool:
+        passed: list[Block] = []
+        found = False
+        for outer in self._graph.dominators.chain(block):
+            known = self._known.get(outer.index)
+            if known is not None:
+                found = known
+                break
+            passed.append(outer)
+        for inner in reversed(passed):
+            found = self._known[inner.index] = found or any(map(self._is_such, inner.entered_when))
+        return found
 
 
 def _before(block: Block) -> list[Block]:

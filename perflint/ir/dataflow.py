@@ -40,6 +40,7 @@ class Solution(Generic[State]):
 
     def __init__(self, graph: ControlFlow, problem: Problem[State], starts: dict[int, State], *, backward: bool):
         self._graph, self._problem, self._starts, self._backward = graph, problem, starts, backward
+        self._within: dict[int, list[State]] = {}
 
     def before(self, node: ast.AST) -> State | None:
         """The state where a node is about to be evaluated, its operands done."""
@@ -53,14 +54,21 @@ class Solution(Generic[State]):
         for block, place in self._graph.places(node):
             if block.index not in self._starts:
                 continue
-            state = self._starts[block.index]
-            ahead = block.nodes[:place:-1] if self._backward else block.nodes[: place + (not is_before)]
-            for item in ahead:
-                state = self._problem.transfer(item, state)
-            if self._backward and is_before:
-                state = self._problem.transfer(node, state)
+            state = self._inside(block)[place + (not is_before)]
             found = state if found is None else self._problem.join(found, state)
         return found
+
+    def _inside(self, block: Block) -> list[State]:
+        """The states before each node of a block and, last, after all of them."""
+        known = self._within.get(block.index)
+        if known is None:
+            known = [self._starts[block.index]]
+            for node in reversed(block.nodes) if self._backward else block.nodes:
+                known.append(self._problem.transfer(node, known[-1]))
+            if self._backward:
+                known.reverse()
+            self._within[block.index] = known
+        return known
 
 
 def forward(graph: ControlFlow, problem: Problem[State], start: Block | None = None) -> Solution[State]:

@@ -43,6 +43,10 @@ class DominatorTree:
         outer, inner = self._spans.get(block.index), self._spans.get(other.index)
         return outer is not None and inner is not None and outer[0] <= inner[0] and inner[1] <= outer[1]
 
+    def span(self, block: Block) -> tuple[int, int]:
+        """The first number of the blocks that a block dominates, its own, and the one after the last."""
+        return self._spans[block.index]
+
     def chain(self, block: Block) -> Iterator[Block]:
         """A block and its dominators, nearest first."""
         while block.index in self._parent:

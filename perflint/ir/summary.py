@@ -20,6 +20,8 @@ Values are written in a small notation (`Value`), just rich enough to follow nam
 
 from __future__ import annotations
 
+import itertools
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -236,6 +238,28 @@ class FunctionFacts:
                 found.append(int(item.detail))
             context = item.parent
         return found
+
+
+class ByPlace:
+    """The contexts of a function by where they begin, for who asks about many places."""
+
+    def __init__(self, facts: FunctionFacts) -> None:
+        self._facts = facts
+        self._starts = [(item.line, item.column) for item in facts.contexts]
+        #: A part of a block that begins behind a guard may be written down after what stands in it.
+        self._in_order = all(one <= other for one, other in itertools.pairwise(self._starts))
+
+    def at(self, place: tuple[int, int]) -> int:
+        """The innermost context that covers a position, -1 for the function's body."""
+        if not self._in_order:
+            return self._facts.context_at(*place)
+        index = bisect_right(self._starts, place) - 1
+        while index >= 0:
+            item = self._facts.contexts[index]
+            if place < (item.end_line, item.end_column):
+                return index
+            index = item.parent
+        return -1
 
 
 @dataclass(slots=True)

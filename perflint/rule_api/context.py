@@ -16,7 +16,7 @@ from perflint.finding import Confidence, Heat, Hop, Span
 from perflint.ir.control_flow import ControlFlow, ScopeNode, control_flow
 from perflint.ir.notation import lambda_name, last_name, value_of
 from perflint.ir.rarity import PERIODIC
-from perflint.ir.summary import MODULE, FunctionFacts, record
+from perflint.ir.summary import MODULE, ByPlace, FunctionFacts, record
 from perflint.syntax.file import SourceFile
 from perflint.syntax.tree import LoopNode, Tree
 from perflint.syntax.walk import walk_own
@@ -52,7 +52,9 @@ class Context:
             if qualname != MODULE
         }
         self._scopes: dict[int, Scope] = {}
+        self._around: dict[int, ScopeNode] = {}
         self._contexts: dict[int, int] = {}
+        self._by_place: dict[str, ByPlace] = {}
         self._bodies: dict[int, list[ast.AST]] = {}
         self._walked: dict[int, list[ast.AST]] = {}
         self._heats: dict[tuple[Scope, int], Heat] = {}
@@ -96,8 +98,12 @@ class Context:
         """The index of the innermost context of `node` in its function's facts."""
         found = self._contexts.get(id(node))
         if found is None:
-            line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
-            found = self._contexts[id(node)] = self.facts(node).context_at(line, column)
+            place = node.lineno, node.col_offset  # type: ignore[attr-defined]
+            function = self.scope(node).function
+            contexts = self._by_place.get(function)
+            if contexts is None:
+                contexts = self._by_place[function] = ByPlace(self.summary.functions[function])
+            found = self._contexts[id(node)] = contexts.at(place)
         return found
 
     def heat(self, node: ast.AST) -> Heat:
@@ -239,16 +245,25 @@ class Context:
 
     def control_flow(self, node: ast.AST) -> ControlFlow:
         """The control-flow graph of the function, lambda or module whose body runs `node`."""
-        scope: ScopeNode = self.tree.module
+        around, parent = self._around, self.tree.parent
+        scope: ScopeNode | None = around.get(id(node))
+        # Whatever stands between a node and its function has the same graph.
+        passed: list[int] = []
         child = node
-        for outer in self.tree.ancestors(node):
-            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and child in outer.body:
+        while scope is None:
+            passed.append(id(child))
+            outer = parent(child)
+            if outer is None:
+                scope = self.tree.module
+            elif isinstance(outer, ast.Lambda) and child is outer.body:
                 scope = outer
-                break
-            if isinstance(outer, ast.Lambda) and child is outer.body:
+            elif isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and child in outer.body:
                 scope = outer
-                break
-            child = outer
+            else:
+                child = outer
+                scope = around.get(id(outer))
+        for key in passed:
+            around[key] = scope
         return self.once(_control_flow, scope)
 
     # Text and edits.

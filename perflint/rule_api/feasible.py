@@ -8,7 +8,11 @@ from dataclasses import replace
 from perflint.analysis.feasibility.feasible import FEASIBLE, Conditions, Feasibility
 from perflint.finding import Finding, Heat, Impact
 from perflint.ir.computed import expression
+from perflint.ir.summary import Value
 from perflint.rule_api.context import Context
+
+#: How many conditions of a place are asked, beside those farther out that hold.
+_MOST = 40
 
 
 def is_unreached(node: ast.AST, ctx: Context) -> bool:
@@ -49,5 +53,14 @@ def _conditions(node: ast.AST, ctx: Context) -> Conditions:
 
 
 def _told(node: ast.AST, ctx: Context) -> Conditions:
-    found = [(expression(test), truth) for test, truth in ctx.control_flow(node).conditions(node)]
+    conditions = ctx.control_flow(node).conditions(node)
+    if len(conditions) > _MOST:
+        # The hundredth `elif` runs where 99 tests do not hold, and none of the far ones says more than the near ones.
+        far = len(conditions) - _MOST
+        conditions = (*(item for item in conditions[:far] if item[1]), *conditions[far:])
+    found = [(ctx.once(_expression, test), truth) for test, truth in conditions]
     return tuple([(test, truth) for test, truth in found if test is not None])
+
+
+def _expression(test: ast.expr, _: Context) -> Value:
+    return expression(test)

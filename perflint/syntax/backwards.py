@@ -7,6 +7,8 @@ ones that come before it on every path.
 from __future__ import annotations
 
 import ast
+import sys
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -16,6 +18,9 @@ from perflint.syntax.walk import children
 
 _FOR = (ast.For, ast.AsyncFor)
 _JUMPS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+#: How far up what is met on the way back is not worth remembering, and how short a block not worth an index.
+_DEEP = 16
+_LONG = 32
 _TRIES: tuple[type[ast.AST], ...] = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else (ast.Try,)
 
 
@@ -51,18 +56,22 @@ class Backwards:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._jumps: dict[int, list[ast.stmt]] = {}
+        #: What is met on the way back from statements that stand deep.
+        self._met: dict[tuple[frozenset[str], int, int], tuple[tuple[Definition, ...], bool]] = {}
+        #: By long block, the places of its statements; and by what is searched for as well, of those that hold it.
+        self._places: dict[int, dict[int, int]] = {}
+        self._holding: dict[tuple[frozenset[str], int, int], list[int]] = {}
 
     def before(self, statement: ast.AST, query: Query, limit: ast.AST | None) -> bool:
         """Collect definitions on the way back from `statement` to the start of its scope, or of the body of `limit`.
         Whether a path without any gets there.
         """
         child: ast.AST = statement
-        while True:
+        for _ in range(_DEEP if limit is None else sys.maxsize):
             parent = self._tree.parent(child)
             if parent is None:
                 return True
-            block = _block_of(parent, child)
-            for earlier in reversed(block[: block.index(child)] if block else []):  # type: ignore[arg-type]
+            for earlier in self._earlier(_block_of(parent, child), child, query):
                 found, through = self._scan(earlier, query)
                 query.add(found)
                 if not through:
@@ -72,6 +81,33 @@ class Backwards:
             if not self._enter(parent, child, query):
                 return False
             child = parent
+        return self._further(child, query)
+
+    def _further(self, statement: ast.AST, query: Query) -> bool:
+        """`before`, of a statement that others stand deep in: what is met from there on is the same for all of them."""
+        key = query.keys, id(query.scope), id(statement)
+        known = self._met.get(key)
+        if known is None:
+            inner = Query(query.keys, query.scope, query.holders)
+            through = self.before(statement, inner, None)
+            known = self._met[key] = tuple(inner.found.values()), through
+        query.add(known[0])
+        return known[1]
+
+    def _earlier(self, block: list[ast.stmt], child: ast.AST, query: Query) -> Iterable[ast.stmt]:
+        """The statements of a block before one of them, last first, at least those that hold what is searched for."""
+        if len(block) <= _LONG:
+            return reversed(block[: block.index(child)]) if block else ()  # type: ignore[arg-type]
+        places = self._places.get(id(block))
+        if places is None:
+            places = self._places[id(block)] = {id(item): place for place, item in enumerate(block)}
+        key = query.keys, id(query.scope), id(block)
+        holding = self._holding.get(key)
+        if holding is None:
+            holding = [place for place, item in enumerate(block) if id(item) in query.holders]
+            self._holding[key] = holding
+        end = bisect_left(holding, places[id(child)])
+        return (block[holding[at]] for at in range(end - 1, -1, -1))
 
     def _enter(self, parent: ast.AST, child: ast.AST, query: Query) -> bool:
         """Collect what may happen between the start of `parent` and the start of the block that holds `child`."""

@@ -80,6 +80,7 @@ class ScopeBindings:
     params: dict[str, Definition] = field(default_factory=dict)
     outer: set[str] = field(default_factory=set)
     _holders: dict[str, set[int]] = field(default_factory=dict)
+    _targets: dict[str, dict[int, Definition]] = field(default_factory=dict)
 
     def holders(self, key: str) -> set[int]:
         """The ids of all statements that hold a definition of a key. Most keys are never asked about."""
@@ -87,6 +88,14 @@ class ScopeBindings:
         if known is None:
             known = self._holders[key] = {id(item) for chain in self.chains.get(key, ()) for item in chain}
         return known
+
+    def binding_of(self, target: ast.Name) -> Definition | None:
+        """The definition whose target is this node."""
+        known = self._targets.get(target.id)
+        if known is None:
+            made = self.by_key.get(target.id, ())
+            known = self._targets[target.id] = {id(item.target): item for item in made if item.target is not None}
+        return known.get(id(target))
 
     def binds(self, name: str) -> bool:
         return name not in self.outer and (name in self.params or name in self.by_key)

@@ -25,22 +25,34 @@ class Flow(Reaching):
     def __init__(self, tree: Tree) -> None:
         super().__init__(tree)
         self._written: dict[int, tuple[frozenset[str], frozenset[str]]] = {}
+        self._uses: dict[tuple[int, str], list[ast.Name]] = {}
+        #: By scope and name, the uses that each definition reaches.
+        self._reached: dict[tuple[int, str], dict[int, list[ast.Name]]] = {}
 
     # Uses.
 
     def uses(self, scope: ScopeLike, name: str) -> list[ast.Name]:
         """Loads of a name in a scope and in the scopes inside it, in source order."""
-        found = [use for use in self.tree.named(name, scope) if type(use.ctx) is ast.Load]
-        found.sort(key=lambda use: (use.lineno, use.col_offset))
-        return found
+        found = self._uses.get((id(scope), name))
+        if found is None:
+            found = [use for use in self.tree.named(name, scope) if type(use.ctx) is ast.Load]
+            found.sort(key=lambda use: (use.lineno, use.col_offset))
+            self._uses[id(scope), name] = found
+        return [*found]
 
     def uses_of(self, definition: Definition) -> list[ast.Name]:
         """The loads that may see this definition. `definition` binds a name, not a path."""
         node = definition.node
         # A parameter is written where its function's defaults are, and seen in the function alone.
         scope = self.tree.scope_of(node) if isinstance(node, ast.arg) else self._scope_node(node)
-        names = self.uses(scope, definition.name)
-        return [name for name in names if any(item is definition for item in self.definitions(name))]
+        reached = self._reached.get((id(scope), definition.name))
+        if reached is None:
+            # Of all definitions of the name at once: a name may have hundreds, and hundreds of uses.
+            reached = self._reached[id(scope), definition.name] = {}
+            for use in self.uses(scope, definition.name):
+                for item in self.definitions(use):
+                    reached.setdefault(id(item), []).append(use)
+        return [*reached.get(id(definition), ())]
 
     def uses_after(self, node: ast.AST, name: str) -> list[ast.Name]:
         """Loads of `name` in the same scope that may run after `node`: those that stand after it, and those of a

@@ -48,14 +48,15 @@ class Reaching:
 
     def definition_at(self, target: ast.Name) -> Definition | None:
         """The definition that a bound name (a target, not a use) stands for."""
-        scope = self.bindings(self._scope_node(target))
-        for item in scope.by_key.get(target.id, ()):
-            if item.target is target:
-                return item
+        found = self.bindings(self._scope_node(target)).binding_of(target)
+        if found is not None:
+            return found
         child: ast.AST = target
         for outer in self.tree.ancestors(target):
             if isinstance(outer, ast.comprehension) and child is outer.target:
                 return self._in_generator(outer, target.id)
+            if type(outer) in STATEMENTS:
+                return None
             child = outer
         return None
 
@@ -299,12 +300,16 @@ class Reaching:
 
     def _statement_in(self, use: ast.AST, scope: ScopeLike) -> ast.stmt | None:
         """The statement of `scope` itself that holds `use`: a nested function counts as one statement."""
-        found: ast.stmt | None = None
-        for node in (use, *self.tree.ancestors(use)):
-            if node is scope:
-                return found
-            if isinstance(node, ast.stmt) and (found is None or isinstance(node, (*FUNCTIONS, ast.ClassDef))):
-                found = node
+        child: ast.AST | None = use
+        while child is not None and child.__class__ not in STATEMENTS:
+            if child is scope:
+                return None
+            child = self.tree.parent(child)
+        found = None
+        while isinstance(child, ast.stmt) and child is not scope:
+            found = child
+            around = self._scopes_around(child)
+            child = around[0] if around else None
         return found
 
 

@@ -7,6 +7,7 @@ magnitude cheaper than a lossless parser; libcst reads only what is rewritten.
 from __future__ import annotations
 
 import ast
+import itertools
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
@@ -71,8 +72,8 @@ class Tree:
         self._names: dict[tuple[int, str], list[ast.Name]] = {}
         self._loops: dict[int, tuple[LoopNode, ...]] = {}
         self._standing: dict[int, tuple[ast.AST, bool]] = {}
-        #: By statement, the function around it.
-        self._functions: dict[int, FunctionNode] = {}
+        #: By statement, the function around it, or the module.
+        self._functions: dict[int, FunctionNode | ast.Module] = {}
         #: The lines as one text.
         self._text = ""
 
@@ -263,6 +264,10 @@ class Tree:
             yield current
             current = self.parent(current)
 
+    def expressions_around(self, node: ast.AST) -> Iterator[ast.AST]:
+        """From the parent of `node` up to the statement that it stands in, which is left out."""
+        return itertools.takewhile(lambda outer: outer.__class__ not in STATEMENTS, self.ancestors(node))
+
     def standing(self, node: ast.AST) -> tuple[ast.AST, bool]:
         """The innermost statement that is or holds `node`, and whether `node` is evaluated whenever it is, in the same
         scope: no condition, comprehension or lambda stands between them. What stands in no statement has the outermost
@@ -296,18 +301,35 @@ class Tree:
         statement, _ = self.standing(node)
         if isinstance(statement, FUNCTIONS) and statement is not node:
             return statement
-        found = self._functions.get(id(statement))
-        if found is None:
-            found = next((outer for outer in self.ancestors(statement) if isinstance(outer, FUNCTIONS)), None)
-            if found is not None:
-                self._functions[id(statement)] = found
-        return found
+        found = self._function_around(statement)
+        return None if isinstance(found, ast.Module) else found
 
     def scope_of(self, node: ast.AST) -> ScopeNode | ast.Module:
-        for outer in self.ancestors(node):
-            if isinstance(outer, SCOPES):
-                return outer
-        return self.module
+        child = node
+        while child.__class__ not in STATEMENTS:
+            outer = self.parent(child)
+            if outer is None or isinstance(outer, SCOPES):
+                return outer or self.module
+            child = outer
+        return self._function_around(child)
+
+    def _function_around(self, statement: ast.AST) -> FunctionNode | ast.Module:
+        # A chain of `elif` may be hundreds long: each of its branches is gone up from once.
+        passed: list[ast.AST] = []
+        known = self._functions.get(id(statement))
+        while known is None:
+            passed.append(statement)
+            outer = self.parent(statement)
+            if outer is None:
+                known = self.module
+            elif isinstance(outer, FUNCTIONS):
+                known = outer
+            else:
+                known, statement = self._functions.get(id(outer)), outer
+        for inner in passed:
+            if id(inner) in self._parents:  # else it may be no part of the tree, and gone tomorrow
+                self._functions[id(inner)] = known
+        return known
 
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """The class whose body holds `node`, looked for through functions: `self` in a nested function is its."""

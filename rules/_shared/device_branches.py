@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
-from perflint.api import Context, callee_name, last_name
+from perflint.api import Context, Inherited, callee_name, last_name
 
 #: Types of devices, as `torch.device(...).type` gives them.
 _TYPES = frozenset("cpu cuda mps xla xpu hpu npu meta".split())
 _CUDA = frozenset({"torch.cuda.is_available", "torch.accelerator.is_available"})
 _OTHERS = frozenset({"torch.backends.mps.is_available", "torch.mps.is_available", "torch.xpu.is_available"})
-_JUMPS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _DEPTH = 3
 
 
 def is_without_cuda(node: ast.AST, ctx: Context) -> bool:
-    """Whether a test around `node`, or one before it that leaves the block, lets it run on other devices alone."""
-    return any(_rules_out_cuda(test, ctx, _DEPTH, holds=holds) for test, holds in _tests(node, ctx))
+    """Whether a test that decides on `node` lets it run on other devices alone."""
+    place: ast.AST | None = node
+    while place is not None:
+        graph = ctx.control_flow(place)
+        if ctx.once(_without_cuda, graph.scope).holds(place):
+            return True
+        # What a lambda is made under holds for what it does.
+        place = graph.scope if isinstance(graph.scope, ast.Lambda) else None
+    return False
+
+
+def _without_cuda(scope: ast.AST, ctx: Context) -> Inherited:
+    body = scope.body  # type: ignore[attr-defined]
+    graph = ctx.control_flow(body[0] if isinstance(body, list) else body)
+    return Inherited(graph, lambda condition: _rules_out_cuda(condition[0], ctx, _DEPTH, holds=condition[1]))
 
 
 def goes_to_xla(device: ast.expr | None, ctx: Context) -> bool:
@@ -30,27 +41,6 @@ def goes_to_xla(device: ast.expr | None, ctx: Context) -> bool:
         or "xla" in _types(item, ctx)
         for item in origins
     )
-
-
-def _tests(node: ast.AST, ctx: Context) -> Iterator[tuple[ast.expr, bool]]:
-    """Each test that decides whether `node` runs, and what it is where `node` does."""
-    child = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and child is not outer.test:
-            arm = outer.body
-            yield outer.test, child is arm or (isinstance(arm, list) and child in arm)
-        block = next((item for item in _blocks(outer) if child in item), [])
-        for earlier in block[: block.index(child)] if child in block else ():
-            if isinstance(earlier, ast.If) and not earlier.orelse and isinstance(earlier.body[-1], _JUMPS):
-                yield earlier.test, False
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            return
-        child = outer
-
-
-def _blocks(outer: ast.AST) -> list[list[ast.AST]]:
-    blocks = (getattr(outer, name, None) for name in ("body", "orelse", "finalbody"))
-    return [block for block in blocks if isinstance(block, list)]
 
 
 def _rules_out_cuda(test: ast.expr, ctx: Context, depth: int, *, holds: bool) -> bool:

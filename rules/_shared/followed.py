@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Context, Scope, Tag, callee_name, pattern, tensors, walk
+from perflint.api import Context, Scope, Tag, callee_name, pattern, tensors
 
 from .forwards import FORWARD_METHODS
 from .frozen import is_frozen
@@ -243,7 +243,13 @@ class Followed:
 
     def _is_changed(self, name: ast.Name) -> bool:
         """Whether `loss /= n` makes more of a value, which is no use of its own."""
-        return any(
-            isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name) and part.target.id == name.id
-            for part in walk(self.ctx.tree.function_of(name) or self.ctx.tree.module)
-        )
+        function = self.ctx.tree.function_of(name) or self.ctx.tree.module
+        return name.id in self.ctx.once(_augmented, function)
+
+
+def _augmented(function: ast.AST, ctx: Context) -> frozenset[str]:
+    """The names that augmented assignments of a function change."""
+    parts = ctx.tree.walk(function)
+    return frozenset(
+        part.target.id for part in parts if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Hashable
 
 from perflint.api import Context, Place, Tag, callee_name, has_unpacking, walk
 
@@ -19,13 +20,22 @@ def copied_before(node: ast.Call, ctx: Context) -> ast.Call | None:
     """
     if not is_host_move(node, ctx):
         return None
-    graph = ctx.control_flow(node)
-    for other in ctx.once(_moves_in, ctx.tree.scope_of(node)):
-        if other is node or (other.lineno, other.col_offset) >= (node.lineno, node.col_offset):
-            continue
-        if graph.dominates(other, node) and _copies_the_same(other, node, ctx):
-            return other
-    return None
+    return ctx.once(_copied_again, ctx.tree.scope_of(node)).get(id(node))
+
+
+def _copied_again(region: ast.AST, ctx: Context) -> dict[int, ast.Call]:
+    """By the id of each copy of a function that is one of the same before it, that one."""
+    groups: dict[Hashable, list[ast.Call]] = {}
+    for move in ctx.walk(region):
+        if isinstance(move, ast.Call) and callee_name(move) in _MOVES and is_host_move(move, ctx):
+            copied = _copied(move, region, ctx)
+            if copied is not None:
+                groups.setdefault(copied, []).append(move)
+    found: dict[int, ast.Call] = {}
+    for group in groups.values():
+        if len(group) > 1:
+            found |= ctx.control_flow(group[0]).dominating(group)
+    return found
 
 
 def cut_later(node: ast.Call, ctx: Context) -> ast.Subscript | None:
@@ -56,25 +66,17 @@ def is_host_move(node: ast.Call, ctx: Context) -> bool:
     return ctx.kind(node).on_accelerator
 
 
-def _moves_in(region: ast.AST, ctx: Context) -> list[ast.Call]:
-    calls = (part for part in ctx.walk(region) if isinstance(part, ast.Call) and callee_name(part) in _MOVES)
-    return [call for call in calls if is_host_move(call, ctx)]
-
-
-def _copies_the_same(one: ast.Call, other: ast.Call, ctx: Context) -> bool:
-    assert isinstance(one.func, ast.Attribute)
-    assert isinstance(other.func, ast.Attribute)
-    if ctx.text(one.func.value) != ctx.text(other.func.value) or ctx.loops(one) != ctx.loops(other):
-        return False
-    if [ctx.text(item) for item in one.args] != [ctx.text(item) for item in other.args]:
-        return False
-    flow = ctx.inference.flow
-    pairs = zip(_names(one.func.value), _names(other.func.value))
-    if any(set(flow.definitions(first)) != set(flow.definitions(second)) for first, second in pairs):
-        return False
-    calls = any(isinstance(part, ast.Call) for part in walk(one.func.value))
-    region = ctx.tree.scope_of(one)
-    return not calls and not any(flow.is_mutated(name.id, region) for name in _names(one.func.value))
+def _copied(move: ast.Call, region: ast.AST, ctx: Context) -> Hashable:
+    """What a copy has in common with others of the same data; None where it may be other data each time."""
+    assert isinstance(move.func, ast.Attribute)
+    value, flow = move.func.value, ctx.inference.flow
+    names = _names(value)
+    if any(isinstance(part, ast.Call) for part in walk(value)) or any(
+        flow.is_mutated(name.id, region) for name in names
+    ):
+        return None
+    made = tuple(frozenset(map(id, flow.definitions(name))) for name in names)
+    return ctx.text(value), tuple(map(ctx.text, move.args)), tuple(map(id, ctx.loops(move))), made
 
 
 def _names(node: ast.AST) -> list[ast.Name]:

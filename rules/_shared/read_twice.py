@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import heapq
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from perflint.api import Context, callee_name, walk
@@ -34,14 +36,12 @@ def read_before(node: ast.expr, value: ast.expr, ctx: Context, *, tests: bool = 
     text = ctx.text(base)
     position = (node.lineno, node.col_offset)
     reads, asking = ctx.once(_by_text, around)
-    waits = (part for name in (text, _SYNCHRONIZE) for part in reads.get(name, ()))
+    waits = heapq.merge(
+        *(_before(position, reads.get(name, [])) for name in (text, _SYNCHRONIZE)), key=_place, reverse=True
+    )
     # The nearest ones are asked first: they tell most often, and least lies between.
     earlier: Iterator[ast.expr] = (
-        part
-        for part in sorted(waits, key=_place, reverse=True)
-        if part is not node
-        and _place(part) < position
-        and (ctx.target(part.func) == _SYNCHRONIZE or _reads(part, text, base, ctx))
+        part for part in waits if ctx.target(part.func) == _SYNCHRONIZE or _reads(part, text, base, ctx)
     )
     tested = (
         test
@@ -50,6 +50,12 @@ def read_before(node: ast.expr, value: ast.expr, ctx: Context, *, tests: bool = 
     )
     graph = ctx.control_flow(node)
     return any(graph.dominates(part, node) for parts in (earlier, tested) for part in parts)
+
+
+def _before(position: tuple[int, int], reads: list[ast.Call]) -> Iterator[ast.Call]:
+    """Those of some reads, in their order, that begin before a position, the last first."""
+    for at in range(bisect_left(reads, position, key=_place) - 1, -1, -1):
+        yield reads[at]
 
 
 def _by_text(function: ast.AST, ctx: Context) -> tuple[dict[str, list[ast.Call]], dict[str, list[ast.expr]]]:
@@ -66,6 +72,8 @@ def _by_text(function: ast.AST, ctx: Context) -> tuple[dict[str, list[ast.Call]]
         elif isinstance(part, _TESTING):
             for test in _alternatives(part.test):
                 asking.setdefault(_asked_text(test, ctx), []).append(test)
+    for calls in reads.values():
+        calls.sort(key=_place)
     return reads, asking
 
 

@@ -78,13 +78,15 @@ def is_written_in(value: ast.expr, region: ast.AST, ctx: Context) -> bool:
 
 def _around(node: ast.AST, ctx: Context) -> ast.AST:
     """The outermost function around a node, or the module."""
-    around = [outer for outer in ctx.tree.ancestors(node) if isinstance(outer, _FUNCTIONS)]
-    return around[-1] if around else ctx.tree.module
+    found = ctx.tree.scope_of(node)
+    while not isinstance(found, ast.Module) and not isinstance(outer := ctx.tree.scope_of(found), ast.Module):
+        found = outer
+    return found
 
 
 def _writes_in(region: ast.AST, ctx: Context) -> list[_Write]:
     """What may write into memory on the host, in all of a function or module."""
-    return list(_writes(walk(region), Memory(region, region, ctx)))
+    return [write for write in _writes(walk(region), Memory(region, region, ctx)) if write.targets]
 
 
 def _is_of_lambda(value: ast.expr, ctx: Context) -> bool:

@@ -59,6 +59,7 @@ class HeatMap:
         self.roots = roots
         self.reasons: dict[Scope, Reason] = {}
         self._no_grad: dict[Scope, bool] = {}
+        self._contexts: dict[tuple[Scope, Heat], list[Heat]] = {}
         self._unused = UnusedClasses(resolver.summaries)
         self.cached = {scope for scope, facts in resolver.nesting.functions if facts.decorators and is_cached(facts)}
         self.cached |= set(self._kept_by_assignment())
@@ -183,7 +184,13 @@ class HeatMap:
         return Confidence.HIGH
 
     def contexts(self, scope: Scope, facts: FunctionFacts, base: Heat) -> list[Heat]:
-        """The heat of each context of a function that runs at `base`."""
+        """The heat of each context of a function that runs at `base`. Not to be changed."""
+        known = self._contexts.get((scope, base))
+        if known is None:
+            known = self._contexts[scope, base] = self._contexts_of(scope, facts, base)
+        return known
+
+    def _contexts_of(self, scope: Scope, facts: FunctionFacts, base: Heat) -> list[Heat]:
         heats: list[Heat] = []
         for context in facts.contexts:
             outer = heats[context.parent] if context.parent >= 0 else base

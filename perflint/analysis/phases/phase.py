@@ -17,6 +17,7 @@ from perflint.analysis.evidence import is_range, phases_named
 from perflint.analysis.names.refs import Scope
 from perflint.finding import Confidence, Heat
 from perflint.ir.own_effects import READS
+from perflint.ir.summary import ByPlace, FunctionFacts
 from perflint.syntax.roles import is_test
 
 if TYPE_CHECKING:
@@ -61,12 +62,41 @@ _TRAINING_ROOTS = frozenset({"train", "forward", "hook", "autograd", "handler"})
 _PASSES = frozenset({"batches", "eval", "texts", "driver"})
 
 
+class _Contents(NamedTuple):
+    """What stands in each loop of a function, by the place of the loop: calls, the contexts of reads, its own context.
+
+    Made of all loops together: loop by loop it would take the square of their number.
+    """
+
+    calls: dict[int, list[int]]
+    reads: dict[int, list[int]]
+    contexts: dict[int, int]
+
+
+def _contents(facts: FunctionFacts) -> _Contents:
+    found = _Contents({}, {}, {})
+    for place, call in enumerate(facts.calls):
+        for loop in facts.loops_around(call.context):
+            found.calls.setdefault(loop, []).append(place)
+    by_place = ByPlace(facts)
+    for fact in facts.does:
+        if fact.kind == READS:
+            context = by_place.at((fact.line, fact.column))
+            for loop in facts.loops_around(context):
+                found.reads.setdefault(loop, []).append(context)
+    for at, item in enumerate(facts.contexts):
+        if item.kind == "loop":
+            found.contexts.setdefault(int(item.detail), at)
+    return found
+
+
 class Phases:
     """Answers for one program."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self._loops: dict[tuple[Scope, int], PhaseOf] = {}
+        self._held: dict[Scope, _Contents] = {}
 
     def of(self, scope: Scope, context: int = -1) -> PhaseOf:
         """The phase of a context of a function."""
@@ -134,25 +164,24 @@ class Phases:
 
     def _inside(self, scope: Scope, index: int) -> Iterator[Effects]:
         """The effects of all calls in a loop."""
-        facts = self._program.function(scope)
-        inside = {context for context in range(len(facts.contexts)) if index in facts.loops_around(context)}
-        for place, call in enumerate(facts.calls):
-            if call.context in inside:
-                yield self._program.call_effects(scope, place)
+        for place in self._contents(scope).calls.get(index, ()):
+            yield self._program.call_effects(scope, place)
+
+    def _contents(self, scope: Scope) -> _Contents:
+        known = self._held.get(scope)
+        if known is None:
+            known = self._held[scope] = _contents(self._program.function(scope))
+        return known
 
     def _reads(self, scope: Scope, index: int, inside: list[Effects]) -> bool:
         """Whether each iteration reads values back: in the loop itself, or in a function that it calls."""
-        facts = self._program.function(scope)
-        for fact in facts.does:
-            if fact.kind == READS:
-                context = facts.context_at(fact.line, fact.column)
-                if index in facts.loops_around(context) and self._program.heat_at(scope, context) >= Heat.STEP:
-                    return True
+        for context in self._contents(scope).reads.get(index, ()):
+            if self._program.heat_at(scope, context) >= Heat.STEP:
+                return True
         return any(effects.surely(Effect.READS) for effects in inside)
 
     def _context(self, scope: Scope, index: int) -> int:
-        contexts = self._program.function(scope).contexts
-        return next((at for at, item in enumerate(contexts) if item.kind == "loop" and int(item.detail) == index), -1)
+        return self._contents(scope).contexts.get(index, -1)
 
     def is_in_training(self, scope: Scope) -> bool:
         """Whether a function runs on the steps of a training as well, whatever else runs it."""
