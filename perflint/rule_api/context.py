@@ -54,6 +54,7 @@ class Context:
         self._scopes: dict[int, Scope] = {}
         self._around: dict[int, ScopeNode] = {}
         self._contexts: dict[int, int] = {}
+        self._loops: dict[str, dict[tuple[int, int], int]] = {}
         self._by_place: dict[str, ByPlace] = {}
         self._bodies: dict[int, list[ast.AST]] = {}
         self._walked: dict[int, list[ast.AST]] = {}
@@ -183,11 +184,14 @@ class Context:
     def is_root_loop(self, loop: LoopNode) -> bool:
         """Whether a loop is itself a root of heat: a loop over batches or steps."""
         scope = self.scope(loop)
-        for index, facts in enumerate(self.summary.functions[scope.function].loops):
-            if (facts.line, facts.column) == (loop.lineno, loop.col_offset):
-                found = self.program.roots.loops.get((scope, index))
-                return found is not None and found.heat >= Heat.STEP
-        return False
+        places = self._loops.get(scope.function)
+        if places is None:
+            facts = self.summary.functions[scope.function]
+            places = {(item.line, item.column): index for index, item in reversed([*enumerate(facts.loops)])}
+            self._loops[scope.function] = places
+        index = places.get((loop.lineno, loop.col_offset))
+        found = None if index is None else self.program.roots.loops.get((scope, index))
+        return found is not None and found.heat >= Heat.STEP
 
     # What an expression means.
 

@@ -313,6 +313,13 @@ class Tree:
             child = outer
         return self._function_around(child)
 
+    def outermost_scope(self, node: ast.AST) -> ScopeNode | ast.Module:
+        """The outermost function or lambda around a node, or the module."""
+        found = self.scope_of(node)
+        while not isinstance(found, ast.Module) and not isinstance(outer := self.scope_of(found), ast.Module):
+            found = outer
+        return found
+
     def _function_around(self, statement: ast.AST) -> FunctionNode | ast.Module:
         # A chain of `elif` may be hundreds long: each of its branches is gone up from once.
         passed: list[ast.AST] = []

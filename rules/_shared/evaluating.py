@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -121,7 +122,9 @@ def stands_in_training(forward: ast.Call, ctx: Context) -> bool:
 
 
 def _backwards(parts: list[ast.AST]) -> list[ast.Call]:
-    return [part for part in parts if isinstance(part, ast.Call) and callee_name(part) in _BACKWARD]
+    """The backward passes among some nodes, in the order of the source."""
+    found = [part for part in parts if isinstance(part, ast.Call) and callee_name(part) in _BACKWARD]
+    return sorted(found, key=lambda call: (call.lineno, call.col_offset))
 
 
 def _run_in_training(backwards: list[ast.Call], ctx: Context) -> set[str]:
@@ -136,8 +139,9 @@ def _run_in_training(backwards: list[ast.Call], ctx: Context) -> set[str]:
 
 
 def _trains(loop: ast.AST, backwards: list[ast.Call]) -> bool:
-    inside = {id(part) for part in walk(loop)}
-    return any(id(call) in inside for call in backwards)
+    begin, end = (loop.lineno, loop.col_offset), (loop.end_lineno, loop.end_col_offset)  # type: ignore[attr-defined]
+    at = bisect_left(backwards, begin, key=lambda call: (call.lineno, call.col_offset))
+    return at < len(backwards) and (backwards[at].lineno, backwards[at].col_offset) < end
 
 
 def _follows_eval(loop: ast.stmt, ctx: Context) -> bool:

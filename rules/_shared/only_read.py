@@ -26,8 +26,7 @@ def unread(value: ast.expr, node: ast.Call, ctx: Context) -> ast.expr | None:
     root = _root(value)
     if root is None:
         return None
-    around = [outer for outer in ctx.tree.ancestors(node) if isinstance(outer, _FUNCTIONS)]
-    uses = ctx.once(_Uses, around[-1] if around else ctx.tree.module)
+    uses = ctx.once(_Uses, ctx.tree.outermost_scope(node))
     return uses.first(root.id, node, _key(root, ctx))
 
 

@@ -46,7 +46,7 @@ def changes_later(value: ast.expr, node: ast.Call, ctx: Context) -> bool:
     Looks at the function, and at all around it and in it: writes through the value's name, through names of its views
     and of what it is part of, and calls that cannot be seen and are given one of them.
     """
-    around = _around(node, ctx)
+    around = ctx.tree.outermost_scope(node)
     memory = Memory(around, node, ctx)
     if memory.is_handed_out(value) or _is_of_lambda(value, ctx):
         return True
@@ -70,18 +70,10 @@ def changes_later(value: ast.expr, node: ast.Call, ctx: Context) -> bool:
 
 def is_written_in(value: ast.expr, region: ast.AST, ctx: Context) -> bool:
     """Whether the memory of `value` is plain to see written into in a region, by its name or by one that shares it."""
-    memory = Memory(_around(value, ctx), value, ctx, host=False)
+    memory = Memory(ctx.tree.outermost_scope(value), value, ctx, host=False)
     source = memory.spots(value)
     written = (write for write in _writes(walk(region), memory) if write.plain)
     return any(meet(memory.spots(item), source) for write in written for item in write.targets)
-
-
-def _around(node: ast.AST, ctx: Context) -> ast.AST:
-    """The outermost function around a node, or the module."""
-    found = ctx.tree.scope_of(node)
-    while not isinstance(found, ast.Module) and not isinstance(outer := ctx.tree.scope_of(found), ast.Module):
-        found = outer
-    return found
 
 
 def _writes_in(region: ast.AST, ctx: Context) -> list[_Write]:
@@ -150,7 +142,7 @@ def _is_behind(part: ast.AST, node: ast.Call, ctx: Context) -> bool:
     """Whether `part` may run after `node`, in the same turn of all loops."""
     if _holds(part, node):
         return True  # `show(images.cuda(), images)`
-    if _function(part, ctx) is not _function(node, ctx):
+    if ctx.tree.scope_of(part) is not ctx.tree.scope_of(node):
         return True  # it runs whenever the function that it stands in is called
     statement = ctx.tree.statement_of(node)
     if ctx.tree.statement_of(part) is statement and isinstance(part, (ast.Subscript, ast.AugAssign)):
@@ -159,10 +151,6 @@ def _is_behind(part: ast.AST, node: ast.Call, ctx: Context) -> bool:
         return False
     end = (node.end_lineno, node.end_col_offset)
     return (part.lineno, part.col_offset) >= end  # type: ignore[attr-defined]
-
-
-def _function(node: ast.AST, ctx: Context) -> ast.AST | None:
-    return next((outer for outer in ctx.tree.ancestors(node) if isinstance(outer, _FUNCTIONS)), None)
 
 
 def _are_apart(part: ast.AST, node: ast.AST, ctx: Context) -> bool:

@@ -8,7 +8,7 @@ from perflint.analysis.frequency.epochs import LoopHeat, Loops
 from perflint.analysis.names.refs import CLASS, FUNCTION, INSTANCE, Ref, Scope, given
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence, Heat
-from perflint.ir.summary import FunctionFacts, Value
+from perflint.ir.summary import CallFacts, FunctionFacts, Value
 
 #: Roles of the loops whose turns are steps over what a generator gives.
 _FED = frozenset({"train", "batches"})
@@ -22,16 +22,15 @@ def mark_generators(loops: Loops, resolver: Resolver) -> None:
     feeding = _Feeding(resolver)
     waiting = [key for key, loop in loops.items() if loop.heat >= Heat.STEP and loop.role in _FED]
     seen: set[Scope] = set()
+    taken: dict[Scope, list[CallFacts]] = {}
     while waiting:
         scope, index = waiting.pop()
         facts = resolver.summaries[scope.path].functions[scope.function]
         # `for batch in stream`, and `next(stream)` in it.
-        taken = [
-            call.args[0]
-            for call in facts.calls
-            if call.func == "next" and call.args and index in facts.loops_around(call.context)
-        ]
-        for value in (facts.loops[index].iterable, *taken):
+        if scope not in taken:
+            taken[scope] = [call for call in facts.calls if call.func == "next" and call.args]
+        inside = [call.args[0] for call in taken[scope] if index in facts.loops_around(call.context)]
+        for value in (facts.loops[index].iterable, *inside):
             for source in feeding.sources(value, scope):
                 if source not in seen:
                     seen.add(source)
