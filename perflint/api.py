@@ -15,6 +15,7 @@ from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUN
 from perflint.analysis.phases.phase import Phase, PhaseOf
 from perflint.analysis.program import Program
 from perflint.analysis.values.dtypes import Dtype
+from perflint.analysis.values.implicit_copies import COPYING_NAMES, copied_data, indices_of, written_element
 from perflint.analysis.values.implicit_reads import numbers_in
 from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
@@ -54,6 +55,7 @@ from perflint.torch_model.names import canonical, last
 
 __all__ = [
     "CLASS",
+    "COPYING_NAMES",
     "EXTERNAL",
     "EXTERNAL_INSTANCE",
     "FUNCTION",
@@ -121,6 +123,7 @@ __all__ = [
     "callee_name",
     "canonical",
     "compiling",
+    "copied_data",
     "counts",
     "debugging",
     "distributed",
@@ -128,6 +131,7 @@ __all__ = [
     "guards",
     "has_unpacking",
     "impact_of_wait",
+    "indices_of",
     "is_constant",
     "is_from",
     "is_text",
@@ -148,4 +152,5 @@ __all__ = [
     "transfer",
     "versions",
     "walk",
+    "written_element",
 ]

@@ -28,9 +28,10 @@ from perflint.api import (
 
 from ._shared.allocating import Made, can_be_told, filled_there, has_default_device, made_on_device, there
 from ._shared.constant_copies import is_constant_copy
-from ._shared.device_queue import emptied_by
+from ._shared.copy_fixes import moved_without_waiting
+from ._shared.device_queue import emptied_by, impact_at
 from ._shared.generating import beside_generation
-from ._shared.host_copies import is_pass
+from ._shared.host_copies import asks_not_to_block, is_pass
 from ._shared.keeping import device_of, keep
 from ._shared.legacy_fixes import made_there
 from ._shared.legacy_tensors import copied_data, drawn_by, dtype_of
@@ -61,9 +62,9 @@ class AllocThenTransfer(Rule):
     Why is this slow?
 
     `torch.zeros(n).to(device)` fills memory on the host, copies it, and blocks until all queued GPU work has
-    finished. `torch.zeros(n, device=device)` queues one kernel. For `torch.tensor(data)` only the second call is
-    saved, because the data are on the host anyway. The legacy `torch.cuda.FloatTensor(array)` converts on the host,
-    copies and blocks as well.
+    finished. `torch.zeros(n, device=device)` queues one kernel. `torch.tensor(data)` copies either way: only
+    `non_blocking=True` avoids the wait. The legacy `torch.cuda.FloatTensor(array)` converts on the host, copies and
+    blocks as well.
 
     What to do
 
@@ -73,8 +74,8 @@ class AllocThenTransfer(Rule):
 
     Fix safety
 
-    Safe for `zeros`, `ones`, `empty`, `eye`, `full` with a literal, `arange` of integers, index grids and `tensor` of
-    literals, followed only by shape operations and exact casts (`.unsqueeze(0)`, `.float()`), if the device is the
+    Safe for `zeros`, `ones`, `empty`, `eye`, `full` with a literal, `arange` of integers and index grids, followed only
+    by shape operations and exact casts (`.unsqueeze(0)`, `.float()`), if the device is the
     only argument of the move and nothing requires gradients: same bits. Otherwise unsafe: random tensors come from
     the device's generator (other values, and the host's generator does not advance), `linspace` and similar may
     differ in the last digit, and a tensor with `requires_grad=True` becomes a leaf. A legacy class that copies
@@ -120,6 +121,8 @@ class AllocThenTransfer(Rule):
             return
         function = ctx.target(made.func)
         assert function is not None
+        if function in _COPIES and asks_not_to_block(node):
+            return  # `device=` would block, which this does not
         if not can_be_told(made, function, ctx) or has_default_device(made, ctx):
             return
         if is_tried_out(node, ctx) or is_fallback(node, ctx) or is_empty_case(node, ctx):
@@ -132,24 +135,28 @@ class AllocThenTransfer(Rule):
         node, short = made.move, made.function.removeprefix("torch.")
         hot = ctx.heat(node) >= Heat.STEP
         copies = made.function in _COPIES
-        cost = "a second call copies the result to the device" if copies else "the copy synchronizes"
+        cost = "a second call copies the result to the device" if copies and not hot else "the copy synchronizes"
         device, dtype = there(made, ctx)
         given = f"dtype={dtype}, device={device}" if dtype else f"device={device or '...'}"
         if hot and copies and _is_constant(made, ctx):
             advice = "Create the tensor once and reuse it, or use `torch.full` for a single number."
             fix = filled_there(made, ctx) or keep(node, made.value, device_of(node, ctx), None, ctx)
+        elif hot and copies:
+            advice = f"Copy without blocking: `torch.{short}(...).to({device or '...'}, non_blocking=True)`."
+            fix = moved_without_waiting(node, ctx)
         else:
             advice = f"Create it on the device: `torch.{short}(..., {given})`."
             fix = made_on_device(made, ctx)
         # What is idle already, and a pass that waits for its results in any case, lose the time of a small copy.
-        counts = hot and not copies and not is_pass(node, ctx) and emptied_by(node, ctx) is None
+        counts = hot and not is_pass(node, ctx) and emptied_by(node, ctx) is None
+        cap = impact_at(node, ctx) if copies else Impact.MEDIUM
         return self.finding(
             node,
             ctx,
             f"`torch.{short}(...)` {ctx.heat(node).phrase} on the host, and {cost}.",
             advice=advice,
             fix=fix,
-            impact=Impact.MEDIUM if counts else Impact.LOW,
+            impact=min(Impact.MEDIUM, cap) if counts else Impact.LOW,
             confidence=Confidence.HIGH if ctx.kind(node).certainty is Confidence.HIGH else Confidence.MEDIUM,
         )
 

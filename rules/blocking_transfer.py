@@ -5,10 +5,31 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Claims, Confidence, Context, Finding, Heat, Hop, Impact, Provenance, Rule, Tag, is_from
+from perflint.api import (
+    COPYING_NAMES,
+    Calls,
+    Claims,
+    Confidence,
+    Context,
+    Finding,
+    Fix,
+    Heat,
+    Hop,
+    Impact,
+    Nodes,
+    Provenance,
+    Rule,
+    Tag,
+    callee_name,
+    is_from,
+)
 
-from ._shared.copy_fixes import device_text, made_there, without_waiting
-from ._shared.device_queue import emptied_by, is_company, is_waited_for_next
+from ._shared.constant_copies import is_number, single
+from ._shared.constants import is_fixed
+from ._shared.copy_fixes import copied_without_waiting, device_text, made_there, without_waiting
+from ._shared.data_copies import DataCopy, data_copy_at
+from ._shared.device_queue import emptied_by, first_of_block, impact_at, is_company, is_waited_for_next
+from ._shared.filled import filled_on_device, filled_text
 from ._shared.host_copies import MOVES, Copy, What, copies_in, copy_at, is_pass, sized_type
 from ._shared.moved import Source, origin_of
 from ._shared.needless_copies import copied_before, cut_later
@@ -20,19 +41,24 @@ class BlockingTransfer(Rule):
 
     What it does
 
-    Reports `.to(device)` and `.cuda()` of a host tensor on the hot path that does not pass `non_blocking=True`.
+    Reports `.to(device)` and `.cuda()` of a host tensor on the hot path that does not pass `non_blocking=True`,
+    constructors that copy host data (`torch.tensor(lengths, device=device)`, `x.new_tensor(counts)`), and Python
+    numbers written to single elements of a device tensor (`shapes[level, 0] = height`).
 
     Why is this slow?
 
     A blocking copy synchronizes the current stream. The host cannot queue the next step until all earlier work has
     finished. With `non_blocking=True` the copy is queued like a kernel. It is asynchronous only from pinned memory:
-    from pageable memory the driver stages the bytes and may still block. If the same call changes the dtype, a
-    blocking copy also converts on the CPU first.
+    from pageable memory the driver stages the bytes, which does not block up to 64 KB. If the same call changes the
+    dtype, a blocking copy also converts on the CPU first.
 
     What to do
 
     Write `batch.to(device, non_blocking=True)` and set `pin_memory=True` on the loader (see unpinned-loader).
     Prefetching the next batch on the same stream gains nothing more; overlap needs a second stream.
+
+    Write `torch.tensor(data).to(device, non_blocking=True)` for small data; `torch.full((), number, device=device)`
+    fills one number on the device. Collect numbers in a list instead of writing them element by element.
 
     If the tensor has the same values on every step, create it on the device once, or register it as a buffer.
 
@@ -66,13 +92,15 @@ class BlockingTransfer(Rule):
     code, name = "TPL101", "blocking-transfer"
     minor_beside_reads = True
     impact = Impact.MEDIUM
-    listens = (Calls(*MOVES),)
+    listens = (Calls(*MOVES, *COPYING_NAMES), Nodes(ast.Assign))
     at_least = Heat.STEP
     needs_accelerator = True
     claims = Claims("to-device", adopts=("to-device",))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        assert isinstance(node, ast.Call)
+        if not isinstance(node, ast.Call) or callee_name(node) in COPYING_NAMES:
+            yield from self._of_data(node, ctx)
+            return
         if (again := copied_before(node, ctx)) is not None or cut_later(node, ctx) is not None:
             yield from self._needless(node, again, ctx)
             return
@@ -97,6 +125,26 @@ class BlockingTransfer(Rule):
             impact=_impact(copy, emptied, ctx) if first.call is node else Impact.LOW,
             block=first.call,
             related=() if emptied is None or emptied.path != ctx.path else (emptied,),
+        )
+
+    def _of_data(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        """`torch.tensor(lengths, device=x.device)`, `shapes[level, 0] = height`"""
+        copy = data_copy_at(node, ctx)
+        if copy is None:
+            return
+        emptied = emptied_by(copy.node, ctx)
+        if is_pass(copy.node, ctx) and (emptied is not None or is_waited_for_next(copy.node, ctx)):
+            return
+        yield self.finding(
+            node,
+            ctx,
+            f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase} and copies host data to the device: the host "
+            "blocks until all queued GPU work has finished.",
+            advice=_advice_for_data(copy, ctx),
+            fix=_fix_for_data(copy, ctx),
+            confidence=min(self.confidence, copy.certainty),
+            impact=impact_at(copy.node, ctx) if emptied is None else Impact.LOW,
+            block=first_of_block(copy.node, ctx),
         )
 
     def _needless(self, node: ast.Call, again: ast.Call | None, ctx: Context) -> Iterator[Finding]:
@@ -178,3 +226,25 @@ def _advice(copy: Copy, ctx: Context) -> str:
     if copy.value.tag is Tag.BATCH:
         return f"Write `{call}`."
     return f"Write `{call}`, and pin large tensors first (`.pin_memory()`)."
+
+
+def _is_one_number(copy: DataCopy, ctx: Context) -> bool:
+    return is_number(single(copy.data), ctx)
+
+
+def _fix_for_data(copy: DataCopy, ctx: Context) -> Fix | None:
+    if not isinstance(copy.node, ast.Call):
+        return None
+    filled = filled_on_device(copy.node, ctx) if _is_one_number(copy, ctx) else None
+    return filled or copied_without_waiting(copy.node, ctx)
+
+
+def _advice_for_data(copy: DataCopy, ctx: Context) -> str:
+    """What to do about numbers that a constructor or an assignment copies."""
+    if not isinstance(copy.node, ast.Call):
+        return "Collect the numbers in a list, and copy them once: `torch.tensor(rows).to(device, non_blocking=True)`."
+    if _is_one_number(copy, ctx):
+        filled = " ".join(filled_text(copy.node, ctx).split())
+        return f"Pass the Python number if the operation accepts it, or write `{filled}`."
+    words = "Copy without blocking: `torch.tensor(...).to(device, non_blocking=True)`"
+    return f"{words}, or copy once if it never changes." if is_fixed(copy.data, ctx) else f"{words}."

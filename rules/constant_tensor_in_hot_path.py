@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import (
-    Applicability,
     Calls,
     Claims,
     Context,
@@ -22,8 +21,9 @@ from perflint.api import (
     tensors,
 )
 
-from ._shared.constant_copies import is_constant_copy, is_number, is_of_numpy, is_only_read, is_traced, single
+from ._shared.constant_copies import is_constant_copy, is_number, is_only_read, is_traced, single
 from ._shared.device_queue import emptied_by
+from ._shared.filled import filled_on_device, filled_text
 from ._shared.host_copies import MOVES, What, copy_at
 from ._shared.keeping import device_of, keep, register, where_to_keep
 from ._shared.square_masks import is_of_prompt, is_set_up, square
@@ -103,9 +103,9 @@ class ConstantTensorInHotPath(Rule):
         if data is None or not _goes_to_device(node, ctx) or not is_constant_copy(node, data, node, ctx):
             return
         if is_number(single(data), ctx):
-            filled = " ".join(_filled(node, ctx).split())
+            filled = " ".join(filled_text(node, ctx).split())
             advice = f"Pass the Python number if the operation accepts it, or write `{filled}`."
-            fix = _fill(node, ctx)
+            fix = filled_on_device(node, ctx)
         else:
             advice = f"Create it once and reuse it: {where_to_keep(node, ctx)}."
             fix = _kept(node, ctx)
@@ -169,29 +169,6 @@ def _goes_to_device(node: ast.Call, ctx: Context) -> bool:
         like = ctx.kind(node.func.value)
         return like.place is not Place.HOST and like.holds_tensors
     return ctx.kind(node).on_accelerator
-
-
-def _filled(node: ast.Call, ctx: Context) -> str:
-    """`torch.full((), 0.5, device=device)` for `torch.tensor(0.5, device=device)`."""
-    assert isinstance(node.func, ast.Attribute)
-    function = "new_full" if node.func.attr == "new_tensor" else "full"
-    data = node.args[0]
-    shape = "()" if single(data) is data else "(1,)"
-    rest = [f"{item.arg}={ctx.tree.text(item.value)}" for item in node.keywords]
-    return f"{ctx.tree.text(node.func.value)}.{function}({', '.join([shape, ctx.tree.text(single(data)), *rest])})"
-
-
-def _fill(node: ast.Call, ctx: Context) -> Fix | None:
-    if not isinstance(node.func, ast.Attribute) or ctx.edit.would_lose_comment(node, node.args[0]):
-        return None
-    if node.func.attr != "new_tensor" and keyword(node, "dtype") is None and is_of_numpy(node.args[0], ctx):
-        return None  # a number of numpy's has a type, which the tensor takes
-    return Fix(
-        "Fill the tensor on the device",
-        Applicability.UNSAFE,
-        (ctx.edit.replace(node, _filled(node, ctx)),),
-        reason="a traced or exported graph would contain another operation here, which accepts only a number",
-    )
 
 
 def _kept(node: ast.Call, ctx: Context) -> Fix | None:

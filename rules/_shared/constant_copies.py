@@ -20,7 +20,7 @@ def is_constant_copy(call: ast.Call, data: ast.expr, read: ast.expr, ctx: Contex
     """Whether a call, which hot code makes to have `data` on the device, copies the same numbers each time for what
     only reads them; `read` is the expression that is read.
     """
-    if _is_empty(data) or not is_fixed(data, ctx) or _is_fallback(call, ctx) or is_traced(call, ctx):
+    if _is_empty(data) or not is_fixed(data, ctx) or is_fallback_copy(call, ctx) or is_traced(call, ctx):
         return False
     return is_only_read(read, ctx)
 
@@ -47,14 +47,15 @@ def _is_empty(data: ast.expr) -> bool:
     return isinstance(data, (ast.List, ast.Tuple)) and not data.elts
 
 
-def _is_fallback(node: ast.AST, ctx: Context) -> bool:
+def is_fallback_copy(node: ast.AST, ctx: Context) -> bool:
     """Whether `node` stands in for what an odd batch lacks: under a test of how much there is."""
     child = node
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return False
-        if isinstance(outer, (ast.If, ast.IfExp)) and child is not outer.test and _asks_for_data(outer.test, ctx):
-            return True
+        if isinstance(outer, (ast.If, ast.IfExp)) and child is not outer.test:
+            if _asks_for_data(outer.test, ctx) or _asks_a_tensor(outer.test, ctx):
+                return True
         child = outer
     return False
 
@@ -70,6 +71,17 @@ def _asks_for_data(test: ast.expr, ctx: Context) -> bool:
         if isinstance(part, ast.Name) and _COUNTS.search(part.id):
             return True
     return False
+
+
+def _asks_a_tensor(test: ast.expr, ctx: Context) -> bool:
+    """`total == 0` of a tensor: what holds for some batches."""
+    if isinstance(test, ast.Compare):
+        if isinstance(test.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
+            return False
+        return any(ctx.kind(item).is_tensor for item in (test.left, *test.comparators))
+    if isinstance(test, ast.BoolOp):
+        return any(_asks_a_tensor(item, ctx) for item in test.values)
+    return ctx.kind(test).is_tensor
 
 
 def _is_size(node: ast.expr) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from perflint.api import (
     Applicability,
@@ -43,6 +44,41 @@ def without_waiting(copy: Copy, ctx: Context) -> Fix:
         reason=reason,
         numerics="" if reason else "same bits",
     )
+
+
+def moved_without_waiting(node: ast.Call, ctx: Context) -> Fix | None:
+    """`non_blocking=True` at a move of data that was made for it."""
+    if callee_name(node) not in ("to", "cuda"):
+        return None
+    return _unblocked((ctx.edit.set_keyword(node, "non_blocking", "True"),))
+
+
+def copied_without_waiting(node: ast.Call, ctx: Context) -> Fix | None:
+    """`torch.tensor(data).to(device, non_blocking=True)` for `torch.tensor(data, device=device)`."""
+    device = keyword(node, "device")
+    if device is None or keyword(node, "requires_grad") is not None or ctx.edit.would_lose_comment(node):
+        return None
+    text = f"{on_host(node, ctx)}.to({ctx.tree.text(device)}, non_blocking=True)"
+    return _unblocked((ctx.edit.replace(node, text),))
+
+
+def _unblocked(edits: tuple[Edit, ...]) -> Fix:
+    return Fix(
+        "Copy without blocking",
+        Applicability.UNSAFE,
+        edits,
+        reason="the device may be MPS, where an asynchronous copy can corrupt data",
+    )
+
+
+def on_host(made: ast.expr, ctx: Context) -> str:
+    """The text of what makes a tensor, without the device."""
+    text = ctx.tree.text(made)
+    given = keyword(made, "device") if isinstance(made, ast.Call) else None
+    if given is not None:
+        text = re.sub(rf",?\s*device\s*=\s*{re.escape(ctx.tree.text(given))}\s*", "", text, count=1)
+        text = text.replace("(, ", "(")
+    return text
 
 
 def why_unsafe(copy: Copy, ctx: Context) -> str:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from perflint.api import (
+    COPYING_NAMES,
     Condition,
     Context,
     ControlFlow,
@@ -31,6 +32,7 @@ from perflint.api import (
 
 from .asking import certainty_asked, is_tested
 from .bounds import device_number
+from .data_copies import copied_at
 from .gradients import is_model_call
 from .host_copies import copy_at
 from .masks import mask_in, selects_on_device
@@ -130,6 +132,8 @@ def _change_but_copies(node: ast.AST, ctx: Context) -> Transfer:
     """What a node does to the queue if no copy to the device waits."""
     if isinstance(node, ast.Call) and _copies_to_device(node, ctx):
         return transfer.NOTHING
+    if isinstance(node, ast.Subscript) and _is_written_number(node, ctx):
+        return transfer.NOTHING
     return ctx.once(_change, node)
 
 
@@ -221,10 +225,18 @@ def _waits(node: ast.expr, ctx: Context) -> bool:
         if name in tensors.SYNC_METHODS and isinstance(node.func, ast.Attribute) and is_on_device(node.func.value, ctx):
             return not is_read_next(node, ctx)
     if isinstance(node, ast.Subscript):
+        if _is_written_number(node, ctx):
+            return True
         return _selects(node, ctx) and not is_read_next(node, ctx)
     if isinstance(node, (ast.Call, ast.JoinedStr, ast.BinOp)) and is_formatter(node, ctx):
         return any(item.waits for item in printed_in(node, ctx))
     return _is_asked(node, ctx) and certainty_asked(node, ctx) is not None
+
+
+def _is_written_number(node: ast.Subscript, ctx: Context) -> bool:
+    """`shapes[level, 0]` of `shapes[level, 0] = height`: the number is copied there."""
+    written = ctx.tree.parent(node) if isinstance(node.ctx, ast.Store) else None
+    return isinstance(written, ast.Assign) and copied_at(written, ctx) is not None
 
 
 def _may_be_on_device(node: ast.expr, ctx: Context) -> bool:
@@ -256,8 +268,8 @@ def _copies_to_device(call: ast.Call, ctx: Context) -> bool:
     """`x.to(device)` of what is in pageable memory, where nothing says that it is not to wait; or a constructor that
     copies numbers there.
     """
-    if ctx.kind(call).place.is_accelerator and ctx.target(call.func) in tensors.COPYING_CONSTRUCTORS:
-        return not (call.args and ctx.kind(call.args[0]).is_tensor)
+    if callee_name(call) in COPYING_NAMES:
+        return copied_at(call, ctx) is not None
     if callee_name(call) not in ("to", "cuda") or not isinstance(call.func, ast.Attribute):
         return False
     if any(item.arg == "non_blocking" for item in call.keywords):

@@ -79,7 +79,7 @@ def copy_at(node: ast.Call, ctx: Context) -> Copy | None:
 
 
 def _copy_of(node: ast.Call, ctx: Context) -> Copy | None:
-    if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or _asks_not_to_block(node):
+    if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or asks_not_to_block(node):
         return None
     put_off = was_put_off(node, ctx)
     if not put_off and only_converts(node, ctx):
@@ -215,7 +215,7 @@ def _is_kept(call: ast.Call, ctx: Context) -> bool:
     return isinstance(parent, ast.Return) or any(ctx.text(test) == f"{moved.id} is None" for test in tests)
 
 
-def _asks_not_to_block(call: ast.Call) -> bool:
+def asks_not_to_block(call: ast.Call) -> bool:
     """Whether `non_blocking` is given at all, by keyword or position: `.to(d, t, True)`, `.cuda(None, True)`. Its name
     was `async` before that was a keyword.
     """

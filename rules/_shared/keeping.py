@@ -7,7 +7,7 @@ import re
 
 from perflint.api import CLASS, Applicability, Context, Edit, Fix, Ref, callee_name, keyword, pattern, tensors, walk
 
-from .copy_fixes import is_device
+from .copy_fixes import is_device, on_host
 from .moved import is_kept
 
 _NAME = pattern(r"[^A-Za-z0-9]+")
@@ -75,7 +75,7 @@ def _as_buffer(
     taken = f"self.{name}"
     if dtype is not None:
         taken += f".to({ctx.tree.text(dtype)})"
-    text = f'self.register_buffer("{name}", {_on_host(made, ctx)}, persistent=False)'
+    text = f'self.register_buffer("{name}", {on_host(made, ctx)}, persistent=False)'
     if "\n" in text:
         return None
     edits = (ctx.edit.insert_after(setup.body[-1], text), ctx.edit.replace(node, taken))
@@ -86,7 +86,7 @@ def _remembered(node: ast.Call, made: ast.expr, device: str, ctx: Context) -> Fi
     """A function below the imports that makes the tensor once for each device."""
     name = ctx.edit.free_name(f"_{_wanted(node, ctx)}_on")
     functools, imports = ctx.edit.ensure_import("functools")
-    text = _on_host(made, ctx)
+    text = on_host(made, ctx)
     if "\n" in text:
         return None
     outer: ast.AST = node
@@ -111,16 +111,6 @@ def _is_plain_cuda(node: ast.Call) -> bool:
 
 def _unsafe(title: str, edits: tuple[Edit, ...], reason: str) -> Fix:
     return Fix(title, Applicability.UNSAFE, edits, reason=reason, numerics="same bits")
-
-
-def _on_host(made: ast.expr, ctx: Context) -> str:
-    """The text of what makes the tensor, without the device."""
-    text = ctx.tree.text(made)
-    given = keyword(made, "device") if isinstance(made, ast.Call) else None
-    if given is not None:
-        text = re.sub(rf",?\s*device\s*=\s*{re.escape(ctx.tree.text(given))}\s*", "", text, count=1)
-        text = text.replace("(, ", "(")
-    return text
 
 
 def _takes_device(made: ast.expr, ctx: Context) -> bool:

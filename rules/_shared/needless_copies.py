@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable
 
-from perflint.api import Context, Place, Tag, callee_name, has_unpacking, walk
+from perflint.api import Context, Place, Tag, callee_name, has_unpacking, tensors, walk
 
-from .transfers import only_converts
+from .transfers import constructor, only_converts
 
 _MOVES = ("to", "cuda")
 #: What is asked of a tensor without looking at its numbers.
@@ -43,6 +43,8 @@ def cut_later(node: ast.Call, ctx: Context) -> ast.Subscript | None:
     statement = ctx.tree.parent(node)
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not is_host_move(node, ctx):
         return None
+    if constructor(node.func.value, tensors.COPYING_CONSTRUCTORS, ctx) is not None:  # type: ignore[attr-defined]
+        return None  # a few numbers, which were put together for it
     target = statement.targets[0]
     made = ctx.inference.flow.definition_at(target) if isinstance(target, ast.Name) else None
     uses = ctx.inference.flow.uses_of(made) if made is not None else []

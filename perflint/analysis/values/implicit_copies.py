@@ -1,0 +1,52 @@
+"""Which host data an expression copies to the device, though nothing in the text moves a tensor."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.torch_model import tensors
+
+#: Methods of a tensor that copy what they are given to where it is.
+_LIKE_RECEIVER = frozenset({"new_tensor"})
+#: Of one number these queue a kernel that fills.
+_FILLED = frozenset({"torch.scalar_tensor"})
+COPYING_NAMES = frozenset(name.rpartition(".")[2] for name in tensors.COPYING_CONSTRUCTORS - _FILLED) | _LIKE_RECEIVER
+
+
+def copied_data(call: ast.Call, dotted: str) -> ast.expr | None:
+    """The data that a constructor copies to a device: `[w, h]` of `torch.tensor([w, h], device=d)`. `dotted` is the
+    name of the library function that is called; empty for a method.
+    """
+    given = {item.arg: item.value for item in call.keywords}
+    if None in given or len(call.args) > 1 or any(isinstance(item, ast.Starred) for item in call.args):
+        return None
+    if dotted in tensors.COPYING_CONSTRUCTORS - _FILLED:
+        if "device" not in given:
+            return None
+    elif dotted or not isinstance(call.func, ast.Attribute) or call.func.attr not in _LIKE_RECEIVER:
+        return None
+    return call.args[0] if call.args else given.get("data") or given.get("obj")
+
+
+def written_element(statement: ast.Assign) -> ast.Subscript | None:
+    """The place that `x[i, j] = value` writes, where every index is a single one by how it is written. If that takes
+    all dimensions, the slot has none, and PyTorch copies a number there; a larger slot is filled by a kernel
+    (`copy_to` in aten/src/ATen/TensorIndexing.h).
+    """
+    target = statement.targets[0]
+    if len(statement.targets) != 1 or not isinstance(target, ast.Subscript):
+        return None
+    several = (ast.Slice, ast.Starred, ast.List, ast.Tuple, ast.ListComp, ast.Compare)
+    if any(isinstance(item, several) or _adds_or_takes_all(item) for item in indices_of(target)):
+        return None
+    return target
+
+
+def indices_of(node: ast.Subscript) -> list[ast.expr]:
+    """`i` and `j` of `x[i, j]`."""
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def _adds_or_takes_all(index: ast.expr) -> bool:
+    """`None` adds a dimension, `...` takes all that are left."""
+    return isinstance(index, ast.Constant) and (index.value is Ellipsis or index.value is None)
