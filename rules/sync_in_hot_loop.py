@@ -19,10 +19,10 @@ from perflint.api import (
 
 from ._shared.bounds import NUMBER_NAMES, device_number, may_be_tensor, numbers_of, roots
 from ._shared.device_queue import first_of_block, impact_at
-from ._shared.device_sums import sum_on_device
 from ._shared.generating import beside_generation
 from ._shared.guarded import used_under_guard
 from ._shared.printing import formatter_around
+from ._shared.put_off import read_after_loop
 from ._shared.read_advice import advice_for_number, advice_for_read
 from ._shared.read_twice import read_before
 from ._shared.waits import (
@@ -65,8 +65,9 @@ class SyncInHotLoop(Rule):
 
     Fix safety
 
-    Unsafe: the sum keeps the tensor's precision instead of Python's float64, and the name holds a tensor until the
-    loop ends. Equal to rounding.
+    Unsafe, with the same bits: a sum or list stays on the device until the loop ends or a guard in it logs, so until
+    then the name holds tensors. The device sums in float64 as Python does, which MPS does not support. All reads of a
+    block are put off together. There is no fix where the loop looks at the numbers on every step.
 
     Not reported
 
@@ -121,7 +122,7 @@ class SyncInHotLoop(Rule):
             ctx,
             _message(node, read, ctx),
             advice=advice_for_read(node, read, ctx, forward=in_forward(node, ctx)),
-            fix=sum_on_device(node, ctx),
+            fix=read_after_loop(node, ctx),
             confidence=min(self.confidence, read.certainty),
             impact=impact_at(node, ctx),
             block=first_of_block(node, ctx),

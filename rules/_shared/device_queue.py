@@ -82,6 +82,20 @@ def first_of_block(node: ast.AST, ctx: Context) -> ast.AST:
         first = earlier
 
 
+def waits_spared_by(first: ast.AST, region: ast.AST, ctx: Context) -> list[ast.AST]:
+    """The waits of every step in a region that find the queue nearly empty because `first` has drained it: without it,
+    one of them would wait instead.
+    """
+    return [
+        part
+        for part in ctx.walk(region)
+        if part is not first
+        and ctx.once(_change, part) is Change.WAITS
+        and ctx.heat(part) >= Heat.STEP
+        and first_of_block(part, ctx) is first
+    ]
+
+
 def finds_little(node: ast.AST, ctx: Context) -> bool:
     """Whether another wait has drained the queue just before, on every path."""
     return not _queues_around(node, ctx).all.before(node).is_full

@@ -96,16 +96,17 @@ def _asked_text(test: ast.expr, ctx: Context) -> str:
     return ctx.text(_base(test.left)) if isinstance(test, ast.Compare) else ""
 
 
-def read_after(node: ast.Call, value: ast.expr, loop: ast.AST, ctx: Context) -> bool:
-    """Whether the loop reads the value that `node` reads again later: the wait is there then, if `node` goes."""
+def reads_after(node: ast.Call, value: ast.expr, loop: ast.AST, ctx: Context) -> list[ast.Call]:
+    """Where a loop reads the value that `node` reads again later: the wait is there then, if `node` goes."""
     text = ctx.text(_base(value))
-    return any(
-        isinstance(part, ast.Call)
+    return [
+        part
+        for part in ctx.walk(loop)
+        if isinstance(part, ast.Call)
         and (part.lineno, part.col_offset) > (node.lineno, node.col_offset)
         and callee_name(part) in READ_NAMES
         and _given_text(part, ctx) == text
-        for part in ctx.walk(loop)
-    )
+    ]
 
 
 def _given_text(call: ast.Call, ctx: Context) -> str:
