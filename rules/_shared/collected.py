@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from perflint.api import Context, Dtype, Tag, callee_name, walk
+from perflint.api import Context, Dtype, Place, Tag, callee_name, walk
 
 from .waits import device_read
 
+#: What has an `item` on the device, as far as anything is known of it.
+_TENSORS = (Tag.TENSOR, Tag.OUTPUT, Tag.UNKNOWN)
 _KEEPS_VALUE = frozenset({"detach", "cpu", "item"})
 
 
@@ -92,7 +94,9 @@ def _value_of(read: ast.Call, ctx: Context) -> ast.expr | None:
             return None
     else:
         return None
-    reads = device_read(read, ctx) is not None
+    kind = ctx.kind(value.func.value) if value is read else None  # type: ignore[attr-defined]
+    may_read = kind is not None and kind.tag in _TENSORS and kind.place is not Place.HOST
+    reads = may_read or device_read(read, ctx) is not None
     while True:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not value.args:
             if value.func.attr not in _KEEPS_VALUE or value.keywords:

@@ -90,7 +90,7 @@ def waits_spared_by(first: ast.AST, region: ast.AST, ctx: Context) -> list[ast.A
         part
         for part in ctx.walk(region)
         if part is not first
-        and ctx.once(_change, part) is Change.WAITS
+        and ctx.once(_change, part).empties
         and ctx.heat(part) >= Heat.STEP
         and first_of_block(part, ctx) is first
     ]

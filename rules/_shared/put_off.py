@@ -95,7 +95,7 @@ class _Plan:
         """Whether all reads in the loop that would wait instead are collected as well."""
         if any(item.statement is found.statement for item in self.statements):
             return True
-        if not _has_other_uses(found, self.ctx):
+        if not found.whole and _is_made_for_number(found.value, self.ctx):
             return False
         self.statements.append(found)
         again = reads_after(found.read, found.value, self.loop, self.ctx)
@@ -163,27 +163,23 @@ def _kept(one: Collected, ctx: Context) -> str:
     return f"{text}.double()"
 
 
-def _has_other_uses(one: Collected, ctx: Context) -> bool:
-    """Whether a value with a graph is there for more than its number: for that alone, gradients are to be turned off
-    instead of detaching the result.
+def _is_made_for_number(value: ast.expr, ctx: Context, depth: int = 3) -> bool:
+    """Whether a model records a graph for nothing but the number that is read: gradients are to be turned off then, and
+    the result is not to be detached.
     """
-    if one.whole or ctx.grad_off(one.read):
-        return True
-    if isinstance(one.value, ast.Name):
-        definitions = ctx.inference.flow.definitions(one.value)
-        if definitions and all(ctx.grad_off(item.node) for item in definitions):
-            return True
-    if any(isinstance(part, ast.Call) and is_model_call(part, ctx) for part in walk(one.value)):
-        return False
+    if any(isinstance(part, ast.Call) and is_model_call(part, ctx) for part in walk(value)):
+        return not ctx.grad_off(value)
     flow = ctx.inference.flow
-    uses = (
-        use
-        for name in walk(one.value)
-        if isinstance(name, ast.Name) and ctx.kind(name).tag not in (Tag.MODULE, Tag.FUNCTION, Tag.CLASS)
-        for definition in flow.definitions(name)
-        for use in flow.uses_of(definition)
-    )
-    return any(_collecting(use, ctx) is None for use in uses)
+    for name in walk(value) if depth else ():
+        if not isinstance(name, ast.Name) or ctx.kind(name).tag in (Tag.MODULE, Tag.FUNCTION, Tag.CLASS):
+            continue
+        for definition in flow.definitions(name):
+            uses = (use for use in flow.uses_of(definition) if use is not name)
+            if definition.value is None or any(_collecting(use, ctx) is None for use in uses):
+                continue
+            if _is_made_for_number(definition.value, ctx, depth - 1):
+                return True
+    return False
 
 
 def _as_numbers(one: Collected, ctx: Context) -> str:
