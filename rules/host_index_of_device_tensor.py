@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.api import Claims, Context, Finding, Heat, Impact, Nodes, Place, Rule, Tag, callee_name, pattern
 
 from ._shared.device_queue import first_of_block, impact_at
-from ._shared.waits import is_on_device
+from ._shared.waits import kind_on_device
 
 _BOOLEAN = pattern(r"\.bool\(|torch\.bool\b")
 #: What may be an index of many places; numbers and slices are not.
@@ -63,10 +63,13 @@ class HostIndexOfDeviceTensor(Rule):
         if not candidates or ctx.role(node) == "data":
             return
         data = ctx.kind(node.value)
-        if data.tag is not Tag.TENSOR or not data.on_accelerator or not is_on_device(node.value, ctx):
+        # Of what a loader gives, only a tensor is indexed with a tensor.
+        if data.tag not in (Tag.TENSOR, Tag.BATCH) or not data.on_accelerator:
+            return
+        if kind_on_device(data.but(tag=Tag.TENSOR), node.value, ctx) is None:
             return
         index = next((part for part in candidates if _is_host_index(part, ctx)), None)
-        if index is None:
+        if index is None or (data.tag is Tag.BATCH and ctx.kind(index).tag is not Tag.TENSOR):
             return
         yield self.finding(
             node,

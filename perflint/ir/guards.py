@@ -34,6 +34,7 @@ from perflint.ir.rarity import (
     coldest,
     hottest,
 )
+from perflint.torch_model.compiling import TRACING_TESTS
 
 __all__ = [
     "ACCUMULATION",
@@ -67,7 +68,6 @@ __all__ = [
 Tests: TypeAlias = "dict[str, tuple[str | None, str | None]]"
 NO_TESTS: Tests = {}
 
-_EXPORTING = {"is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting", "is_compiling", "is_dynamo_compiling"}
 _BROKEN = {"isnan", "isinf"}
 _HEALTHY = {"isfinite"}
 _SOUND = {"isfinite", "all"}
@@ -135,7 +135,7 @@ def _inverted(test: ast.UnaryOp, body: list[ast.stmt] | None, known: Tests) -> s
 
 def _called(test: ast.Call, body: list[ast.stmt] | None, known: Tests) -> str | None:
     name = written_name(test.func)
-    if name in _EXPORTING or name in _BROKEN:
+    if name in TRACING_TESTS or name in _BROKEN:
         return RARE
     # Where the block trains, the name says that all is well: `if check_nans(loss): loss.backward()`.
     if words.FINDS_BROKEN.match(name) and not (body is not None and trains(body)):

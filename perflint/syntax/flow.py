@@ -32,16 +32,20 @@ class Flow(Reaching):
     # Uses.
 
     def uses(self, scope: ScopeLike, name: str) -> list[ast.Name]:
-        """Loads of a name in a scope and in the scopes inside it, in source order."""
+        """Reads of a name in a scope and in the scopes inside it, in source order; `name += 1` reads it too."""
         found = self._uses.get((id(scope), name))
         if found is None:
-            found = [use for use in self.tree.named(name, scope) if type(use.ctx) is ast.Load]
+            found = [
+                use
+                for use in self.tree.named(name, scope)
+                if type(use.ctx) is ast.Load or type(self.tree.parent(use)) is ast.AugAssign
+            ]
             found.sort(key=lambda use: (use.lineno, use.col_offset))
             self._uses[id(scope), name] = found
         return [*found]
 
     def uses_of(self, definition: Definition) -> list[ast.Name]:
-        """The loads that may see this definition. `definition` binds a name, not a path."""
+        """The reads that may see this definition. `definition` binds a name, not a path."""
         node = definition.node
         # A parameter is written where its function's defaults are, and seen in the function alone.
         scope = self.tree.scope_of(node) if isinstance(node, ast.arg) else self._scope_node(node)

@@ -15,8 +15,12 @@ KEPT_OUT = words(
     "torch.library.custom_op torch.compiler.assume_constant_result torch._dynamo.assume_constant_result "
     "torch.compiler.allow_in_graph torch._dynamo.allow_in_graph torch.jit.script_if_tracing"
 )
-#: Ask whether the code is being traced: what they guard is not in the graph.
-TRACING_TESTS = words("is_compiling is_dynamo_compiling is_tracing is_scripting is_exporting is_torchdynamo_compiling")
+#: Ask whether the code is being traced, scripted or exported: what they guard is not in the graph, and no eager run
+#: comes to it.
+TRACING_TESTS = words(
+    "is_compiling is_dynamo_compiling is_torchdynamo_compiling is_tracing _is_tracing _get_tracing_state is_scripting "
+    "is_exporting is_in_onnx_export"
+)
 #: Hand back the library's own callables, which have a compiled form of their own or must be compiled to be fast.
 MADE_FOR_COMPILING = words("torch.nn.attention.flex_attention.flex_attention")
 

@@ -106,6 +106,8 @@ STATE_DICT_FUNCTIONS = words(
 )
 #: Methods of modules that hand out tensors, or pairs of name and tensor.
 TENSOR_ITERATORS = words("parameters buffers")
+#: Methods that move a module: a class that has more to move than parameters and buffers overrides one of them.
+MODULE_MOVERS = words("to cuda cpu _apply")
 NAMED_TENSOR_ITERATORS = words("named_parameters named_buffers")
 MODULE_ITERATORS = words("modules children")
 NAMED_MODULE_ITERATORS = words("named_modules named_children")

@@ -234,7 +234,8 @@ def _are_kept(found: _Scores, ctx: Context) -> bool:
         for use in ctx.inference.flow.uses_of(item):
             outer = ctx.tree.parent(use)
             described = isinstance(outer, ast.Attribute) and outer.attr in _DESCRIPTIONS
-            if id(use) not in found.names and not described and not _is_mask_part(use, found):
+            scaled_in_place = any(outer is other.node for other in found.definitions.values())
+            if not (id(use) in found.names or described or scaled_in_place or _is_mask_part(use, found)):
                 return True
     return False
 

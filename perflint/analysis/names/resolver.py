@@ -251,7 +251,13 @@ class Resolver:
         if callees:
             results = few(found for callee in callees for found in self._result(callee, value, scope))
             if not receiver:
-                return self.contents.replaced(results, func, scope) if isinstance(func, str) else results
+                # What a registry gave is called, in one of its own methods: which instance it is, only callers tell.
+                is_looked_up = any(callee.kind == REGISTERED for callee in callees)
+                return (
+                    self.contents.replaced(results, func, scope)
+                    if isinstance(func, str) and not is_looked_up
+                    else results
+                )
             if not results or results[0].kind == EXTERNAL_INSTANCE:
                 return self.contents.looked_up(receiver, last, scope) or results
             return self.contents.replaced(results, receiver, scope)

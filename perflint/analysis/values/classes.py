@@ -361,7 +361,11 @@ class Classes:
         for method, text in self._methods_of(node):
             # Looking for a word in a text is a hundred times as quick as collecting what the method binds.
             if name in text:
-                found += flow.bindings(method).by_key.get(f"{method.args.args[0].arg}.{name}", ())
+                keys = flow.bindings(method).by_key
+                found += keys.get(f"{method.args.args[0].arg}.{name}", ())
+                if method.name in modules.MODULE_MOVERS:
+                    # `moved = super().to(*args); moved.x = moved.x.to(*args)`
+                    found += [item for key in keys if key.endswith(f".{name}") for item in keys[key] if item not in found]
         return found
 
     def _methods_of(self, node: ast.ClassDef) -> list[tuple[FunctionNode, str]]:
