@@ -31,7 +31,8 @@ def defects(findings: Sequence[Finding]) -> list[Group]:
 
 def neighbours(findings: Sequence[Finding], groups: Sequence[Group]) -> list[Group]:
     """Groups with those joined that a reader takes for one: of one rule in neighbouring lines that run equally often by
-    one route, or of two rules at one expression or at a place that the other names. In the order of `findings`, which are the first ones of the groups.
+    one route, or of two rules at one expression or at a place that the other names. In the order of `findings`, which
+    are the first ones of the groups.
     """
     return _joined(findings, _near(groups))
 
@@ -102,9 +103,11 @@ def _belongs(one: Finding, last: Finding) -> bool:
 
 def _names(one: Finding, other: Finding) -> bool:
     """Whether a finding of another rule names the place of one as its own cause: the read that a loop repeats."""
-    return one.code != other.code and one.route == other.route and (other.path, other.span.line) in {
-        (hop.path, hop.line) for hop in one.related if not hop.code
-    }
+    return (
+        one.code != other.code
+        and one.route == other.route
+        and (other.path, other.span.line) in {(hop.path, hop.line) for hop in one.related if not hop.code}
+    )
 
 
 def _verdict(finding: Finding) -> Verdict | None:

@@ -266,6 +266,8 @@ class Resolver:
             return few([*self.elements(receiver, scope, key), *(self.refs(args[1], scope) if len(args) > 1 else ())])
         if last in _IDENTITY_METHODS:
             base = func.rpartition(".")[0] if isinstance(func, str) else func[1]
+            if isinstance(base, tuple) and base[0] == "call" and base[1] == "super":
+                base = "self"  # `super().to(device)` hands back the object itself
             return self.refs(base or None, scope)
         if func == "getattr" and len(args) > 1 and args[1] and args[1][0] == "const" and args[1][1] == "str":
             return self.refs(("attr", args[0], args[1][2]), scope)

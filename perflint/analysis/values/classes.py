@@ -365,7 +365,9 @@ class Classes:
                 found += keys.get(f"{method.args.args[0].arg}.{name}", ())
                 if method.name in modules.MODULE_MOVERS:
                     # `moved = super().to(*args); moved.x = moved.x.to(*args)`
-                    found += [item for key in keys if key.endswith(f".{name}") for item in keys[key] if item not in found]
+                    found += [
+                        item for key in keys if key.endswith(f".{name}") for item in keys[key] if item not in found
+                    ]
         return found
 
     def _methods_of(self, node: ast.ClassDef) -> list[tuple[FunctionNode, str]]:
