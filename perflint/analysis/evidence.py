@@ -90,6 +90,15 @@ TELLING = SAMPLING | TOKENIZERS | RUNNERS
 TELLING |= frozenset("train_batch backward manual_backward step optimizer_step step_optimizer next __next__".split())
 
 
+#: Words of annotations: of a tensor, of what a function works on instead of computing with it, and of what is given
+#: back for people or for a file, so that it was copied to the host for that.
+_TENSOR = pattern(r"\b(?:Tensor|(?:Float|Int|Bool|Shaped|Num)\[)")
+_NO_OPERAND = pattern(r"\b(?:Module|Optimizer|DataLoader|Dataset|Path|PathLike|TextIO|BinaryIO|ndarray|Image)\b")
+_FOR_HOST = pattern(r"^None$|\b(?:str|bytes|ndarray|Image|Figure|Axes)\b")
+#: Parts of paths and names of what is computed once for each batch of an evaluation.
+_METRIC = pattern(r"(?:^|[/_.])metrics?(?:[/_.]|$)")
+
+
 #: What names of functions and files say of the phase that code belongs to, and why each is trusted that far. A name
 #: only makes an answer surer, or less sure: `eval` is also a mode, a `test` set is also trained on.
 _PHASE_WORDS: tuple[tuple[str, re.Pattern[str], str], ...] = (
@@ -262,3 +271,21 @@ def is_range(value: Value) -> bool:
 def is_literal(value: Value) -> bool:
     """`for flag in (False, True)`: the turns of such a loop are configurations, not steps."""
     return isinstance(value, tuple) and value[0] in ("seq", "map")
+
+
+def says_tensor(annotation: str) -> bool:
+    return _TENSOR.search(annotation) is not None
+
+
+def is_no_operand(annotation: str) -> bool:
+    """Whether what is annotated so is a model, a file or an array, which a function does not compute with."""
+    return _NO_OPERAND.search(annotation) is not None
+
+
+def is_for_host(annotation: str) -> bool:
+    """Whether a result that is annotated so was made on the host, for people or a file."""
+    return _FOR_HOST.search(annotation) is not None
+
+
+def is_metric(dotted: str) -> bool:
+    return _METRIC.search(dotted) is not None

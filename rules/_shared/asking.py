@@ -10,7 +10,7 @@ from perflint.api import FUNCTION, Confidence, Context, Scope, Tag, pattern, wal
 
 from .host_values import ARRAYS, asks_the_host
 from .loops import names_in
-from .waits import certainty_on_device, in_forward, is_exceptional, is_unknown_in_step, uses_accelerator
+from .waits import certainty_on_device, in_forward, is_exceptional, is_loss, is_unknown_in_step, uses_accelerator
 
 #: Comparisons that ask no tensor for its value.
 _NEVER_ASK = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
@@ -129,7 +129,8 @@ def certainty_asked(leaf: ast.expr, ctx: Context) -> Confidence | None:
         return through
     found = _chained(leaf, ctx) or certainty_on_device(leaf, ctx)
     if found is None:
-        return Confidence.MEDIUM if _reduces_unknown(leaf, ctx) or _is_tensor_of_step(leaf, ctx) else None
+        unknown = _reduces_unknown(leaf, ctx) or _is_tensor_of_step(leaf, ctx) or _compares_loss(leaf, ctx)
+        return Confidence.MEDIUM if unknown else None
     if isinstance(leaf, ast.Compare) and found < Confidence.HIGH and _compares_sizes(leaf, ctx):
         return None
     if isinstance(leaf, (ast.Call, ast.Compare)) or (ctx.kind(leaf).scalar and found is Confidence.HIGH):
@@ -204,6 +205,13 @@ def _is_row_of_tensor(leaf: ast.Name, ctx: Context) -> bool:
             if isinstance(name, ast.Name) and name.id == leaf.id:
                 return ctx.kind(values).is_tensor
     return False
+
+
+def _compares_loss(leaf: ast.expr, ctx: Context) -> bool:
+    """`loss > limit` of a loss that something unknown made: a tensor, unless it was read to a number before."""
+    if not isinstance(leaf, ast.Compare) or any(isinstance(op, _NEVER_ASK) for op in leaf.ops):
+        return False
+    return any(not ctx.kind(side).known and is_loss(side, ctx) for side in _sides(leaf))
 
 
 def _is_tensor_of_step(leaf: ast.expr, ctx: Context) -> bool:

@@ -118,7 +118,7 @@ def _is_of_class(call: ast.Call, facts: FunctionFacts) -> bool:
 def is_pure(call: ast.Call, ctx: Context) -> bool:
     """Whether a call gives the same for the same arguments, as tokenizers and moves do."""
     if callee_name(call) in _PURE:
-        return True
+        return callee_name(call) != "get" or bool(call.args)  # a queue's takes no key, and gives another each time
     if isinstance(call.func, (ast.Name, ast.Attribute)) and is_method_of_values(call.func):
         return False
     return ctx.kind(call.func).tag is Tag.TOKENIZER

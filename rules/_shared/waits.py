@@ -556,9 +556,11 @@ def region_of(node: ast.AST, ctx: Context) -> ast.AST:
 
 
 def in_forward(node: ast.AST, ctx: Context) -> bool:
-    """Whether `node` belongs to the forward pass of a module, in its own function or through a call."""
+    """Whether `node` belongs to the forward pass of a module, in its own function or through a call, or to a function
+    of a library that one calls.
+    """
     function = ctx.tree.function_of(node)
-    if function is not None and function.name == "forward":
+    if ctx.role(node) in ("forward", "metric") or (function is not None and function.name == "forward"):
         return True
     _, route, _ = ctx.heat_and_route(node)
     return any(re.search(r"\bforward\b", hop.text) for hop in route)

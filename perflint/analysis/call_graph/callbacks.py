@@ -30,7 +30,7 @@ STEP_OF_ENGINE = "(...) calls it with every batch"
 _LOADERS = {name.rpartition(".")[2] for name in loaders.LOADERS if name.endswith("DataLoader")}
 REGISTERING = _HOOKS | _IGNITE_ENGINES | _LOADERS | set(frameworks.STEP_TAKERS) | {"add_event_handler"}
 #: Said of what users of a class call, where no call of the program shows it.
-_BY_CONTRACT = "called by whoever trains with it"
+BY_CONTRACT = "called by whoever trains with it"
 
 
 class FunctionRoot(NamedTuple):
@@ -74,12 +74,12 @@ class CallbackFinder:
             if hook.heat > Heat.ONCE:
                 owned = base.rpartition(".")[2]
                 what = f"{'an' if owned[:1] in 'AEIOU' else 'a'} {owned}'s {name}"
-                text = f"{called}.{name} ({what}, {_BY_CONTRACT})" if hook.contract else f"{called}.{name} ({what})"
+                text = f"{called}.{name} ({what}, {BY_CONTRACT})" if hook.contract else f"{called}.{name} ({what})"
                 sure = Confidence.MEDIUM if hook.contract else Confidence.HIGH
                 self.functions[scope] = FunctionRoot(hook.heat, _role(hook), text, sure, last_resort=hook.contract)
         elif name == "forward" and owner.is_module:
             # Nothing of the project may call it (a library of models), yet its users do, every step.
-            text = f"{called}.forward (an nn.Module's forward, {_BY_CONTRACT})"
+            text = f"{called}.forward (an nn.Module's forward, {BY_CONTRACT})"
             self.functions[scope] = FunctionRoot(Heat.STEP, "forward", text, Confidence.MEDIUM, last_resort=True)
         elif owner.is_autograd and name in ("forward", "backward"):
             text = f"{called}.{name} (an autograd function's {name})"

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.evidence import last_name
-from perflint.analysis.feasibility.library import Library
 from perflint.analysis.frequency.roots import RootFinder
 from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
@@ -58,7 +57,7 @@ class Passing:
         self._resolver = resolver
         self._graph = graph
         self._roots = roots
-        self._library = Library(resolver, graph, roots)
+        self._library = roots.library
         self._callers: dict[Scope, list[Edge]] = {}
 
     def facts(self, scope: Scope) -> FunctionFacts:

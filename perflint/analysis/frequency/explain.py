@@ -27,6 +27,7 @@ _ROLES = {
     "optimizer": "an optimizer's step",
     "decode": "generation",
     "forward": "a model's forward pass",
+    "metric": "a metric",
     "autograd": "a custom gradient",
     "hook": "a hook",
     "handler": "an event handler",

@@ -39,6 +39,8 @@ from perflint.analysis.evidence import (
     may_give_batches,
 )
 from perflint.analysis.frequency.epochs import LoopHeat, mark_epochs
+from perflint.analysis.frequency.library import Library
+from perflint.analysis.frequency.public import public_functions
 from perflint.analysis.frequency.repeating import mark_repeating
 from perflint.analysis.names.refs import BATCH, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope, given
 from perflint.analysis.names.resolver import Resolver
@@ -106,6 +108,7 @@ class RootFinder:
         self.repeating: frozenset[tuple[Scope, int]] = frozenset()
         #: Files that hand batches to workers elsewhere.
         self.drivers: frozenset[str] = frozenset()
+        self.library = Library(resolver, graph, self.loops)
         self._callbacks = CallbackFinder(resolver, graph)
         self.functions = self._callbacks.functions
 
@@ -132,6 +135,9 @@ class RootFinder:
         self.repeating = mark_repeating(self.loops, self.resolver, self.graph, training, self._hot_functions())
         self.drivers = find_drivers(self.loops, self.resolver)
         mark_drivers(self.loops, self.drivers)
+        if self.library.is_library:
+            for scope, root in public_functions(self.resolver, self.graph):
+                self.functions.setdefault(scope, root)
         self._telling.clear()
 
     # Loops.
@@ -164,7 +170,21 @@ class RootFinder:
             self._holding(partial(_is_given_data, names), lambda facts, _: is_whole_run(facts), inside=_in_small_loops)
             for names in (TOKENIZERS, RUNNERS)
         )
-        return tokenizing & running
+        found = tokenizing & running
+        # Of a method that classes override, one may read texts and others may not: whoever calls it is no reader then.
+        while mixed := {scope for scope in found if not self._reads_surely(scope, found)}:
+            found -= mixed
+        return found
+
+    def _reads_surely(self, scope: Scope, reading: set[Scope]) -> bool:
+        """Whether a function reads texts itself, or in each of the functions that one of its calls may be of."""
+        if any(_is_given_data(TOKENIZERS | RUNNERS, call, scope) for call in self._telling.get(scope, ())):
+            return True
+        called: dict[int, set[Scope]] = {}
+        for edge in self.graph.outgoing.get(scope, ()):
+            if edge.index >= 0:
+                called.setdefault(edge.index, set()).add(edge.callee)
+        return any(callees <= reading for callees in called.values())
 
     def _holding(
         self,

@@ -51,7 +51,13 @@ class PhaseOf(NamedTuple):
     ends_in_reads: bool = False
 
 
-_BY_ROLE = {"data": Phase.DATA, "decode": Phase.GENERATE, "infer": Phase.EVALUATE, "eval": Phase.EVALUATE}
+_BY_ROLE = {
+    "data": Phase.DATA,
+    "decode": Phase.GENERATE,
+    "infer": Phase.EVALUATE,
+    "eval": Phase.EVALUATE,
+    "metric": Phase.EVALUATE,
+}
 #: Names that fit a phase: who generates evaluates a model, and the other way round.
 _SAYING = {
     Phase.EVALUATE: frozenset({"evaluate", "generate", "serve"}),

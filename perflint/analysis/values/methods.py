@@ -411,8 +411,11 @@ def _unknown(call: _MethodCall) -> Kind:
             call.receiver.place, device=call.receiver.device, certainty=Confidence.MEDIUM, origin=call.receiver.origin
         )
         return _tensor(call.on(guess)).at_most(Confidence.MEDIUM)
-    if call.name in modules.MODULE_METHODS and call.receiver.tag in (Tag.UNKNOWN, Tag.INSTANCE):
-        return Kind(Tag.MODULE, certainty=Confidence.MEDIUM)
+    is_mode = call.name == "eval" and call.arguments.exact and not len(call.arguments)
+    if (is_mode or call.name in modules.MODULE_METHODS) and call.receiver.tag in (Tag.UNKNOWN, Tag.INSTANCE):
+        # `model.cuda().eval()` is where the first of the calls put it.
+        place, device = call.receiver.place, call.receiver.device
+        return Kind(Tag.MODULE, place, device=device, certainty=Confidence.MEDIUM, origin=call.receiver.origin)
     if call.name in ("item", "numel", "dim", "nelement"):
         return NUMBER
     if call.name == "numpy":

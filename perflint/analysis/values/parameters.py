@@ -48,6 +48,7 @@ _WEAK = frozenset({Tag.NUMBER, Tag.STRING, Tag.NONE, Tag.SEQUENCE, Tag.MAPPING, 
 #: How kinds say that a parameter is a tensor and no more, and that a loader gave a value.
 _HANDED = (Provenance.ANNOTATION, Provenance.USE)
 _OF_LOADER = (Provenance.LOADER, Provenance.NAMED_LOADER)
+_REDUCING = frozenset("sum mean max min any all argmax argmin prod cumsum std var norm softmax log_softmax".split())
 _MOVING_WRAPPERS = frozenset({"DataParallel", "DistributedDataParallel", "DDP"})
 _MOST_CALLERS = 8
 
@@ -188,7 +189,8 @@ class Parameters:
                 return passed
             found = _merged(annotated, passed)
         is_forward = self._is_of_forward(function, cls)
-        if is_forward and not found.known and self._used_as_tensor(definition, in_forward=True):
+        in_forward = is_forward or (not found.known and self._is_of_library(function, cls))
+        if in_forward and not found.known and self._used_as_tensor(definition, in_forward=True):
             found = tensor(certainty=Confidence.MEDIUM, origin=Origin(Provenance.USE))
         if is_forward and found.holds_tensors:
             if found.place is Place.UNKNOWN or self._is_moved_by_wrapper(found, cls):
@@ -218,6 +220,13 @@ class Parameters:
                 return False
             function, cls = outer, self._class_of(outer)
         return cls is not None and self._is_module(cls) and self._runs_in_forward(function, cls)
+
+    def _is_of_library(self, function: FunctionNode, cls: ast.ClassDef | None) -> bool:
+        """Whether a function of a library computes with what its users give it: where that lies nobody knows."""
+        program, path = self.inference.program, self.inference.path
+        if cls is not None or path not in program.summaries:
+            return False
+        return program.role(Scope(path, self.inference.tree.qualname(function)), -1) in ("forward", "metric")
 
     def _runs_in_forward(self, function: FunctionNode, cls: ast.ClassDef) -> bool:
         """Whether this is a module's `forward`, or a method of the module that it calls: what that is given lies where
@@ -286,7 +295,7 @@ class Parameters:
                     return True
                 if in_forward and (parent.attr == "shape" or (called and parent.attr in ("size", "view", "expand"))):
                     return True
-                if in_forward and isinstance(call, ast.Call) and call.func is parent and _names_a_dimension(call):
+                if in_forward and isinstance(call, ast.Call) and call.func is parent and _reduces_a_dimension(call):
                     return True
             elif in_forward and isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Invert):
                 return True
@@ -536,9 +545,19 @@ def _speaks_of_device(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and ("device" in node.id or "cuda" in node.id)
 
 
-def _names_a_dimension(call: ast.Call) -> bool:
-    """`mask.any(dim=-1)`: arrays call it `axis`."""
-    return any(keyword.arg == "dim" for keyword in call.keywords)
+def _reduces_a_dimension(call: ast.Call) -> bool:
+    """`mask.any(dim=-1)`, for which arrays have `axis`, and `mask.sum(1)`: what a forward is given is no array."""
+    if any(keyword.arg == "dim" for keyword in call.keywords):
+        return True
+    place = call.args[0] if call.args and isinstance(call.func, ast.Attribute) else None
+    if isinstance(place, ast.UnaryOp) and isinstance(place.op, ast.USub):
+        place = place.operand
+    return (
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr in _REDUCING
+        and isinstance(place, ast.Constant)
+        and type(place.value) is int
+    )
 
 
 def _decorated(function: FunctionNode, name: str) -> bool:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.evidence import last_name
-from perflint.analysis.frequency.roots import RootFinder
+from perflint.analysis.frequency.epochs import Loops
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import MODULE
@@ -19,20 +19,19 @@ _STARTING = frozenset({"fit", "train", "launch", "pretrain", "finetune"})
 class Library:
     """What users of one program may call with what nobody sees."""
 
-    def __init__(self, resolver: Resolver, graph: CallGraph, roots: RootFinder) -> None:
+    def __init__(self, resolver: Resolver, graph: CallGraph, loops: Loops) -> None:
         self._resolver = resolver
         self._graph = graph
-        self._roots = roots
+        self._loops = loops
 
     def is_open(self, scope: Scope) -> bool:
         """Whether users of the program may call a function, or make objects of its class."""
-        names = scope.function.removesuffix(".__init__").split(".")
-        return not any(name.startswith("_") and name != "__call__" for name in names) and self._is_library
+        return is_public(scope) and self.is_library
 
     @cached_property
-    def _is_library(self) -> bool:
+    def is_library(self) -> bool:
         """Whether no function trains, and no method does that a file comes to when it is run."""
-        training = {scope for (scope, _), loop in self._roots.loops.items() if loop.role == "train"}
+        training = {scope for (scope, _), loop in self._loops.items() if loop.role == "train"}
         if any(not self._resolver.summaries[scope.path].functions[scope.function].in_class for scope in training):
             return False
         seen = {Scope(path, MODULE) for path in self._resolver.summaries if not is_test(path)}
@@ -47,3 +46,9 @@ class Library:
                     seen.add(edge.callee)
                     waiting.append(edge.callee)
         return True
+
+
+def is_public(scope: Scope) -> bool:
+    """Whether no part of a function's name says that it is private."""
+    names = scope.function.removesuffix(".__init__").split(".")
+    return not any(name.startswith("_") and name != "__call__" for name in names)
