@@ -32,6 +32,8 @@ class Seen:
     #: What happened at a place, and the project's frames below it in any of the stacks.
     kinds: dict[Place, set[tuple[str, bool]]] = field(default_factory=lambda: defaultdict(set))
     below: dict[Place, set[Place]] = field(default_factory=lambda: defaultdict(set))
+    #: Lines that launched work on the device: no waste by themselves, but what confirms that a line runs every step.
+    launched: set[Place] = field(default_factory=set)
 
 
 def seen_in(files: Iterable[Path], package: str | None) -> Seen:
@@ -45,9 +47,12 @@ def seen_in(files: Iterable[Path], package: str | None) -> Seen:
         for line in data["lines"]:
             if package is not None and not line["path"].startswith(f"{package}/"):
                 continue
-            if line["kind"] == "launch" or not (line["waits"] or line["kind"] == "host-allocation"):
-                continue
             place = (line["path"], line["line"])
+            if line["kind"] == "launch":
+                seen.launched.update((line["path"], at) for at in range(line["line"], line["end_line"] + 1))
+                continue
+            if not (line["waits"] or line["kind"] == "host-allocation"):
+                continue
             seen.kinds[place].add((line["kind"], line["waits"]))
             frames = {(frame["path"], frame["line"]) for frame in line["stack"] if not frame.get("library")}
             seen.below[place] |= frames | {(line["path"], at) for at in range(line["line"], line["end_line"] + 1)}
@@ -116,6 +121,8 @@ def score(name: str, version: str, seen: Seen, findings: list[dict[str, Any]], f
             continue
         claim = claims[one["code"]]
         kinds = {kind for line in lines for kind in happened.get((one["path"], line), ())}
+        if any((one["path"], line) in seen.launched for line in lines):
+            kinds.add(("launch", False))
         if any(kind in claim.kinds and (waits or not claim.waits) for kind, waits in kinds):
             made.right[one["code"]] += 1
         else:

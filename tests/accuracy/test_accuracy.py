@@ -64,6 +64,13 @@ def test_launches_and_copies_that_do_not_wait_are_no_waste(tmp_path: Path) -> No
     assert not seen.kinds
 
 
+def test_a_launch_confirms_what_claims_to_run_every_step_and_nothing_else(tmp_path: Path) -> None:
+    seen = observed(tmp_path, line(5, "launch", 5, waits=False), ran=[[1, 9]])
+    made = score("c", "1", seen, [finding(5, "TPL310"), finding(5)], 0)
+    assert (made.right["TPL310"], made.wrong["TPL201"]) == (1, 1)
+    assert not made.lines_missed
+
+
 def test_the_page_is_that_of_the_results() -> None:
     results = [json.loads(file.read_text()) for file in sorted((HERE / "results").glob("*.json"))]
     assert PAGE.read_text(encoding="utf-8") == page(results)
