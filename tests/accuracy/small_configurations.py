@@ -7,6 +7,7 @@ forward on the host with one of the inputs of `small_inputs` is taken.
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections import Counter
@@ -15,8 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import small_inputs
+from input_makers import Variant
 
-_MOST_PARAMETERS = 150_000_000
+_MOST_PARAMETERS = 400_000_000
 _VOCABULARY = 512
 _LAYERS = re.compile(r"^(n_layers?|layers|depth|.*_layers|num_(hidden|text|vision)?_?blocks)$")
 #: Counts of layers that are tied to lists of sizes, or are no depth.
@@ -24,13 +26,17 @@ _OTHER_LAYERS = re.compile(r"feat_extract|residual|lstm|adapter|nextn|mtp|conv_|
 _DEPTHS = re.compile(r"^(depths|encoder_depths|decoder_depths|num_blocks|layer_depths|block_repeats)$")
 _WIDTHS = re.compile(
     r"hidden_(size|dim)|hidden_channels|_channels$|intermediate|ffn|_dim$|^dim$|d_model|d_ff$|d_kv$|d_inner|embd"
-    r"|embed_(dim|size)|embedding_size|_rank$|d_head|head_dim|_width$|^dff$|mlp_dim|_embed_dim|linear_units|embed_dims"
+    r"|embed_(dim|size)|embedding_size|_rank$|d_head|head_dim|_width$|^dff$|mlp_dim|_embed_dim|linear_units|embed_dims|_groups$"
 )
 _NO_WIDTHS = re.compile(r"^(num|in|max|input|audio|image|latent)_|in_channels|hash|codebook|kernel|query_dim|^scale")
 _EXPERTS = re.compile(r"num_(local_)?experts$|n_routed_experts|moe_num_experts|num_routed_experts")
 _CHOSEN = re.compile(r"experts_per_tok|moe_top_?k|^moe_k$|top_k_experts|num_selected_experts")
 _GROUPS = re.compile(r"^(n_group|topk_group|num_expert_group|n_expert_groups?)$")
 _LAYERS_NAMED = re.compile(r"(out_indices|_indexes|_indices|layer_idxs?|layer_ids|_layers)$")
+_TYPES = ("layer_types", "layers_block_type", "mlp_layer_types", "block_types")
+#: Widths that nothing else has to be equal to: any multiple of what kernels want will do.
+_FREE_WIDTHS = re.compile(r"intermediate|ffn|d_ff$|mlp_dim")
+_LACKS = re.compile(r"'(\w+)' object has no attribute '(\w+)'")
 _TOKEN = re.compile(r"_token_(id|index)$|^(bos|eos|pad|sep|cls|mask|image|video|audio)_index$")
 
 
@@ -38,6 +44,10 @@ _TOKEN = re.compile(r"_token_(id|index)$|^(bos|eos|pad|sep|cls|mask|image|video|
 _MISSING = {
     "num_experts_per_tok": 2,
     "num_local_experts": 4,
+    "num_experts": 4,
+    "top_k_experts": 2,
+    "moe_intermediate_size": 64,
+    "attn_layer_indices": [1],
     "vocab_size": 64,
     "pad_token_id": 0,
     "prediction_length": 4,
@@ -75,7 +85,7 @@ def small(kind: str) -> tuple[Any, dict[str, Any]]:
     torch.set_num_threads(1)
     built = _Built(kind)
     met: list[Exception] = []
-    failed: Counter[tuple[small_inputs.Variant, str]] = Counter()
+    failed: Counter[tuple[Variant, str]] = Counter()
     for is_rich in (True, False):
         for sizes in _ATTEMPTS:
             try:
@@ -87,7 +97,8 @@ def small(kind: str) -> tuple[Any, dict[str, Any]]:
                 if variant.is_rich != is_rich or any(n > 1 for (one, _), n in failed.items() if one == variant):
                     continue
                 try:
-                    return model, small_inputs.that_run(model, variant)
+                    inputs = small_inputs.that_run(model, variant)
+                    return built.fresh(sizes), inputs
                 except Exception as error:  # noqa: BLE001 - another input may do
                     met.append(error)
                     failed[variant, str(error)] += 1
@@ -112,6 +123,10 @@ class _Built:
             raise found
         return found
 
+    def fresh(self, sizes: Sizes) -> Any:
+        """One that has not run: what a first forward keeps lies where that forward ran."""
+        return self._make(sizes)
+
     def _make(self, sizes: Sizes) -> Any:
         import torch
         from transformers import AutoModel
@@ -120,8 +135,28 @@ class _Built:
         torch.manual_seed(0)
         configuration = CONFIG_MAPPING[self.kind]()
         shrink(configuration, sizes)
-        _too_large(configuration)
-        return AutoModel.from_config(configuration).train()
+        for _ in range(8):
+            try:
+                _too_large(configuration)
+                return AutoModel.from_config(configuration).train()
+            except AttributeError as error:
+                if not _complete(configuration, str(error)):
+                    raise
+        raise ValueError("the configuration lacks too much")
+
+
+def _complete(configuration: Any, message: str) -> bool:
+    """Whether a configuration that lacks an attribute can be given that of another one in it."""
+    lacks = _LACKS.search(message)
+    if lacks is None:
+        return False
+    all_of_it = list(_nested(configuration))
+    value = next((vars(one)[lacks[2]] for one in all_of_it if vars(one).get(lacks[2]) is not None), None)
+    for one in all_of_it:
+        if type(one).__name__ == lacks[1] and value is not None:
+            setattr(one, lacks[2], value)
+            return True
+    return False
 
 
 def _nested(configuration: Any) -> Iterator[Any]:
@@ -172,8 +207,36 @@ def _tie(configuration: Any) -> None:
         for name, value in _MISSING.items():
             if name in vars(one) and getattr(one, name) is None:
                 setattr(one, name, value)
+        _tie_heads(one)
+        _tie_types(one)
+        for name in [name for name, value in vars(one).items() if value is None and _TOKEN.search(name)]:
+            if name.startswith(("image", "video", "audio")):
+                setattr(one, name, _token(name, _VOCABULARY))
         if "mrope_section" in getattr(one, "ignore_keys_at_rope_validation", ()):
             _tie_rotation(one)
+
+
+def _tie_heads(one: Any) -> None:
+    """Heads divide the width, those of keys the heads, and what is left open follows from both."""
+    width, heads = getattr(one, "hidden_size", None), getattr(one, "num_attention_heads", None)
+    if not isinstance(width, int) or not isinstance(heads, int) or not heads:
+        return
+    values = vars(one)
+    if not values.get("head_dim") and width % heads and "num_attention_heads" in values:
+        one.num_attention_heads = heads = math.gcd(width, 8)
+    keys = values.get("num_key_value_heads", 0)
+    if keys is None or (keys and heads % keys):
+        one.num_key_value_heads = heads if keys is None else math.gcd(heads, keys)
+    if "head_dim" in values and values["head_dim"] is None:
+        one.head_dim = width // heads
+
+
+def _tie_types(one: Any) -> None:
+    """One layer of full attention, where all others keep a state: what a cache counts by."""
+    for name in _TYPES:
+        types = vars(one).get(name)
+        if isinstance(types, list) and types and set(types) <= {"linear_attention", "mamba"}:
+            setattr(one, name, [*types[:-1], "full_attention" if types[0] == "linear_attention" else "attention"])
 
 
 def _tie_rotation(one: Any) -> None:
@@ -199,7 +262,10 @@ def _layers_of(one: Any, sizes: Sizes) -> int:
     if not sizes.layers:
         return 10**6
     values = vars(one)
-    needed = [sizes.layers, len(_one_of_each(values.get("layer_types") or ()))]
+    needed = [sizes.layers, *(len(_one_of_each(values.get(name) or ())) for name in _TYPES)]
+    offset = values.get("attn_layer_offset")
+    if isinstance(offset, int):
+        needed.append(offset + 1)
     for name, value in values.items():
         if _is_other_name(name, one):
             continue
@@ -228,7 +294,7 @@ def _are_numbers(value: Any) -> bool:
 def _small(name: str, value: Any, sizes: Sizes, layers: int) -> Any:
     if isinstance(value, dict):
         return {key: _small(str(key), one, sizes, layers) for key, one in value.items()}
-    if name in {"layer_types", "mlp_layer_types", "layers_block_type", "block_types"} and isinstance(value, list):
+    if name in _TYPES and isinstance(value, list):
         kept = _one_of_each(value)
         return value if len(value) <= layers else [*kept, *value][:layers] if len(kept) <= layers else value[:layers]
     if _are_numbers(value):
@@ -266,6 +332,8 @@ def _small_count(name: str, value: int, sizes: Sizes, layers: int) -> int:
 
 
 def _narrow(name: str, value: int, sizes: Sizes) -> int:
+    if _FREE_WIDTHS.search(name) and not _NO_WIDTHS.search(name) and value >= 32 and value % (8 * sizes.divisor):
+        return -(-value // (8 * sizes.divisor)) * 8
     is_width = _WIDTHS.search(name) and not _NO_WIDTHS.search(name)
     return value // sizes.divisor if is_width and value >= 32 and value % sizes.divisor == 0 else value
 
@@ -303,7 +371,7 @@ def _too_large(configuration: Any) -> None:
     try:
         with torch.device("meta"):
             model = AutoModel.from_config(configuration)
-    except Exception as error:  # noqa: BLE001 - not every model can be made without memory
+    except (NotImplementedError, RuntimeError) as error:  # it reads a value, which nothing without memory has
         print(f"not counted: {error}"[:200], file=sys.stderr)
         return
     if (count := sum(one.numel() for one in model.parameters())) > _MOST_PARAMETERS:
