@@ -19,7 +19,7 @@ import click
 from perflint.cli import console
 from perflint.cli.app import CLEAN, FAULT, FOUND, INTERRUPTED
 from perflint.errors import PerflintError
-from perflint.observe.child import ORDER, Order, steps_in
+from perflint.observe.child import ORDER, Order, how_it_ended, steps_in
 
 if TYPE_CHECKING:
     from perflint.observe.trace import Observation
@@ -143,11 +143,12 @@ def command(
     with tempfile.TemporaryDirectory(prefix="perflint-observe-") as folder:
         result = Path(folder) / "observation.json"
         code, found = _observe(started, result, to_stderr=to_stderr)
+        if found is not None:
+            _deliver(found, output, output_format, what_if=what_if, checks=checks)
+        if try_without and code not in {CLEAN, INTERRUPTED}:
+            _try_without(started, "" if found is None else found.ended, to_stderr=to_stderr)
         if found is None:
             return code
-        _deliver(found, output, output_format, what_if=what_if, checks=checks)
-        if try_without and code not in {CLEAN, INTERRUPTED}:
-            _try_without(started, to_stderr=to_stderr)
     beyond = _beyond(found, budgets)
     for line in beyond:
         console.complain(line)
@@ -259,10 +260,18 @@ def _waited(process: subprocess.Popen[bytes], order: Order, shown: console.Progr
                 shown(done, order.warmup + order.steps)
 
 
-def _try_without(started: _Started, *, to_stderr: bool) -> None:
+def _try_without(started: _Started, ended: str, *, to_stderr: bool) -> None:
+    """Run the program as it is, and compare how it ends. `ended`: how it did under observation, where that is known."""
     with tempfile.TemporaryDirectory(prefix="perflint-observe-") as folder:
-        code = _child(started, Path(folder) / "plain", to_stderr=to_stderr, observe=False)
-    console.complain(f"without observation the program ends with {_described(code)}")
+        plain = Path(folder) / "plain"
+        code = _child(started, plain, to_stderr=to_stderr, observe=False)
+        ended_plain = how_it_ended(plain)
+    said = f"without observation the program ends with {ended_plain or _described(code)}"
+    if code == CLEAN:
+        said += ": only the observed run fails"
+    elif ended and ended_plain:
+        said += ": the same failure" if ended == ended_plain else f": another failure than under observation, {ended}"
+    console.complain(said)
 
 
 def _deliver(found: Observation, output: Path | None, output_format: str, *, what_if: bool, checks: bool) -> None:

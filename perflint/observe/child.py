@@ -59,7 +59,22 @@ def main() -> None:
 
 
 def _plain(order: Order) -> int:
-    return _ended_by(lambda: _start(order, None))[0]
+    code, ended = _ended_by(lambda: _start(order, None))
+    with contextlib.suppress(OSError):
+        _ended_file(Path(order.result)).write_text(ended, encoding="utf-8")
+    return code
+
+
+def how_it_ended(result: Path) -> str:
+    """How a program ended that ran without observation; empty for by itself, or where it could not say."""
+    try:
+        return _ended_file(result).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+def _ended_file(result: Path) -> Path:
+    return result.with_suffix(".ended")
 
 
 def _run(order: Order) -> int:
@@ -284,4 +299,4 @@ class _Watch:
         return text
 
 
-__all__ = ["ORDER", "Order", "main", "steps_in"]
+__all__ = ["ORDER", "Order", "how_it_ended", "main", "steps_in"]
