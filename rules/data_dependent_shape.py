@@ -26,6 +26,7 @@ from perflint.api import (
     walk,
 )
 
+from ._shared.count_once import select_by_positions
 from ._shared.device_queue import first_of_block, impact_at
 from ._shared.mask_advice import WRITTEN, instead_of_selecting, without_rows
 from ._shared.masks import is_boolean, mask_in, selects_on_device
@@ -65,7 +66,9 @@ class DataDependentShape(Rule):
 
     Fix safety
 
-    No fix: with a mask instead of a selection, rounding, NaN times zero and empty selections give other results.
+    Unsafe, with the same bits, where a mask selects several times: its positions are counted once. A mask of a shape
+    that does not fit raises an error, positions do not. Other findings have no fix: with a mask instead of a selection,
+    rounding, NaN times zero and empty selections give other results.
 
     Not reported
 
@@ -112,6 +115,7 @@ class DataDependentShape(Rule):
             ctx,
             f"`{short_text(node, ctx)}` {ctx.heat(node).phrase}: {why}.",
             advice=advice,
+            fix=select_by_positions(node, ctx) if isinstance(node, ast.Subscript) else None,
             confidence=min(self.confidence, certainty),
             impact=impact_at(node, ctx),
             block=first_of_block(node, ctx),
