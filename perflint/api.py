@@ -25,7 +25,7 @@ from perflint.ir.control_flow import Condition, ControlFlow, Inherited
 from perflint.ir.notation import is_text, last_name
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts
 from perflint.rule_api.context import Context, argument, callee_name, has_unpacking, is_constant, keyword
-from perflint.rule_api.feasible import is_unreached
+from perflint.rule_api.feasible import is_in_training, is_unreached
 from perflint.rule_api.own_training import beside_own_training
 from perflint.rule_api.rule import Calls, Claim, Claims, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
 from perflint.syntax.bindings import Binding, Definition
@@ -134,6 +134,7 @@ __all__ = [
     "indices_of",
     "is_constant",
     "is_from",
+    "is_in_training",
     "is_text",
     "is_unreached",
     "is_wrapper",

@@ -155,6 +155,10 @@ class Program:
         """Whether any run takes a path on which code of a function, under these conditions, is as hot as that."""
         return self._paths.along(scope, context, conditions, heat)
 
+    def is_reached_in_training(self, scope: Scope, context: int, conditions: Conditions, heat: Heat) -> bool:
+        """Whether modules in training mode, and not only those in evaluation mode, take such a path."""
+        return self._paths.in_training(scope, context, conditions, heat)
+
     def is_float16(self, conditions: Conditions, scope: Scope) -> bool:
         """Whether conditions hold for float16 values only."""
         return self._paths.in_float16(conditions, scope)

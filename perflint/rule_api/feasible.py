@@ -20,6 +20,19 @@ def is_unreached(node: ast.AST, ctx: Context) -> bool:
     return not _path(node, ctx, ctx.heat(node)).feasible
 
 
+def is_in_training(node: ast.AST, ctx: Context) -> bool:
+    """Whether modules in training mode come to `node`, so that no `if not self.training` of a caller keeps them off."""
+    return ctx.once(_trains, node)
+
+
+def _trains(node: ast.AST, ctx: Context) -> bool:
+    scope, context = ctx.scope(node), ctx.context(node)
+    at_least = min(ctx.heat(node), ctx.program.heat_at(scope, context))
+    if at_least < Heat.STEP:
+        return True
+    return ctx.program.is_reached_in_training(scope, context, _conditions(node, ctx), at_least)
+
+
 def as_feasible(finding: Finding, node: ast.AST, ctx: Context) -> Finding | None:
     """A finding with the route that a run can take; None where there is none. What only a user's option, or a run in
     float16, leads to is worth little.

@@ -26,6 +26,7 @@ from perflint.api import (
     callee_name,
     guards,
     impact_of_wait,
+    is_in_training,
     tensors,
     transfer,
 )
@@ -60,7 +61,7 @@ def exposure_of(node: ast.AST, ctx: Context) -> Exposure:
         queue.before(node).launched,
         queue.launched_after(node),
         is_repeated=_is_repeated(node, ctx),
-        trains=ctx.phase(node).phase is Phase.TRAIN,
+        trains=ctx.phase(node).phase is Phase.TRAIN and is_in_training(node, ctx),
     )
 
 

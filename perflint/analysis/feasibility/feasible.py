@@ -62,6 +62,16 @@ class Paths:
         only = self._option(*blocked) if blocked is not None else ""
         return Feasibility(FOUND, only) if way == printed else Feasibility(FOUND, only, *self._ways.hops(way))
 
+    def in_training(self, scope: Scope, context: int, conditions: Conditions, heat: Heat) -> bool:
+        """Whether modules in training mode take a hot path to the code, and not only those in evaluation mode."""
+        printed = self._ways.printed(scope, context)
+        if self._blocked(printed.calls, scope, conditions, World.TRAINING) is None:
+            return True
+        try:
+            return self._open(scope, context, conditions, heat, World.TRAINING) is not None
+        except TooManyError:
+            return True
+
     def _open(self, scope: Scope, context: int, conditions: Conditions, heat: Heat, world: World) -> Way | None:
         """The first way that no condition blocks. What is blocked whoever calls it, is blocked for each caller."""
         return self._ways.first(

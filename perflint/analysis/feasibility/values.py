@@ -12,7 +12,7 @@ from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.evaluate import builtin, evaluate
 from perflint.analysis.feasibility.fixpoint import Fixpoint
-from perflint.analysis.feasibility.lattice import BOTTOM, NONE, OBJECT, SOMETHING, TOP, Possible, joined, of
+from perflint.analysis.feasibility.lattice import BOTTOM, NONE, OBJECT, SOMETHING, TOP, YES, Possible, joined, of
 from perflint.analysis.feasibility.options import OPTION_NAMES, Options, field_place
 from perflint.analysis.feasibility.parameters import Passed, Passing
 from perflint.analysis.feasibility.presence import Presence
@@ -184,7 +184,7 @@ class Values:
     def _default(self, param: Param, scope: Scope, facts: FunctionFacts, world: World) -> Possible:
         option = self.options.decorated(facts, param.name)
         if option is not None:
-            return TOP if world is World.ANY else switched(self.of(option, Scope(scope.path, MODULE), world))
+            return TOP if world is not World.BY_DEFAULT else switched(self.of(option, Scope(scope.path, MODULE), world))
         if param.default is None:
             return TOP
         default = param.default
@@ -195,12 +195,16 @@ class Values:
             and default[2]
         ):
             # `fast: bool = typer.Option(False)`
-            return TOP if world is World.ANY else switched(self.of(default[2][0], Scope(scope.path, MODULE), world))
+            return (
+                TOP
+                if world is not World.BY_DEFAULT
+                else switched(self.of(default[2][0], Scope(scope.path, MODULE), world))
+            )
         return self.of(default, Scope(scope.path, facts.owner or MODULE), world)
 
     def _unseen(self, param: Param, scope: Scope, facts: FunctionFacts, world: World) -> Possible:
         """What a parameter is where nobody sees the call."""
-        return TOP if world is World.ANY else switched(self._default(param, scope, facts, world))
+        return TOP if world is not World.BY_DEFAULT else switched(self._default(param, scope, facts, world))
 
     # Attributes.
 
@@ -209,6 +213,8 @@ class Values:
         if known is not None:
             return of(known)
         base, _, name = dotted.rpartition(".")
+        if world is World.TRAINING and dotted == "self.training":
+            return YES
         if base in ("self", "cls"):
             cls = self._resolver.nesting.enclosing_class(scope)
             return self._attribute(cls, name, world) if cls.name else TOP
@@ -266,8 +272,8 @@ class Values:
             if name in facts.unclear:
                 found |= SOMETHING
         if declared and self.options.is_record(cls):
-            return TOP if world is World.ANY else self._field(cls, name, world, switched(found))
-        if found == BOTTOM or (world is World.ANY and self._is_set_unseen(cls)):
+            return TOP if world is not World.BY_DEFAULT else self._field(cls, name, world, switched(found))
+        if found == BOTTOM or (world is not World.BY_DEFAULT and self._is_set_unseen(cls)):
             return TOP
         return found | self._from_outside(name, world)
 
@@ -341,7 +347,7 @@ class Values:
         if type(base) is not str or not (type(name) is tuple and name[:2] == ("const", "str") and name[2]):
             return TOP
         found = self._path(f"{base}.{name[2]}", scope, world)
-        if found != TOP or world is World.ANY or len(args) < 3:
+        if found != TOP or world is not World.BY_DEFAULT or len(args) < 3:
             return found
         if self.presence.is_set_anywhere(name[2]) or self._resolver.refs(base, scope):
             return TOP
@@ -360,7 +366,7 @@ class Values:
         edges = [frame.edge] if frame is not None else self.passing.callers(scope)
         unseen = frame is None and (not edges or self.passing.is_called_unseen(scope))
         found = self.of(default, scope, world, frame) if unseen else BOTTOM
-        if len(edges) > _MOST_CALLERS or (unseen and world is World.ANY):
+        if len(edges) > _MOST_CALLERS or (unseen and world is not World.BY_DEFAULT):
             return TOP
         for edge in edges:
             passed = self.passing.passed(edge, key[2])

@@ -1,4 +1,4 @@
-"""Which runs a value is told of: `ANY`, or those `BY_DEFAULT`, in which no user has changed an option."""
+"""Which runs a value is told of: `ANY`, those `BY_DEFAULT`, where no user has changed an option, or any `TRAINING`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ class World(Enum):
 
     ANY = "any"
     BY_DEFAULT = "by default"
+    #: Any run, while its modules are in training mode.
+    TRAINING = "training"
 
 
 class Frame(NamedTuple):

@@ -144,6 +144,7 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "heat_at": (_scope, _plain),
     "route": (_scope, _plain),
     "feasible": (_scope, _plain, _plain, _plain),
+    "is_reached_in_training": (_scope, _plain, _plain, _plain),
     "is_float16": (_plain, _scope),
     "role": (_scope, _plain),
     "step_loop": (_scope, _plain),
