@@ -139,25 +139,28 @@ class Worker:
             self.inspector.left_out.clear()
 
     def _tried(self, file: FoundFile, late: list[Problem]) -> Inspected | None:
-        """What inspecting a file gives; None where a rule took too long. That one is noted in `late` and left out, so
-        that its finding alone is lost.
+        """What inspecting a file gives; None where a rule took too long, or calls nested too deep in it. That one is
+        noted in `late` and left out, so that its findings alone are lost.
         """
         try:
             found = self._within_limit(functools.partial(self._inspected, file))
         except SourceError as error:  # it changed or vanished since it was surveyed
             problem = Problem(file.display, error.message, error.line)
-        except Exception as error:  # noqa: BLE001 - a mistake of ours in one file must not hide the others' findings
-            self.inspector.program.abandon()
-            problem = _our_mistake(file, error)
-        except OverTimeError:
+        except (OverTimeError, RecursionError) as error:
             rule = self.inspector.at_work
             self.inspector.program.abandon()
-            by = f" by rule {rule.code}" if rule is not None else ""
-            problem = self._too_long(file, f"to be inspected{by}")
+            what_for = f"to be inspected by rule {rule.code}" if rule is not None else "to be inspected"
+            if isinstance(error, RecursionError):
+                problem = Problem(file.display, f"nests too deep {what_for}", detail=_traceback())
+            else:
+                problem = self._too_long(file, what_for)
             if rule is not None and len(late) < _MOST_LATE:
                 late.append(problem)
                 self.inspector.left_out.add(rule)
                 return None
+        except Exception as error:  # noqa: BLE001 - a mistake of ours in one file must not hide the others' findings
+            self.inspector.program.abandon()
+            problem = _our_mistake(file, error)
         else:
             if late:
                 found.problems += late
@@ -188,11 +191,7 @@ class Worker:
     def _found(
         self, source: SourceFile, module: ast.Module | None, asked: Asked | None
     ) -> tuple[list[Located], list[Problem]]:
-        try:
-            return self.inspector.inspect(source, module, asked.as_program if asked is not None else None)
-        except RecursionError:
-            self.inspector.program.abandon()
-            return [], [Problem(source.path, "nests too deep to be inspected", detail=_traceback())]
+        return self.inspector.inspect(source, module, asked.as_program if asked is not None else None)
 
     def _within_limit(self, work: Callable[[], Result]) -> Result:
         return within(self.options.settings.time_limit, work, expendable=os.getpid() != self._process)

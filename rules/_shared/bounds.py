@@ -110,7 +110,9 @@ def may_be_tensor(node: ast.expr, ctx: Context, links: int = _LINKS) -> bool:
         base = node.value
         if isinstance(base, ast.Name):
             made = ctx.inference.flow.definitions(base)
-            return any(isinstance(item.node, ast.arg) or _may_hold_tensor(item, ctx, links) for item in made)
+            if any(isinstance(item.node, ast.arg) for item in made):
+                return True
+            return links > 0 and any(_may_hold_tensor(item, ctx, links) for item in made)
         return may_be_tensor(base, ctx, links)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr in _OF_HOST:
         return False

@@ -179,6 +179,24 @@ def test_a_slow_rule_loses_its_own_findings_alone(project: Path) -> None:
     assert "slow.py" in [one.path for one in report.findings]
 
 
+def test_a_rule_whose_calls_nest_too_deep_loses_its_own_findings_alone(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "slow.py").write_text(f"{TRAIN}\n\ndef endless():\n    pass\n")
+
+    def deep(self: Slow, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if isinstance(node, ast.FunctionDef) and node.name == "endless":
+            yield from deep(self, node, ctx)
+
+    monkeypatch.setattr(Slow, "check", deep)
+    report = checked()
+    assert [(one.path, one.message) for one in report.errors] == [
+        ("slow.py", "nests too deep to be inspected by rule TPL999")
+    ]
+    assert len(report.findings) == 7
+    assert "slow.py" in [one.path for one in report.findings]
+
+
 @pytest.mark.skipif(not parallel.can_fork(), reason="workers are forked")
 def test_a_slow_rule_costs_one_file_in_workers(project: Path) -> None:
     for number in range(6, 80):
