@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from perflint.ir.control_flow_blocks import Block, Condition, ScopeNode, build
 from perflint.ir.dominance import DominatorTree
+from perflint.syntax.walk import walk
 
 __all__ = ["Block", "Condition", "ControlFlow", "Inherited", "ScopeNode", "control_flow"]
 
@@ -143,6 +144,32 @@ class ControlFlow:
                 found.add(block.index)
                 stack += block.predecessors
         return frozenset(found)
+
+    def region(self, node: ast.For | ast.AsyncFor | ast.While) -> frozenset[int]:
+        """The indices of the blocks that an iteration of a loop may run: those of `loop`, what stands in the body
+        before a `break`, a `return` or a `raise`, and where these lead out of the function.
+        """
+        parts = (part for statement in node.body for part in walk(statement))
+        found = {block.index for part in parts for block, _ in self.places(part)} | self.loop(node)
+        ends = {self.exit.index, self.failure.index, self.end.index}
+        # Blocks that hold nothing stand where paths meet.
+        waiting = [self.blocks[index] for index in found]
+        while waiting:
+            for block in waiting.pop().successors:
+                if not block.nodes and block.index not in found and block.index not in ends:
+                    found.add(block.index)
+                    waiting.append(block)
+        return frozenset(found | ends)
+
+    @cached_property
+    def ranks(self) -> dict[int, int]:
+        """By the index of each block, its place in reverse postorder."""
+        return {block.index: rank for rank, block in enumerate(self.order)}
+
+    @cached_property
+    def ranks_back(self) -> dict[int, int]:
+        """The same of the graph as it is gone through backwards."""
+        return {block.index: rank for rank, block in enumerate(self.post_dominators.order)}
 
     # Conditions.
 

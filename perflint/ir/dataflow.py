@@ -71,11 +71,18 @@ class Solution(Generic[State]):
         return known
 
 
-def forward(graph: ControlFlow, problem: Problem[State], start: Block | None = None) -> Solution[State]:
-    """Solve from the start of the function on, or from the start of one of its blocks."""
+def forward(
+    graph: ControlFlow,
+    problem: Problem[State],
+    start: Block | None = None,
+    region: frozenset[int] | None = None,
+) -> Solution[State]:
+    """Solve from the start of the function on, or from the start of one of its blocks. With a `region`, no path is
+    followed that leaves these blocks: what is asked of one loop need not go through all that follows it.
+    """
     first = graph.entry if start is None else start
     starts: dict[int, State] = {first.index: problem.at_start()}
-    ranks = {block.index: rank for rank, block in enumerate(graph.order)}
+    ranks = graph.ranks
     work = _Worklist(ranks[first.index])
     while work:
         block = graph.order[work.pop()]
@@ -86,20 +93,28 @@ def forward(graph: ControlFlow, problem: Problem[State], start: Block | None = N
             if block.handler is not None:
                 raised = problem.join(raised, state)
         for successor in block.successors:
+            if region is not None and successor.index not in region:
+                continue
             given = problem.along(block, successor, raised if successor is block.handler else state)
             if given is not None:
                 _meet(problem, starts, successor, given, ranks[successor.index], work)
     return Solution(graph, problem, starts, backward=False)
 
 
-def backward(graph: ControlFlow, problem: Problem[State]) -> Solution[State]:
+def backward(graph: ControlFlow, problem: Problem[State], region: frozenset[int] | None = None) -> Solution[State]:
     """Solve from the end of the function back, over paths on which nothing raises but `raise` and `assert`. States are
-    those on the far side of each block.
+    those on the far side of each block. With a `region`, all paths that leave it are taken to end there.
     """
-    order = graph.post_dominators.order
+    order, ranks = graph.post_dominators.order, graph.ranks_back
     starts: dict[int, State] = {graph.end.index: problem.at_start()}
-    ranks = {block.index: rank for rank, block in enumerate(order)}
     work = _Worklist()
+    for index in region or ():
+        block = graph.blocks[index]
+        for successor in block.successors if index in ranks else ():
+            if successor.index not in region and successor is not block.handler:  # type: ignore[operator]
+                given = problem.along(block, successor, problem.at_start())
+                if given is not None:
+                    _meet(problem, starts, block, given, ranks[index], work)
     while work:
         block = order[work.pop()]
         state = starts[block.index]
@@ -107,6 +122,8 @@ def backward(graph: ControlFlow, problem: Problem[State]) -> Solution[State]:
             state = problem.transfer(node, state)
         for predecessor in block.predecessors:
             if predecessor.handler is block or predecessor.index not in ranks:
+                continue
+            if region is not None and predecessor.index not in region:
                 continue
             given = problem.along(predecessor, block, state)
             if given is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from perflint.api import Context, Tag, callee_name, keyword, tensors, walk
@@ -147,29 +147,28 @@ def _is_behind(part: ast.AST, node: ast.Call, ctx: Context) -> bool:
     statement = ctx.tree.statement_of(node)
     if ctx.tree.statement_of(part) is statement and isinstance(part, (ast.Subscript, ast.AugAssign)):
         return True  # the target comes last
-    if isinstance(statement, ast.Return) or _are_apart(part, node, ctx):
-        return False
     end = (node.end_lineno, node.end_col_offset)
-    return (part.lineno, part.col_offset) >= end  # type: ignore[attr-defined]
+    if isinstance(statement, ast.Return) or (part.lineno, part.col_offset) < end:  # type: ignore[attr-defined]
+        return False
+    return not _are_apart(part, node, ctx)
 
 
 def _are_apart(part: ast.AST, node: ast.AST, ctx: Context) -> bool:
-    """Whether two nodes stand in the two arms of one `if`."""
-    around = {id(outer): inner for inner, outer in _steps_up(part, ctx)}
-    for inner, outer in _steps_up(node, ctx):
-        if id(outer) in around:
-            other = around[id(outer)]
-            if not isinstance(outer, ast.If):
-                return False
-            arms = (outer.body, outer.orelse)
-            return any(inner in one and other in another for one, another in (arms, arms[::-1]))
+    """Whether a node, and a part that stands behind it, stand in the two arms of one `if`."""
+    inner = node
+    for outer in ctx.tree.ancestors(node):
+        if _is_in([outer], part):
+            # A test, and what stands behind it in the same statement, is in no arm.
+            return isinstance(outer, ast.If) and inner in outer.body and _is_in(outer.orelse, part)
+        inner = outer
     return False
 
 
-def _steps_up(node: ast.AST, ctx: Context) -> Iterator[tuple[ast.AST, ast.AST]]:
-    for outer in ctx.tree.ancestors(node):
-        yield node, outer
-        node = outer
+def _is_in(block: Sequence[ast.AST], part: ast.AST) -> bool:
+    """Whether a part that stands behind the beginning of a block stands in it."""
+    last = block[-1] if block else None
+    end = (getattr(last, "end_lineno", 0), getattr(last, "end_col_offset", 0))
+    return (part.lineno, part.col_offset) < end  # type: ignore[attr-defined]
 
 
 def _common_loop(part: ast.AST, node: ast.AST, ctx: Context) -> ast.AST | None:

@@ -91,15 +91,17 @@ class DeviceQueue:
         # What is done before the first iteration is told of no other.
         header = self._iteration.header
         start = self._entry if header is None else QueueState(0)
-        return forward(self._graph, _Launched(self._graph, self._change, self._iteration, start), header)
+        return forward(
+            self._graph, _Launched(self._graph, self._change, self._iteration, start), header, self._iteration.region
+        )
 
     @cached_property
     def _to_come(self) -> Solution[int]:
-        return backward(self._graph, _ToCome(self._change, self._iteration))
+        return backward(self._graph, _ToCome(self._change, self._iteration), self._iteration.region)
 
     @cached_property
     def _until_wait(self) -> Solution[int]:
-        return backward(self._graph, _UntilWait(self._change, self._iteration))
+        return backward(self._graph, _UntilWait(self._change, self._iteration), self._iteration.region)
 
 
 def _state_of(entry: Entry) -> QueueState:
@@ -117,6 +119,8 @@ class _Iteration:
         self.loop, self.failure, self.ends_with_function = loop, graph.failure, ends
         self.header = graph.block_of(loop) if loop is not None else None
         self.inside = graph.loop(loop) if loop is not None else frozenset()
+        #: What an iteration may run; there may be hundreds of loops in a function.
+        self.region = graph.region(loop) if loop is not None else None
         self._is_rare = is_rare
         self._rare: dict[int, bool] = {}
 
