@@ -105,23 +105,30 @@ def _is_of_no_model(node: ast.AST, ctx: Context) -> bool:
     or the backward is walked back again, which compiled code does not allow.
     """
     around = ctx.tree.function_of(node) or ctx.tree.module
-    made = [part for part in walk(around) if isinstance(part, ast.Call) and _makes_optimizer(part, ctx)]
+    made = ctx.once(_optimizers_in, around)
     if made and all(part.args and _is_some_tensors(part.args[0]) for part in made):
         return True
-    if any(
-        _is_of_a_copy(part, node) for part in walk(node) if isinstance(part, ast.Call) and _makes_optimizer(part, ctx)
-    ):
+    if any(_is_of_a_copy(part, node) for part in ctx.once(_optimizers_in, node)):
         return True
+    return ctx.once(_is_walked_twice, around)
+
+
+def _is_walked_twice(function: ast.AST, ctx: Context) -> bool:
+    body = function.body  # type: ignore[attr-defined]
     return any(
         ("create_graph", _ON) in call.keywords
-        for scope in _run_by(node, ctx)
+        for scope in _run_by(ctx.scope(body[0]), ctx)
         for call in ctx.program.function(scope).calls
     )
 
 
-def _run_by(node: ast.AST, ctx: Context) -> Iterator[Scope]:
-    """The function of a loop, what it calls, and what that calls: where the loss is made and walked back."""
-    scopes = {ctx.scope(node)}
+def _optimizers_in(region: ast.AST, ctx: Context) -> list[ast.Call]:
+    return [part for part in walk(region) if isinstance(part, ast.Call) and _makes_optimizer(part, ctx)]
+
+
+def _run_by(function: Scope, ctx: Context) -> Iterator[Scope]:
+    """A function, what it calls, and what that calls: where the loss is made and walked back."""
+    scopes = {function}
     for _ in range(_STEPS_DOWN):
         yield from scopes
         scopes = {edge.callee for scope in scopes for edge in ctx.program.graph.outgoing.get(scope, ())}

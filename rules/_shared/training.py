@@ -44,8 +44,11 @@ def is_about_agents(node: ast.AST, ctx: Context) -> bool:
         node.iter if isinstance(node, (ast.For, ast.AsyncFor)) else node.test if isinstance(node, ast.While) else node
     )
     around = ctx.tree.function_of(node) or node  # of a script without functions, the loop
-    names = [*names_in(header), *names_in(around)]
-    return any(name in _EXPERIENCE for name in names)
+    return not _EXPERIENCE.isdisjoint(names_in(header)) or ctx.once(_names_experience, around)
+
+
+def _names_experience(region: ast.AST, _: Context) -> bool:
+    return not _EXPERIENCE.isdisjoint(names_in(region))
 
 
 def shares_on_the_host(ctx: Context) -> bool:
@@ -101,14 +104,15 @@ def _brings_data(scope: Scope, program: Program) -> bool:
 
 def identifiers_near(node: ast.AST, ctx: Context) -> Iterator[str]:
     """Identifiers, and keywords of calls, of the file and of the functions that the loop runs or is run by."""
-    for part in walk(ctx.tree.module):
-        if isinstance(part, ast.keyword) and part.arg is not None:
-            yield part.arg
-    for words in ctx.summary.words_by_statement().values():
-        yield from words
+    yield from ctx.once(_identifiers_here, ctx.tree.module)
     for scope in connected(ctx.scope(node), ctx.program):
         if scope.path != ctx.path:
             yield from _identifiers(scope, ctx.program)
+
+
+def _identifiers_here(module: ast.Module, ctx: Context) -> frozenset[str]:
+    keywords = {part.arg for part in walk(module) if isinstance(part, ast.keyword) and part.arg is not None}
+    return frozenset(keywords.union(*ctx.summary.words_by_statement().values()))
 
 
 def identifiers_below(node: ast.AST, ctx: Context) -> Iterator[str]:
