@@ -91,7 +91,7 @@ _CLASS: dict[str, _Column] = {
     "computed": "dict",
     "unclear": "row",
 }
-_STATEMENT: dict[str, _Column] = {"line": "plain", "end_line": "plain", "identifiers": "plain"}
+_STATEMENT: dict[str, _Column] = {"line": "plain", "end_line": "plain", "identifiers": "plain", "imports": "plain"}
 
 
 def packed(summary: Summary) -> _Packed:

@@ -285,12 +285,13 @@ class ClassFacts:
 @dataclass(slots=True)
 class StatementFacts:
     """A top-level statement: lines `line` to `end_line` and the identifiers used in it outside of the functions in it,
-    separated by blanks.
+    separated by blanks. Whether it imports, and no more.
     """
 
     line: int
     end_line: int
     identifiers: str
+    imports: bool = False
 
 
 @dataclass(slots=True)

@@ -35,6 +35,7 @@ from perflint.syntax.walk import children
 _DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
 #: Tests that never say by themselves that what they guard is done once.
 _PLAIN_TESTS = frozenset({ast.Compare, ast.Call, ast.Name, ast.Attribute, ast.Subscript, ast.Constant})
+_IMPORTS = frozenset({ast.Import, ast.ImportFrom})
 _GRAD_CONTEXTS = {False: "no_grad", True: "grad"}
 
 
@@ -74,7 +75,8 @@ class _Surveyor(Flags):
             first = statement.lineno
             if type(statement) in _DEFINITIONS and statement.decorator_list:  # type: ignore[attr-defined]
                 first = min(first, statement.decorator_list[0].lineno)  # type: ignore[attr-defined]
-            statements.append(StatementFacts(first, statement.end_lineno or first, self.told(self.identifiers)))
+            last, told = statement.end_lineno or first, self.told(self.identifiers)
+            statements.append(StatementFacts(first, last, told, type(statement) in _IMPORTS))
         for name in self.set_elsewhere & (top.binds.keys() | top.computed.keys()):
             top.computed.setdefault(name, {})[None] = None
         self.summary.functions[MODULE] = top.finish(self.once)

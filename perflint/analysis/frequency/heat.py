@@ -9,7 +9,6 @@ from typing import NamedTuple
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.callbacks import FunctionRoot
 from perflint.analysis.call_graph.edges import Edge
-from perflint.analysis.call_graph.unused_classes import UnusedClasses
 from perflint.analysis.frequency.roots import RootFinder
 from perflint.analysis.names.declared import is_cached, kept_by
 from perflint.analysis.names.refs import CLASS, Ref, Scope
@@ -60,7 +59,6 @@ class HeatMap:
         self.reasons: dict[Scope, Reason] = {}
         self._no_grad: dict[Scope, bool] = {}
         self._contexts: dict[tuple[Scope, Heat], list[Heat]] = {}
-        self._unused = UnusedClasses(resolver.summaries)
         self.cached = {scope for scope, facts in resolver.nesting.functions if facts.decorators and is_cached(facts)}
         self.cached |= set(self._kept_by_assignment())
         self.cached |= {
@@ -101,7 +99,7 @@ class HeatMap:
         queue: list[tuple[int, int, int, int, int, int, Scope, Reason]] = []
         serial = 0
         for scope, root in self.roots.functions.items():
-            if is_test(scope.path) or (root.last_resort and self._is_dead(scope)):
+            if is_test(scope.path):
                 continue
             serial += 1
             # That a module's users call its forward is only said where no call of the project shows it.
@@ -133,13 +131,6 @@ class HeatMap:
                     item = (rank_of_callee, -heat, -confidence, inner, steps + 1, serial, edge.callee, made)
                     heapq.heappush(queue, item)
         self._settle_no_grad()
-
-    def _is_dead(self, scope: Scope) -> bool:
-        """Whether a program that trains itself has a class that nothing refers to; a library's users may."""
-        if not any(loop.heat >= Heat.STEP and loop.role == _TRAIN for loop in self.roots.loops.values()):
-            return False
-        cls = self.resolver.summaries[scope.path].functions[scope.function].in_class
-        return bool(cls) and self._unused.is_unused(scope.path, cls)
 
     def reason(self, scope: Scope) -> Reason:
         return self.reasons.get(scope, COLD)

@@ -11,6 +11,7 @@ from perflint.analysis.call_graph.drivers import find_drivers, mark_drivers
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.generators import mark_generators
 from perflint.analysis.call_graph.producers import mark_producers
+from perflint.analysis.call_graph.unused import Unused
 from perflint.analysis.evidence import (
     BACKWARDS,
     BISECTION,
@@ -138,7 +139,26 @@ class RootFinder:
         if self.library.is_library:
             for scope, root in public_functions(self.resolver, self.graph):
                 self.functions.setdefault(scope, root)
+        else:
+            self._leave_out_unused()
         self._telling.clear()
+
+    def _leave_out_unused(self) -> None:
+        """Nothing makes code hot that no run of the program comes to, nor a contract with those who train where who
+        trains does not come to it.
+        """
+        training = [scope for (scope, _), loop in self.loops.items() if loop.role == "train"]
+        training += [scope for scope, root in self.functions.items() if root.role == "train" and not root.by_name]
+        if not training:
+            return
+        driving = [scope for scope, _ in self.loops]
+        driving += [scope for scope, root in self.functions.items() if not root.last_resort]
+        unused = Unused(self.resolver, training, driving, self.functions)
+        for place in [place for place in self.loops if unused.is_unused(place[0])]:
+            del self.loops[place]
+        for scope, root in list(self.functions.items()):
+            if unused.is_unused(scope) or (root.last_resort and unused.is_never_trained(scope)):
+                del self.functions[scope]
 
     # Loops.
 

@@ -1,0 +1,130 @@
+"""What a file defines at its top, with the identifiers that each definition uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+from perflint.analysis.names.refs import Scope
+from perflint.ir.summary import CallFacts, ClassFacts, FunctionFacts, Summary, Value
+
+#: A file and what is defined at its top: a function, a class, or a method as `Class.name`. "" for its statements.
+Node: TypeAlias = "tuple[str, str]"
+
+#: Decorators that leave a function or class where it is.
+_PLAIN_DECORATORS = frozenset({"dataclass", "dataclasses", "torch", "functools", "typing", "abc", "attr", "attrs"})
+_SEPARATORS = str.maketrans(dict.fromkeys("[](){},.|:'\"=", " "))
+
+
+def node_of(scope: Scope) -> Node:
+    """The definition at the top of a file that a function stands in, or is."""
+    return scope.path, top_of(scope.function)
+
+
+def top_of(qualname: str) -> str:
+    """The name of a definition at the top of a file, by that of what stands in it."""
+    parts = qualname.partition(".<locals>")[0].split(".")
+    if parts[0][:1] == "<":
+        return ""
+    return ".".join([part.partition("~")[0] for part in parts[:2]])
+
+
+class Definitions(NamedTuple):
+    """The words of the statements of a file that define nothing, and of each thing that it defines."""
+
+    statements: frozenset[str]
+    imports: frozenset[str]
+    words: Mapping[str, frozenset[str]]
+    methods: Mapping[str, tuple[str, ...]]
+    registered: tuple[str, ...]
+    calls: Mapping[str, list[CallFacts]]
+
+
+def definitions_of(summary: Summary) -> Definitions:
+    words: dict[str, set[str]] = {}
+    methods: dict[str, list[str]] = {}
+    calls: dict[str, list[CallFacts]] = {}
+    registered = []
+    homes: dict[int, str] = {}
+    for qualname, facts in summary.functions.items():
+        name = top_of(qualname)
+        calls.setdefault(name, []).extend(facts.calls)
+        if name:
+            words.setdefault(name, set()).update(facts.identifiers.split(), *_annotated(facts))
+            owner, _, method = name.partition(".")
+            if method:
+                methods.setdefault(owner, []).append(method)
+            else:
+                homes[summary.statement_at(facts.line)] = name
+                if "." not in qualname and _is_registered(facts, summary):
+                    registered.append(name)
+    for qualname, cls in summary.classes.items():
+        if "." not in qualname:
+            name = qualname.partition("~")[0]
+            homes[summary.statement_at(cls.line)] = name
+            methods.setdefault(name, [])
+            words.setdefault(name, set()).update(
+                *[item.translate(_SEPARATORS).split() for item in cls.annotations.values()]
+            )
+            if _is_registered(cls, summary):
+                registered.append(name)
+    plain: set[str] = set()
+    imports: set[str] = set()
+    for statement in summary.statements:
+        used = statement.identifiers.split()
+        home = homes.get(statement.line)
+        if statement.imports:
+            imports.update(used)
+        elif home is None or "__name__" in used:
+            plain.update(used)
+        else:
+            words[home].update(used)
+    return Definitions(
+        frozenset(plain),
+        frozenset(imports),
+        {name: frozenset(said) for name, said in words.items()},
+        {name: tuple(dict.fromkeys(found)) for name, found in methods.items()},
+        tuple(registered),
+        calls,
+    )
+
+
+def _annotated(facts: FunctionFacts) -> list[list[str]]:
+    """The identifiers in the annotations of a function."""
+    texts = [param.annotation for param in facts.params if param.annotation]
+    texts += [facts.returns_annotation, *facts.annotations.values()]
+    return [text.translate(_SEPARATORS).split() for text in texts if text]
+
+
+def _is_registered(facts: FunctionFacts | ClassFacts, summary: Summary) -> bool:
+    """Whether a decorator may keep a function or class for others to find."""
+    for decorator in facts.decorators:
+        named = decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator
+        first = named.partition(".")[0] if isinstance(named, str) else ""
+        if summary.imports.get(first, first).partition(".")[0] not in _PLAIN_DECORATORS:
+            return True
+    return False
+
+
+def finds_methods(summary: Summary, name: str) -> bool:
+    """Whether a definition asks an object for a method by a name that it computes: `getattr(agent, mode)(batch)`."""
+    values: list[Value] = []
+    for qualname, facts in summary.functions.items():
+        if top_of(qualname) == name:
+            values += [(call.func, call.args, call.keywords) for call in facts.calls]
+            values += [*facts.binds.values(), *facts.computed.values(), facts.returns]
+            values += [(value,) for value, _ in facts.yields]
+    for qualname, cls in summary.classes.items():
+        if qualname.partition(".")[0] == name.partition(".")[0]:
+            values += [*cls.attributes.values(), *cls.computed.values()]
+    return any(map(_is_computed_getattr, values))
+
+
+def _is_computed_getattr(value: Value) -> bool:
+    """Whether a value asks for an attribute by a name that is not written down."""
+    if not isinstance(value, tuple) or not value:
+        return False
+    if value[0] == "call" and value[1] == "getattr" and len(value[2]) > 1:
+        name = value[2][1]
+        return not (isinstance(name, tuple) and name[:2] == ("const", "str"))
+    return any(map(_is_computed_getattr, value))

@@ -1,0 +1,154 @@
+"""What the identifiers used in a file refer to, among the top-level definitions of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+
+from perflint.analysis.names.module_names import ModuleTable
+from perflint.ir.summary import MODULE, Summary
+from perflint.syntax.roles import is_test
+
+#: What finds the names of its own file by texts.
+_BY_TEXT = frozenset({"globals", "locals", "vars", "__dict__", "getmembers", "__subclasses__"})
+#: The same, as builtins only: a module has an `eval` as well.
+_CALLED = frozenset({"eval", "exec"})
+#: How many files an import is followed through.
+_DEEPEST = 8
+
+
+class References:
+    """The files of one program, but its tests."""
+
+    def __init__(self, summaries: Mapping[str, Summary], modules: ModuleTable) -> None:
+        self._modules = modules
+        self.summaries = {path: summary for path, summary in summaries.items() if not is_test(path)}
+        #: By file, its top-level functions and classes.
+        self.own = {path: _top_level(summary) for path, summary in self.summaries.items()}
+        self._defining: dict[str, list[str]] = {}
+        for path, names in self.own.items():
+            for name in names:
+                self._defining.setdefault(name, []).append(path)
+        self._stem = {path: _stem(path) for path in self.summaries}
+        self._imported: dict[str, dict[str, tuple[str, str]]] = {}
+        self._within: dict[str, frozenset[str]] = {}
+
+    def imported_files(self, path: str) -> set[str]:
+        """The files that a file imports, or imports something of, anywhere in it."""
+        found = {file for file, _ in self._imports(path).values() if file}
+        for star in self.summaries[path].stars:
+            found.update(self.files(star, path))
+        return found - {path}
+
+    def named(self, path: str, word: str, words: Container[str] = ()) -> Iterator[tuple[str, str]]:
+        """The definitions that an identifier of a file may be of: its own, one that it imports, or one of a module
+        that it imports whole, or that is spelled among `words`: an import inside of a function, `zoo.nets.Net`.
+        """
+        known = self._imports(path).get(word)
+        if known is not None and known[1]:
+            yield from self._followed(*known)
+        for file in self._defining.get(word, ()):
+            if file == path or self._stem[file] in words or file in self._whole(path):
+                yield file, word
+
+    def anywhere(self, word: str) -> Iterator[tuple[str, str]]:
+        """All definitions of a name."""
+        return ((file, word) for file in self._defining.get(word, ()))
+
+    def all_of(self, path: str) -> Iterator[tuple[str, str]]:
+        """What a file defines, and what it imports by name."""
+        yield from ((path, name) for name in self.own[path])
+        for file, name in self._imports(path).values():
+            if file and name:
+                yield from self._followed(file, name)
+        for file in self._whole(path):
+            yield from ((file, name) for name in self.own[file])
+
+    def starred(self, path: str) -> Iterator[tuple[str, str]]:
+        """What a file brings in by stars."""
+        for star in self.summaries[path].stars:
+            for file in self.files(star, path):
+                yield from self.all_of(file)
+
+    def files(self, target: str, path: str) -> list[str]:
+        """The file that an import of a module means, if any."""
+        found = self._find(self._modules.absolute(target, path), path)
+        return [found] if found else []
+
+    def found_by_text(self, path: str, words: Iterable[str], calls: set[str]) -> Iterator[tuple[str, str]]:
+        """What code with these identifiers may find by names that it computes."""
+        told = set(words)
+        if not _BY_TEXT.isdisjoint(told) and (
+            not (_BY_TEXT - _CALLED).isdisjoint(told) or not _CALLED.isdisjoint(calls)
+        ):
+            yield from self.all_of(path)
+        if "getattr" in told:
+            if "modules" in told:  # `getattr(sys.modules[__name__], name)`
+                yield from self.all_of(path)
+            for word in told:
+                file, name = self._imports(path).get(word, ("", ""))
+                if file and not name:
+                    yield from self.all_of(file)
+
+    # Imports.
+
+    def _imports(self, path: str) -> dict[str, tuple[str, str]]:
+        """By bound name, the file and the name in it, "" for the file itself; no file where it is a library's."""
+        known = self._imported.get(path)
+        if known is None:
+            known = self._imported[path] = {}
+            for bound, target in self.summaries[path].imports.items():
+                if not self._modules.is_library(target):
+                    known[bound] = self._target(self._modules.absolute(target, path), path)
+        return known
+
+    def _target(self, dotted: str, path: str) -> tuple[str, str]:
+        file = self._find(dotted, path)
+        if file:
+            return file, ""
+        module, _, name = dotted.rpartition(".")
+        return (self._find(module, path) if module else ""), name
+
+    def _find(self, dotted: str, path: str) -> str:
+        return next((file for file in self._modules.candidates(dotted, path) if file in self.summaries), "")
+
+    def _followed(self, path: str, name: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+        """Where a name of a file is defined: there, or where the file has it from."""
+        if not path or depth > _DEEPEST:
+            return
+        if name in self.own[path]:
+            yield path, name
+            return
+        file, inner = self._imports(path).get(name, ("", ""))
+        if file and inner:
+            yield from self._followed(file, inner, depth + 1)
+        for star in self.summaries[path].stars:
+            for other in self.files(star, path):
+                yield from self._followed(other, name, depth + 1)
+
+    def _whole(self, path: str) -> frozenset[str]:
+        """The files whose definitions are attributes of a module that a file imports, or that a star brings in."""
+        known = self._within.get(path)
+        if known is None:
+            self._within[path] = frozenset()
+            found: set[str] = set()
+            starred = [file for star in self.summaries[path].stars for file in self.files(star, path)]
+            for file in [file for file, name in self._imports(path).values() if file and not name] + starred:
+                found.add(file)
+                if file.endswith("__init__.py"):
+                    folder = file.removesuffix("__init__.py")
+                    found.update(other for other in self.summaries if other.startswith(folder))
+                found |= self._whole(file)
+            known = self._within[path] = frozenset(found - {path})
+        return known
+
+
+def _stem(path: str) -> str:
+    """The last part of a module's name."""
+    parts = path.rpartition(".")[0].split("/")
+    return parts[-2] if parts[-1] == "__init__" and len(parts) > 1 else parts[-1]
+
+
+def _top_level(summary: Summary) -> frozenset[str]:
+    names = {name for name in summary.classes if "." not in name}
+    names |= {name for name in summary.functions if "." not in name and name != MODULE and name[0] != "<"}
+    return frozenset(name.partition("~")[0] for name in names)

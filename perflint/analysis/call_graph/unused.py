@@ -1,0 +1,308 @@
+"""Functions and classes of an application that nothing that is run refers to, and those that no training does.
+
+Marks what is reached from the files that are run, by the identifiers that functions, classes and statements use: a
+class used in an unused function only is unused as well. A method is used where its class is and anything uses its
+name. In a library everything may be used, by others; so it may where no training is in sight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from perflint.analysis.call_graph.definitions import Definitions, Node, definitions_of, finds_methods, node_of
+from perflint.analysis.call_graph.references import References
+from perflint.analysis.evidence import last_name
+from perflint.analysis.names.refs import CLASS, EXTERNAL, Ref, Scope
+from perflint.analysis.names.resolver import Resolver
+from perflint.ir.summary import MODULE, CallFacts
+
+#: What imports modules by texts, and what makes objects of classes that it finds by texts, or runs whatever it finds.
+_IMPORTING = frozenset(
+    "import_module __import__ spec_from_file_location iter_modules walk_packages load_source run_path".split()
+)
+_MAKING = frozenset({"instantiate", "locate", "get_class", "get_object", "entry_points", "LightningCLI", "Fire"})
+#: What starts the training of a framework.
+STARTING = frozenset({"fit", "train", "launch", "pretrain", "finetune"})
+#: Bases that call no method of a class but those known to be theirs.
+_PLAIN_BASES = frozenset("object ABC Module Generic Protocol NamedTuple TypedDict Enum IntEnum Exception dict".split())
+
+
+class _Reached:
+    """What is reached from some nodes, with what refers to each."""
+
+    def __init__(self) -> None:
+        self.nodes: set[Node] = set()
+        self.referring: dict[Node, set[Node]] = {}
+        self.running: set[str] = set()
+        self.words: set[str] = set()
+        #: By name, methods of classes that are reached, while nothing uses the name.
+        self.unnamed: dict[str, list[tuple[Node, Node]]] = {}
+        self.waiting: list[Node] = []
+        #: Whether any name may be of any module, for modules are found by texts; and whether everything is found so.
+        self.anywhere = False
+        self.everything = False
+        self.methods_by_text = False
+
+    def add(self, node: Node, source: Node) -> None:
+        self.referring.setdefault(node, set()).add(source)
+        if node not in self.nodes:
+            self.nodes.add(node)
+            self.waiting.append(node)
+
+    def use(self, words: Iterable[str]) -> None:
+        for word in words:
+            if word not in self.words:
+                self.words.add(word)
+                for method, cls in self.unnamed.pop(word, ()):
+                    self.add(method, cls)
+
+
+class Unused:
+    """Asked of one function at a time; all files are gone through when the first is asked for.
+
+    `training` are the functions that train, `driving` those with hot loops or that a framework runs, `called` those
+    that are called by contract.
+    """
+
+    def __init__(
+        self, resolver: Resolver, training: Iterable[Scope], driving: Iterable[Scope], called: Iterable[Scope]
+    ) -> None:
+        self._resolver = resolver
+        self._references = References(resolver.summaries, resolver.modules)
+        self._training = {node_of(scope) for scope in training}
+        self._driving = {node_of(scope) for scope in driving}
+        self._called = {node_of(scope) for scope in called}
+        self._files: dict[str, Definitions] = {}
+
+    def is_unused(self, scope: Scope) -> bool:
+        """Whether nothing that is run refers to a function, or to the class around it."""
+        found = self._reached
+        return found is not None and not self._has(found, scope)
+
+    def is_never_trained(self, scope: Scope) -> bool:
+        """Whether nothing that is run and may train refers to it: whoever trains does not come to it."""
+        found = self._trained
+        return found is not None and not self._has(found, scope)
+
+    def _has(self, found: _Reached, scope: Scope) -> bool:
+        node = node_of(scope)
+        return scope.path not in self._references.summaries or not node[1] or node in found.nodes
+
+    @cached_property
+    def _reached(self) -> _Reached | None:
+        """What is reached from all that may be run; None where everything may be used."""
+        starts = [node for path in self._references.summaries for node in self._starts(path)]
+        found = self._from(starts)
+        return None if found.everything or not self._trains(found) else found
+
+    @cached_property
+    def _trained(self) -> _Reached | None:
+        """What is reached from files that may train when they are run."""
+        found = self._reached
+        if found is None:
+            return None
+        waiting = [node for node in found.nodes if self._is_training(node, may=True)]
+        seen = set(waiting)
+        while waiting:
+            for node in found.referring.get(waiting.pop(), ()):
+                if node not in seen:
+                    seen.add(node)
+                    waiting.append(node)
+        starts = [node for path in self._references.summaries for node in self._starts(path)]
+        return self._from([node for node in starts if node in seen])
+
+    def _trains(self, found: _Reached) -> bool:
+        return any(self._is_training(node) for node in found.nodes)
+
+    def _is_training(self, node: Node, *, may: bool = False) -> bool:
+        """Whether a function trains. `model.train()` may be a trainer's as well."""
+        if node in self._training:
+            return True
+        calls = self._file(node[0]).calls.get(node[1], ())
+        return any(last_name(call.func) in STARTING and (may or not _is_mode(call)) for call in calls)
+
+    # From where.
+
+    @cached_property
+    def _imported(self) -> frozenset[str]:
+        found: set[str] = set()
+        for path in self._references.summaries:
+            found |= self._references.imported_files(path)
+        return frozenset(found)
+
+    @cached_property
+    def _installed(self) -> tuple[str, ...]:
+        """The folders of packages that lie in a folder of sources each, to be installed: others import of them what
+        they like.
+        """
+        found: dict[str, list[str]] = {}
+        for path in self._references.summaries:
+            folder, _, name = path.rpartition("/")
+            around, _, package = folder.rpartition("/")
+            if name == "__init__.py" and around.rpartition("/")[2] == "src" and package:
+                found.setdefault(around, []).append(f"{folder}/")
+        return tuple([folders[0] for folders in found.values() if len(folders) == 1])
+
+    def _starts(self, path: str) -> Iterator[Node]:
+        """What is run of a file by itself: its statements, where nothing imports it or it says so, and, where it does
+        not say what it runs, whatever may be an entry point: a class that only has what others call is none.
+        """
+        file, own = self._file(path), self._references.own[path]
+        is_guarded = "__name__" in file.statements and not own.isdisjoint(file.statements)
+        is_imported = path in self._imported
+        if "__name__" in file.statements or not is_imported or path.endswith(".ipynb"):
+            yield path, ""
+        entries: Iterable[str] = ()
+        if path.startswith(self._installed):
+            entries = [name for name in own if not name.startswith("_")]
+        elif not (is_guarded or is_imported or path.endswith("__init__.py")):
+            entries = [name for name in own if name not in file.methods or self._drives(path, name)]
+        for name in entries:
+            yield path, name
+            for base in self._family(path, name) if name in file.methods else ():
+                yield from self._methods(base)
+
+    def _drives(self, path: str, cls: str) -> bool:
+        """Whether a class, or a base of it, has loops over batches of its own, or is run by a framework."""
+        return any(method in self._driving for base in self._family(path, cls) for method in self._methods(base))
+
+    def _family(self, path: str, cls: str) -> Iterator[Node]:
+        """A class and its bases."""
+        yield path, cls
+        bases = self._resolver.mro(Ref(CLASS, path, cls))[1:]
+        yield from ((base.path, base.name) for base in bases if base.path in self._references.summaries)
+
+    def _methods(self, cls: Node) -> Iterator[Node]:
+        path, name = cls
+        return ((path, f"{name}.{method}") for method in self._file(path).methods.get(name, ()))
+
+    # What is reached.
+
+    def _from(self, starts: Iterable[Node]) -> _Reached:
+        starts, found = list(starts), _Reached()
+        for anywhere in (False, True):
+            found = _Reached()
+            for node in starts:
+                found.add(node, node)
+            for path in self._references.summaries if anywhere else ():
+                self._run(path, found)
+            while found.waiting and not found.everything:
+                node = found.waiting.pop()
+                self._run(node[0], found)
+                self._follow(node, found, anywhere=anywhere)
+            if not found.anywhere:
+                break
+        return found
+
+    def _run(self, path: str, found: _Reached) -> None:
+        """Run the statements of a file, of those that it imports, and of the packages it lies in."""
+        waiting = [path]
+        while waiting:
+            path = waiting.pop()
+            if path in found.running:
+                continue
+            found.running.add(path)
+            found.add((path, ""), (path, ""))
+            for name in self._file(path).registered:
+                found.add((path, name), (path, ""))
+            waiting += self._references.imported_files(path)
+            folder = path.rpartition("/")[0]
+            while folder:
+                around = f"{folder}/__init__.py"
+                if around in self._references.summaries:
+                    waiting.append(around)
+                folder = folder.rpartition("/")[0]
+
+    def _follow(self, node: Node, found: _Reached, *, anywhere: bool) -> None:
+        path, name = node
+        file = self._file(path)
+        words = file.words.get(name, frozenset()) if name else file.statements
+        calls = file.calls.get(name, [])
+        found.use(words)
+        for word in words:
+            for target in self._references.named(path, word, words):
+                found.add(target, node)
+            for target in self._references.anywhere(word) if anywhere else ():
+                found.add(target, node)
+        for target in self._references.found_by_text(
+            path, words, {call.func for call in calls if type(call.func) is str}
+        ):
+            found.add(target, node)
+        self._import_by_text(node, words, calls, found)
+        if "getattr" in words and not found.methods_by_text and finds_methods(self._references.summaries[path], name):
+            found.methods_by_text = True
+            found.use(list(found.unnamed))
+        if not name:
+            for word in file.imports if path.endswith("__init__.py") else ():
+                for target in self._references.named(path, word):
+                    found.add(target, node)
+            for target in self._exported(path):
+                found.add(target, node)
+        elif name in file.methods:
+            self._reach_methods(node, file.methods[name], found)
+
+    def _exported(self, path: str) -> Iterator[Node]:
+        """What a package brings in by stars is public, as is what any file names in `__all__`."""
+        if path.endswith("__init__.py") and self._references.summaries[path].stars:
+            yield from self._references.starred(path)
+        for value in self._references.summaries[path].functions[MODULE].binds.get("__all__", ()):
+            if isinstance(value, tuple) and value[0] == "seq":
+                for item in value[1]:
+                    if isinstance(item, tuple) and item[0] == "const" and isinstance(item[2], str):
+                        yield from self._references.named(path, item[2])
+
+    def _import_by_text(self, node: Node, words: frozenset[str], calls: list[CallFacts], found: _Reached) -> None:
+        if not _MAKING.isdisjoint(words):
+            found.everything = True
+        if _IMPORTING.isdisjoint(words):
+            return
+        told = [call.args[0] for call in calls if last_name(call.func) in _IMPORTING and call.args]
+        texts = [item[2] for item in told if isinstance(item, tuple) and item[:2] == ("const", "str") and item[2]]
+        if not told or len(texts) < len(told):
+            found.anywhere = True
+            found.everything = found.everything or "getattr" in words or "__dict__" in words
+        for text in texts:
+            for path in self._references.files(text, node[0]):
+                self._run(path, found)
+
+    def _reach_methods(self, cls: Node, names: tuple[str, ...], found: _Reached) -> None:
+        path, owner = cls
+        is_open = self._is_open(path, owner)
+        for name in names:
+            method = path, f"{owner}.{name}"
+            used = found.methods_by_text or name in found.words or name.startswith("__")
+            if used or is_open or method in self._called:
+                found.add(method, cls)
+            else:
+                found.unnamed.setdefault(name, []).append((method, cls))
+
+    def _is_open(self, path: str, owner: str) -> bool:
+        """Whether a base that is not known may call any method of a class."""
+        summary = self._references.summaries[path]
+        for name, facts in summary.classes.items():
+            if name.partition("~")[0] == owner and (
+                facts.keywords or not self._has_plain_bases(Ref(CLASS, path, name))
+            ):
+                return True
+        return False
+
+    def _has_plain_bases(self, cls: Ref) -> bool:
+        bases = self._resolver.mro(cls)
+        own = [self._resolver.hierarchy.facts(base) for base in bases if base.kind == CLASS and base.path]
+        if sum(len(facts.bases) for facts in own if facts is not None) > len(bases) - 1:
+            return False  # one of them cannot be resolved, or is one twice
+        return all(base.name.rpartition(".")[2] in _PLAIN_BASES for base in bases if base.kind == EXTERNAL)
+
+    # Files.
+
+    def _file(self, path: str) -> Definitions:
+        known = self._files.get(path)
+        if known is None:
+            known = self._files[path] = definitions_of(self._references.summaries[path])
+        return known
+
+
+def _is_mode(call: CallFacts) -> bool:
+    """`model.train()`, `model.train(False)`"""
+    return last_name(call.func) == "train" and call.func != "train" and not call.keywords and len(call.args) <= 1
