@@ -345,6 +345,21 @@ class Classes:
         """The stores to `self.name` in a class of this file."""
         return tuple(self._stores_of(node, name))
 
+    def item_stores(self, node: ast.Subscript, key: str) -> tuple[Definition, ...]:
+        """`self.drawn["order"]`: what the methods of the class around, and of its bases here, put there by that key."""
+        held, around = node.value, self.inference.tree.class_of(node)
+        if not isinstance(held, ast.Attribute) or not isinstance(held.value, ast.Name) or around is None:
+            return ()
+        found: list[Definition] = []
+        for owner in self.mro(Ref(CLASS, self.inference.path, self.inference.tree.qualname(around))):
+            cls = self.class_node(owner.name) if owner.path == self.inference.path else None
+            for method, text in self._methods_of(cls) if cls is not None else ():
+                if held.attr in text and key in text and method.args.args[0].arg == held.value.id:
+                    found += self.inference.flow.bindings(method).by_key.get(
+                        f"{held.value.id}.{held.attr}[{key!r}]", ()
+                    )
+        return tuple(found)
+
     def attribute_definitions(self, base: Kind, name: str) -> tuple[Definition, ...]:
         """The stores to `self.name` in the class of `base`, when it is of this file."""
         node = self.class_node(base.qualified) if base.path == self.inference.path else None

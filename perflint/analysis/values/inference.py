@@ -457,6 +457,10 @@ class Inference:
         else:
             key = index.value if isinstance(index, ast.Constant) else None
         plain = key if isinstance(key, (int, str)) and not isinstance(key, bool) else None
+        if isinstance(plain, str) and base.tag is Tag.MAPPING and base.item(plain) is None:
+            kept = self.classes.item_stores(node, plain)
+            if kept:
+                return join(self.definition_kind(item) for item in kept).but(fresh=False)
         by = self.eval(index, frame) if base.tag is Tag.TENSOR and _selects(index) else UNKNOWN
         found = operations.index(base, plain, is_slice=isinstance(index, ast.Slice), by=by)
         return self._stored([*kinds, found], stores) if kinds else found

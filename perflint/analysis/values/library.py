@@ -112,7 +112,10 @@ def _torch(name: str, arguments: Arguments, default: Kind | None) -> Kind | None
     if name in COLLECTIVES:
         return NONE
     if name.startswith(modules.DISTRIBUTION_PACKAGE):
-        place, device = same_place(arguments.kinds())
+        kinds = list(arguments.kinds())
+        place, device = same_place(kinds)
+        if kinds and arguments.exact and all(kind.tag is Tag.NUMBER for kind in kinds):
+            place = Place.HOST  # torch makes tensors of numbers, where it makes them unless told otherwise
         return Kind(Tag.INSTANCE, place, device=device, qualified=name)
     if name in ("torch.Generator", "torch.cuda.Generator"):
         return Kind(Tag.INSTANCE, qualified=name)

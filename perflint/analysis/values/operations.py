@@ -136,7 +136,9 @@ def index(kind: Kind, key: int | str | None, *, is_slice: bool = False, by: Kind
         return made.but(rank=SCALAR) if kind.tag is Tag.OUTPUT and key == "loss" else made
     if kind.tag is Tag.MAPPING:
         found = kind.item(key) if key is not None else None
-        return found or kind.element or UNKNOWN
+        # What is written out under other keys says nothing of one that is put in elsewhere.
+        is_elsewhere = isinstance(key, str) and bool(kind.items)
+        return found or (UNKNOWN if is_elsewhere else kind.element) or UNKNOWN
     if kind.tag is Tag.SEQUENCE:
         if is_slice:
             return sequence(kind.element)
