@@ -135,8 +135,8 @@ def _place(node: ast.AST) -> tuple[int, int]:
 
 
 def _is_repeated(node: ast.AST, ctx: Context) -> bool:
-    if ctx.heat(node) > Heat.STEP:
-        return True
+    if ctx.heat(node) > Heat.MICROBATCH:
+        return True  # a micro-batch has a forward and a backward of its own, as a step has
     loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
     if any(ctx.heat(loop) >= Heat.STEP for loop in loops):
         return True
