@@ -114,7 +114,7 @@ class BlockingTransfer(Rule):
         words = f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase} and synchronizes: the host blocks until "
         words += "all queued GPU work has finished." if emptied is None else "the bytes have arrived."
         if emptied is not None:
-            words += f" The gain is small while `{emptied.text}` also synchronizes in every iteration."
+            words += f" Little is gained while `{emptied.text}` also synchronizes."
         yield self.finding(
             node,
             ctx,
@@ -219,6 +219,8 @@ def _advice(copy: Copy, ctx: Context) -> str:
     sizes = sized_type(copy, ctx)
     if sizes:
         return f"Create it on the device: `torch.empty(sizes, dtype={sizes}, device=...)`."
+    if (work := _computed_by(copy, ctx)) is not None:
+        return f"Move what it is computed from to the device, and call `{work}` there."
     text = ctx.text(copy.call)
     call = f"{text[:-1]}non_blocking=True)" if text.endswith("()") else f"{text[:-1].rstrip(', ')}, non_blocking=True)"
     if is_from(copy.value.origin, Provenance.LOADER, Provenance.NAMED_LOADER):
@@ -226,6 +228,15 @@ def _advice(copy: Copy, ctx: Context) -> str:
     if copy.value.tag is Tag.BATCH:
         return f"Write `{call}`."
     return f"Write `{call}`, and pin large tensors first (`.pin_memory()`)."
+
+
+def _computed_by(copy: Copy, ctx: Context) -> str | None:
+    """The function whose result on the host is moved, rather than a batch: `F.interpolate`."""
+    origins = ctx.inference.origins(copy.moved)
+    made = origins[0] if len(origins) == 1 else None
+    if not isinstance(made, ast.Call) or not (ctx.target(made.func) or "").startswith("torch.nn.functional."):
+        return None
+    return ctx.text(made.func)
 
 
 def _is_one_number(copy: DataCopy, ctx: Context) -> bool:

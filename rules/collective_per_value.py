@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name, is_constant, keyword
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name, is_constant, keyword, walk
 
 _COLLECTIVES = ("all_reduce", "reduce", "all_gather", "broadcast")
 _TARGETS = tuple(f"torch.distributed.{name}" for name in _COLLECTIVES)
 #: Calls of one block from which on they are reported.
 _SEVERAL = 3
 _COALESCED = "_coalescing_manager"
+#: What puts an item into a buffer, and what tells how large it is.
+_COLLECTS = frozenset({"append", "extend", "add", "copy_"})
+_SIZES = frozenset({"numel", "nelement", "element_size", "nbytes", "size", "itemsize"})
 
 
 class CollectivePerValue(Rule):
@@ -96,12 +99,31 @@ def _is_collective(node: ast.AST, ctx: Context) -> bool:
 
 
 def _is_coalesced(node: ast.Call, ctx: Context) -> bool:
-    return any(
+    return _is_too_large(node, ctx) or any(
         _COALESCED in ctx.text(item.context_expr)
         for outer in ctx.tree.ancestors(node)
         if isinstance(outer, ast.With)
         for item in outer.items
     )
+
+
+def _is_too_large(node: ast.Call, ctx: Context) -> bool:
+    """Whether a test of the item's size lets it be sent alone, and another outcome puts it into a buffer."""
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.For, ast.FunctionDef)):
+            return False
+        if isinstance(outer, ast.If) and isinstance(outer.test, ast.Compare):
+            others = (part for part in walk(outer) if isinstance(part, ast.Call) and part is not node)
+            if any(callee_name(part) in _COLLECTS for part in others) and _is_of_size(outer.test, ctx):
+                return True
+    return False
+
+
+def _is_of_size(test: ast.Compare, ctx: Context) -> bool:
+    """`t.numel() * t.element_size() > limit`, or of a name for it."""
+    origins = [item for side in (test.left, *test.comparators) for item in ctx.inference.origins(side)]
+    parts = (part for item in origins for part in walk(item))
+    return any(isinstance(part, ast.Attribute) and part.attr in _SIZES for part in parts)
 
 
 def _loop_over_values(node: ast.Call, ctx: Context) -> ast.For | None:

@@ -28,7 +28,7 @@ from perflint.api import (
 
 from ._shared.count_once import select_by_positions
 from ._shared.device_queue import first_of_block, impact_at
-from ._shared.mask_advice import WRITTEN, instead_of_selecting, without_rows
+from ._shared.mask_advice import BOUNDED, WRITTEN, instead_of_selecting, is_bounded, without_rows
 from ._shared.masks import is_boolean, mask_in, selects_on_device
 from ._shared.read_next import is_read_next
 from ._shared.waits import certainty_on_device, in_forward, is_exceptional, is_on_device, works_on_host
@@ -126,14 +126,14 @@ _POSITIONS = ("nonzero", "where")
 _TESTS = (ast.Compare, ast.BinOp, ast.Call)
 #: What to do where the size of a result depends on values, by what gives it. A mask cannot take the place of any.
 _KEEP = {
-    "nonzero": "With a known bound use `torch.nonzero_static(mask, size=...)`; else work with the mask itself.",
-    "argwhere": "With a known bound use `torch.nonzero_static(mask, size=...)`; else work with the mask itself.",
+    "nonzero": "Work with the mask itself, where all rows can be computed.",
+    "argwhere": "Work with the mask itself, where all rows can be computed.",
     "bincount": (
         "With a known number of bins, `torch.zeros(bins, device=...).scatter_add_(0, x, ones)` does not synchronize."
     ),
 }
 _COUNT_EARLIER = "Do it on the host where the data is prepared, or keep the duplicates."
-_COUNTS = "the size of the result depends on the values, so the host blocks until the device has counted"
+_COUNTS = "its size depends on the values, so the host blocks until the device has counted"
 
 
 def _is_worth_it(node: ast.AST, ctx: Context) -> bool:
@@ -168,6 +168,8 @@ def _called(node: ast.Call, ctx: Context) -> tuple[ast.expr, str, str] | None:
         return value, _COUNTS, "Pass `output_size` if the sum of the repeats is known."
     if name == "masked_select":
         return value, _COUNTS, without_rows(node, ctx)
+    if name in ("nonzero", "argwhere") and is_bounded(node, ctx):
+        return value, _COUNTS, BOUNDED
     return (value, _COUNTS, _KEEP.get(name, _COUNT_EARLIER)) if name in _SHAPES else None
 
 

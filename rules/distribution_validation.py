@@ -102,12 +102,8 @@ class DistributionValidation(Rule):
             advice="Pass `validate_args=False` once the model is tested.",
             confidence=Confidence.MEDIUM,
             impact=min(self.impact, impact_at(node, ctx)),
-            fix=Fix(
-                "Turn the validation off",
-                Applicability.UNSAFE,
-                (ctx.edit.set_keyword(node, "validate_args", "False"),),
-                reason="wrong arguments would no longer raise an error",
-            ),
+            block=node,
+            fix=_unchecked([node], ctx),
         )
 
     def _value(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
@@ -128,8 +124,20 @@ class DistributionValidation(Rule):
             advice=f"Pass `validate_args=False` to `{callee_name(calls[0])}` once the model is tested.",
             confidence=Confidence.MEDIUM,
             impact=min(self.impact, impact_at(node, ctx)),
+            # One argument of the constructor turns off all of its checks.
+            block=calls[0],
+            fix=_unchecked(calls, ctx),
             related=(ctx.hop(calls[0], "created with validation here"),),
         )
+
+
+def _unchecked(made: list[ast.Call], ctx: Context) -> Fix:
+    return Fix(
+        "Turn the validation off",
+        Applicability.UNSAFE,
+        tuple(ctx.edit.set_keyword(call, "validate_args", "False") for call in made),
+        reason="wrong arguments would no longer raise an error",
+    )
 
 
 def _is_checked(node: ast.Call, ctx: Context) -> bool:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Loops, Rule, Tag, pattern, walk
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Loops, Phase, Rule, Tag, pattern, walk
 
 from ._shared.loops import names_in
 from ._shared.spans import fills_spans
@@ -100,6 +100,7 @@ class PythonLoopOverTensor(Rule):
             f"This loop computes `{name}` one index at a time, although its iterations are independent.",
             advice=f"Compute all of `{name}` with one operation on whole tensors.",
             confidence=Confidence.MEDIUM,
+            impact=Impact.HIGH if _trains(node, ctx) else Impact.MEDIUM,
         )
 
     def _stacked(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
@@ -124,6 +125,7 @@ class PythonLoopOverTensor(Rule):
             "These rows are computed one at a time and stacked, although they are independent.",
             advice="Compute all of them with one operation on the whole tensor.",
             confidence=Confidence.MEDIUM,
+            impact=Impact.HIGH if _trains(node, ctx) else Impact.MEDIUM,
         )
 
     def _reads(self, node: ast.For, read: TurnRead, ctx: Context) -> Finding:
@@ -135,8 +137,14 @@ class PythonLoopOverTensor(Rule):
             f"This loop reads `{read.tensor}` one element at a time: the host blocks for {what} in every iteration.",
             advice="Read all values once before the loop with `.tolist()`, or use operations on the whole tensor.",
             confidence=Confidence.MEDIUM,
+            # Few kernels are queued for each read; what does not train waits for its results in any case.
+            impact=Impact.HIGH if _trains(node, ctx) else Impact.LOW,
             related=(ctx.hop(read.at, "read on the host in every iteration"),),
         )
+
+
+def _trains(node: ast.AST, ctx: Context) -> bool:
+    return ctx.phase(node).phase is Phase.TRAIN
 
 
 def _is_long(turns: ast.expr, ctx: Context) -> bool:

@@ -18,7 +18,7 @@ from perflint.api import (
 )
 
 from ._shared.bounds import NUMBER_NAMES, device_number, may_be_tensor, numbers_of, roots
-from ._shared.device_queue import first_of_block, impact_at
+from ._shared.device_queue import first_of_block, impact_at, impact_of_decision
 from ._shared.generating import beside_generation
 from ._shared.guarded import used_under_guard
 from ._shared.printing import formatter_around
@@ -124,7 +124,7 @@ class SyncInHotLoop(Rule):
             advice=advice_for_read(node, read, ctx, forward=in_forward(node, ctx)),
             fix=read_after_loop(node, ctx),
             confidence=min(self.confidence, read.certainty),
-            impact=impact_at(node, ctx),
+            impact=impact_of_decision(node, ctx),
             block=first_of_block(node, ctx),
         )
 

@@ -20,7 +20,7 @@ from perflint.api import (
 )
 
 from ._shared.asking import COMPREHENSIONS, certainty_asked, is_asked, is_tested, leaves, read_by_helper, tests
-from ._shared.device_queue import first_of_block, impact_at
+from ._shared.device_queue import first_of_block, impact_of_decision
 from ._shared.read_twice import read_before
 from ._shared.waits import works_on_host
 
@@ -93,7 +93,7 @@ class TensorInCondition(Rule):
             _message(node, asked, ctx),
             advice=_advice(node, asked[0], ctx),
             confidence=min(self.confidence, *(certainty_asked(leaf, ctx) or Confidence.LOW for leaf in asked)),
-            impact=impact_at(asked[0], ctx),
+            impact=impact_of_decision(asked[0], ctx),
             block=first_of_block(asked[0], ctx),
         )
 
@@ -138,7 +138,7 @@ def _message(node: ast.AST, asked: list[ast.expr], ctx: Context) -> str:
     is_tensor = "reads" if helped else "is"
     words = f"`{short}` {is_tensor} a device tensor: this {statement} {ctx.heat(asked[0]).phrase} and synchronizes."
     if len(asked) > 1:
-        words += f" {len(asked)} tensors are tested here, each with its own synchronization."
+        words += f" {len(asked)} tensors are tested, and each synchronizes."
     return words
 
 

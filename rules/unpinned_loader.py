@@ -33,6 +33,7 @@ from ._shared.loaders import LOADER_NAMES, is_plain_loader, is_zero, option, pur
 _MOVES = pattern(
     r"^(?:to|cuda|Variable|type|xpu|resize_)$|device|cuda|gpu|^set_input$|^feed_data$|^prepare_inputs?$|^send_to"
 )
+_WORKERS_FIRST = "Add workers first: pinning on the main thread costs as much as it saves. "
 _CONVERSIONS = frozenset({"float", "double", "half", "long", "int"})
 #: What a file says that means to compute with its batches, not only to prepare them.
 _DEVICE_WORDS = ("to", "cuda", "device", "prepare", "fit", "Trainer", "backward")
@@ -111,13 +112,9 @@ class UnpinnedLoader(Rule):
         yield self.finding(
             node,
             ctx,
-            "This loader's batches are in pageable memory, so each copy to the device is staged and blocks."
-            + (
-                " `num_workers=0`: add workers first; pinning on the main thread costs as much as it saves."
-                if staffed == "none"
-                else ""
-            ),
-            advice="Pass `pin_memory=torch.cuda.is_available()`, and copy the batch with `non_blocking=True`.",
+            "This loader's batches are in pageable memory, so each copy to the device is staged and blocks.",
+            advice=(_WORKERS_FIRST if staffed == "none" else "")
+            + "Pass `pin_memory=torch.cuda.is_available()`, and copy the batch with `non_blocking=True`.",
             fix=self._fix(node, staffed, ctx),
             impact=Impact.LOW if staffed == "none" or evaluates else Impact.MEDIUM,
             confidence=Confidence.HIGH if ctx.program.whole.has_training else Confidence.MEDIUM,

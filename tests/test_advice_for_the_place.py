@@ -54,6 +54,15 @@ USES = {
     "a shape": (("n = int(x.argmax())", "loss = loss + torch.zeros(n).sum()"), "A size has to be known", "Keep"),
     "a range": (("for i in range(x.argmax().item()):", "    loss = loss + i"), "A size has to be known", "Keep"),
     "a look-up": (("k = x.argmax().item()", "name = NAMES[k]"), "look-up", "Keep `x"),
+    "cut points in a list": (
+        (
+            "cuts = (x > 0).nonzero().squeeze().cpu()",
+            "cuts = [0] + (cuts + 1).tolist()",
+            "loss = loss + x[cuts[0] : 9].sum()",
+        ),
+        "A size has to be known",
+        "Keep",
+    ),
     "a branch": (("n = loss.item()", "if n > 3:", "    loss = loss / n"), "decide", "Keep `loss`"),
     "a number that is kept": (("model.last = loss.item()",), "steps that need the number", "size"),
 }
@@ -217,3 +226,59 @@ def test_a_number_of_workers_is_put_in_parentheses(
 ) -> None:
     (finding,) = found(LOADERS.format(before="pass", workers=workers), "TPL104", tmp_path, monkeypatch)
     assert f"`persistent_workers={said}`" in finding.advice
+
+
+FORWARD = """import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.rnn = nn.Linear(8, 8), nn.LSTM(8, 8)
+
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor, count: int = 9):
+        x = self.inner(x)
+        {body}
+
+def train(dataset, optimizer):
+    model = Net().cuda()
+    for images, lengths in DataLoader(dataset, batch_size=8, num_workers=4, pin_memory=True):
+        model(images.cuda(non_blocking=True), lengths.cuda(non_blocking=True)).mean().backward()
+        optimizer.step()
+"""
+_COPIED = ("lengths = lengths.cpu().int()", "return self.rnn(x, self.shorter(lengths))")
+_PACKED = ("lengths = lengths.cpu()", "return self.rnn(nn.utils.rnn.pack_padded_sequence(x, lengths))[0].data")
+_COUNTED = ("least = x[x > 0].numel() // 16", "return x.topk(least)[0]")
+_POSITIONS = "(x > 0).nonzero()"
+_MASK = ("mask = torch.BoolTensor(x.size()).fill_(0)", "mask = mask.cuda()", "return x.masked_fill(mask, 0)")
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "said", "unsaid"),
+    [
+        (_COPIED, "TPL201", "keep what it had before it went to the device", "read it later"),
+        (_PACKED, "TPL201", "A size has to be known on the host", "read it later"),
+        (_COUNTED, "TPL205", "count with `mask.sum()`", "nonzero_static"),
+        ((f"return {_POSITIONS}[:count]",), "TPL205", "`torch.nonzero_static(mask, size=...)`", "mask itself"),
+        ((f"return {_POSITIONS}",), "TPL205", "Work with the mask itself", "nonzero_static"),
+        (("return x[x > 0]",), "TPL205", "cannot drop rows", "nonzero_static"),
+        (_MASK, "TPL101", "Create it on the device: `torch.empty(sizes, dtype=torch.bool", "non_blocking"),
+    ],
+)
+def test_advice_can_be_followed_in_a_forward(
+    body: tuple[str, ...], code: str, said: str, unsaid: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finding = found(FORWARD.format(body="\n        ".join(body)), code, tmp_path, monkeypatch)[0]
+    assert said in finding.advice
+    assert unsaid not in finding.advice
+
+
+def test_what_is_computed_of_a_batch_on_the_host_is_not_pinned_by_its_loader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = in_step("y = F.interpolate(images, scale_factor=0.5)", "loss = loss + model(y.cuda()).mean()")
+    (finding,) = found(text, "TPL101", tmp_path, monkeypatch)
+    assert "call `F.interpolate` there" in finding.advice
+    assert "pin_memory" not in finding.advice

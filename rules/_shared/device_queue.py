@@ -35,10 +35,11 @@ from .asking import certainty_asked, is_tested
 from .bounds import device_number
 from .data_copies import copied_at
 from .gradients import is_model_call
-from .host_copies import copy_at
+from .host_copies import MOVES, copy_at
 from .masks import mask_in, selects_on_device
 from .printing import formatter_around, is_formatter, printed_in
 from .read_next import is_read_next
+from .value_uses import ends_loop
 from .waits import device_read, is_on_device
 from .wording import short_text
 
@@ -50,6 +51,8 @@ _HEAVY = frozenset(
     "scaled_dot_product_attention multi_head_attention_forward".split()
 )
 _WORKING = (Effect.FORWARD, Effect.BACKWARD, Effect.STEPS, Effect.GENERATES)
+#: So many launches in each iteration make its wait a wait for them.
+_SEVERAL = 2
 #: Methods that wait for what they are called on, unless it is known to be on the host.
 _READERS = frozenset({"item", "tolist", "cpu"})
 
@@ -68,6 +71,15 @@ def exposure_of(node: ast.AST, ctx: Context) -> Exposure:
 def impact_at(node: ast.AST, ctx: Context) -> Impact:
     """What the wait at `node` costs."""
     return impact_of_wait(exposure_of(node, ctx))
+
+
+def impact_of_decision(node: ast.expr, ctx: Context) -> Impact:
+    """What the wait at `node` costs that can be avoided: a solver, a line search and a training that may stop early
+    have to know whether to go on.
+    """
+    if ends_loop(node, ctx) and ctx.phase(node).phase is Phase.TRAIN:
+        return Impact.LOW
+    return impact_at(node, ctx)
 
 
 def first_of_block(node: ast.AST, ctx: Context) -> ast.AST:
@@ -138,9 +150,20 @@ def _is_repeated(node: ast.AST, ctx: Context) -> bool:
     if ctx.heat(node) > Heat.MICROBATCH:
         return True  # a micro-batch has a forward and a backward of its own, as a step has
     loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
-    if any(ctx.heat(loop) >= Heat.STEP for loop in loops):
+    if any(ctx.heat(loop) >= Heat.STEP and _launches_each_time(loop, ctx) for loop in loops):
         return True
     return not loops and ctx.program.runs_several_times(ctx.scope(node))
+
+
+def _launches_each_time(loop: ast.For | ast.AsyncFor | ast.While, ctx: Context) -> bool:
+    """Whether each iteration launches something for its wait to wait for, and does not only read what is there."""
+    launched = 0
+    for statement in loop.body:
+        for node in ctx.walk(statement):
+            launched += ctx.once(_change, node).total
+            if launched >= _SEVERAL:
+                return True
+    return False
 
 
 def _change_but_copies(node: ast.AST, ctx: Context) -> Transfer:
@@ -285,7 +308,7 @@ def _copies_to_device(call: ast.Call, ctx: Context) -> bool:
     """
     if callee_name(call) in COPYING_NAMES:
         return copied_at(call, ctx) is not None
-    if callee_name(call) not in ("to", "cuda") or not isinstance(call.func, ast.Attribute):
+    if callee_name(call) not in MOVES or not isinstance(call.func, ast.Attribute):
         return False
     if any(item.arg == "non_blocking" for item in call.keywords):
         return False

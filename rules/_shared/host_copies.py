@@ -133,14 +133,16 @@ def is_pass(node: ast.AST, ctx: Context) -> bool:
 
 def sized_type(copy: Copy, ctx: Context) -> str:
     """The type of a legacy constructor that is given sizes: `torch.LongTensor(n).random_(8)`; empty for any other."""
-    made = constructor(copy.moved, frozenset(tensors.LEGACY_DTYPES), ctx)
+    origins = ctx.inference.origins(copy.moved)
+    value = origins[0] if len(origins) == 1 else copy.moved
+    made = constructor(value, frozenset(tensors.LEGACY_DTYPES), ctx)
     if made is None or not made.args:
         return ""
     is_size = all(
         ctx.kind(item).tag in (Tag.NUMBER, Tag.SHAPE) or origin_of(item, ctx).source is Source.SIZES
         for item in made.args
     )
-    is_filled = isinstance(copy.moved, ast.Call) and callee_name(copy.moved) in _FILLS
+    is_filled = isinstance(value, ast.Call) and callee_name(value) in _FILLS
     return tensors.LEGACY_DTYPES[ctx.target(made.func) or ""] if is_size or is_filled else ""
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context
+from perflint.api import Context, callee_name
 
 from .masks import mask_in
 from .value_uses import later_uses
 
 WRITTEN = "Use `torch.where` with values of the full shape, or `masked_scatter` where there is one value per True."
 _REDUCED = "Keep all rows and weight them by the mask: `(values * mask).sum() / mask.sum()`."
-_DROPPED = (
-    "`torch.where` cannot drop rows. Carry the mask along to what reduces them, or with a known bound take "
-    "`torch.nonzero_static(mask, size=...)`."
-)
+_DROPPED = "`torch.where` cannot drop rows. Carry the mask along to what reduces them."
+#: Only where something tells how many rows there are at most.
+BOUNDED = "`torch.nonzero_static(mask, size=...)` gives a fixed number of positions, padded, and does not wait."
+_COUNTED = "Only the number of rows is used: count with `mask.sum()`, and keep it on the device."
 _ELEMENTWISE = (
     "Compute for all rows and choose with `torch.where`, where no row that is left out can raise or give NaN."
 )
@@ -36,11 +36,38 @@ def without_rows(node: ast.expr, ctx: Context) -> str:
     is_bound = isinstance(ctx.tree.parent(node), ast.Assign)
     uses: list[ast.expr] = [*later_uses(node, ctx)] if is_bound else [node]
     uses = uses or [node]
+    if uses and all(_is_counted(use, ctx) for use in uses):
+        return _COUNTED
     if uses and all(_is_reduced(use, ctx) for use in uses):
         return _REDUCED
     if uses and all(_goes_back_to(use, node, ctx) for use in uses):
         return _ELEMENTWISE
-    return _DROPPED
+    return f"{_DROPPED} {BOUNDED}" if is_bounded(node, ctx) else _DROPPED
+
+
+def is_bounded(node: ast.expr, ctx: Context) -> bool:
+    """Whether so many of the rows are taken at most: `positions[:k]`, of them or of a name for them."""
+    outer: ast.AST | None = node
+    while isinstance(outer, (ast.Attribute, ast.Call, ast.Subscript)):
+        node, outer = outer, ctx.tree.parent(outer)
+        if _is_cut(node):
+            return True
+    return any(_is_cut(ctx.tree.parent(use)) for use in later_uses(node, ctx))
+
+
+def _is_cut(node: ast.AST | None) -> bool:
+    if not isinstance(node, ast.Subscript):
+        return False
+    index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+    return isinstance(index, ast.Slice) and index.upper is not None
+
+
+def _is_counted(value: ast.expr, ctx: Context) -> bool:
+    """`x[mask].numel()`, `len(x[mask])`, `x[mask].shape[0]`"""
+    outer = ctx.tree.parent(value)
+    if isinstance(outer, ast.Attribute):
+        return outer.attr in ("shape", "numel", "size", "nelement")
+    return isinstance(outer, ast.Call) and value in outer.args and callee_name(outer) == "len"
 
 
 def _is_reduced(value: ast.expr, ctx: Context) -> bool:

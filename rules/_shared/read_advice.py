@@ -17,6 +17,11 @@ def advice_for_read(node: ast.Call, read: Read, ctx: Context, *, forward: bool) 
     use = use_of(node, ctx)
     if use is not Use.OTHER:
         return _for_use(use, node, read, ctx)
+    if read.copies and forward:
+        return (
+            f"If the host needs `{value}`, keep what it had before it went to the device; else compute with it on the "
+            "device."
+        )
     if read.copies:
         return (
             f"Keep `{value}` on the device and copy once after the loop, or copy with `non_blocking=True` into pinned "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, Tag, callee_name
+from perflint.api import Context, Tag, callee_name, tensors
 
 _READS = frozenset({"tolist", "cpu", "numpy", "item"})
 _REDUCES = frozenset({"sum", "mean", "max", "min", "any", "all", "float", "long", "detach"})
@@ -40,7 +40,7 @@ def is_read_next(node: ast.Call | ast.Subscript, ctx: Context) -> bool:
 
 
 def _reads(value: ast.AST, outer: ast.AST | None, ctx: Context) -> bool:
-    while isinstance(outer, ast.Attribute) and outer.attr in _REDUCES:
+    while isinstance(outer, ast.Attribute) and (outer.attr in _REDUCES or outer.attr in tensors.VIEW_METHODS):
         value = ctx.tree.parent(outer) or outer  # `x[mask].sum().item()`
         outer = ctx.tree.parent(value)
     if isinstance(outer, ast.Attribute):

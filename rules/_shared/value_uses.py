@@ -21,7 +21,8 @@ class Use(enum.Enum):
 #: Functions and methods that take sizes, whatever their other arguments are.
 _SIZED = frozenset(
     "range zeros ones empty full rand randn randint randperm arange new_zeros new_ones new_empty new_full view reshape "
-    "expand repeat split chunk narrow unflatten islice topk linspace eye unfold broadcast_to tile pad one_hot".split()
+    "expand repeat split chunk narrow unflatten islice topk linspace eye unfold broadcast_to tile pad one_hot "
+    "pack_padded_sequence".split()
 )
 #: Functions that give a number of the numbers they are given.
 _NUMERIC = frozenset("int float bool round abs min max len sum ceil floor sqrt log exp isnan isinf isfinite".split())
@@ -46,6 +47,25 @@ def check_around(node: ast.AST, ctx: Context) -> ast.Assert | ast.If | None:
     return None
 
 
+def ends_loop(test: ast.expr, ctx: Context) -> bool:
+    """Whether a test decides that a loop ends: of a `while`, or of an `if` that breaks or returns from a loop."""
+    child: ast.AST = test
+    for outer in ctx.tree.ancestors(test):
+        if isinstance(outer, ast.While):
+            return child is outer.test
+        if isinstance(outer, ast.If):
+            leaves = [*outer.body[-1:], *outer.orelse[-1:]]
+            return (
+                child is outer.test
+                and any(isinstance(item, (ast.Break, ast.Return)) for item in leaves)
+                and bool(ctx.loops(outer))
+            )
+        if isinstance(outer, ast.stmt):
+            return False
+        child = outer
+    return False
+
+
 def is_check(statement: ast.stmt) -> bool:
     """Whether a statement stops the program where a test says so, and does nothing else."""
     if isinstance(statement, ast.Assert):
@@ -59,8 +79,9 @@ def _uses(value: ast.expr, ctx: Context, depth: int) -> set[Use]:
         if isinstance(outer, ast.Slice):
             return {Use.SIZE}
         if isinstance(outer, ast.Subscript):
-            return set() if child is outer.value or ctx.kind(outer.value).is_tensor else {Use.LOOKUP}
-        if isinstance(outer, ast.Call) and child is not outer.func:
+            if child is not outer.value:
+                return set() if ctx.kind(outer.value).is_tensor else {Use.LOOKUP}
+        elif isinstance(outer, ast.Call) and child is not outer.func:
             if callee_name(outer) in _SIZED:
                 return {Use.SIZE}
             if callee_name(outer) not in _NUMERIC:
