@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.callbacks import STEP_OF_ENGINE, FunctionRoot
@@ -32,6 +33,10 @@ from perflint.analysis.phases.phase import PhaseOf, Phases
 from perflint.analysis.program_facts import Whole
 from perflint.finding import Confidence, Heat, Hop
 from perflint.ir.summary import MODULE, FunctionFacts, Summary, Value
+from perflint.syntax.flow import Flow
+
+if TYPE_CHECKING:
+    from perflint.analysis.values.siblings import Siblings
 
 Version = tuple[int, int]
 
@@ -53,6 +58,10 @@ class Program:
         torch_in: Mapping[str, tuple[Version | None, Version | None]] | None = None,
     ) -> None:
         self.summaries = with_room(summaries)
+        #: Gives the definitions and uses of a file, whose text it reads; None where it cannot be had.
+        self.flow: Callable[[str], Flow | None] = _no_flow
+        #: The inferences of its files, once somebody has asked for one.
+        self.siblings: Siblings | None = None
         self.torch_version = torch_version
         self.pinned_torch = pinned_torch
         #: By folder, as files are shown, where another torch is required: the lowest and the newest.
@@ -319,6 +328,10 @@ class Program:
                 self._identifiers.clear()
             known = self._identifiers[path] = self.summaries[path].words()
         return known
+
+
+def _no_flow(_: str) -> Flow | None:
+    return None
 
 
 #: Files whose identifiers are kept at hand.

@@ -28,7 +28,6 @@ from perflint.errors import PerflintError
 from perflint.finding import Problem, Report, Silenced
 from perflint.ir.sharing import Sharing
 from perflint.project.discovery import Discovery, FoundFile
-from perflint.rule_api.dispatch import Inspector
 from perflint.syntax.cells import Placing
 
 if TYPE_CHECKING:
@@ -156,6 +155,13 @@ class Run:
             self.known.forget(file)
         self._faults[file.display] = part.problems
 
+    def found(self, path: str) -> FoundFile | None:
+        """An analysed file by the path that it is shown under."""
+        try:
+            return FoundFile(path, self.discovery.file(path))
+        except KeyError:
+            return None
+
     def placing(self) -> Placing:
         return Placing(lambda path: self.texts.source(FoundFile(path, self.discovery.file(path))))
 
@@ -233,7 +239,7 @@ class Run:
             file for file in self.discovery.reported if file.display in program.summaries and file.display not in parts
         ]
         worker = self.worker
-        worker.inspector = Inspector(program, self.options.rules)
+        worker.ask_of(program, self.found)
         worker.reuse = reuse = self.known.reuse(program)
         if reuse is not None:
             known = self.known.inspected(reuse, files)

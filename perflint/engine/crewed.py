@@ -14,7 +14,6 @@ from perflint.analysis.program import Program
 from perflint.engine.reuse import Reuse
 from perflint.engine.worker import Inspected, Surveyed, Worker
 from perflint.project.discovery import FoundFile
-from perflint.rule_api.dispatch import Inspector
 from perflint.system.time_limit import lift
 
 if TYPE_CHECKING:
@@ -78,7 +77,8 @@ class Crewed:
         worker = self.worker
         program = self._program(member)
         gc.freeze()
-        worker.inspector = Inspector(program, worker.options.rules)
+        files = {file.display: file for file in self.files}
+        worker.ask_of(program, files.get)
         if self.asks:
             worker.reuse = Reuse(None, b"", program, worker.texts.digests)
         for number in member.kept():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 from perflint.analysis.linking import files_of
@@ -16,7 +17,6 @@ from perflint.engine.texts import Texts
 from perflint.engine.worker import Worker, gc_paused, room_to_nest
 from perflint.errors import SourceError
 from perflint.project.discovery import FoundFile
-from perflint.rule_api.dispatch import Inspector
 
 if TYPE_CHECKING:
     from perflint.ir.summary import FunctionFacts, Summary
@@ -78,7 +78,14 @@ def _afar(worker: Worker, work: str, program: Program | None) -> Afar[Any]:
     )
     known = None
     if program is not None:
-        known = Known(program.summaries, program.torch_version, program.pinned_torch, program.base, program.torch_in)
+        known = Known(
+            program.summaries,
+            program.torch_version,
+            program.pinned_torch,
+            program.base,
+            program.torch_in,
+            worker.all_texts(),
+        )
     return Afar(work, options, known, worker.texts.digests if worker.reuse is not None else None)
 
 
@@ -90,6 +97,8 @@ class Known(NamedTuple):
     pinned_torch: tuple[int, int] | None
     base: str
     torch_in: Mapping[str, tuple[tuple[int, int] | None, tuple[int, int] | None]]
+    #: What all of its files hold, which those that are inspected ask about.
+    texts: Mapping[str, bytes]
 
 
 @dataclass(frozen=True)
@@ -109,15 +118,18 @@ class Afar(Generic[Result]):
         if self.known is not None:
             with gc_paused(), room_to_nest():
                 program = Program(*self.known[:3], base=self.known.base, torch_in=self.known.torch_in)
-            worker.inspector = Inspector(program, self.options.rules)
+            texts.carried = self.known.texts
+            worker.ask_of(program, lambda path: FoundFile(path, Path(path)))
             if self.digests is not None:
                 from perflint.engine.reuse import Reuse  # late, as the cache is
 
                 texts.digests = self.digests
                 worker.reuse = Reuse(None, b"", program, self.digests)
 
+        around = self.known.texts if self.known is not None else {}
+
         def do(chunk: Sequence[_Carried]) -> Result:
-            texts.carried = {file.display: data for file, data in chunk}
+            texts.carried = {**around, **{file.display: data for file, data in chunk}}
             texts.moved = set()
             with gc_paused(), room_to_nest():
                 return cast("Result", getattr(worker, self.work)([file for file, _ in chunk]))

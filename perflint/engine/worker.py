@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from perflint.engine.flows import Flows
 from perflint.engine.options import Options
 from perflint.engine.shown import ShownTexts
 from perflint.engine.silencing import silence
@@ -27,6 +28,7 @@ from perflint.syntax.roles import is_test
 from perflint.system.time_limit import OverTimeError, within
 
 if TYPE_CHECKING:
+    from perflint.analysis.program import Program
     from perflint.analysis.queries.asked import Asked
     from perflint.engine.reuse import Reuse
     from perflint.ir.sharing import Sharing
@@ -86,12 +88,30 @@ class Worker:
         self.options = options
         self.texts = texts
         self.reuse: Reuse | None = None
+        #: What the program asks for trees, where there is a program.
+        self.flows: Flows | None = None
         #: For the summaries of many files.
         self.sharing: Sharing | None = None
         self._process = os.getpid()
         #: It holds itself, so that only a collection frees what is in it.
         self._left: list[object] = []
         self._left.append(self._left)
+
+    def ask_of(self, program: Program, file_of: Callable[[str], FoundFile | None]) -> None:
+        """Inspect files of a program, whose trees it may ask for."""
+        self.inspector = Inspector(program, self.options.rules)
+        self.flows = Flows(self.texts, file_of)
+        program.flow = self.flows.of
+
+    def all_texts(self) -> dict[str, bytes]:
+        """What the files of the program hold, for workers that cannot read them."""
+        found: dict[str, bytes] = {}
+        for path in self.inspector.program.summaries:
+            file = self.flows.file_of(path) if self.flows is not None else None
+            with contextlib.suppress(SourceError):
+                if file is not None:
+                    found[path] = self.texts.data(file)
+        return found
 
     def leave(self, what: object) -> None:
         """Have something large not freed, where that is of no use: taking trees apart is 2 % of a run."""
@@ -170,7 +190,7 @@ class Worker:
 
     def _inspected(self, file: FoundFile) -> Inspected:
         texts = self.texts
-        known = texts.trees.take(file.display)
+        known = self.flows.taken(file.display) if self.flows is not None else texts.trees.take(file.display)
         source, module = known or (texts.source(file), None)
         if known is None and texts.has_changed(file):
             raise SourceError("changed while it was checked; check again")
@@ -191,7 +211,8 @@ class Worker:
     def _found(
         self, source: SourceFile, module: ast.Module | None, asked: Asked | None
     ) -> tuple[list[Located], list[Problem]]:
-        return self.inspector.inspect(source, module, asked.as_program if asked is not None else None)
+        flow = functools.partial(self.flows.with_module, source, module) if self.flows is not None else None
+        return self.inspector.inspect(source, module, asked.as_program if asked is not None else None, flow)
 
     def _within_limit(self, work: Callable[[], Result]) -> Result:
         return within(self.options.settings.time_limit, work, expendable=os.getpid() != self._process)

@@ -18,6 +18,7 @@ from perflint.ir.notation import lambda_name, last_name, value_of
 from perflint.ir.rarity import PERIODIC
 from perflint.ir.summary import MODULE, ByPlace, FunctionFacts, record
 from perflint.syntax.file import SourceFile
+from perflint.syntax.flow import Flow
 from perflint.syntax.tree import LoopNode, Tree
 from perflint.syntax.walk import walk_own
 from perflint.system.patterns import pattern
@@ -40,8 +41,9 @@ _HEADER = pattern(r"(?:async\s+)?(?:def|class)\s+\w+")
 class Context:
     """One file being inspected. Read-only; answers are remembered for as long as the file is."""
 
-    def __init__(self, tree: Tree, program: Program) -> None:
+    def __init__(self, tree: Tree, program: Program, flow: Flow | None = None) -> None:
         self.tree = tree
+        self._flow = flow or Flow(tree)
         self.source: SourceFile = tree.source
         self.path = tree.source.path
         self.program = program
@@ -220,15 +222,15 @@ class Context:
 
     @cached_property
     def inference(self) -> Inference:
-        from perflint.analysis.values import Inference
+        from perflint.analysis.values.siblings import siblings_of
 
-        return Inference(self.tree, self.program)
+        return siblings_of(self.program).of(self._flow)
 
     def close(self) -> None:
         """Free what was remembered; nothing may be asked any more."""
         self._once.clear()
         if "inference" in vars(self):
-            self.inference.close()
+            self.inference.siblings.trim()
 
     def kind(self, node: ast.expr) -> Kind:
         """The abstract value of an expression."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
@@ -19,6 +19,7 @@ from perflint.rule_api.own_training import beside_own_training
 from perflint.rule_api.prefilter import Suspects, Wanted, heard_in
 from perflint.rule_api.rule import Listen, Rule
 from perflint.syntax.file import SourceFile
+from perflint.syntax.flow import Flow
 from perflint.syntax.parse import parse
 from perflint.syntax.roles import is_test
 from perflint.syntax.tree import FUNCTIONS, FunctionNode, Tree, start_of
@@ -54,7 +55,11 @@ class Inspector:
         self.left_out: set[Rule] = set()
 
     def inspect(
-        self, source: SourceFile, module: ast.Module | None = None, asked: Program | None = None
+        self,
+        source: SourceFile,
+        module: ast.Module | None = None,
+        asked: Program | None = None,
+        flow_of: Callable[[], Flow] | None = None,
     ) -> tuple[list[Located], list[Problem]]:
         """Findings of all rules in one file, and the rules that failed on it. `module` is its tree, if at hand.
 
@@ -67,10 +72,15 @@ class Inspector:
         if not suspects or not self.suspects.anywhere(suspects):
             return [], []
         try:
-            tree = Tree(source, module if module is not None else parse(source))
+            flow = (
+                flow_of()
+                if flow_of is not None
+                else Flow(Tree(source, module if module is not None else parse(source)))
+            )
+            tree = flow.tree
         except SourceError as error:
             return [], [Problem(source.path, error.message, error.line)]
-        context = Context(tree, self.program if asked is None else asked)
+        context = Context(tree, self.program if asked is None else asked, flow)
         findings: _Found = {}
         problems: list[Problem] = []
         for statement in tree.module.body:

@@ -98,6 +98,21 @@ class Reaching:
         stores = tuple(item for item in query.found.values() if item.name == key)
         return stores, through or len(stores) < len(query.found)
 
+    def key_stores(self, use: ast.Name) -> dict[int | str, tuple[Definition, ...]]:
+        """The stores to `use[...]` under constant indices that the value may have had since it was bound."""
+        scope = self._stands_in(use)
+        found: dict[int | str, tuple[Definition, ...]] = {}
+        for key in [key for key in scope.by_key if key.startswith(f"{use.id}[") and not key.endswith("[*]")]:
+            target = scope.by_key[key][0].target
+            if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
+                continue  # an item of an item, an attribute of one
+            query = Query.of(scope, (key, use.id))
+            self._from_use(use, query)
+            stores = tuple(item for item in query.found.values() if item.name == key)
+            if stores and isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, (int, str)):
+                found[target.slice.value] = stores
+        return found
+
     def definitions_before(self, key: str, statement: ast.stmt) -> tuple[tuple[Definition, ...], bool]:
         """The definitions of a key that reach the start of `statement`, and whether none of them may have run."""
         scope = self.bindings(self._scope_node(statement))

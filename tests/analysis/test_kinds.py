@@ -19,9 +19,11 @@ from perflint.analysis.values import Inference, Kind
 from perflint.analysis.values.dtypes import Dtype
 from perflint.analysis.values.origin import Origin, Provenance
 from perflint.analysis.values.ranks import SCALAR
+from perflint.analysis.values.siblings import siblings_of
 from perflint.finding import Confidence
 from perflint.ir.survey import survey
 from perflint.syntax.file import SourceFile
+from perflint.syntax.flow import Flow
 from perflint.syntax.tree import Tree
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "_engine" / "kinds"
@@ -69,8 +71,10 @@ class Loaded:
             source = SourceFile(str(path.relative_to(FOLDER)), path.read_text(encoding="utf-8"))
             trees[source.path] = Tree(source, ast.parse(source.text))
         linked = Program({name: survey(tree.module, tree.source.lines) for name, tree in trees.items()})
+        flows = {name: Flow(tree) for name, tree in trees.items()}
+        linked.flow = flows.get
         self.trees = trees
-        self.inferences = {name: Inference(tree, linked) for name, tree in trees.items()}
+        self.inferences = {name: siblings_of(linked).of(flow) for name, flow in flows.items()}
 
     def kind(self, case: Case) -> Kind:
         tree = self.trees[case.path]

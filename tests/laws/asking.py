@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perflint.analysis.program import Program
-from perflint.analysis.values import Inference, Kind
+from perflint.analysis.values import Kind
+from perflint.analysis.values.siblings import Siblings
 from perflint.errors import SourceError
 from perflint.ir.survey import survey
 from perflint.syntax.file import SourceFile
+from perflint.syntax.flow import Flow
 from perflint.syntax.parse import parse
 from perflint.syntax.tree import Tree
 
@@ -42,7 +44,9 @@ def linked(texts: dict[str, str]) -> tuple[Program, dict[str, Tree]]:
         except SourceError:
             continue
     summaries = {path: survey(tree.module, tree.source.lines) for path, tree in trees.items()}
-    return Program(summaries), trees
+    program = Program(summaries)
+    program.flow = {path: Flow(tree) for path, tree in trees.items()}.get
+    return program, trees
 
 
 def folder_texts(folder: Path) -> dict[str, str]:
@@ -71,9 +75,12 @@ def expressions(tree: Tree) -> list[ast.expr]:
 
 def answers(tree: Tree, program: Program, asked: list[ast.expr]) -> dict[int, Kind]:
     """The kinds of expressions, by their identity, asked of one inference in this order."""
-    inference = Inference(tree, program)
+    flow = program.flow(tree.source.path)
+    assert flow is not None
+    siblings = Siblings(program)
+    inference = siblings.of(flow)
     found = {id(node): inference.kind(node) for node in asked}
-    inference.close()
+    siblings.close()
     return found
 
 

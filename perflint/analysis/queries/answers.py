@@ -15,7 +15,7 @@ from perflint.finding import Confidence, Hop
 
 #: A name and its arguments, hashable.
 Question = tuple[Any, ...]
-PART = "part"
+PART, CODE = "part", "code"
 
 
 class Digests:
@@ -27,6 +27,8 @@ class Digests:
     def __init__(self, program: Program, texts: Mapping[str, bytes]) -> None:
         self._summaries = program.summaries
         self._texts = texts
+        self._flow = program.flow
+        self._codes: dict[str, str | None] = {}
         self._known: dict[tuple[str, ...], str | None] = {}
 
     def text(self, path: str) -> str:
@@ -37,6 +39,13 @@ class Digests:
         settled = [[item[:3] for item in facts.contexts] for facts in functions.values() if facts.questions]
         text = self._texts[path].hex()
         return f"{text} {self._digest((path, 'settled', ''), settled)}" if settled else text
+
+    def code(self, path: str) -> str | None:
+        """Of what the text of a file says without its comments and empty lines."""
+        if path not in self._codes:
+            flow = self._flow(path)
+            self._codes[path] = _code_of(flow.tree.source.lines) if flow is not None else None
+        return self._codes[path]
 
     def of(self, path: str) -> str | None:
         """Of all that a file's summary says."""
@@ -187,6 +196,7 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
 _OTHERS: dict[str, Callable[..., object]] = {
     "heats": _heats,
     "file": lambda _, digests, path: digests.of(path),
+    CODE: lambda _, digests, path: digests.code(path),
     PART: lambda _, digests, path, table, name: digests.part(path, table, name),
     "is_there": lambda program, _, path: path in program.summaries,
     "paths": lambda program, _: tuple(program.summaries),
@@ -238,6 +248,19 @@ def hashed(answers: Iterable[object]) -> str:
     for answer in answers:
         digest.update(_JSON.encode(answer).encode("ascii"))
         digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def _code_of(lines: Iterable[str]) -> str:
+    """A hash sign in a line with quotes may be part of a text; a longer text that is taken for a remark tells nothing
+    of the values of a program.
+    """
+    digest = hashlib.blake2b(digest_size=20)
+    for line in lines:
+        bare = line.partition("#")[0].rstrip() if "#" in line and not ("'" in line or '"' in line) else line.rstrip()
+        if bare:
+            digest.update(bare.encode("utf-8", "surrogatepass"))
+            digest.update(b"\n")
     return digest.hexdigest()
 
 

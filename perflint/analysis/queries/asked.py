@@ -8,11 +8,12 @@ a question is taken to depend on every file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from perflint.analysis.names.refs import Ref, Scope
 from perflint.analysis.program import Program
 from perflint.analysis.queries.answers import (
+    CODE,
     METHODS,
     PART,
     RESOLVER,
@@ -25,6 +26,10 @@ from perflint.analysis.queries.answers import (
 )
 from perflint.finding import Heat
 from perflint.ir.summary import FunctionFacts, Summary, Value
+from perflint.syntax.flow import Flow
+
+if TYPE_CHECKING:
+    from perflint.analysis.values.siblings import Siblings
 
 _EVERYTHING = ("everything",)
 
@@ -47,6 +52,8 @@ class Asked:
         self.roots = _Roots(self)
         self.compiled = _Table(self, "compiled", lambda: program.compiled)
         self.whole = _Whole(self)
+        #: Of this file's inspection alone: what others have worked out already would not be asked for again.
+        self.siblings: Siblings | None = None
         self.ask("heats", path)
 
     @property
@@ -56,10 +63,11 @@ class Asked:
     def questions(self) -> dict[str, Any]:
         """All that was asked, as JSON, with one hash of the answers.
 
-        What was asked about parts of other files comes by file, with its own hash and that of the file's text: a file
-        that is as it was need not be asked for its parts.
+        What was asked about other files' code and parts comes by file, with its own hash and that of the file's text: a
+        file that is as it was need not be asked again.
         """
-        others = {question: answer for question, answer in self._answers.items() if question[0] != PART}
+        others = {question: answer for question, answer in self._answers.items() if question[0] not in (PART, CODE)}
+        codes = [(question[1], answer) for question, answer in self._answers.items() if question[0] == CODE]
         parts: dict[str, list[tuple[str, str, object]]] = {}
         for question, answer in self._answers.items():
             if question[0] == PART:
@@ -68,6 +76,7 @@ class Asked:
         return {
             "questions": list(others),
             "answers": hashed(others.values()),
+            "codes": [(path, self.digests.text(path), code) for path, code in codes],
             "parts": [(path, self.digests.text(path), asked) for path, asked in parts.items()],
         }
 
@@ -77,6 +86,12 @@ class Asked:
             return answers[question]
         found = answers[question] = answer_to(self.program, self.digests, question)
         return found
+
+    def flow(self, path: str) -> Flow | None:
+        """What a file's text holds. Another file's counts as a whole: what is read of it is not noted one by one."""
+        if path != self.path:
+            self.ask(CODE, path)
+        return self.program.flow(path)
 
     def everything(self) -> None:
         """Note that any change anywhere may change the findings."""
@@ -142,6 +157,10 @@ def still_holds(program: Program, digests: Digests, asked: Mapping[str, Any]) ->
         for path, text, parts in asked["parts"]:
             is_same = text and digests.text(path) == text
             if not is_same and any(digests.part(path, table, name) != was for table, name, was in parts):
+                return False
+        for path, text, code in asked["codes"]:
+            is_same = text and digests.text(path) == text
+            if not is_same and digests.code(path) != code:
                 return False
         questions = [revived(question) for question in asked["questions"]]
         return bool(hashed(answer_to(program, digests, question) for question in questions) == asked["answers"])

@@ -29,7 +29,6 @@ from perflint.analysis.values.kind import (
 from perflint.analysis.values.narrowing import Narrowing
 from perflint.analysis.values.origin import Origin, Provenance
 from perflint.analysis.values.parameters import Parameters
-from perflint.analysis.values.values import Values
 from perflint.finding import Confidence
 from perflint.ir.notation import last_name
 from perflint.ir.summary import MODULE
@@ -46,18 +45,19 @@ _NEXT = frozenset({"__next__", "next"})
 class Calls:
     """Calls in one file, by node or by what is known of callee and arguments."""
 
-    def __init__(
-        self, inference: Evaluating, classes: Classes, parameters: Parameters, narrowing: Narrowing, values: Values
-    ) -> None:
+    def __init__(self, inference: Evaluating, classes: Classes, parameters: Parameters, narrowing: Narrowing) -> None:
         self.inference = inference
         self.classes = classes
         self.parameters = parameters
         self.narrowing = narrowing
-        self.values = values
         self.defaults = Defaults(inference.tree, inference.eval)
         self._runs: dict[int, Kind] = {}
         self._numbers: dict[object, int] = {}
         self._frames: dict[int, Frame] = {}
+
+    def size(self) -> int:
+        """How many answers are remembered."""
+        return len(self._runs)
 
     def node(self, node: ast.Call, frame: Frame | None) -> Kind:
         arguments = self.arguments(node, frame)
@@ -224,18 +224,22 @@ class Calls:
 
     def run(self, function: Ref, arguments: Arguments, receiver: Kind | None = None) -> Kind:
         """What a function of the project returns for these arguments."""
+        if function.path != self.inference.path:
+            other = self.inference.at(function.path)
+            return other.calls.run(function, arguments, receiver) if other is not None else UNKNOWN
         positional, keywords = arguments.signature(_DEEPEST)
         # Such a key takes long to hash, a number stands for it.
         receiver = None if receiver is None else limited(receiver, _DEEPEST)
         key = (function, positional, keywords, arguments.exact, receiver)
         number = self._numbers.setdefault(key, len(self._numbers))
+        query = (id(self), number)
         known = self._runs.get(number)
         if known is not None:
             return known
         if any(kind.tag is Tag.NEVER for kind in (*positional, *(kind for _, kind in keywords))):
             return NEVER  # of a call that is not made there is no result
         same = signed(positional, keywords, exact=arguments.exact)
-        found = self.inference.queries.ask(number, self._runs, number, self._returned, number, function, same, receiver)
+        found = self.inference.queries.ask(query, self._runs, number, self._returned, number, function, same, receiver)
         if number in self._runs:
             self._frames.pop(number, None)
         return found
@@ -250,8 +254,6 @@ class Calls:
     def _returned(self, number: int, function: Ref, arguments: Arguments, receiver: Kind | None) -> Kind:
         if self._is_left_open(function):
             return UNKNOWN  # what the classes below return
-        if function.path != self.inference.path:
-            return self.values.run(function, arguments, receiver)
         node = self.classes.function_node(function.name)
         if node is None:
             return UNKNOWN

@@ -26,7 +26,6 @@ from perflint.analysis.values.kind import (
 )
 from perflint.analysis.values.operations import iterate
 from perflint.analysis.values.origin import Origin, Provenance
-from perflint.analysis.values.values import Values
 from perflint.finding import Confidence
 from perflint.ir.notation import lambda_name, last_name
 from perflint.ir.summary import MODULE
@@ -46,11 +45,10 @@ _OUTPUT_BASES = ("ModelOutput", "BaseOutput")
 
 
 class Classes:
-    """The classes of a project as one file sees them: those of the file itself as trees, others by their summaries."""
+    """The classes of a project as one file sees them: their members are asked of the files that they stand in."""
 
-    def __init__(self, inference: Evaluating, values: Values) -> None:
+    def __init__(self, inference: Evaluating) -> None:
         self.inference = inference
-        self.values = values
         self._nodes: dict[str, ast.AST | None] = {}
         self._held: dict[int, dict[str, list[ast.AST]]] = {}
         self._lambdas: dict[str, ast.Lambda] = {}
@@ -257,10 +255,8 @@ class Classes:
             if self._is_property(method):
                 return placed(self.inference.calls.run(method, NO_ARGUMENTS, base), base)
             return Kind(Tag.FUNCTION, qualified=method.name, path=method.path)
-        if owner.path == self.inference.path:
-            found = self._attribute_here(owner, name)
-        else:
-            found = self.values.class_attribute(owner, name)
+        other = self.inference.at(owner.path)
+        found = other.classes.attribute_here(owner, name) if other is not None else None
         if found is None:
             return None
         return placed(self._inside(found, base), base)
@@ -287,7 +283,7 @@ class Classes:
         facts = self.inference.program.summaries[method.path].functions[method.name]
         return any(isinstance(item, str) and item in _PROPERTIES for item in facts.decorators)
 
-    def _attribute_here(self, owner: Ref, name: str) -> Kind | None:
+    def attribute_here(self, owner: Ref, name: str) -> Kind | None:
         node = self.class_node(owner.name)
         if node is None:
             return None

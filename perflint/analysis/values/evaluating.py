@@ -6,25 +6,17 @@ import ast
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from perflint.analysis.names.refs import Ref, Refs, Scope
-    from perflint.analysis.values.arguments import Arguments
+    from perflint.analysis.names.refs import Refs, Scope
+    from perflint.analysis.values.calls import Calls
+    from perflint.analysis.values.classes import Classes
     from perflint.analysis.values.frames import Frame
     from perflint.analysis.values.kind import Kind
     from perflint.analysis.values.linked import Linked
+    from perflint.analysis.values.parameters import Parameters
     from perflint.analysis.values.queries import Queries
     from perflint.syntax.bindings import Definition
     from perflint.syntax.flow import Flow
     from perflint.syntax.tree import Tree
-
-
-class Calling(Protocol):
-    """Calls: `perflint.analysis.values.calls.Calls`."""
-
-    def run(self, function: Ref, arguments: Arguments, receiver: Kind | None = None) -> Kind: ...
-
-    def value(self, callee: Kind, arguments: Arguments) -> Kind: ...
-
-    def method(self, base: Kind, name: str, arguments: Arguments, written: str = "") -> Kind: ...
 
 
 class Evaluating(Protocol):
@@ -35,9 +27,13 @@ class Evaluating(Protocol):
     flow: Flow
     program: Linked
     queries: Queries
+    calls: Calls
+    classes: Classes
+    parameters: Parameters
 
-    @property
-    def calls(self) -> Calling: ...
+    def of_module(self, name: str) -> Kind | None: ...
+
+    def at(self, path: str) -> Evaluating | None: ...
 
     def eval(self, node: ast.expr, frame: Frame | None) -> Kind: ...
 

@@ -69,6 +69,18 @@ class Filling:
             made = promises.kept(made, kind.element or UNKNOWN).at_most(Confidence.MEDIUM)
         return kind.but(element=made, items=())
 
+    def with_keys(self, node: ast.Name, kind: Kind, frame: Frame | None) -> Kind:
+        """`found = {}` with what `found["loss"] = loss` puts into it."""
+        stores = self._inference.flow.key_stores(node)
+        if not stores:
+            return kind
+        items = dict(kind.items)
+        for key, each in stores.items():
+            items[key] = join(self._inference.definition_kind(item, frame) for item in each).but(fresh=False)
+        made = join(items[key] for key in stores)
+        element = made if kind.element is None else join((kind.element, made))
+        return kind.but(element=element, items=tuple(sorted(items.items(), key=_by_name)))
+
     def _goes_through_keys(self, store: Definition, name: str) -> bool:
         """`for k, v in batch.items(): batch[k] = …`: what is taken for a tensor out of a loader is a mapping."""
         loops = (
@@ -81,6 +93,10 @@ class Filling:
             and key_of(loop.iter.func.value) == name
             for loop in loops
         )
+
+
+def _by_name(item: tuple[int | str, Kind]) -> tuple[bool, str]:
+    return isinstance(item[0], str), str(item[0])
 
 
 def is_placeholder(definition: Definition) -> bool:

@@ -1,9 +1,9 @@
 """Kinds of expressions, on demand: `Inference(tree, program).kind(node)`.
 
 An expression's kind follows from the definitions that reach its names (`syntax.flow`), from what libraries promise
-(`pytorch` tables, through `library` and `methods`), and from the project's own functions and classes: those of this
-file are evaluated as trees, those of other files from their summaries (`values`). Everything is remembered per node;
-recursion ends in `NEVER`, the value that adds nothing to a join.
+(`pytorch` tables, through `library` and `methods`), and from the project's own functions and classes: what stands in
+another file is asked of that file's inference (`siblings`). Everything is remembered per node; recursion ends in
+`NEVER`, the value that adds nothing to a join.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from perflint.analysis.values.calls import Calls
 from perflint.analysis.values.classes import Classes
 from perflint.analysis.values.filling import Filling, is_empty_dict, is_placeholder
 from perflint.analysis.values.frames import Frame
+from perflint.analysis.values.imported import exported, imported
 from perflint.analysis.values.kind import (
     DTYPE,
     NAMED_LOADER,
@@ -49,8 +50,7 @@ from perflint.analysis.values.kind import (
 from perflint.analysis.values.linked import Linked, program_of
 from perflint.analysis.values.narrowing import Narrowing
 from perflint.analysis.values.parameters import Parameters
-from perflint.analysis.values.queries import Queries
-from perflint.analysis.values.values import Values
+from perflint.analysis.values.siblings import Siblings
 from perflint.finding import Confidence
 from perflint.ir.notation import source_of
 from perflint.ir.summary import MODULE
@@ -70,31 +70,49 @@ _HOST_ANSWERS = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 class Inference:
     """Kinds of one file's expressions. The nodes asked about must be linked (`tree.link`)."""
 
-    def __init__(self, tree: Tree, program: Linked | None = None, flow: Flow | None = None) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        program: Linked | None = None,
+        flow: Flow | None = None,
+        siblings: Siblings | None = None,
+    ) -> None:
         self.tree = tree
         self.path = tree.source.path
         self.flow = flow or Flow(tree)
         self.program = program or program_of(self.path, tree.module, tree.source.lines)
-        self.queries = Queries()
+        self.siblings = siblings or Siblings(self.program)
+        self.siblings.add(self)
+        self.queries = self.siblings.queries
         self.narrowing = Narrowing(self.tree, self.flow, self.eval)
         self.filling = Filling(self)
-        self.values = Values(self)
-        self.classes = Classes(self, self.values)
-        self.parameters = Parameters(self, self.classes, self.values)
-        self.calls = Calls(self, self.classes, self.parameters, self.narrowing, self.values)
+        self.classes = Classes(self)
+        self.parameters = Parameters(self, self.classes)
+        self.calls = Calls(self, self.classes, self.parameters, self.narrowing)
         self._memo: dict[int, Kind] = {}
         self._promised: dict[tuple[str, Scope], Kind] = {}
 
+    def at(self, path: str) -> Inference | None:
+        """The inference of another file of the program, None where its text is not at hand."""
+        return self if path == self.path else self.siblings.at(path)
+
     def close(self) -> None:
-        """Let go of all that was worked out. The parts know each other, so nothing would be freed without the garbage
-        collector, which has to look at everything to find it.
+        """Let go of all that was worked out, in this file and in others."""
+        self.siblings.close()
+
+    def size(self) -> int:
+        """How many answers are remembered."""
+        return len(self._memo) + self.calls.size()
+
+    def let_go(self) -> None:
+        """The parts know each other, so nothing would be freed without the garbage collector, which has to look at
+        everything to find it.
         """
         for part in (
             self.classes,
             self.parameters,
             self.narrowing,
             self.filling,
-            self.values,
             self.calls.defaults,
             self.calls,
         ):
@@ -221,6 +239,8 @@ class Inference:
         if found.tag in (Tag.BATCH, Tag.MAPPING, Tag.SEQUENCE) or _may_be_mapping(found):
             empty = len(definitions) == 1 and (is_empty_dict(definitions[0]) or is_placeholder(definitions[0]))
             found = self.filling.with_new_items(node, found, frame, empty=empty)
+        if found.tag is Tag.MAPPING:
+            found = self.filling.with_keys(node, found, frame)
         return self.narrowing.narrow(node, found, frame)
 
     def _free(self, node: ast.Name) -> Kind:
@@ -338,7 +358,7 @@ class Inference:
 
     def _import(self, definition: Definition) -> Kind:
         if self.path in self.program.summaries:
-            found = self.values.imported(definition.imported, self.path)
+            found = imported(definition.imported, self)
             if found is not None:
                 return found
         return library.named(definition.imported)
@@ -359,6 +379,11 @@ class Inference:
         if entered.tag in (Tag.LOADER, Tag.SEQUENCE, Tag.INSTANCE, Tag.MODULE) and not definition.path:
             return entered if not entered.path else UNKNOWN
         return UNKNOWN
+
+    def of_module(self, name: str) -> Kind | None:
+        """A name of this file's module as others see it; None where it is not bound there, or is imported."""
+        given = [item for item in self.flow.bindings(self.tree.module).by_key.get(name, ()) if _gives_value(item)]
+        return self._joined(tuple(given), None) if given else None
 
     # Symbols.
 
@@ -425,7 +450,7 @@ class Inference:
             return library.named(f"{base.qualified}.{name}")
         if base.path:
             if base.qualified == MODULE:
-                return self.values.exported(base.path, name)
+                return exported(base.path, name, self)
             found = base.item(name) or self.classes.member(base, name)
             if found is not None:
                 return found
@@ -492,6 +517,10 @@ class Inference:
             return join(kinds) if kinds else UNKNOWN
 
         return promises.kind_of(text, instance_of)
+
+
+def _gives_value(definition: Definition) -> bool:
+    return definition.binding not in (Binding.IMPORT, Binding.FUNCTION, Binding.CLASS, Binding.DELETE)
 
 
 def _is_placeholder(definition: Definition) -> bool:

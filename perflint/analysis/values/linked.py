@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.names.refs import Ref, Refs, Scope
 from perflint.ir.summary import Summary, Value
+from perflint.syntax.flow import Flow
+
+if TYPE_CHECKING:
+    from perflint.analysis.values.siblings import Siblings
 
 
 class Names(Protocol):
@@ -35,6 +39,10 @@ class Linked(Protocol):
     def callers(self, scope: Scope) -> Sequence[Edge]: ...
 
     def argument(self, edge: Edge, name: str) -> Value: ...
+
+    siblings: Siblings | None
+
+    def flow(self, path: str) -> Flow | None: ...
 
     def is_step_of_engine(self, scope: Scope) -> bool: ...
 

@@ -31,7 +31,6 @@ from perflint.analysis.values.kind import (
 from perflint.analysis.values.operations import iterate, part_of
 from perflint.analysis.values.origin import Origin, Provenance, is_from
 from perflint.analysis.values.ranks import SCALAR
-from perflint.analysis.values.values import Values
 from perflint.finding import Confidence
 from perflint.ir import guards
 from perflint.ir.notation import last_name
@@ -56,10 +55,9 @@ _MOST_CALLERS = 8
 class Parameters:
     """Kinds of one file's parameters: what annotations, frameworks, callers, uses and defaults say, in this order."""
 
-    def __init__(self, inference: Evaluating, classes: Classes, values: Values) -> None:
+    def __init__(self, inference: Evaluating, classes: Classes) -> None:
         self.inference = inference
         self.classes = classes
-        self.values = values
         self._known: dict[int, Kind] = {}
 
     def kind(self, definition: Definition) -> Kind:
@@ -414,10 +412,16 @@ class Parameters:
         return _last(facts.func) == function.name or edge.confidence is Confidence.HIGH
 
     def _argument(self, edge: Edge, function: FunctionNode, name: str) -> Kind | None:
+        names = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
+        if self._class_of(function) is not None and not _decorated(function, "staticmethod"):
+            names = names[1:]
+        place = names.index(name) if name in names else -1
+        other = self.inference.at(edge.caller.path)
+        return other.parameters.argument_at(edge, name, place) if other is not None else UNKNOWN
+
+    def argument_at(self, edge: Edge, name: str, place: int) -> Kind | None:
+        """What a call of this file passes by a name, or at a place that is not negative; None where it does not."""
         inference = self.inference
-        if edge.caller.path != inference.path:
-            value = inference.program.argument(edge, name)
-            return self.values.value(value, edge.caller) if value is not None else None
         facts = inference.program.summaries[inference.path].functions[edge.caller.function].calls[edge.index]
         call = self._call_at(facts.line, facts.column, _last(facts.func))
         if call is None:
@@ -425,14 +429,10 @@ class Parameters:
         for keyword in call.keywords:
             if keyword.arg == name:
                 return inference.eval(keyword.value, None)
-        names = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
-        if self._class_of(function) is not None and not _decorated(function, "staticmethod"):
-            names = names[1:]
-        if name in names and names.index(name) < len(call.args):
-            given = call.args[names.index(name)]
-            if any(isinstance(item, ast.Starred) for item in call.args[: names.index(name) + 1]):
+        if 0 <= place < len(call.args):
+            if any(isinstance(item, ast.Starred) for item in call.args[: place + 1]):
                 return UNKNOWN
-            return inference.eval(given, None)
+            return inference.eval(call.args[place], None)
         return None
 
     def _call_at(self, line: int, column: int, name: str) -> ast.Call | None:
