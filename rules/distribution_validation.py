@@ -27,7 +27,7 @@ from perflint.api import (
 
 from ._shared.device_queue import impact_at
 from ._shared.gradients import is_model_call
-from ._shared.waits import is_on_device, is_unknown_in_step, works_on_host
+from ._shared.waits import is_unknown_in_step, kind_on_device, works_on_host
 
 _CLASSES = (
     "Normal Categorical Bernoulli Beta Gamma Dirichlet Laplace Exponential Poisson Uniform Multinomial Cauchy StudentT "
@@ -157,9 +157,17 @@ def _is_checked(node: ast.Call, ctx: Context) -> bool:
 def _is_on_device(node: ast.Call, ctx: Context) -> bool:
     values = [*node.args, *(item.value for item in node.keywords)]
     return any(
-        is_on_device(value, ctx) or (_is_of_network(value, ctx) and is_unknown_in_step(value, ctx.kind(value), ctx))
+        _is_tensor_on_device(value, ctx)
+        or (_is_of_network(value, ctx) and is_unknown_in_step(value, ctx.kind(value), ctx))
         for value in values
     )
+
+
+def _is_tensor_on_device(value: ast.expr, ctx: Context) -> bool:
+    """As `is_on_device`: what a model may give in a structure is a tensor where a distribution takes it."""
+    kind = ctx.kind(value)
+    taken = kind.but(tag=Tag.TENSOR) if kind.holds_tensors else kind
+    return kind_on_device(taken, value, ctx) is not None
 
 
 def _is_of_network(value: ast.expr, ctx: Context) -> bool:

@@ -287,7 +287,7 @@ class Classes:
         node = self.class_node(owner.name)
         if node is None:
             return None
-        definitions = self._stores_of(node, name)
+        definitions = self._lasting(self._stores_of(node, name))
         buffers = self._buffers_of(node)
         kinds = []
         for definition in definitions:
@@ -380,6 +380,23 @@ class Classes:
                         item for key in keys if key.endswith(f".{name}") for item in keys[key] if item not in found
                     ]
         return found
+
+    def _lasting(self, stores: list[Definition]) -> list[Definition]:
+        """Those that no later one of the same method replaces: `self.drop = p`, and then `self.drop = Dropout(p)`."""
+        if len(stores) < 2:
+            return stores
+        plain = [item for item in stores if item.binding is Binding.ASSIGN and not item.path]
+        return [item for item in stores if not any(self._replaces(later, item) for later in plain)]
+
+    def _replaces(self, later: Definition, earlier: Definition) -> bool:
+        """Whether a statement always runs after another one, further on in a block around it."""
+        tree, parent = self.inference.tree, self.inference.tree.parent(later.node)
+        if later is earlier or parent is None or later.node.lineno <= earlier.node.lineno:  # type: ignore[attr-defined]
+            return False
+        around = [earlier.node, *tree.ancestors(earlier.node)]
+        block = next((each for each in _blocks_in(parent) if later.node in each), ())
+        before = block[: block.index(later.node)] if block else ()  # type: ignore[arg-type]
+        return any(outer in before for outer in around)
 
     def _methods_of(self, node: ast.ClassDef) -> list[tuple[FunctionNode, str]]:
         known = self._methods.get(id(node))
@@ -504,6 +521,13 @@ class Classes:
                     found = self.inference.calls.run(method, arguments, base)
                     return iterate(found) if name == "__iter__" else found
         return None
+
+
+def _blocks_in(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(node, name, None)
+        if isinstance(block, list):
+            yield block
 
 
 def _context() -> Kind:

@@ -253,6 +253,10 @@ class Inference:
     def _joined(self, definitions: tuple[Definition, ...], frame: Frame | None) -> Kind:
         if len(definitions) > 1:
             definitions = displays.telling(definitions, self.flow, self.tree)
+        if len(definitions) > 1 and "torch.load" in self.tree.source.text:
+            made = tuple(item for item in definitions if item.value is None or not self._is_restored(item.value))
+            if made and len(made) < len(definitions):
+                return self._joined(made, frame).at_most(Confidence.MEDIUM)
         if len(definitions) == 1:
             return join((self.definition_kind(definitions[0], frame),))
         kinds: list[Kind] = []
@@ -271,6 +275,15 @@ class Inference:
             if kept:
                 return join(kept).at_most(Confidence.MEDIUM if len(kept) < len(kinds) else Confidence.HIGH)
         return join(kinds)
+
+    def _is_restored(self, value: ast.expr) -> bool:
+        """Whether a value comes out of a checkpoint: it is what was saved, such as the same name holds elsewhere."""
+        while isinstance(value, ast.Subscript):
+            value = value.value
+        if isinstance(value, ast.Name):
+            given = self.flow.definitions(value)
+            return bool(given) and all(item.value is not None and _is_load(item.value) for item in given)
+        return _is_load(value)
 
     def _overridable(self, definitions: tuple[Definition, ...]) -> bool:
         """Module-level settings that `exec` or `globals()` may replace, as configuration by script does."""
@@ -517,6 +530,10 @@ class Inference:
             return join(kinds) if kinds else UNKNOWN
 
         return promises.kind_of(text, instance_of)
+
+
+def _is_load(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and key_of(value.func) == "torch.load"
 
 
 def _gives_value(definition: Definition) -> bool:

@@ -94,8 +94,8 @@ class Kind(NamedTuple):
     library function or class; for project things their qualname, with their file in `path`. `rank` is the number of
     dimensions (see `ranks`), `dtype` the type of a tensor's numbers. `fresh` is a result just made, which nothing else
     refers to. `optional` values may also be None. `mixed` is one of several structures of tensors, or a loader or a
-    list; a `bare` container may also be one that nothing was seen to fill. `certainty` says how sure all this is,
-    `origin` what tells it. Components that are not known are None, or what their type calls `UNKNOWN`.
+    list; a `bare` container may also be one that nothing was seen to fill, and a `longer` sequence may go on after its
+    `items`. `certainty` says how sure all this is, `origin` what tells it. Components that are not known are None, or what their type calls `UNKNOWN`.
 
     Kinds are a lattice: `NEVER` is its bottom, `UNKNOWN` its top, `join` the least upper bound. Of an `element`, None
     (nothing was seen in it) is the bottom and `UNKNOWN` the top.
@@ -117,6 +117,7 @@ class Kind(NamedTuple):
     certainty: Confidence = Confidence.HIGH
     mixed: bool = False
     bare: bool = False
+    longer: bool = False
     origin: Origin | None = None
 
     @property
@@ -164,7 +165,7 @@ class Kind(NamedTuple):
         for name, kind in self.items:
             if name == key:
                 return kind
-        if isinstance(key, int) and key < 0 and self.tag is Tag.SEQUENCE and self.items:
+        if isinstance(key, int) and key < 0 and self.tag is Tag.SEQUENCE and self.items and not self.longer:
             return self.item(len(self.items) + key)
         return None
 
@@ -277,13 +278,14 @@ def _join(left: Kind, right: Kind) -> Kind:
     if left.tag is not right.tag or left.mixed or right.mixed:
         return _join_tags(left, right)
     qualified, path, device = _join_names(left, right)
-    element = _join_elements(left, right)
+    element, items = _join_elements(left, right), _join_items(left, right)
+    is_longer = left.longer or right.longer or len(left.items) != len(right.items)
     return Kind(
         left.tag,
         join_places(left.place, right.place),
         device=device,
         element=element,
-        items=_join_items(left, right),
+        items=items,
         qualified=qualified,
         path=path,
         pinned=left.pinned and right.pinned,
@@ -293,6 +295,7 @@ def _join(left: Kind, right: Kind) -> Kind:
         fresh=left.fresh and right.fresh,
         optional=left.optional or right.optional,
         certainty=min(left.certainty, right.certainty),
+        longer=bool(items) and left.tag is Tag.SEQUENCE and is_longer,
         bare=left.bare or right.bare if element is None else _is_bare(left) or _is_bare(right),
         origin=join_origins(left.origin, right.origin),
     )
@@ -404,8 +407,6 @@ def _join_items(left: Kind, right: Kind) -> tuple[tuple[int | str, Kind], ...]:
     if left.items == right.items:
         return left.items
     if left.tag is Tag.SEQUENCE:
-        if len(left.items) != len(right.items):
-            return ()
         return tuple((key, _join(kind, other)) for (key, kind), (_, other) in zip(left.items, right.items))
     others = dict(right.items)
     return tuple(sorted(((key, _join(kind, others[key])) for key, kind in left.items if key in others), key=_by_name))

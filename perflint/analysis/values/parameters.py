@@ -351,7 +351,7 @@ class Parameters:
             return self._never_given(function, name)
         if shown and all(shown):
             given = [kind.but(place=Place.UNKNOWN, device=None) for kind in given]
-        known = [kind for kind in given if kind.known]
+        known = [kind for kind in given if kind.known or kind.on_accelerator]
         if not known:
             return UNKNOWN
         if len(given) < len(kinds):
@@ -361,7 +361,8 @@ class Parameters:
             given += [left_out] if left_out.device is not None else []
         found = join(known)
         if not found.known:
-            return UNKNOWN
+            # Something that every caller has moved to the device, whatever it is.
+            return found if len(known) == len(given) else UNKNOWN
         if len(known) < len(given):
             # The same parameter given a number here and something unknown there may be anything.
             if found.tag in _WEAK:

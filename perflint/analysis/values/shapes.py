@@ -56,7 +56,9 @@ def _sized(arguments: Arguments) -> int | None:
     if all(kind.tag is Tag.NUMBER for kind in kinds):
         return len(kinds)
     first = kinds[0]
-    return len(first.items) if len(kinds) == 1 and first.tag is Tag.SEQUENCE and first.items else None
+    return (
+        len(first.items) if len(kinds) == 1 and first.tag is Tag.SEQUENCE and first.items and not first.longer else None
+    )
 
 
 def dtype_of_constructor(name: str, arguments: Arguments) -> Dtype | None:
@@ -122,8 +124,9 @@ def of_method(name: str, rank: int | None, arguments: Arguments, *, after: int =
         return 1 if len(arguments) == after and not arguments.keywords else SOME
     if plain in ("view", "reshape", "expand", "repeat"):
         sizes = [thunk() for thunk in list(arguments.positional)[after:]]
-        if len(sizes) == 1 and sizes[0].tag is Tag.SEQUENCE and sizes[0].items:
-            return len(sizes[0].items)
+        length = _length(sizes[0]) if len(sizes) == 1 else None
+        if length is not None:
+            return length
         return len(sizes) if sizes and arguments.exact and all(size.tag is Tag.NUMBER for size in sizes) else None
     return SCALAR if rank == SCALAR and plain not in ("repeat_interleave", "tile", "grad") else None
 
@@ -153,3 +156,8 @@ def several(name: str, made: Kind) -> Kind:
 def values_and_indices(made: Kind) -> Kind:
     """What `max(dim)` gives: values, and where they are."""
     return sequence(items=(made, made.but(dtype=Dtype.INT)), qualified="values indices")
+
+
+def _length(kind: Kind) -> int | None:
+    """How many items a sequence has, where all of them are known."""
+    return len(kind.items) if kind.tag is Tag.SEQUENCE and kind.items and not kind.longer else None
