@@ -240,7 +240,7 @@ def check_case(case: Case, *, rules: Sequence[type[Rule]] | None = None, bless: 
     marked = dict(case.read())
     wrong = list(_compare_heat(marked))
     if case.fires or not case.group.startswith("_"):
-        run = [rule() for rule in (_rules_for(case, marked) if rules is None else rules)]
+        run = [rule() for rule in (rules_for(case, marked) if rules is None else rules)]
         wrong += _compare_run(case, marked, run, bless=bless)
     if wrong:
         raise AssertionError("\n".join([f"{case}:", *wrong]))
@@ -249,20 +249,20 @@ def check_case(case: Case, *, rules: Sequence[type[Rule]] | None = None, bless: 
 def findings_of(case: Case) -> tuple[Finding, ...]:
     """What the rules of `case` report on it."""
     marked = dict(case.read())
-    rules = [rule() for rule in _rules_for(case, marked)]
-    return _check({name: item.text for name, item in marked.items()}, rules).findings
+    rules = [rule() for rule in rules_for(case, marked)]
+    return checked({name: item.text for name, item in marked.items()}, rules).findings
 
 
 def numerics_of(case: Case) -> dict[Applicability, frozenset[str]]:
     """The numerics classes that the fixes of `case` state, by the weakest applicability applied."""
     marked = dict(case.read())
-    rules = [rule() for rule in _rules_for(case, marked)]
-    found = _check({name: item.text for name, item in marked.items()}, rules).findings
+    rules = [rule() for rule in rules_for(case, marked)]
+    found = checked({name: item.text for name, item in marked.items()}, rules).findings
     fixes = [finding.fix for finding in found if finding.fix is not None]
     return {weakest: frozenset(fix.numerics for fix in fixes if fix.applicability >= weakest) for weakest in _RESULTS}
 
 
-def _rules_for(case: Case, marked: Mapping[str, Marked]) -> list[type[Rule]]:
+def rules_for(case: Case, marked: Mapping[str, Marked]) -> list[type[Rule]]:
     """All core rules, and of the extra tier what the case is about."""
     named = {marker.value for item in marked.values() for marker in item.each} | {case.group.partition("-")[0]}
     return [rule for rule in load_rules() if rule.tier is Tier.CORE or rule.code in named]
@@ -271,7 +271,7 @@ def _rules_for(case: Case, marked: Mapping[str, Marked]) -> list[type[Rule]]:
 def _compare_run(case: Case, marked: Mapping[str, Marked], rules: Sequence[Rule], *, bless: bool) -> list[str]:
     """Findings and fixes of one run over the case."""
     texts = {name: item.text for name, item in marked.items()}
-    report = _check(texts, rules)
+    report = checked(texts, rules)
     wrong = [f"{problem.path}:{problem.line or 0}: {problem.message}" for problem in report.errors]
     wrong += _compare_findings(marked, report.findings)
     before = texts
@@ -286,7 +286,7 @@ def _compare_run(case: Case, marked: Mapping[str, Marked], rules: Sequence[Rule]
     return wrong
 
 
-def _check(texts: Mapping[str, str], rules: Sequence[Rule]) -> Report:
+def checked(texts: Mapping[str, str], rules: Sequence[Rule]) -> Report:
     """Check `texts` as a project of its own with nothing around it."""
     with _project(texts):
         settings = load_settings(Path())
@@ -384,7 +384,7 @@ def _fixed(
     current = dict(texts)
 
     def recheck(overlay: Mapping[str, str]) -> Report:
-        return _check(current | dict(overlay), rules)
+        return checked(current | dict(overlay), rules)
 
     sources = {name: SourceFile(name, text) for name, text in texts.items() if name.endswith(".py")}
     outcome = fix_files(sources, report.findings, recheck, lambda fix: fix.applicability >= weakest)

@@ -95,7 +95,8 @@ class Kind(NamedTuple):
     dimensions (see `ranks`), `dtype` the type of a tensor's numbers. `fresh` is a result just made, which nothing else
     refers to. `optional` values may also be None. `mixed` is one of several structures of tensors, or a loader or a
     list; a `bare` container may also be one that nothing was seen to fill, and a `longer` sequence may go on after its
-    `items`. `certainty` says how sure all this is, `origin` what tells it. Components that are not known are None, or what their type calls `UNKNOWN`.
+    `items`. `certainty` says how sure all this is, `origin` what tells it. Components that are not known are None, or
+    what their type calls `UNKNOWN`.
 
     Kinds are a lattice: `NEVER` is its bottom, `UNKNOWN` its top, `join` the least upper bound. Of an `element`, None
     (nothing was seen in it) is the bottom and `UNKNOWN` the top.

@@ -55,10 +55,7 @@ def _sized(arguments: Arguments) -> int | None:
     kinds = [thunk() for thunk in given]
     if all(kind.tag is Tag.NUMBER for kind in kinds):
         return len(kinds)
-    first = kinds[0]
-    return (
-        len(first.items) if len(kinds) == 1 and first.tag is Tag.SEQUENCE and first.items and not first.longer else None
-    )
+    return _length(kinds[0]) if len(kinds) == 1 else None
 
 
 def dtype_of_constructor(name: str, arguments: Arguments) -> Dtype | None:
