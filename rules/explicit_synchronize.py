@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import (
+    Applicability,
     Calls,
     Claims,
     Confidence,
@@ -13,6 +14,7 @@ from perflint.api import (
     Effect,
     Effects,
     Finding,
+    Fix,
     Heat,
     Impact,
     Rule,
@@ -31,6 +33,13 @@ from ._shared.rarely import is_between_phases
 from ._shared.waits import is_exceptional
 
 _WORDS = {Effect.WAITS: "all queued GPU work has finished", Effect.MEETS: "all other processes have arrived"}
+
+
+#: What to look for before such a call goes.
+_RELIES = {
+    Effect.WAITS: "look for asynchronous copies to the host, and work on other streams, that are read after it",
+    Effect.MEETS: "look for files, weights or counters that another process reads after it",
+}
 
 
 class ExplicitSynchronize(Rule):
@@ -54,7 +63,8 @@ class ExplicitSynchronize(Rule):
 
     Fix safety
 
-    No fix: if the call protects an asynchronous copy to the host, deleting it creates a race.
+    Unsafe: deleting the call is right unless something relies on it that perflint does not see: an asynchronous copy to
+    the host, or another process. There is no fix where the call belongs to a measurement or to a hand-over.
 
     Not reported
 
@@ -115,6 +125,7 @@ class ExplicitSynchronize(Rule):
             ctx,
             f"`{ctx.text(node)}` {ctx.heat(node).phrase}: the host blocks until {_WORDS[effect]}.",
             advice=_advice(handed, ctx, timed=timed),
+            fix=_fix(node, effect, ctx) if handed is None and not timed else None,
             confidence=Confidence.MEDIUM if timed or ctx.target(node.func) is None else None,
             impact=impact_at(node, ctx),
             block=first_of_block(node, ctx),
@@ -134,6 +145,23 @@ def _advice(handed: ast.Call | None, ctx: Context, *, timed: bool) -> str:
             "many steps."
         )
     return "Delete it: streams and collectives already order the work."
+
+
+def _fix(node: ast.Call, effect: Effect, ctx: Context) -> Fix | None:
+    """The call goes, with a test around it that only asks whether there are devices or other processes."""
+    statement = ctx.tree.statement_of(node)
+    if not isinstance(statement, ast.Expr) or statement.value is not node:
+        return None
+    outer = ctx.tree.parent(statement)
+    if isinstance(outer, ast.If) and outer.body == [statement] and not outer.orelse and asks_hardware(outer.test, ctx):
+        statement = outer
+    return Fix(
+        "Delete the synchronization",
+        Applicability.UNSAFE,
+        ctx.edit.delete_statement(statement),
+        reason=_RELIES[effect],
+        numerics="same bits",
+    )
 
 
 def _waits_for(node: ast.Call, ctx: Context) -> Effect | None:

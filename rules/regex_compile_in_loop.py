@@ -118,7 +118,7 @@ class RegexCompileInLoop(Rule):
         if hot or _is_update_of_metric(node, ctx):
             yield self._varying(node, built, loops, ctx)
         elif loops and _goes_over_names(loops[0]) and _is_inside(built, loops[0], ctx) and _is_same(built, loops[0]):
-            yield self._same(node, ctx)
+            yield self._same(node, loops[0], ctx)
 
     def _literal(self, node: ast.Call, function: str, ctx: Context) -> Finding:
         often = ctx.heat(node).phrase
@@ -143,7 +143,7 @@ class RegexCompileInLoop(Rule):
 
     def _varying(self, node: ast.Call, built: ast.expr, loops: list[ast.AST], ctx: Context) -> Finding:
         if loops and _is_same(built, loops[0]):
-            return self._same(node, ctx)
+            return self._same(node, loops[0], ctx)
         where = "in every iteration of the loop" if loops else f"each time ({ctx.heat(node).phrase})"
         return self.finding(
             node,
@@ -156,14 +156,62 @@ class RegexCompileInLoop(Rule):
             impact=Impact.MEDIUM,
         )
 
-    def _same(self, node: ast.Call, ctx: Context) -> Finding:
+    def _same(self, node: ast.Call, loop: ast.AST, ctx: Context) -> Finding:
         return self.finding(
             node,
             ctx,
             f"`{ctx.text(node)}` builds the same pattern in every iteration of the loop.",
             advice="Build and compile it once before the loop.",
+            fix=_compiled_before(node, loop, ctx),
             impact=Impact.MEDIUM if ctx.heat(node) >= Heat.STEP else Impact.LOW,
         )
+
+
+#: Where a function of `re` takes its flags, when they are given by position.
+_FLAGS_AT = {"compile": 1, "split": 3, "sub": 4, "subn": 4}
+
+
+def _compiled_before(node: ast.Call, loop: ast.AST, ctx: Context) -> Fix | None:
+    """`pattern = re.compile(...)` before the loop, and `pattern.sub(...)` in it."""
+    if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)) or not isinstance(node.func, ast.Attribute):
+        return None
+    if ctx.heat(loop) >= Heat.STEP:
+        return None  # there it would be built on every step as well
+    method, at = node.func.attr, _FLAGS_AT.get(node.func.attr, 2)
+    if isinstance(node.args[0] if node.args else None, (ast.Name, ast.Starred, type(None))):
+        return None
+    if any(isinstance(item, ast.Starred) for item in node.args) or any(item.arg is None for item in node.keywords):
+        return None
+    if ctx.edit.would_lose_comment(node):
+        return None
+    flags = [*node.args[at : at + 1], *(item.value for item in node.keywords if item.arg == "flags")]
+    rest = [ctx.tree.text(item) for item in node.args[1:at]]
+    rest += [f"{item.arg}={ctx.tree.text(item.value)}" for item in node.keywords if item.arg != "flags"]
+    given = ", ".join(ctx.tree.text(item) for item in (node.args[0], *flags))
+    name = _name_of(node, ctx)
+    return Fix(
+        "Compile the pattern before the loop",
+        Applicability.UNSAFE,
+        (
+            ctx.edit.insert_before(loop, f"{name} = {ctx.tree.text(node.func.value)}.compile({given})"),
+            ctx.edit.replace(node, name if method == "compile" else f"{name}.{method}({', '.join(rest)})"),
+        ),
+        reason="a pattern that is not valid raises before the loop, even if the loop has no iteration",
+    )
+
+
+def _name_of(node: ast.Call, ctx: Context) -> str:
+    """A name of its own for each pattern that a file builds, so that their fixes can be made together."""
+    built = [
+        part
+        for part in walk(ctx.tree.module)
+        if isinstance(part, ast.Call)
+        and part.args
+        and not isinstance(part.args[0], (ast.Constant, ast.Name))
+        and ctx.target(part.func) in _TARGETS
+    ]
+    place = next(number for number, part in enumerate(built, start=1) if part is node)
+    return ctx.edit.free_name("pattern" if place == 1 else f"pattern{place}")
 
 
 #: What runs a file's code in other places, or looks through the names of a module.

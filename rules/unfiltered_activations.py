@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import (
+    Applicability,
     Calls,
     Context,
     Definition,
     Finding,
+    Fix,
     Heat,
     Impact,
     Nodes,
@@ -53,7 +55,9 @@ class UnfilteredActivations(Rule):
 
     Fix safety
 
-    No fix: `hidden_states[-1]` comes after the last norm in some models and before it in others.
+    Unsafe for `run_with_cache`: a cache is also read by short names of activations, and a filter takes full names only.
+    There is no fix for `output_hidden_states`: `hidden_states[-1]` comes after the last norm in some models and before
+    it in others.
 
     Not reported
 
@@ -86,7 +90,8 @@ class UnfilteredActivations(Rule):
     def _cache(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         if has_unpacking(node) or any(keyword(node, name) is not None for name in _FILTERS):
             return
-        keys = _Reads(node, ctx).of_cache()
+        reads = _Reads(node, ctx)
+        keys = reads.of_cache()
         if not keys or len(keys) > _FEW:
             return
         names = " and ".join(f"`{key}`" for key in keys)
@@ -97,6 +102,7 @@ class UnfilteredActivations(Rule):
             f"`{ctx.text(node.func)}` keeps every activation of the model, but only {names} "
             f"{'is' if len(keys) == 1 else 'are'} read.",
             advice=f"Keep only these: `names_filter={wanted}`.",
+            fix=_filtered(node, reads.items, ctx),
         )
 
     def _hidden_states(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
@@ -119,6 +125,48 @@ class UnfilteredActivations(Rule):
         )
 
 
+def _filtered(call: ast.Call, items: list[ast.expr], ctx: Context) -> Fix | None:
+    """The call with a filter, where the keys can be written so that they mean the same before the call."""
+    keys = [_before(item, call, ctx) for item in items]
+    if not all(keys):
+        return None
+    return Fix(
+        "Keep only the activations that are read",
+        Applicability.UNSAFE,
+        (ctx.edit.set_keyword(call, "names_filter", keys[0] if len(keys) == 1 else f"[{', '.join(keys)}]"),),
+        reason="a cache is also read by short names of activations, and a filter takes full names only",
+        numerics="same bits",
+    )
+
+
+def _before(key: ast.expr, call: ast.Call, ctx: Context) -> str:
+    """A key as it can be written at the call: itself, or what a name is bound to behind it; empty where it cannot."""
+    if isinstance(key, ast.Name) and not _is_known_before(key, call, ctx):
+        definitions = ctx.inference.flow.definitions(key)
+        value = definitions[0].value if len(definitions) == 1 and not definitions[0].path else None
+        if not isinstance(value, (ast.Constant, ast.JoinedStr)):
+            return ""
+        key = value
+    return ctx.text(key) if _is_full_name(key) and _is_known_before(key, call, ctx) else ""
+
+
+def _is_full_name(key: ast.expr) -> bool:
+    """`"blocks.5.hook_resid_post"`, `f"blocks.{layer}.hook_z"`, and names of such texts."""
+    if isinstance(key, ast.Constant):
+        return isinstance(key.value, str) and "hook_" in key.value
+    return isinstance(key, (ast.Name, ast.JoinedStr))
+
+
+def _is_known_before(key: ast.expr, call: ast.Call, ctx: Context) -> bool:
+    """Whether the names in a key have the values at the call that they have where the cache is read."""
+    flow, statement = ctx.inference.flow, ctx.tree.statement_of(call)
+    return all(
+        set(flow.definitions_before(part.id, statement)[0]) == set(flow.definitions(part))
+        for part in walk(key)
+        if isinstance(part, ast.Name)
+    )
+
+
 def _is_repeated(call: ast.Call, ctx: Context) -> bool:
     """Whether a model runs again and again here: in hot code, or in a loop that is none over several models."""
     if ctx.heat(call) >= Heat.EPOCH:
@@ -137,6 +185,7 @@ class _Reads:
     def __init__(self, call: ast.Call, ctx: Context) -> None:
         self.call, self.ctx = call, ctx
         self.found: list[str] = []
+        self.items: list[ast.expr] = []
 
     def of_cache(self) -> list[str]:
         """The keys read of the cache that `run_with_cache` gives; none where it may be read in other ways."""
@@ -182,6 +231,7 @@ class _Reads:
         text = self.ctx.text(parent.slice)
         if text not in self.found:
             self.found.append(text)
+            self.items.append(parent.slice)
         return True
 
     def _varies(self, key: ast.expr) -> bool:
