@@ -23,7 +23,7 @@ from perflint.api import (
 )
 
 from ._shared.clocked import is_measurement, reads_clock_behind, trains
-from ._shared.device_queue import first_of_block, impact_at
+from ._shared.device_queue import first_of_block, impact_at, waits_spared_by
 from ._shared.generating import beside_generation
 from ._shared.handed_over import hand_over_after, reads_events_after
 from ._shared.hardware import asks_hardware
@@ -64,7 +64,8 @@ class ExplicitSynchronize(Rule):
     Fix safety
 
     Unsafe: deleting the call is right unless something relies on it that perflint does not see: an asynchronous copy to
-    the host, or another process. There is no fix where the call belongs to a measurement or to a hand-over.
+    the host, or another process. There is no fix where the call belongs to a measurement or to a hand-over, and where
+    another wait would take its place.
 
     Not reported
 
@@ -152,6 +153,8 @@ def _fix(node: ast.Call, effect: Effect, ctx: Context) -> Fix | None:
     statement = ctx.tree.statement_of(node)
     if not isinstance(statement, ast.Expr) or statement.value is not node:
         return None
+    if waits_spared_by(node, ctx.tree.function_of(node) or ctx.tree.module, ctx):
+        return None  # one of them would wait instead
     outer = ctx.tree.parent(statement)
     if isinstance(outer, ast.If) and outer.body == [statement] and not outer.orelse and asks_hardware(outer.test, ctx):
         statement = outer
