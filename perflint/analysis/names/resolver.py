@@ -53,6 +53,8 @@ _WRAPPED_ATTRIBUTES = wrappers.WRAPPED_ATTRIBUTES
 _PREPARE = wrappers.PREPARE_METHODS
 _BUILTINS = frozenset(dir(builtins))
 _IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
+#: Annotations of these name no class of an object: `Callable` and `Any` say nothing of what is handed over.
+_VAGUE = ("builtins.", "typing.", "typing_extensions.", "collections.abc.", "types.")
 #: Methods of dicts that give the value of a key.
 _LOOKING_UP = frozenset({"get", "pop", "setdefault"})
 #: Of libraries that make what a configuration names: of the project, as often as not.
@@ -427,7 +429,7 @@ class Resolver:
             instance_of(ref)
             for name in annotated_names(annotation)[0]
             for ref in self.refs(name, owner)
-            if ref.kind == CLASS or (ref.kind == EXTERNAL and not ref.name.startswith("builtins."))
+            if ref.kind == CLASS or (ref.kind == EXTERNAL and not ref.name.startswith(_VAGUE))
         )
 
     def imported(self, target: str, importer: str) -> Refs:
