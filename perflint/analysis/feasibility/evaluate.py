@@ -137,10 +137,10 @@ def _contained(one: Possible, container: Value, leaves: Leaves) -> Possible:
         if one == BOTTOM:
             return BOTTOM
         same = [_same(one, evaluate(item, leaves), operator.eq) for item in container[1]]
-        if YES in same:
-            return YES
         if BOTTOM in same:
             return BOTTOM
+        if YES in same:
+            return YES
         return NO if all(item == NO for item in same) else BOOL
     return lifted(_in_text, one, evaluate(container, leaves))
 

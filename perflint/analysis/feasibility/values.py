@@ -259,7 +259,7 @@ class Values:
     def _of_class(self, cls: Ref, name: str, world: World) -> Possible:
         hierarchy = self._resolver.hierarchy
         found = BOTTOM
-        declared = False
+        declared = given = False
         for owner in (*self._resolver.mro(cls), *hierarchy.below(cls)):
             facts = hierarchy.facts(owner)
             if facts is None:
@@ -268,12 +268,15 @@ class Values:
             if method is not None:
                 return TOP if is_property(method) else OBJECT
             declared = declared or name in facts.annotations
-            found |= self._any_of(_values_of(facts, owner, name), world)
+            values = _values_of(facts, owner, name)
+            found |= self._any_of(values, world)
             if name in facts.unclear:
                 found |= SOMETHING
+            given = given or bool(values) or name in facts.unclear
         if declared and self.options.is_record(cls):
-            return TOP if world is not World.BY_DEFAULT else self._field(cls, name, world, switched(found))
-        if found == BOTTOM or (world is not World.BY_DEFAULT and self._is_set_unseen(cls)):
+            known = switched(found) if given else None
+            return TOP if world is not World.BY_DEFAULT else self._field(cls, name, world, known)
+        if not given or (world is not World.BY_DEFAULT and self._is_set_unseen(cls)):
             return TOP
         return found | self._from_outside(name, world)
 
@@ -282,26 +285,31 @@ class Values:
         paths = {base.path for base in self._resolver.mro(cls) if base.path}
         return any(self.presence.mentions(path, _SETTING) for path in paths)
 
-    def _field(self, cls: Ref, name: str, world: World, default: Possible) -> Possible:
-        """A field of a record: its default, and what the program makes of it elsewhere."""
-        found = default if default != BOTTOM else BOTTOM
+    def _field(self, cls: Ref, name: str, world: World, default: Possible | None) -> Possible:
+        """A field of a record: its default, where it has one, and what the program makes of it elsewhere."""
         owner = self._resolver.hierarchy.facts(cls)
         place = field_place(owner, name) if owner is not None else None
-        for scope, index, call in self.options.makings(cls):
-            found |= self._given_for_field(scope, index, call, name, place, world)
-        return TOP if found == BOTTOM else found | self._from_outside(name, world)
+        values = [
+            (value, scope)
+            for scope, index, call in self.options.makings(cls)
+            for value in self._given_for_field(scope, index, call, name, place)
+        ]
+        if default is None and not values:
+            return TOP
+        return self._any_of(values, world, start=default or BOTTOM) | self._from_outside(name, world)
 
     def _given_for_field(
-        self, scope: Scope, index: int, call: CallFacts, name: str, place: int | None, world: World
-    ) -> Possible:
-        key = name if name in dict(call.keywords) else str(place)
-        value = dict(call.keywords).get(name)
-        if value is None and key == str(place):
-            if place is None or place >= len(call.args):
-                return BOTTOM
-            value = call.args[place]
-        computed = self.passing.facts(scope).computed.get(f"#{index}:{key}", (value,))
-        return self._any_of([(item, scope) for item in computed], world)
+        self, scope: Scope, index: int, call: CallFacts, name: str, place: int | None
+    ) -> tuple[Value, ...]:
+        """What a call that makes a record gives one of its fields; nothing where it leaves it out."""
+        keywords = dict(call.keywords)
+        if name in keywords:
+            key, value = name, keywords[name]
+        elif place is not None and place < len(call.args):
+            key, value = str(place), call.args[place]
+        else:
+            return ()
+        return self.passing.facts(scope).computed.get(f"#{index}:{key}", (value,))
 
     # Calls and items.
 
