@@ -31,6 +31,7 @@ from ._shared.options import is_option_for
 from ._shared.protected import meets_for_files, protects_data
 from ._shared.rarely import is_between_phases
 from ._shared.waits import is_exceptional
+from ._shared.wording import short_text
 
 _WORDS = {Effect.WAITS: "all queued GPU work has finished", Effect.MEETS: "all other processes have arrived"}
 
@@ -121,19 +122,23 @@ class ExplicitSynchronize(Rule):
         timed = reads_clock_behind(node, ctx)
         if timed and not trains(node, ctx):
             return
+        # Without it, the first of them would wait in its place.
+        others = waits_spared_by(node, ctx.tree.scope_of(node), ctx) if effect is Effect.WAITS else []
+        others.sort(key=lambda other: (other.lineno, other.col_offset))  # type: ignore[attr-defined]
         yield self.finding(
             node,
             ctx,
             f"`{ctx.text(node)}` {ctx.heat(node).phrase}: the host blocks until {_WORDS[effect]}.",
-            advice=_advice(handed, ctx, timed=timed),
-            fix=_fix(node, effect, ctx) if handed is None and not timed else None,
+            advice=_advice(handed, others, ctx, timed=timed),
+            fix=_fix(node, effect, ctx) if handed is None and not timed and not others else None,
+            related=tuple(ctx.hop(other, f"`{short_text(other, ctx, 40)}` waits in its place") for other in others),
             confidence=Confidence.MEDIUM if timed or ctx.target(node.func) is None else None,
             impact=impact_at(node, ctx),
             block=first_of_block(node, ctx),
         )
 
 
-def _advice(handed: ast.Call | None, ctx: Context, *, timed: bool) -> str:
+def _advice(handed: ast.Call | None, others: list[ast.AST], ctx: Context, *, timed: bool) -> str:
     if handed is not None and _waits_for(handed, ctx) is not None:
         return (
             f"Synchronize every N steps, together with `{ctx.text(handed)}`: other code may rely on finished work then."
@@ -145,6 +150,9 @@ def _advice(handed: ast.Call | None, ctx: Context, *, timed: bool) -> str:
             "Time with the profiler or with CUDA events that are read every N steps, or synchronize once around "
             "many steps."
         )
+    if others:
+        first = short_text(others[0], ctx, 40)
+        return f"Delete it, and read `{first}` and what else is read behind it only on the steps that need it."
     return "Delete it: streams and collectives already order the work."
 
 
@@ -153,8 +161,6 @@ def _fix(node: ast.Call, effect: Effect, ctx: Context) -> Fix | None:
     statement = ctx.tree.statement_of(node)
     if not isinstance(statement, ast.Expr) or statement.value is not node:
         return None
-    if waits_spared_by(node, ctx.tree.function_of(node) or ctx.tree.module, ctx):
-        return None  # one of them would wait instead
     outer = ctx.tree.parent(statement)
     if isinstance(outer, ast.If) and outer.body == [statement] and not outer.orelse and asks_hardware(outer.test, ctx):
         statement = outer

@@ -282,3 +282,21 @@ def test_what_is_computed_of_a_batch_on_the_host_is_not_pinned_by_its_loader(
     (finding,) = found(text, "TPL101", tmp_path, monkeypatch)
     assert "call `F.interpolate` there" in finding.advice
     assert "pin_memory" not in finding.advice
+
+
+def test_a_synchronization_and_the_reads_behind_it_are_one_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = (
+        "loss.backward()",
+        "optimizer.step()",
+        "torch.cuda.synchronize()",
+        "kept = loss.item()",
+        "top = x.max().item()",
+    )
+    text = in_step(*body)
+    (finding,) = found(text, "TPL204", tmp_path, monkeypatch)
+    line = text.splitlines().index("        torch.cuda.synchronize()") + 1
+    assert [hop.line for hop in finding.related] == [line + 1, line + 2]
+    assert "read `loss.item()` and what else is read behind it only on the steps that need it" in finding.advice
+    assert found(text.replace("torch.cuda.synchronize()", "pass"), "TPL204", tmp_path, monkeypatch) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -45,6 +46,7 @@ from .wording import short_text
 
 #: Methods of texts and containers: they launch nothing, whatever they are called on.
 _PLAIN_METHODS = frozenset(name for kind in (str, list, dict, set) for name in dir(kind))
+_BUILTINS = frozenset(dir(builtins))
 #: Operations that keep the device busy for longer than it takes to launch them.
 _HEAVY = frozenset(
     "matmul bmm mm addmm baddbmm einsum conv1d conv2d conv3d conv_transpose1d conv_transpose2d linear "
@@ -331,6 +333,8 @@ def _of_call(call: ast.Call, ctx: Context) -> Transfer:
     kind = ctx.kind(call)
     if ctx.project_target(call.func) is not None:
         return transfer.WORK if kind.tag in (Tag.TENSOR, Tag.OUTPUT) else change
+    if kind.tag is Tag.SEQUENCE and isinstance(call.func, ast.Name) and call.func.id in _BUILTINS:
+        return transfer.NOTHING  # `zip(losses, meters)` gives what is there
     if kind.is_tensor or kind.tag is Tag.SEQUENCE:
         if kind.place is Place.HOST or (name in tensors.VIEW_METHODS and isinstance(call.func, ast.Attribute)):
             return transfer.NOTHING

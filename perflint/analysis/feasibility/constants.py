@@ -35,7 +35,7 @@ class Constants:
         if not isinstance(value, str):
             if value[0] == "const":
                 return (value,)
-            return self._any((part, scope) for part in value[1]) if value[0] == "either" else None
+            return self._any(((part, scope) for part in value[1]), depth) if value[0] == "either" else None
         if "." in value:
             return self._attribute(value, scope, depth)
         return self._name(value, scope, given, depth)
