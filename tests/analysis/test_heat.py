@@ -146,3 +146,17 @@ def test_heat_does_not_hang_on_how_nodes_are_dumped(monkeypatch: pytest.MonkeyPa
     dump = ast.dump
     monkeypatch.setattr(ast, "dump", lambda node: dump(node).replace(", ctx=Load()", ""))
     assert survey(ast.parse(text), text.splitlines()) == known
+
+
+def test_a_choice_between_names_that_lead_to_each_other_ends() -> None:
+    text = """
+from torch.utils.data import DataLoader
+def f(data, n=None):
+    every = n or limit
+    limit = every or 3
+    for i, batch in enumerate(DataLoader(data)):
+        if i % every == 0:
+            print(i)
+"""
+    program = Program({"a.py": survey(ast.parse(text), text.splitlines())})
+    assert program.heat_at(Scope("a.py", "f"), 0) is Heat.STEP
