@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from perflint.cli.joining import codes
 from perflint.errors import PerflintError
 from perflint.observe.report import FORMATS, Options, render
 from perflint.observe.report.rows import rhythm, rows
-from perflint.observe.trace import LineCount, Observation, Site
+from perflint.observe.trace import Frame, LineCount, Observation, Site
 
 OPTIONS = Options(what_if=True, hardware=("t4", "a100"), text_of=TEXTS.get)
 
@@ -39,6 +40,19 @@ def test_what_waits_is_listed_by_cost_with_its_source_and_rhythm() -> None:
     assert "in 2 of 3 steps" in section
     assert "every step" in section
     assert "to-device, data, 4.2 MB" in section
+
+
+def test_the_functions_of_libraries_that_wait_are_named() -> None:
+    seen = observation()
+    site = seen.sites[3]
+    epoch = Frame("/lib/trainer.py", 1911, "Trainer._run_epoch", library=True)
+    logs = Frame("/lib/trainer.py", 2249, "Trainer._log", library=True)
+    seen.sites[3] = replace(site, stack=(*site.stack, epoch))
+    seen.sites.append(replace(site, stack=(*site.stack, logs)))
+    seen.lines.append(LineCount(4, "read", True, "forward", {2: 1}, 4))
+    text = shown("text", seen)
+    assert "loss.item()  in Trainer._run_epoch (trainer.py:1911), Trainer._log (trainer.py:2249)\n" in text
+    assert "loss.item()  in" not in shown()
 
 
 def test_what_launches_is_told_apart_by_phase() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 
 from perflint.finding import amount, percent, with_article
 from perflint.observe.model.cost import StepTime
@@ -15,6 +17,8 @@ from perflint.report.style import Palette, Tint
 from perflint.report.visible import display_width, visible
 
 _LONGEST = 70
+#: How many functions of libraries are named that wait for one place.
+_MOST_INSIDE = 3
 
 
 def as_text(observation: Observation, options: Options) -> str:
@@ -88,7 +92,8 @@ def _section(title: str, listed: Sequence[Row], observation: Observation, option
         head.pop(1)
         for cells in table:
             cells.pop(1)
-    lines = _aligned(head, table[: options.most], options, [row.place for row in listed], paint)
+    inside = [inside_of(row) if row.waits else "" for row in listed]
+    lines = _aligned(head, table[: options.most], options, [row.place for row in listed], paint, inside)
     if len(listed) > options.most:
         lines.append(f"  and {many(len(listed) - options.most, 'more place')}")
     return "\n".join([paint(Tint.LABEL, title), *lines])
@@ -114,6 +119,13 @@ def where_of(place: Place) -> str:
     return f"{visible(place[0])}:{place[1]}:{place[2]}"
 
 
+def inside_of(row: Row) -> str:
+    """`in Trainer._run_epoch (trainer.py:1911)`: what of a library waits for the place; empty where it does itself."""
+    named = [f"{one.function} ({visible(PurePath(one.path).name)}:{one.line})" for one in row.inside[:_MOST_INSIDE]]
+    more = len(row.inside) - len(named)
+    return f"in {', '.join(named)}{f' and {more} more' if more else ''}" if named else ""
+
+
 def source_of(place: Place, options: Options) -> str:
     """The text of the expression, as far as one line has room for it; empty where the file is not there."""
     path, line, column, end_line, end_column = place
@@ -126,7 +138,12 @@ def source_of(place: Place, options: Options) -> str:
 
 
 def _aligned(
-    head: Sequence[str], table: Sequence[Sequence[str]], options: Options, places: Sequence[Place], paint: Palette
+    head: Sequence[str],
+    table: Sequence[Sequence[str]],
+    options: Options,
+    places: Sequence[Place],
+    paint: Palette,
+    inside: Sequence[str] = (),
 ) -> list[str]:
     widths = [max(display_width(cells[column]) for cells in [head, *table]) for column in range(len(head) - 1)]
 
@@ -135,9 +152,9 @@ def _aligned(
         return "  " + "  ".join([*padded, cells[-1]]).rstrip()
 
     lines = [paint(Tint.QUIET, line(head))]
-    for cells, place in zip(table, places):
+    for cells, place, within in zip(table, places, itertools.chain(inside, itertools.repeat(""))):
         source = source_of(place, options)
-        lines.append(f"{line(cells)}{f'  {source}' if source else ''}")
+        lines.append("  ".join(part for part in (line(cells), source, within) if part))
     return lines
 
 

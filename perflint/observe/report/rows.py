@@ -10,7 +10,7 @@ from typing import TypeAlias
 from perflint.finding import often
 from perflint.observe.model.cost import Costs, Gain, StepTime, step_time
 from perflint.observe.model.hardware import hardware
-from perflint.observe.trace import Event, Kind, LineCount, Observation, Phase, Site
+from perflint.observe.trace import Event, Frame, Kind, LineCount, Observation, Phase, Site
 
 EVERY_STEP = "every step"
 #: A place of the program: path, line, column, end line and end column.
@@ -44,6 +44,8 @@ class Row:
     finding: str = ""
     steps: int = 0
     total: int = 0
+    #: Where in libraries that the place calls, innermost functions, the most frequent first.
+    inside: tuple[Frame, ...] = ()
 
     @property
     def times(self) -> str:
@@ -136,7 +138,13 @@ def _row(
         next((codes[id(one)] for one in lines if id(one) in codes), ""),
         sum(count > 0 for count in counts.values()),
         sum(counts.values()),
+        _inside(observation, lines),
     )
+
+
+def _inside(observation: Observation, lines: Iterable[LineCount]) -> tuple[Frame, ...]:
+    stacks = [observation.sites[one.site].stack for one in sorted(lines, key=lambda one: -one.total)]
+    return tuple(dict.fromkeys(stack[-1] for stack in stacks if stack and stack[-1].library))
 
 
 def _costs(observation: Observation) -> Costs[tuple[Place, Kind, Phase]] | None:
