@@ -106,7 +106,7 @@ class Torchvision:
         if kind == "optical_flow":
             return self.models.get_model(name), (torch.rand(1, 3, 128, 128), torch.rand(1, 3, 128, 128))
         if kind == "video":
-            frames = 16 if name.startswith(("mvit", "swin")) else 4
+            frames = 16 if name.startswith(("mvit", "swin", "s3d")) else 4
             return self.models.get_model(name, num_classes=5), (torch.rand(1, 3, frames, 224, 224),)
         if kind == "segmentation":
             model = self.models.get_model(name, weights=None, weights_backbone=None, num_classes=3)
@@ -124,7 +124,9 @@ class Torchvision:
         if name.startswith("keypointrcnn"):
             target["labels"] = torch.tensor([1, 1])
             target["keypoints"] = torch.rand(2, 17, 3) * 50 + 20
-        return ([torch.rand(3, 128, 128)], [target])
+        # Batch normalization over a single position needs two pictures.
+        count = 2 if name.startswith("ssdlite") else 1
+        return ([torch.rand(3, 128, 128) for _ in range(count)], [target] * count)
 
     def call(self, model: Any, inputs: Any) -> Any:
         return model(*inputs)
