@@ -194,6 +194,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--findings", type=Path, help="what `check --output-format json` said, instead of running it")
     parser.add_argument("--known", type=int, help="how many items there are, where not all were tried")
+    parser.add_argument("--rules-of", default="", metavar="COMMIT", help="whose rules the findings are of")
+    parser.add_argument("--first", action="store_true", help="write this as the first look, before rules were changed")
     parser.add_argument("--missed", action="store_true")
     parser.add_argument("--refuted", action="store_true")
     given = parser.parse_args()
@@ -213,9 +215,17 @@ def main() -> None:
         print("refuted", line)
     print(summary(made))
     if given.out is not None:
-        given.out.parent.mkdir(parents=True, exist_ok=True)
         known = {} if given.known is None else {"known": given.known}
-        given.out.write_text(json.dumps(plain(made) | known, indent=1) + "\n")
+        keep(given.out, plain(made) | known | {"rules_of": given.rules_of}, is_first=given.first)
+
+
+def keep(file: Path, result: dict[str, Any], *, is_first: bool) -> None:
+    """Write a result, and leave the other of the first look and the newest one as it is."""
+    kept = json.loads(file.read_text()) if file.exists() else {}
+    first = {"first": result} if is_first else {"first": kept["first"]} if "first" in kept else {}
+    newest = {key: value for key, value in kept.items() if key != "first"} if is_first else result
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps((newest or result) | first, indent=1) + "\n")
 
 
 def plain(made: Score) -> dict[str, Any]:

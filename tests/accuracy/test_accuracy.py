@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from page import PAGE, page
-from score import Seen, plain, score, seen_in, together
+from score import Seen, keep, plain, score, seen_in, together
 
 HERE = Path(__file__).parent
 
@@ -82,3 +82,19 @@ def test_scores_add_up(tmp_path: Path) -> None:
     whole = plain(together("all", [one, one], 3))
     assert whole["rules"]["TPL201"] == {"found": 2, "missed": 2, "confirmed": 2, "refuted": 0}
     assert (whole["observed"], whole["failed"]) == (2, 3)
+
+
+def test_the_first_look_stays_beside_the_newest(tmp_path: Path) -> None:
+    file = tmp_path / "results" / "c.json"
+    rules = {"TPL201": {"found": 1, "missed": 3, "confirmed": 1, "refuted": 1}}
+    first = {"name": "c", "version": "1", "observed": 2, "failed": 0, "rules": rules, "rules_of": "aaa"}
+    newest = {**first, "rules": {"TPL201": {"found": 3, "missed": 1, "confirmed": 2, "refuted": 0}}, "rules_of": "bbb"}
+    keep(file, first, is_first=True)
+    keep(file, newest, is_first=False)
+    assert json.loads(file.read_text()) == {**newest, "first": first}
+    keep(file, {**first, "rules_of": "ccc"}, is_first=True)
+    kept = json.loads(file.read_text())
+    assert (kept["rules_of"], kept["first"]["rules_of"]) == ("bbb", "ccc")
+    now, before = page([kept]).split("## Before rules were changed for it")
+    assert "| c | 1 | bbb | 2 | 0 | 3 of 4 (75 %) | 2 of 2 (100 %) |" in now
+    assert "| c | 1 | ccc | 2 | 0 | 1 of 4 (25 %) | 1 of 2 (50 %) |" in before

@@ -1,4 +1,4 @@
-"""Sharded data parallelism in one process on the simulated device: parameters come, go, and train as without it."""
+"""Data parallelism, sharded and not, in one process on the simulated device: parameters come, go, and train as without it."""
 
 from __future__ import annotations
 
@@ -42,6 +42,26 @@ def _losses(model: Any) -> list[float]:
         optimizer.step()
         found.append(loss.item())
     return found
+
+
+def test_distributed_data_parallel_trains_as_the_plain_model() -> None:
+    with observed() as seen:
+        torch.distributed.init_process_group("nccl", store=torch.distributed.HashStore(), rank=0, world_size=1)
+        try:
+            plain = _losses(_model())
+            model = torch.nn.parallel.DistributedDataParallel(_model(), device_ids=[0])
+            losses = []
+            with seen.step():
+                losses = _losses(model)
+        finally:
+            torch.distributed.destroy_process_group()
+    assert losses == pytest.approx(plain)
+    # The four reads of the loss; and once, in a second forward, its buckets are laid out anew and their indices read.
+    waited = seen.report().splitlines()
+    assert [line.partition(": ")[2] for line in waited] == [
+        "read (aten::_local_scalar_dense), 4 times",
+        "to-host (aten::copy_), 2 times",
+    ]
 
 
 def test_fully_shard_trains_as_the_plain_model(group: None) -> None:
