@@ -1,4 +1,4 @@
-"""Data parallelism, sharded and not, in one process on the simulated device: parameters come, go, and train as without it."""
+"""Data parallelism, sharded and not, in one process on the simulated device: it trains as without it."""
 
 from __future__ import annotations
 
