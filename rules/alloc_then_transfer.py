@@ -141,6 +141,8 @@ class AllocThenTransfer(Rule):
         if hot and copies and _is_constant(made, ctx):
             advice = "Create the tensor once and reuse it, or use `torch.full` for a single number."
             fix = filled_there(made, ctx) or keep(node, made.value, device_of(node, ctx), None, ctx)
+        elif hot and copies and (fix := filled_there(made, ctx)) is not None:
+            advice = f"Fill it on the device: `torch.full((), number, device={device or '...'})`."
         elif hot and copies:
             advice = f"Copy without blocking: `torch.{short}(...).to({device or '...'}, non_blocking=True)`."
             fix = moved_without_waiting(node, ctx)

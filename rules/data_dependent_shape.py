@@ -31,14 +31,22 @@ from ._shared.device_queue import first_of_block, impact_at
 from ._shared.mask_advice import BOUNDED, WRITTEN, instead_of_selecting, is_bounded, without_rows
 from ._shared.masks import is_boolean, mask_in, selects_on_device
 from ._shared.read_next import is_read_next
-from ._shared.waits import certainty_on_device, in_forward, is_exceptional, is_on_device, works_on_host
+from ._shared.waits import (
+    certainty_on_device,
+    in_forward,
+    is_exceptional,
+    is_on_device,
+    kind_on_device,
+    works_on_host,
+)
 from ._shared.wording import short_text
 
 _SHAPES = frozenset(name for name, wait in tensors.SYNC_METHODS.items() if wait is tensors.Wait.SHAPE)
 _CHECKS = frozenset(
     name.rpartition(".")[2] for name, wait in tensors.SYNC_FUNCTIONS.items() if wait is tensors.Wait.CHECK
 )
-_NAMES = (*sorted(_SHAPES | _CHECKS), "where", "one_hot")
+_SUPPRESSIONS = frozenset({"nms", "batched_nms"})
+_NAMES = (*sorted(_SHAPES | _CHECKS | _SUPPRESSIONS), "where", "one_hot", *sorted(tensors.SYNC_BACKWARD))
 
 
 class DataDependentShape(Rule):
@@ -48,7 +56,8 @@ class DataDependentShape(Rule):
 
     Reports operations with a data-dependent shape on the hot path: `nonzero`, one-argument `torch.where`, boolean
     mask indexing (`x[mask]`, `x[mask] = y`), `masked_select`, `unique`, `bincount`, `one_hot` without `num_classes`,
-    `repeat_interleave` without `output_size`; and `torch.linalg` functions such as `inv`, `solve` and `cholesky`.
+    `repeat_interleave` without `output_size`, `torchvision.ops.nms`; `masked_scatter`, whose backward selects by the
+    mask; and `torch.linalg` functions such as `inv`, `solve` and `cholesky`.
 
     Why is this slow?
 
@@ -147,13 +156,15 @@ def _called(node: ast.Call, ctx: Context) -> tuple[ast.expr, str, str] | None:
     target = ctx.target(node.func)
     if target is not None and any(ref.kind == EXTERNAL_INSTANCE for ref in ctx.refs(node.func)):
         target = None if target.startswith("torch.") else target  # a method of what torch made, or is said to be of it
-    if target is not None and target.startswith("torch."):
+    if target is not None and (target.startswith("torch.") or target in tensors.SYNC_FUNCTIONS):
         value = node.args[0] if node.args else keyword(node, "input")
-    elif isinstance(node.func, ast.Attribute) and target is None and name in _SHAPES | _METHOD_CHECKS:
+    elif isinstance(node.func, ast.Attribute) and target is None and name in _METHODS:
         value = node.func.value
     else:
         return None
     is_method = target is None
+    if name in tensors.SYNC_BACKWARD:
+        return _selected_backward(node, value, ctx)
     if value is None or _knows_size(node, name, ctx, is_method=is_method) or not is_on_device(value, ctx):
         return None
     if name in _POSITIONS and _selects_often(node, ctx):
@@ -166,6 +177,8 @@ def _called(node: ast.Call, ctx: Context) -> tuple[ast.expr, str, str] | None:
         return value, _COUNTS, "Pass `num_classes`."
     if name == "repeat_interleave":
         return value, _COUNTS, "Pass `output_size` if the sum of the repeats is known."
+    if name in _SUPPRESSIONS and target in tensors.SYNC_FUNCTIONS:
+        return value, _COUNTS, "Suppress for all images at once (`batched_nms`), or in evaluation only."
     if name == "masked_select":
         return value, _COUNTS, without_rows(node, ctx)
     if name in ("nonzero", "argwhere") and is_bounded(node, ctx):
@@ -174,6 +187,22 @@ def _called(node: ast.Call, ctx: Context) -> tuple[ast.expr, str, str] | None:
 
 
 _METHOD_CHECKS = frozenset({"inverse", "cholesky", "pinverse", "logdet"})
+_METHODS = _SHAPES | _METHOD_CHECKS | frozenset(tensors.SYNC_BACKWARD)
+
+
+def _selected_backward(node: ast.Call, value: ast.expr | None, ctx: Context) -> tuple[ast.expr, str, str] | None:
+    """`x.masked_scatter(mask, source)`, where the source is learned."""
+    source = argument(node, 1 if value is not None and value not in node.args else 2, "source")
+    if value is None or source is None or ctx.grad_off(node) or ctx.kind(source).requires_grad is False:
+        return None
+    if kind_on_device(ctx.kind(node), node, ctx) is None or ctx.kind(source).tag is Tag.NUMBER:
+        return None
+    why = "its backward selects by the mask, so the host blocks until the device has counted"
+    return (
+        node,
+        why,
+        "Gather instead: `rows = mask.cumsum(0) - 1`, then `torch.where(mask, source[rows.clamp(min=0)], x)`.",
+    )
 
 
 def _unchecked(name: str) -> str:
@@ -257,6 +286,9 @@ def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | No
     parent = ctx.tree.parent(node)
     if isinstance(parent, ast.AugAssign):  # reads what the mask selects first, whatever the other operand is
         return node.value, _COUNTS, WRITTEN
-    if not isinstance(parent, ast.Assign) or not is_on_device(parent.value, ctx):
+    if not isinstance(parent, ast.Assign):
+        return None
+    given = ctx.kind(parent.value)
+    if not is_on_device(parent.value, ctx) and not (given.holds_tensors and given.on_accelerator):
         return None
     return node.value, "the host blocks until the device has counted the written positions", WRITTEN

@@ -105,8 +105,19 @@ def _several(test: ast.BoolOp, body: list[ast.stmt] | None, known: Tests) -> str
     if not any(map(is_frequent, test.values)) and (PERIODIC in kinds or ACCUMULATION in kinds):
         # `requested or step % interval == 0`: that it is asked for on every turn, nobody knows.
         return hottest(kinds)
-    # `if self.cache is None or self.cache.shape != x.shape`: filled anew only when it no longer fits.
-    return LAZY if LAZY in kinds else None
+    # `if self.cache is None or self.cache.shape != x.shape`: filled anew only when it no longer fits. What equals a
+    # constant comes again: `if self.positions is None or past_length == 0` in each sequence.
+    comes_again = any(not kind and _equals_constant(value) for kind, value in zip(kinds, test.values, strict=True))
+    return LAZY if LAZY in kinds and not comes_again else None
+
+
+def _equals_constant(test: ast.expr) -> bool:
+    return (
+        isinstance(test, ast.Compare)
+        and len(test.ops) == 1
+        and isinstance(test.ops[0], ast.Eq)
+        and isinstance(test.comparators[0], ast.Constant)
+    )
 
 
 def _of_one_turn(test: ast.expr, others: list[ast.expr]) -> str | None:

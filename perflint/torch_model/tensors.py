@@ -212,7 +212,12 @@ SYNC_FUNCTIONS: Mapping[str, Wait] = {
         ),
         Wait.CHECK,
     ),
+    **dict.fromkeys(within("torchvision.ops", "nms batched_nms boxes.nms boxes.batched_nms"), Wait.SHAPE),
+    "torch.ops.torchvision.nms": Wait.SHAPE,
 }
+#: Methods and functions whose backward makes the host wait, though they themselves do not: the gradient of the source
+#: of `masked_scatter` selects by the mask (tools/autograd/derivatives.yaml, masked_scatter_backward).
+SYNC_BACKWARD: Mapping[str, Wait] = dict.fromkeys(words("masked_scatter masked_scatter_"), Wait.SHAPE)
 #: Builtins and functions of `math` and numpy that read a device tensor given to them.
 READING_FUNCTIONS = (
     words(

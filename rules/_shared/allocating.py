@@ -21,8 +21,8 @@ from perflint.api import (
 )
 
 from .constant_copies import is_number, is_of_numpy, single
+from .host_data import is_written_out
 
-_LITERALS = (ast.Constant, ast.List, ast.Tuple)
 _SIZED = frozenset({"torch.zeros", "torch.ones", "torch.empty", "torch.rand", "torch.randn"})
 _INTEGERS = frozenset({"torch.arange", "torch.tril_indices", "torch.triu_indices"})
 _WIDE = frozenset(f"torch.{name}" for name in "long int int64 int32 float float32 double float64".split())
@@ -60,17 +60,10 @@ def can_be_told(made: ast.Call, function: str, ctx: Context) -> bool:
     if function in tensors.LIKE_CONSTRUCTORS:
         return bool(made.args) and ctx.kind(made.args[0]).place is Place.HOST
     if function in tensors.COPYING_CONSTRUCTORS:
-        return bool(made.args) and _is_literal(made.args[0])
+        return bool(made.args) and is_written_out(made.args[0], ctx)
     if function == "torch.normal":
         return not any(ctx.kind(item).is_tensor for item in made.args[:2])
     return True
-
-
-def _is_literal(data: ast.expr) -> bool:
-    """Whether data are written out here: numbers and lists of what is written there, no array by name."""
-    if isinstance(data, ast.UnaryOp):
-        data = data.operand
-    return isinstance(data, _LITERALS)
 
 
 def has_default_device(made: ast.Call, ctx: Context) -> bool:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from perflint.api import (
     Confidence,
     Context,
-    Kind,
     Place,
     Tag,
     callee_name,
@@ -21,13 +20,10 @@ from perflint.api import (
 from .constant_copies import is_constant_copy, is_fallback_copy, is_traced
 from .device_branches import goes_to_xla, is_without_cuda
 from .generating import beside_generation
+from .host_data import certainty_of_host
 from .moved import round_trip
 from .rarely import hands_over, is_empty_case, is_export, is_fallback, is_tried_out
 from .waits import certainty_on_device, in_forward, is_exceptional, is_on_device, uses_accelerator, works_on_host
-
-_PLAIN = (Tag.NUMBER, Tag.ARRAY, Tag.SHAPE)
-_DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
-_DEPTH = 4
 
 
 class DataCopy(NamedTuple):
@@ -65,7 +61,7 @@ def _constructed(call: ast.Call, ctx: Context) -> DataCopy | None:
     data = copied_data(call, dotted)
     if data is None or (isinstance(data, (ast.List, ast.Tuple)) and not data.elts):
         return None
-    certainty = _certainty_of_host(data, ctx)
+    certainty = certainty_of_host(data, ctx)
     if certainty is None and dotted == "torch.tensor" and not ctx.kind(data).known:
         certainty = Confidence.MEDIUM  # it is there for data of the host: of a tensor it gives a warning
     placed = _certainty_of_place(call, ctx)
@@ -86,25 +82,6 @@ def _element(statement: ast.Assign, ctx: Context) -> DataCopy | None:
     if any(ctx.kind(item).tag is not Tag.NUMBER for item in given):
         return None
     return DataCopy(target, statement.value, min(written.certainty, ctx.kind(statement.value).certainty))
-
-
-def _certainty_of_host(data: ast.expr, ctx: Context, depth: int = _DEPTH) -> Confidence | None:
-    """How sure it is that data is numbers and arrays of the host."""
-    if isinstance(data, _DISPLAYS) and depth:
-        items = data.elts if isinstance(data, (ast.List, ast.Tuple)) else [data.elt]
-        found = [_certainty_of_host(item, ctx, depth - 1) for item in items]
-        return min((item for item in found if item is not None), default=None) if None not in found else None
-    return _certainty_of_kind(ctx.kind(data), depth)
-
-
-def _certainty_of_kind(kind: Kind, depth: int) -> Confidence | None:
-    if kind.certainty is Confidence.LOW:
-        return None
-    if kind.tag in _PLAIN:
-        return kind.certainty
-    if kind.tag is Tag.SEQUENCE and kind.element is not None and depth:
-        return _certainty_of_kind(kind.element, depth - 1)
-    return None
 
 
 def _certainty_of_place(call: ast.Call, ctx: Context) -> Confidence | None:

@@ -37,6 +37,7 @@ from .bounds import device_number
 from .data_copies import copied_at
 from .gradients import is_model_call
 from .host_copies import MOVES, copy_at
+from .host_indices import index_copied_at
 from .masks import mask_in, selects_on_device
 from .printing import formatter_around, is_formatter, printed_in
 from .read_next import is_read_next
@@ -172,7 +173,7 @@ def _change_but_copies(node: ast.AST, ctx: Context) -> Transfer:
     """What a node does to the queue if no copy to the device waits."""
     if isinstance(node, ast.Call) and _copies_to_device(node, ctx):
         return transfer.NOTHING
-    if isinstance(node, ast.Subscript) and _is_written_number(node, ctx):
+    if isinstance(node, ast.Subscript) and _copies_to_slot(node, ctx):
         return transfer.NOTHING
     return ctx.once(_change, node)
 
@@ -265,7 +266,7 @@ def _waits(node: ast.expr, ctx: Context) -> bool:
         if name in tensors.SYNC_METHODS and isinstance(node.func, ast.Attribute) and is_on_device(node.func.value, ctx):
             return not is_read_next(node, ctx)
     if isinstance(node, ast.Subscript):
-        if _is_written_number(node, ctx):
+        if _copies_to_slot(node, ctx):
             return True
         return _selects(node, ctx) and not is_read_next(node, ctx)
     if isinstance(node, (ast.Call, ast.JoinedStr, ast.BinOp)) and is_formatter(node, ctx):
@@ -273,8 +274,10 @@ def _waits(node: ast.expr, ctx: Context) -> bool:
     return _is_asked(node, ctx) and certainty_asked(node, ctx) is not None
 
 
-def _is_written_number(node: ast.Subscript, ctx: Context) -> bool:
-    """`shapes[level, 0]` of `shapes[level, 0] = height`: the number is copied there."""
+def _copies_to_slot(node: ast.Subscript, ctx: Context) -> bool:
+    """`shapes[level, 0] = height`, `boxes[:, [0, 2]]`: the number, or the index, is copied to the device."""
+    if index_copied_at(node, ctx) is not None:
+        return True
     written = ctx.tree.parent(node) if isinstance(node.ctx, ast.Store) else None
     return isinstance(written, ast.Assign) and copied_at(written, ctx) is not None
 

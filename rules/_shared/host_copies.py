@@ -25,6 +25,7 @@ from perflint.api import (
 
 from .device_branches import goes_to_xla, is_without_cuda
 from .generating import beside_generation
+from .host_data import certainty_of_host, is_written_out
 from .moved import Origin, Source, origin_of
 from .movers import is_batch_mover, was_moved_in_place, was_put_off
 from .transfers import aligns, constructor, has_unblocking_move, moves_in_its_own_way, only_converts
@@ -168,8 +169,13 @@ def _is_reported_elsewhere(value: ast.expr, ctx: Context) -> bool:
     made = constructor(value, _MADE_THERE | frozenset(tensors.LEGACY_DTYPES), ctx)
     if made is None:
         return False
-    is_empty = not made.args or (isinstance(made.args[0], (ast.List, ast.Tuple)) and not made.args[0].elts)
-    return ctx.target(made.func) in _MADE_THERE or is_empty
+    target = ctx.target(made.func)
+    if not made.args or (isinstance(made.args[0], (ast.List, ast.Tuple)) and not made.args[0].elts):
+        return True
+    if target in tensors.COPYING_CONSTRUCTORS:
+        # What is no data of the host for sure may be a tensor of the device.
+        return is_written_out(made.args[0], ctx) or certainty_of_host(made.args[0], ctx) is None
+    return target in _MADE_THERE
 
 
 def _moves_itself(call: ast.Call, ctx: Context) -> bool:

@@ -13,7 +13,7 @@ _BOOLEAN = frozenset(
     "eq ne gt ge lt le bool isnan isinf isfinite isin logical_and logical_or logical_not logical_xor greater less "
     "greater_equal less_equal not_equal isclose signbit".split()
 )
-_MASK = pattern(r"(?:^|_)(?:mask|masks|valid|keep)$")
+_MASK = pattern(r"(?:^|_)(?:mask|masks|valid)$")
 #: What changes where a tensor is or how it is laid out, not its type; the indices of a sparse one are other numbers.
 _MOVES = (tensors.VIEW_METHODS | {"cuda"}) - {"indices"}
 

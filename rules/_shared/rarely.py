@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Context, Heat, callee_name, is_constant, last_name, pattern, tensors, walk
+from perflint.api import Context, Heat, Scope, callee_name, is_constant, last_name, pattern, tensors, walk
 
 from .forwards import is_forward
 
@@ -29,6 +29,9 @@ _BETWEEN = pattern(
 )
 #: What says how many of something there are.
 _COUNTS = pattern(r"(?:len|numel|size)$|(?:n|num|count|number_of)_")
+_NONE = ("const", "NoneType")
+#: How many calls a parameter is followed through that hand it on.
+_CALLS = 3
 #: Steps of a loop that are too few to train anything.
 _FEW = 20
 #: Parts of the names of what changes a model, also of what is handed its parameters: `sgd(net.parameters(), rate)`.
@@ -275,13 +278,23 @@ def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 
 def _may_be_missing(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> bool:
     """Whether a call may leave a parameter out, or hands over None; where no call is in sight, whether it may."""
-    scope = ctx.own_scope(function)
-    required = not _has_default(name, function)
-    for edge in ctx.program.callers(scope):
+    return _is_left_out(ctx.own_scope(function), name, ctx, required=not _has_default(name, function), calls=_CALLS)
+
+
+def _is_left_out(scope: Scope, name: str, ctx: Context, *, required: bool, calls: int) -> bool:
+    edges = ctx.program.callers(scope)
+    for edge in edges:
         value = ctx.program.argument(edge, name)
-        if (value is None and not required) or (isinstance(value, tuple) and value[:2] == ("const", "NoneType")):
+        if (value is None and not required) or (isinstance(value, tuple) and value[:2] == _NONE):
             return True
-    return not required and not ctx.program.callers(scope)
+        if calls and isinstance(value, str) and "." not in value:
+            # A parameter of the caller's own that is handed on.
+            facts = ctx.program.function(edge.caller)
+            own = next((item for item in facts.params if item.name.lstrip("=*") == value), None)
+            if own is not None and isinstance(own.default, tuple) and own.default[:2] == _NONE:
+                if value not in facts.binds and _is_left_out(edge.caller, value, ctx, required=False, calls=calls - 1):
+                    return True
+    return not required and not edges
 
 
 def _has_default(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, Tag, callee_name, tensors
+from perflint.api import Context, Tag, callee_name, indices_of, tensors, walk
 
 _READS = frozenset({"tolist", "cpu", "numpy", "item"})
 _REDUCES = frozenset({"sum", "mean", "max", "min", "any", "all", "float", "long", "detach"})
@@ -45,6 +45,22 @@ def _reads(value: ast.AST, outer: ast.AST | None, ctx: Context) -> bool:
         outer = ctx.tree.parent(value)
     if isinstance(outer, ast.Attribute):
         return outer.attr in _READS and isinstance(ctx.tree.parent(outer), ast.Call)
-    if isinstance(outer, ast.Call):
-        return value in outer.args and "decode" in callee_name(outer) and ctx.kind(outer.func).tag is not Tag.MODULE
-    return isinstance(outer, ast.For) and value is outer.iter
+    if isinstance(outer, ast.For):
+        return value is outer.iter and not _selects_in(outer, ctx)
+    is_decoded = isinstance(outer, ast.Call) and value in outer.args and "decode" in callee_name(outer)
+    return is_decoded and ctx.kind(outer.func).tag is not Tag.MODULE  # type: ignore[union-attr]
+
+
+def _selects_in(loop: ast.For, ctx: Context) -> bool:
+    """Whether the positions that a loop goes through select from tensors, where nothing of them is read."""
+    if not isinstance(loop.target, ast.Name):
+        return False
+    name = loop.target.id
+    if any(isinstance(part, ast.Call) and callee_name(part) in _READS for part in walk(loop)):
+        return False
+    return any(
+        isinstance(part, ast.Subscript)
+        and ctx.kind(part.value).is_tensor
+        and any(isinstance(item, ast.Name) and item.id == name for item in indices_of(part))
+        for part in walk(loop)
+    )
