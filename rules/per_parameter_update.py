@@ -70,6 +70,10 @@ _SHARDED = (
 )
 
 
+#: The first version of torch that clamps lists of tensors.
+_CLAMPS_LISTS = (2, 0)
+
+
 class PerParameterUpdate(Rule):
     """A Python loop updates one parameter at a time on every step: a moving average, clipping, or a manual step.
 
@@ -94,7 +98,7 @@ class PerParameterUpdate(Rule):
 
     Unsafe: `torch._foreach_*` is not a public API, and raises for an empty list, integer buffers and mixed types.
     `_foreach_mul_` and `_foreach_add_` give the same bits as `mul_` and `add_`; `lerp_` differs from them in the last
-    bit.
+    bit. A mixture that is copied (`copy_(a * x + b * y)`) keeps its bits, and holds a second copy for a moment.
 
     Not reported
 
@@ -445,20 +449,23 @@ def _advice(updates: list[_Update], ctx: Context) -> str:
 
 
 def _fix(node: ast.For, ctx: Context) -> Fix | None:
-    """The loop as calls on lists, where its body is one chain of updates over fresh walks."""
-    statement, walks = node.body[0], _fresh_walks(node)
-    if len(node.body) != 1 or not isinstance(statement, ast.Expr) or not walks or ctx.edit.would_lose_comment(node):
+    """The loop as calls on lists, where its body is chains of updates over fresh walks."""
+    walks = _fresh_walks(node)
+    chains = [statement.value for statement in node.body if isinstance(statement, ast.Expr)]
+    if len(chains) != len(node.body) or not walks or ctx.edit.would_lose_comment(node):
         return None
     torch, imports = ctx.edit.ensure_import("torch", at=node)
-    lines = [_line(link, walks, torch, ctx) for link in _links(statement.value)]
+    lines = [line for chain in chains for link in _links(chain) for line in _lines(link, walks, torch, ctx)]
     if not lines or "" in lines:
         return None
+    holds_two = any("_foreach_mul(" in line for line in lines)
+    kept = "; it holds a second copy of the values for a moment" if holds_two else ""
     indent = "\n" + ctx.source.lines[node.lineno - 1][: node.col_offset]
     return Fix(
         "Update all parameters in one call",
         Applicability.UNSAFE,
         (*imports, ctx.edit.replace(node, indent.join(lines))),
-        reason="it raises for empty or unequal lists, a tensor weight, and mixed dtypes",
+        reason=f"it raises for empty or unequal lists, a tensor weight, and mixed dtypes{kept}",
         numerics="same to rounding" if any("_foreach_lerp_" in line for line in lines) else "same bits",
     )
 
@@ -483,6 +490,69 @@ def _links(node: ast.expr) -> list[ast.Call]:
         links.insert(0, node)
         node = node.func.value
     return links
+
+
+def _lines(link: ast.Call, walks: dict[str, ast.expr], torch: str, ctx: Context) -> list[str]:
+    """The calls on lists that do the same for all, an empty one where there is none."""
+    method, given = callee_name(link), link.args
+    plain = isinstance(link.func, ast.Attribute) and not isinstance(link.func.value, ast.Call) and not link.keywords
+    if plain and method == "copy_" and len(given) == 1:
+        return _mixed(link, given[0], walks, torch, ctx)
+    if plain and method == "add_" and len(given) == 1 and isinstance(given[0], ast.BinOp):
+        changed, scaled = _list(_receiver(link), walks, ctx), _scaled(given[0], walks, torch, ctx)
+        return [f"{torch}._foreach_add_({changed}, {scaled})" if changed and scaled else ""]
+    if (
+        plain
+        and method in ("clamp_", "clip_")
+        and len(given) == 2
+        and (ctx.torch_version or _CLAMPS_LISTS) >= _CLAMPS_LISTS
+    ):
+        changed = _list(_receiver(link), walks, ctx)
+        if not changed or any(_uses(item, walks) for item in given):
+            return [""]
+        bounds = zip(("min", "max"), given)
+        return [f"{torch}._foreach_clamp_{name}_({changed}, {ctx.tree.text(bound)})" for name, bound in bounds]
+    return [_line(link, walks, torch, ctx)]
+
+
+def _receiver(link: ast.Call) -> ast.expr:
+    assert isinstance(link.func, ast.Attribute)
+    return link.func.value
+
+
+def _mixed(link: ast.Call, value: ast.expr, walks: dict[str, ast.expr], torch: str, ctx: Context) -> list[str]:
+    """`e.copy_(a * e + b * p)`: both products are rounded, then their sum, in either order."""
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
+        return [""]
+    receiver = _receiver(link)
+    for own, other in ((value.left, value.right), (value.right, value.left)):
+        factor = _factor(own, walks)
+        if factor is None or ctx.text(factor[0]) != ctx.text(receiver):
+            continue
+        changed, scaled = _list(receiver, walks, ctx), _scaled(other, walks, torch, ctx)
+        if changed and scaled:
+            return [
+                f"{torch}._foreach_mul_({changed}, {ctx.tree.text(factor[1])})",
+                f"{torch}._foreach_add_({changed}, {scaled})",
+            ]
+    return [""]
+
+
+def _factor(node: ast.expr, walks: dict[str, ast.expr]) -> tuple[ast.expr, ast.expr] | None:
+    """The tensor and the number of a product."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return None
+    left, right = _uses(node.left, walks), _uses(node.right, walks)
+    if left == right:
+        return None
+    return (node.left, node.right) if left else (node.right, node.left)
+
+
+def _scaled(node: ast.expr, walks: dict[str, ast.expr], torch: str, ctx: Context) -> str:
+    """The products of a list with a number; empty where a term is none."""
+    factor = _factor(node, walks)
+    values = _list(factor[0], walks, ctx) if factor is not None else ""
+    return f"{torch}._foreach_mul({values}, {ctx.tree.text(factor[1])})" if factor is not None and values else ""
 
 
 def _line(link: ast.Call, walks: dict[str, ast.expr], torch: str, ctx: Context) -> str:
