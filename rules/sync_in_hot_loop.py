@@ -117,12 +117,14 @@ class SyncInHotLoop(Rule):
             return
         if is_wanted_on_host(node, read, ctx):
             return
+        fix, why_not = read_after_loop(node, ctx)
+        advice = advice_for_read(node, read, ctx, forward=in_forward(node, ctx))
         yield self.finding(
             node,
             ctx,
             _message(node, read, ctx),
-            advice=advice_for_read(node, read, ctx, forward=in_forward(node, ctx)),
-            fix=read_after_loop(node, ctx),
+            advice=f"{advice} Not fixed automatically: {why_not}." if why_not else advice,
+            fix=fix,
             confidence=min(self.confidence, read.certainty),
             impact=impact_of_decision(node, ctx),
             block=first_of_block(node, ctx),

@@ -300,3 +300,29 @@ def test_a_synchronization_and_the_reads_behind_it_are_one_finding(
     assert [hop.line for hop in finding.related] == [line + 1, line + 2]
     assert "read `loss.item()` and what else is read behind it only on the steps that need it" in finding.advice
     assert found(text.replace("torch.cuda.synchronize()", "pass"), "TPL204", tmp_path, monkeypatch) == []
+
+
+NOT_FIXED = {
+    "shown on every step": (("total += loss.item()", "print(step, total)"), "`total` is used on every step (line 14)"),
+    "another wait": (("total += loss.item()", "best = min(best, x.max().item())"), "line 14 would wait instead"),
+    "kept in an object": (("state.total += loss.item()",), "`state.total` is part of an object"),
+    "a list of the caller's": (("history.append(loss.item())",), "`history` does not begin as an empty list here"),
+    "nothing in the way": (("total += loss.item()",), ""),
+}
+
+
+@pytest.mark.parametrize(("body", "why"), NOT_FIXED.values(), ids=NOT_FIXED)
+def test_a_sum_that_cannot_wait_says_why_it_is_not_fixed(
+    body: tuple[str, ...], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "import torch\nfrom torch import nn\n\n\n"
+        "def train(model: nn.Module, loader, optimizer, state, history):\n"
+        "    model.cuda()\n    total, best = 0.0, 1e9\n    for step, images in enumerate(loader):\n"
+        "        x = model(images.cuda(non_blocking=True))\n        loss = x.mean()\n        loss.backward()\n"
+        "        optimizer.step()\n" + "".join(f"        {line}\n" for line in body) + "    return total\n"
+    )
+    first = min(found(text, "TPL201", tmp_path, monkeypatch), key=lambda finding: finding.span)
+    assert (first.fix is None) == bool(why)
+    assert why in first.advice
+    assert ("Not fixed automatically" in first.advice) == bool(why)

@@ -22,19 +22,23 @@ _Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.While"
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
-def read_after_loop(node: ast.Call, ctx: Context) -> Fix | None:
-    """The fix of a read whose number a loop only collects: the widest loop around it that can do without the number."""
+def read_after_loop(node: ast.Call, ctx: Context) -> tuple[Fix | None, str]:
+    """The fix of a read whose number a loop only collects: the widest loop around it that can do without the number.
+    Where a sum or list cannot wait, no fix and why; no reason where nothing is collected.
+    """
     # All reads of a block go together: of those that find the device idle, one would wait instead.
     first = first_of_block(node, ctx)
     one = _collecting(first, ctx)
     if one is None:
-        return None
+        return None, ""
+    why = ""
     for loop in reversed(ctx.loops(node)):
         if ctx.body_heat(loop) >= Heat.STEP:
-            fix = _behind(loop, one, ctx)
+            fix, reason = _behind(loop, one, ctx)
             if fix is not None:
-                return fix
-    return None
+                return fix, ""
+            why = why or reason
+    return None, why
 
 
 def _collecting(read: ast.AST, ctx: Context) -> Collected | None:
@@ -43,22 +47,25 @@ def _collecting(read: ast.AST, ctx: Context) -> Collected | None:
     return one if one is not None and any(part is read for part in walk(one.read)) else None
 
 
-def _behind(loop: _Loop, one: Collected, ctx: Context) -> Fix | None:
+def _behind(loop: _Loop, one: Collected, ctx: Context) -> tuple[Fix | None, str]:
     plan = _Plan(loop, ctx)
     # Behind a loop that runs on every step itself, the reads would be as many findings as before.
-    if not plan.takes(one) or (plan.as_numbers() and ctx.heat(loop) >= Heat.STEP):
-        return None
+    if not plan.takes(one):
+        return None, plan.why
+    if plan.as_numbers() and ctx.heat(loop) >= Heat.STEP:
+        return None, "the whole loop runs on every step, and so would the read after it"
     edits = [ctx.edit.replace(item.read, _kept(item, ctx)) for item in plan.statements]
     edits += [ctx.edit.insert_before(guard.body[0], plan.as_numbers(guard)) for guard in plan.guards()]
     if plan.as_numbers():
         edits.append(ctx.edit.insert_after(loop, plan.as_numbers()))
-    return Fix(
+    fix = Fix(
         "Collect on the device and read after the loop",
         Applicability.UNSAFE,
         tuple(edits),
         reason=plan.reason(),
         numerics="same bits",
     )
+    return fix, ""
 
 
 class _Plan:
@@ -69,6 +76,12 @@ class _Plan:
         self.statements: list[Collected] = []
         self._into: dict[str, Collected] = {}
         self._guards: dict[str, list[ast.If]] = {}
+        #: Why something cannot wait, in words.
+        self.why = ""
+
+    def _cannot(self, why: str) -> bool:
+        self.why = self.why or why
+        return False
 
     def takes(self, one: Collected) -> bool:
         """Add a sum or list with all that is added to it in the loop; False where the loop needs its numbers."""
@@ -76,8 +89,12 @@ class _Plan:
         if text in self._into:
             return _is_alike(one, self._into[text], self.ctx)
         root = _root(one.into)
-        if root is None or not self._may_wait(one, root):
-            return False
+        if root is None:
+            return self._cannot(f"`{text}` is part of an object, which other code may read")
+        if not _begins_as_number(self.loop, one, root, self.ctx):
+            return self._cannot(f"`{text}` does not begin as {'an empty list' if one.listed else 'a number'} here")
+        if _may_be_read_meanwhile(root.id, self.loop, self.ctx):
+            return self._cannot(f"`{text}` may be used by other code before the loop ends")
         self._into[text] = one
         guards = self._guards[text] = []
         for use in _uses(root.id, one.into, self.loop, self.ctx):
@@ -85,7 +102,7 @@ class _Plan:
             if found is None or not _is_own(use, found, self.ctx):
                 guard = _guard_of(use, self.loop, self.ctx)
                 if guard is None:
-                    return False
+                    return self._cannot(f"`{text}` is used on every step (line {use.lineno})")
                 guards += [guard] if guard not in guards else []
             elif not _is_alike(found, one, self.ctx) or not self._takes_statement(found):
                 return False
@@ -103,12 +120,8 @@ class _Plan:
         for read in (*again, *spared):
             other = _collecting(read, self.ctx)
             if self.ctx.heat(read) >= Heat.STEP and (other is None or not self.takes(other)):
-                return False
+                return self._cannot(f"without this read, line {read.lineno} would wait instead")  # type: ignore[attr-defined]
         return True
-
-    def _may_wait(self, one: Collected, root: ast.Name) -> bool:
-        is_number = _begins_as_number(self.loop, one, root, self.ctx)
-        return is_number and not _may_be_read_meanwhile(root.id, self.loop, self.ctx)
 
     def _is_used_after(self, one: Collected) -> bool:
         """Whether the result is looked at after the loop, and not only added to."""
