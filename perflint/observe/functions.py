@@ -17,14 +17,15 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 def regions(text: str) -> tuple[Region, ...]:
     """All functions of a file, and its statements outside them, by first line. Empty if it does not parse."""
-    tree = _parsed(text)
+    tree = parsed(text)
     if tree is None:
         return ()
     lines = _without_comments(text)
     return tuple(sorted(_regions(tree.body, lines), key=lambda one: (one.line, -one.end_line)))
 
 
-def _parsed(text: str) -> ast.Module | None:
+def parsed(text: str) -> ast.Module | None:
+    """The tree of a file; None if it does not parse."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -72,7 +73,7 @@ def _region(statement: ast.stmt, lines: list[str]) -> Region:
 
 def statement_lines(text: str, line: int) -> tuple[int, int]:
     """First and last line of the innermost statement around `line`; of a compound one, those of its header."""
-    tree = _parsed(text)
+    tree = parsed(text)
     around = [one for one in ast.walk(tree) if isinstance(one, ast.stmt) and _holds(one, line)] if tree else []
     if not around:
         return line, line

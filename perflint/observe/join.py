@@ -29,6 +29,7 @@ from perflint.finding import (
     Span,
     Verdict,
 )
+from perflint.observe.conditional import conditional_parts, holds, innermost_part
 from perflint.observe.functions import innermost, regions, statement_lines
 from perflint.observe.model.cost import Costs
 from perflint.observe.model.hardware import hardware
@@ -124,6 +125,7 @@ class _Files:
         self._text_of = text_of
         self._texts: dict[str, str] = {}
         self._comments: dict[str, Suppressions] = {}
+        self._conditional: dict[str, tuple[Span, ...]] = {}
         self._today: dict[str, tuple[Region, ...]] = {}
         self._now: dict[str, dict[Region, Region]] = {}
         #: Observed functions that are not what they were, by path.
@@ -133,6 +135,12 @@ class _Files:
         if path not in self._texts:
             self._texts[path] = self._text_of(path) or ""
         return self._texts[path]
+
+    def conditional(self, path: str) -> tuple[Span, ...]:
+        """Parts of lines that may be left out where the line runs."""
+        if path not in self._conditional:
+            self._conditional[path] = conditional_parts(self.text(path))
+        return self._conditional[path]
 
     def suppression(self, finding: Finding) -> Suppression | None:
         """The comment that silences a finding: on a line of the statement that it begins in."""
@@ -302,7 +310,8 @@ class _Join:
     # Evidence
 
     def evidence(self, finding: Finding) -> Observed | None:
-        """None where the rule claims nothing that can be seen, or where the function has changed since."""
+        """None where the rule claims nothing that can be seen, where the function has changed since, and where only a
+        part of a line holds the finding that may have been left out."""
         if finding.cell is not None or self._claim(finding) is None:
             return None
         matched = self.matched.get(id(finding))
@@ -316,7 +325,16 @@ class _Join:
         ran = self._ran.get(finding.path, set())
         # An expression ran when any of its lines did: which one is marked differs between versions of Python.
         did_run = any(line in ran for line in range(span.line, span.end_line + 1))
+        if did_run and self._may_be_left_out(finding):
+            return None
         return Observed(Verdict.REFUTED if did_run else Verdict.NOT_REACHED)
+
+    def _may_be_left_out(self, finding: Finding) -> bool:
+        """Whether the finding is on a part of a line that is decided about there, and nothing shows that it ran."""
+        part = innermost_part(self.files.conditional(finding.path), finding.span)
+        if part is None:
+            return False
+        return not any(one.site.path == finding.path and holds(part, one.span) for one in self._happenings)
 
     def _confirmed(self, happenings: Sequence[_Happening], *, by_rule: bool = True) -> Observed:
         steps = max(self.observation.steps, 1)

@@ -24,7 +24,8 @@ line that waited, or made a tensor on the host that was then moved to the device
 - **Recall**: of those lines, how many carry a finding on the line, or on a line of the project that called it.
 - **Precision**: of the findings whose line ran, how many were seen to happen.
 
-Only rules that claim something an observation shows are counted. A finding that is right under another configuration
+Which lines ran is recorded, not which parts of them: a finding on `b` of `a and b` counts only if something happened in
+`b`. Only rules that claim something an observation shows are counted. A finding that is right under another configuration
 than the one that ran counts as wrong here, and a line that only runs with another one is not counted at all. Nobody
 judged anything by hand.
 

@@ -11,16 +11,24 @@ missed belongs to the rule that would adopt it.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent.parent.parent))
+
+from perflint.finding import Span
+from perflint.observe.conditional import conditional_parts, holds, innermost_part
+
 Place = tuple[str, int]
+_SPAN = ("line", "column", "end_line", "end_column")
 
 
 @dataclass
@@ -34,6 +42,8 @@ class Seen:
     below: dict[Place, set[Place]] = field(default_factory=lambda: defaultdict(set))
     #: Lines that launched work on the device: no waste by themselves, but what confirms that a line runs every step.
     launched: set[Place] = field(default_factory=set)
+    #: Where something happened, launches among it, by path.
+    spans: dict[str, set[Span]] = field(default_factory=lambda: defaultdict(set))
 
 
 def seen_in(files: Iterable[Path], package: str | None) -> Seen:
@@ -48,6 +58,8 @@ def seen_in(files: Iterable[Path], package: str | None) -> Seen:
             if package is not None and not line["path"].startswith(f"{package}/"):
                 continue
             place = (line["path"], line["line"])
+            if "column" in line:
+                seen.spans[line["path"]].add(Span(*(line[key] for key in _SPAN)))
             if line["kind"] == "launch":
                 seen.launched.update((line["path"], at) for at in range(line["line"], line["end_line"] + 1))
                 continue
@@ -84,8 +96,16 @@ class Score:
     findings_wrong: list[str] = field(default_factory=list)
 
 
-def score(name: str, version: str, seen: Seen, findings: list[dict[str, Any]], failed: int) -> Score:
-    """Hold findings (the objects of `check --output-format json`) against what was seen."""
+def score(
+    name: str,
+    version: str,
+    seen: Seen,
+    findings: list[dict[str, Any]],
+    failed: int,
+    text_of: Callable[[str], str] = lambda _: "",
+) -> Score:
+    """Hold findings (the objects of `check --output-format json`) against what was seen. Texts of files tell which
+    parts of a line may have been left out while the line ran: findings there count only where something happened."""
     from perflint.rule_api.registry import load_rules
 
     claims = {rule.code: rule.claims for rule in load_rules() if rule.claims is not None}
@@ -111,6 +131,7 @@ def score(name: str, version: str, seen: Seen, findings: list[dict[str, Any]], f
         owner = next((code for kind, _ in sorted(kinds) for code, one in claims.items() if kind in one.adopts), "none")
         made.missed[owner] += 1
         made.lines_missed.append(f"{place[0]}:{place[1]} {', '.join(sorted(kind for kind, _ in kinds))}")
+    parts = functools.cache(lambda path: conditional_parts(text_of(path)))
     happened: dict[Place, set[tuple[str, bool]]] = defaultdict(set)
     for place, frames in seen.below.items():
         for frame in frames:
@@ -118,6 +139,8 @@ def score(name: str, version: str, seen: Seen, findings: list[dict[str, Any]], f
     for one in (one for same in by_path.values() for one in same):
         lines = range(one["line"], one["end_line"] + 1)
         if not any(line in seen.ran.get(one["path"], ()) for line in lines):
+            continue
+        if "column" in one and _may_be_left_out(one, parts(one["path"]), seen.spans.get(one["path"], ())):
             continue
         claim = claims[one["code"]]
         kinds = {kind for line in lines for kind in happened.get((one["path"], line), ())}
@@ -129,6 +152,12 @@ def score(name: str, version: str, seen: Seen, findings: list[dict[str, Any]], f
             made.wrong[one["code"]] += 1
             made.findings_wrong.append(f"{one['path']}:{one['line']} {one['code']} {one['message'][:100]}")
     return made
+
+
+def _may_be_left_out(finding: dict[str, Any], parts: tuple[Span, ...], happened: Iterable[Span]) -> bool:
+    """As `check --observed` decides it."""
+    part = innermost_part(parts, Span(*(finding[key] for key in _SPAN)))
+    return part is not None and not any(holds(part, one) for one in happened)
 
 
 def place_by_place(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -208,7 +237,11 @@ def main() -> None:
     findings = (
         findings_of(given.folder) if given.findings is None else json.loads(given.findings.read_text())["findings"]
     )
-    made = score(given.name, given.version, seen_in(files, given.folder.name), findings, len(failed))
+
+    def text_of(path: str) -> str:
+        return (given.folder.parent / path).read_text(encoding="utf-8", errors="replace")
+
+    made = score(given.name, given.version, seen_in(files, given.folder.name), findings, len(failed), text_of)
     for line in made.lines_missed if given.missed else ():
         print("missed ", line)
     for line in made.findings_wrong if given.refuted else ():
@@ -249,5 +282,4 @@ def plain(made: Score) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent.parent.parent))
     main()

@@ -75,6 +75,21 @@ def test_a_line_that_ran_without_it_refutes_and_one_that_did_not_run_is_not_reac
     assert seen_at(check(elsewhere), "TPL101", 10)["verdict"] == "not reached"
 
 
+def test_a_part_of_a_line_that_may_be_left_out_is_refuted_only_where_it_is_seen_to_run(
+    check: Check, tmp_path: Path
+) -> None:
+    guarded = TRAIN.replace("mask.to(device)", "mask.to(device) if len(mask) else mask")
+    (tmp_path / "train.py").write_text(guarded)
+    seen = observation()
+    seen.regions = regions_of({**TEXTS, "train.py": guarded}, lines_of(seen.sites, seen.ran))
+    assert seen_at(check(seen), "TPL101", 10) is None
+    column = guarded.splitlines()[9].index("mask.to") + 1
+    site = Site("train.py", 10, column, 10, column + 15, (Frame("train.py", 10, "train"),))
+    seen.sites.append(site)
+    seen.lines.append(LineCount(4, "launch", False, "other", {1: 1, 2: 1, 3: 1}))
+    assert seen_at(check(seen), "TPL101", 10)["verdict"] == "refuted"
+
+
 def test_nothing_is_said_about_rules_that_no_observation_confirms(check: Check, tmp_path: Path) -> None:
     (tmp_path / "more.py").write_text(
         "import copy\n\ndef f(net):\n    net.load_state_dict(copy.deepcopy(net.state_dict()))\n"
