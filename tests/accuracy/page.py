@@ -25,9 +25,9 @@ line that waited, or made a tensor on the host that was then moved to the device
 - **Precision**: of the findings whose line ran, how many were seen to happen.
 
 Which lines ran is recorded, not which parts of them: a finding on `b` of `a and b` counts only if something happened in
-`b`. Only rules that claim something an observation shows are counted. A finding that is right under another configuration
-than the one that ran counts as wrong here, and a line that only runs with another one is not counted at all. Nobody
-judged anything by hand.
+`b`. Only rules that claim something an observation shows are counted. A finding that is right under another
+configuration than the one that ran counts as wrong here if its line ran, and a line that only runs with another one is
+not counted at all. Nobody judged anything by hand.
 
     python tests/accuracy/drive.py timm OUT                     # transformers, torchvision, kornia: the same
     python tests/accuracy/score.py timm .../site-packages/timm OUT --out tests/accuracy/results/timm.json
