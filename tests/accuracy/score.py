@@ -239,7 +239,8 @@ def main() -> None:
     )
 
     def text_of(path: str) -> str:
-        return (given.folder.parent / path).read_text(encoding="utf-8", errors="replace")
+        folder: Path = given.folder.parent
+        return (folder / path).read_text(encoding="utf-8", errors="replace")
 
     made = score(given.name, given.version, seen_in(files, given.folder.name), findings, len(failed), text_of)
     for line in made.lines_missed if given.missed else ():
