@@ -19,8 +19,11 @@ from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts, Val
 _FEW = 8
 #: What takes the next request: from a queue, a socket or a person.
 _TAKING = frozenset("get get_nowait recv recv_multipart popleft pop poll input readline receive receive_json".split())
+#: What takes data to the device.
+_MOVING = frozenset({"to", "cuda", "to_device"})
 _DECODES = LoopHeat(Heat.STEP, "decode", Confidence.MEDIUM)
 _SERVES = LoopHeat(Heat.STEP, "texts", Confidence.MEDIUM)
+_PASSES = LoopHeat(Heat.STEP, "batches", Confidence.MEDIUM)
 
 
 def mark_repeating(
@@ -39,6 +42,8 @@ def mark_repeating(
                     continue
                 calls = [call for at, call in _model_calls(scope, facts, running, graph) if at == index]
                 heat = _heat(facts, facts.loops[index], calls)
+                if heat is None and _goes_through_data(facts, facts.loops[index], calls):
+                    heat = _PASSES
                 if heat is not None:
                     found[scope, index] = heat
     loops.update(found)
@@ -122,6 +127,56 @@ def _heat(facts: FunctionFacts, loop: LoopFacts, calls: list[CallFacts]) -> Loop
         if any(_is_call_of(value, call.func) for value in sources):
             return _DECODES
     return None
+
+
+def _goes_through_data(facts: FunctionFacts, loop: LoopFacts, calls: list[CallFacts]) -> bool:
+    """`for x in reader: y = net(x.cuda())`, `for i in range(len(data)): y = net(data[i].to(device))`: what is moved to
+    the device and run through a model on each iteration, or is run without gradients, are rows of data.
+    """
+    if loop.kind != "for" or _is_short(loop) or _is_written_out(loop, facts):
+        return False
+    targets = set(loop.targets)
+    for call in calls:
+        values = list(call.args) + [value for _, value in call.keywords]
+        moves = [value for value in _sources(values, facts, targets) if _last(value) in _MOVING]
+        if any(_comes_from(value[1], targets, facts) for value in moves):
+            return True
+        if call.args and call.args[0] in targets and _without_gradients(facts, call.context):
+            return True
+    return False
+
+
+def _is_written_out(loop: LoopFacts, facts: FunctionFacts) -> bool:
+    return isinstance(loop.iterable, str) and any(map(is_literal, facts.binds.get(loop.iterable, ())))
+
+
+def _comes_from(value: Value, targets: set[str], facts: FunctionFacts) -> bool:
+    """Whether a value is made of what a loop binds, or is an item of what is there before the function runs."""
+    seen: set[str] = set()
+    waiting: list[Value] = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            name = value.partition(".")[0]
+            if name in targets:
+                return True
+            if name not in seen:
+                seen.add(name)
+                waiting += facts.binds.get(name, ())
+        elif isinstance(value, tuple):
+            if value[0] == "item" and isinstance(value[1], str) and value[1].partition(".")[0] not in facts.binds:
+                return True
+            waiting += [part for part in _parts(value) if value[0] != "call" or part != value[1] or "." in str(part)]
+    return False
+
+
+def _without_gradients(facts: FunctionFacts, context: int) -> bool:
+    while context >= 0:
+        if facts.contexts[context].kind == "no_grad":
+            return True
+        context = facts.contexts[context].parent
+    decorators = (item[1] if isinstance(item, tuple) and item[0] == "call" else item for item in facts.decorators)
+    return any(str(item).endswith(("no_grad", "inference_mode")) for item in decorators)
 
 
 def _is_short(loop: LoopFacts) -> bool:
