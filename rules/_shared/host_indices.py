@@ -21,17 +21,20 @@ def index_copied_at(node: ast.Subscript, ctx: Context) -> DataCopy | None:
 
 def _index_copied(node: ast.Subscript, ctx: Context) -> DataCopy | None:
     candidates = [part for part in indices_of(node) if isinstance(part, _INDICES)]
+    # The index is asked first: most are numbers, which is told sooner than where the data is.
+    index = next((part for part in candidates if _is_host_index(part, ctx)), None)
+    if index is None:
+        return None
     data = ctx.kind(node.value)
     # Of what a loader gives, only a tensor is indexed with a tensor.
-    if not candidates or data.tag not in (Tag.TENSOR, Tag.BATCH):
+    if data.tag not in (Tag.TENSOR, Tag.BATCH):
         return None
     if not data.on_accelerator and not (data.is_tensor and in_forward(node, ctx)):
         return None
     placed = kind_on_device(data.but(tag=Tag.TENSOR), node.value, ctx)
     if placed is None:
         return None
-    index = next((part for part in candidates if _is_host_index(part, ctx)), None)
-    if index is None or (data.tag is Tag.BATCH and ctx.kind(index).tag is not Tag.TENSOR):
+    if data.tag is Tag.BATCH and ctx.kind(index).tag is not Tag.TENSOR:
         return None
     return DataCopy(node, index, min(placed, ctx.kind(index).certainty))
 

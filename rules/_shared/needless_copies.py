@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from perflint.api import Context, Place, Tag, callee_name, has_unpacking, tensors, walk
 
@@ -18,32 +18,36 @@ def copied_before(node: ast.Call, ctx: Context) -> ast.Call | None:
     """The call that has copied the same value to the same device before, on every path to `node` and in the same
     iteration.
     """
-    if not is_host_move(node, ctx):
-        return None
     return ctx.once(_copied_again, ctx.tree.scope_of(node)).get(id(node))
 
 
 def _copied_again(region: ast.AST, ctx: Context) -> dict[int, ast.Call]:
     """By the id of each copy of a function that is one of the same before it, that one."""
-    groups: dict[Hashable, list[ast.Call]] = {}
-    for move in ctx.walk(region):
-        if isinstance(move, ast.Call) and callee_name(move) in _MOVES and is_host_move(move, ctx):
-            copied = _copied(move, region, ctx)
-            if copied is not None:
-                groups.setdefault(copied, []).append(move)
+    moves = [part for part in ctx.walk(region) if isinstance(part, ast.Call) and callee_name(part) in _MOVES]
     found: dict[int, ast.Call] = {}
-    for group in groups.values():
-        if len(group) > 1:
+    # Told by the text first: what kind a value is takes long to find out.
+    for alike in _grouped(moves, ctx.text):
+        copies = [move for move in alike if is_host_move(move, ctx)]
+        for group in _grouped(copies, lambda move: _copied(move, region, ctx)):
             found |= ctx.control_flow(group[0]).dominating(group)
     return found
+
+
+def _grouped(moves: list[ast.Call], key: Callable[[ast.Call], Hashable]) -> list[list[ast.Call]]:
+    """Those that have a key in common with another one, together; a key of None is that of no other."""
+    groups: dict[Hashable, list[ast.Call]] = {}
+    if len(moves) > 1:
+        for move in moves:
+            groups.setdefault(key(move), []).append(move)
+    return [group for shared, group in groups.items() if shared is not None and len(group) > 1]
 
 
 def cut_later(node: ast.Call, ctx: Context) -> ast.Subscript | None:
     """`x[:, :n]`, where that is all that is ever used of the copy that is given the name `x`."""
     statement = ctx.tree.parent(node)
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not is_host_move(node, ctx):
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not isinstance(node.func, ast.Attribute):
         return None
-    if constructor(node.func.value, tensors.COPYING_CONSTRUCTORS, ctx) is not None:  # type: ignore[attr-defined]
+    if constructor(node.func.value, tensors.COPYING_CONSTRUCTORS, ctx) is not None:
         return None  # a few numbers, which were put together for it
     target = statement.targets[0]
     made = ctx.inference.flow.definition_at(target) if isinstance(target, ast.Name) else None
@@ -52,7 +56,7 @@ def cut_later(node: ast.Call, ctx: Context) -> ast.Subscript | None:
         return None  # each turn of an inner loop may take another part
     cuts = [ctx.tree.parent(use) for use in uses if not _asks_for_fact(use, ctx)]
     found = cuts[0] if cuts else None
-    if not isinstance(found, ast.Subscript) or not _takes_a_part(found, ctx):
+    if not isinstance(found, ast.Subscript) or not is_host_move(node, ctx) or not _takes_a_part(found, ctx):
         return None
     same = all(isinstance(cut, ast.Subscript) and ctx.text(cut) == ctx.text(found) for cut in cuts)
     return found if same and all(cut.value in uses for cut in cuts if isinstance(cut, ast.Subscript)) else None
@@ -78,7 +82,7 @@ def _copied(move: ast.Call, region: ast.AST, ctx: Context) -> Hashable:
     ):
         return None
     made = tuple(frozenset(map(id, flow.definitions(name))) for name in names)
-    return ctx.text(value), tuple(map(ctx.text, move.args)), tuple(map(id, ctx.loops(move))), made
+    return tuple(map(id, ctx.loops(move))), made
 
 
 def _names(node: ast.AST) -> list[ast.Name]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.entered import entered
-from perflint.analysis.call_graph.handing import Handing, place_of_rest, places
+from perflint.analysis.call_graph.handing import Handing, place_of_rest
 from perflint.analysis.call_graph.named_methods import connect_named_methods
 from perflint.analysis.call_graph.stand_ins import connect_iterators, connect_stand_ins
 from perflint.analysis.call_graph.unknown_receivers import Guesses
@@ -210,11 +210,10 @@ class CallGraph:
         if edge.callback or edge.index < 0:
             return None
         call = self.facts(edge.caller).calls[edge.index]
-        facts = self.facts(edge.callee)
         for key, value in call.keywords:
             if key == name:
                 return value
-        place = places(facts).get(name)
+        place = self.handing.places(edge.callee).get(name)
         if place is None or place >= len(call.args) or place_of_rest(call, self.facts(edge.caller)) <= place:
             return None
         return call.args[place]

@@ -30,6 +30,14 @@ class Handing:
         self._graph = graph
         #: By function, keyword and place: what callers hand it beyond its own parameters.
         self._rest: dict[tuple[Scope, str, int], list[tuple[Value, Scope]]] = {}
+        self._places: dict[Scope, dict[str, int]] = {}
+
+    def places(self, scope: Scope) -> dict[str, int]:
+        """The positions of a function's parameters among the arguments of a call."""
+        known = self._places.get(scope)
+        if known is None:
+            known = self._places[scope] = places(self._graph.facts(scope))
+        return known
 
     def values(self, scope: Scope, name: str) -> list[tuple[Value, Scope]]:
         """What callers of a function pass for its parameter, each with where it is written."""
@@ -43,14 +51,14 @@ class Handing:
             elif not edge.callback and edge.index >= 0:
                 call = self._graph.facts(edge.caller).calls[edge.index]
                 if call.keywords and any(key in _SPREADS for key, _ in call.keywords):
-                    found += self._handed_on(call, edge.caller, name, places(self._graph.facts(scope)).get(name, _FAR))
+                    found += self._handed_on(call, edge.caller, name, self.places(scope).get(name, _FAR))
         return found
 
     def _handed_on(self, call: CallFacts, caller: Scope, name: str, place: int) -> list[tuple[Value, Scope]]:
         """What a call hands on of what its own function was called with."""
         facts = self._graph.facts(caller)
         begins = place_of_rest(call, facts)
-        named = places(facts)
+        named = self.places(caller)
         behind = len(named) + place - begins if begins <= place < _FAR else _FAR
         options = {param.name for param in facts.params if param.name.startswith("**")}
         hands = any(key == "" and f"**{value}" in options for key, value in call.keywords)

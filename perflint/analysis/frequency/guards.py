@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from perflint.analysis.call_graph.call_graph import CallGraph
-from perflint.analysis.call_graph.handing import places
 from perflint.analysis.feasibility.constants import NOTHING_GIVEN, Constants, Given
 from perflint.analysis.names.declared import is_abstract
 from perflint.analysis.names.refs import FUNCTION, INSTANCE, Refs, Scope, argument
@@ -99,8 +98,7 @@ class Guarding:
     def _handed_test(self, question: Question, scope: Scope) -> str | None:
         """By the tests that callers hand over; where one of them hands something else, nobody knows."""
         _, name, truth, otherwise = question
-        facts = self._facts(scope)
-        place = places(facts).get(name)
+        place = self._graph.handing.places(scope).get(name)
         answers = []
         for edge in self._graph.incoming.get(scope, ()):
             if edge.index < 0 or edge.callback:
