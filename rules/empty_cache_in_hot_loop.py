@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name, walk
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Phase, Rule, callee_name, walk
 
 from ._shared.generating import beside_generation
 from ._shared.memory import (
@@ -103,7 +103,12 @@ class EmptyCacheInHotLoop(Rule):
             ),
             advice="Delete it: PyTorch reuses cached blocks by itself.",
             fix=fix,
+            impact=_IMPACTS.get(ctx.phase(node).phase, self.impact),
         )
+
+
+#: An evaluation and a generation wait for their results in any case, and do other work beside.
+_IMPACTS = {Phase.EVALUATE: Impact.LOW, Phase.GENERATE: Impact.MEDIUM, Phase.SERVE: Impact.MEDIUM}
 
 
 def _emptied(statement: ast.stmt, ctx: Context) -> ast.stmt:

@@ -230,6 +230,34 @@ class Program:
             scope, context = reason.edge.caller, reason.edge.context
         return None
 
+    def is_only_promised(self, scope: Scope, context: int) -> bool:
+        """Whether a line is hot by the contract of a module or a function alone: nothing in the program runs it, or
+        builds the module where something is trained.
+        """
+        origin = self.origin(scope, context)
+        if not isinstance(origin, FunctionRoot) or not origin.last_resort or origin.role != "forward":
+            return False
+        seen = {scope}
+        while (edge := self.hottest_call(scope)) is not None and edge.caller not in seen:
+            scope = edge.caller
+            seen.add(scope)
+        owner = self.function(scope).in_class
+        return not owner or not self._is_built_to_train(Scope(scope.path, f"{owner}.__init__"))
+
+    def _is_built_to_train(self, constructor: Scope) -> bool:
+        """Whether a way up the calls of a constructor leads to a function that trains. Sure where it has no own one."""
+        if constructor.function not in self.summaries[constructor.path].functions:
+            return True
+        seen, waiting = {constructor}, [constructor]
+        while waiting:
+            for edge in self.callers(waiting.pop()):
+                if edge.caller in self._training:
+                    return True
+                if edge.caller not in seen:
+                    seen.add(edge.caller)
+                    waiting.append(edge.caller)
+        return False
+
     def drives(self, path: str) -> bool:
         """Whether a file hands batches to workers in other processes, and so has its own on the host."""
         return path in self.roots.drivers

@@ -14,7 +14,7 @@ from perflint.errors import SourceError
 from perflint.finding import Finding, Heat, Impact, Problem, Span
 from perflint.rule_api.context import Context, callee_name
 from perflint.rule_api.feasible import as_feasible
-from perflint.rule_api.minor import is_minor
+from perflint.rule_api.minor import is_minor, is_of_unknown_use
 from perflint.rule_api.own_training import beside_own_training
 from perflint.rule_api.prefilter import Suspects, Wanted, heard_in
 from perflint.rule_api.rule import Listen, Rule
@@ -167,6 +167,8 @@ class Inspector:
                     continue
                 if shown.heat >= Heat.STEP and shown.impact > Impact.LOW and rule.minor_beside_reads:
                     shown = replace(shown, impact=Impact.LOW) if is_minor(node, context) else shown
+                if shown.heat >= Heat.STEP and shown.impact is Impact.HIGH and is_of_unknown_use(node, context):
+                    shown = replace(shown, impact=Impact.MEDIUM)
                 findings[shown.sort_key] = Located(shown, _statement_lines(context.tree, node, shown))
         except RecursionError:
             raise

@@ -10,7 +10,7 @@ from perflint.analysis.phases.phase import Phase
 from perflint.finding import Confidence
 from perflint.rule_api.context import Context
 
-__all__ = ["is_minor"]
+__all__ = ["is_minor", "is_of_unknown_use"]
 
 
 def is_minor(node: ast.AST, ctx: Context) -> bool:
@@ -21,3 +21,8 @@ def is_minor(node: ast.AST, ctx: Context) -> bool:
     if found.phase is Phase.BENCHMARK:
         return True
     return found.phase in (Phase.EVALUATE, Phase.GENERATE) and found.ends_in_reads
+
+
+def is_of_unknown_use(node: ast.AST, ctx: Context) -> bool:
+    """Whether nothing in the program trains with `node`: what it costs beside a step, only users of a library know."""
+    return ctx.program.is_only_promised(ctx.scope(node), ctx.context(node))

@@ -5,7 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Definition, Dtype, Provenance, callee_name, counts, is_from, numbers_in
+from perflint.api import (
+    Confidence,
+    Context,
+    Definition,
+    Dtype,
+    Provenance,
+    Tag,
+    callee_name,
+    counts,
+    is_from,
+    numbers_in,
+)
 
 from .waits import Read, certainty_on_device
 
@@ -48,7 +59,7 @@ def numbers_of(node: ast.AST, ctx: Context) -> Iterator[ast.expr]:
         # Most are literals, sizes and settings: the text tells before the callee is looked up.
         if any(not isinstance(item, _NO_TENSORS) for item in (*node.args, *(item.value for item in node.keywords))):
             dotted = ctx.target(node.func)
-            if dotted is None and _is_of_import(node.func, ctx):
+            if dotted is None and (_is_of_import(node.func, ctx) or _runs_project(node.func, ctx)):
                 return  # a function of what is imported and not known: which argument is the tensor, nobody knows
             for number in numbers_in(node, dotted or ""):
                 yield from () if isinstance(number, _NO_TENSORS) else (number,)
@@ -57,6 +68,11 @@ def numbers_of(node: ast.AST, ctx: Context) -> Iterator[ast.expr]:
 def _is_of_import(func: ast.expr, ctx: Context) -> bool:
     owner = func.value if isinstance(func, ast.Attribute) else None
     return isinstance(owner, ast.Name) and owner.id in ctx.summary.imports
+
+
+def _runs_project(func: ast.expr, ctx: Context) -> bool:
+    """`self.dropout(x)` of a module of the project, which shares its name with a function of torch's."""
+    return any(ref.path for ref in ctx.refs(func)) or ctx.kind(func).tag in (Tag.MODULE, Tag.INSTANCE)
 
 
 def _is_one_position(index: ast.expr, ctx: Context) -> bool:
