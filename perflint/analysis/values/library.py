@@ -188,10 +188,10 @@ def _tensors_in(arguments: Arguments) -> list[Kind]:
 def _result(name: str, arguments: Arguments) -> Kind:
     short = last(name)
     given = _tensors_in(arguments)
+    numbers = [kind for kind in given if kind.tag is not Tag.STRING]  # `rounding_mode="trunc"`
     if any(kind.tag is Tag.NEVER for kind in given):
         given = [kind for kind in given if kind.tag is not Tag.NEVER]
     place, device = same_place(given)
-    numbers = [kind for kind in given if kind.tag is not Tag.STRING]  # `rounding_mode="trunc"`
     if numbers and arguments.exact and name != "torch.where" and all(kind.tag is Tag.NUMBER for kind in numbers):
         place = Place.HOST  # `torch.div(size, 2)`: numbers become tensors of the host
     holders = [kind for kind in given if kind.holds_tensors]
