@@ -9,6 +9,7 @@ from perflint.api import Claims, Context, Finding, Heat, Impact, Nodes, Rule
 
 from ._shared.device_queue import first_of_block, impact_at
 from ._shared.host_indices import index_copied_at
+from ._shared.index_fixes import index_there
 
 
 class HostIndexOfDeviceTensor(Rule):
@@ -29,7 +30,9 @@ class HostIndexOfDeviceTensor(Rule):
 
     Fix safety
 
-    No fix: random indices on the device come from another generator and have other values.
+    Safe for `data[torch.arange(n)]` of whole numbers, which is made on the device instead: same bits. Unsafe for
+    `torch.randperm`, which draws other numbers there; for a list of numbers in equal steps that becomes a slice,
+    because a slice past the end is shorter where an index raises; and for a list that a module keeps as a buffer.
 
     Not reported
 
@@ -63,6 +66,7 @@ class HostIndexOfDeviceTensor(Rule):
             f"Indexing `{ctx.text(node.value)}` with the host index `{ctx.text(copy.data)}` {ctx.heat(node).phrase}: "
             "the copy of the index synchronizes.",
             advice=f"Create `{ctx.text(copy.data)}` on the device, or move it there once, before the loop.",
+            fix=index_there(node, copy.data, ctx),
             confidence=copy.certainty,
             impact=min(self.impact, impact_at(node, ctx)),
             block=first_of_block(node, ctx),

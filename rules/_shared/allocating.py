@@ -209,7 +209,7 @@ def _why_unsafe(made: Made, device: str, dtype: str, ctx: Context) -> str:
         return f"`{device}` may be something else than a device"
     if given is not None and not _may_come_first(given, node, call, ctx):
         return f"`{device}` would be evaluated before the arguments between, which may change it"
-    if _is_replaced(function, ctx):
+    if is_replaced(function, ctx):
         return f"`{function}` is replaced by something else in this file"
     return ""
 
@@ -255,7 +255,7 @@ def _is_harmless(part: ast.AST, made: ast.Call, ctx: Context) -> bool:
     )
 
 
-def _is_replaced(function: str, ctx: Context) -> bool:
+def is_replaced(function: str, ctx: Context) -> bool:
     """Whether the file binds a function of torch's to something of its own: `torch.zeros = counted`."""
     return any(
         isinstance(part, ast.Attribute)
@@ -269,7 +269,7 @@ def _is_exact(made: ast.Call, function: str, ctx: Context) -> bool:
     if function == "torch.full":
         fill = made.args[1] if len(made.args) > 1 else keyword(made, "fill_value")
         return isinstance(fill, (ast.Constant, ast.UnaryOp))
-    if function == "torch.arange" and _counts_up(made, ctx):
+    if function == "torch.arange" and counts_up(made, ctx):
         return True
     if function in _INTEGERS:
         numbers = [item.value for item in made.keywords if item.arg in ("start", "end", "step", "row", "col", "offset")]
@@ -277,7 +277,7 @@ def _is_exact(made: ast.Call, function: str, ctx: Context) -> bool:
     return True
 
 
-def _counts_up(made: ast.Call, ctx: Context) -> bool:
+def counts_up(made: ast.Call, ctx: Context) -> bool:
     """`torch.arange(n)`, `torch.arange(0, n, 2)`: whole numbers in steps that are written out, whatever `n` is."""
     steps = [*made.args[:1], *made.args[2:]] if len(made.args) > 1 else []
     steps += [item.value for item in made.keywords if item.arg in ("start", "step")]

@@ -15,6 +15,8 @@ _AS_BUFFER = (
     "the buffer follows the module to its device and its type (`model.half()`), and is one tensor for all calls: "
     "nothing may write into it"
 )
+#: So many numbers make a name.
+_FEW = 6
 _REMEMBERED = (
     "one tensor serves all calls: nothing may write into it, and one that was made in inference mode is none for a "
     "training step"
@@ -66,6 +68,22 @@ def register(node: ast.Call, ctx: Context) -> Fix | None:
     value = ctx.tree.text(statement.value)
     text = f'self.register_buffer("{moved.attr}", {value}, persistent=False)'
     return _unsafe("Keep it as a buffer", (ctx.edit.replace(statement, text),), _AS_BUFFER)
+
+
+def keep_list(node: ast.List, ctx: Context) -> Fix | None:
+    """`x[:, self.index_2_0_1]` for `x[:, [2, 0, 1]]` in a module: the numbers are sent to its device once."""
+    setup, around = _setup_of(node, ctx), ctx.tree.class_of(node)
+    numbers = [item.value for item in node.elts if isinstance(item, ast.Constant) and type(item.value) is int]
+    if setup is None or around is None or len(numbers) != len(node.elts) or len(numbers) > _FEW:
+        return None
+    name = "index_" + "_".join(map(str, numbers))
+    alike = [part for part in walk(around) if isinstance(part, ast.List) and ctx.text(part) == ctx.text(node)]
+    if alike[0] is not node or name in ctx.tree.text(around) or ctx.edit.would_lose_comment(node):
+        return None  # the others can be given the same buffer by hand
+    torch, imports = ctx.edit.ensure_import("torch", at=setup.body[-1])
+    text = f'self.register_buffer("{name}", {torch}.tensor({ctx.text(node)}), persistent=False)'
+    edits = (*imports, ctx.edit.insert_after(setup.body[-1], text), ctx.edit.replace(node, f"self.{name}"))
+    return _unsafe("Keep it as a buffer", edits, _AS_BUFFER)
 
 
 def _as_buffer(

@@ -115,6 +115,36 @@ def train(model, images, optimizer, count, join):
             Condition("pinning is chosen already", "=4)", "=4, pin_memory=False)", SILENT),
         ),
     ),
+    "TPL114": Program(
+        f"""
+import torch
+from torch import nn
+
+def train(model: nn.Module, data: torch.Tensor, chosen: torch.Tensor, optimizer, steps, share):
+    data, chosen = data.cuda(), chosen.cuda()
+    for _ in range(steps):
+        rows = data[torch.arange(len(chosen)), chosen]
+        model(rows * 2).backward(){STEP}
+""",
+        (
+            Condition("it is drawn", "torch.arange(len(chosen))", "torch.randperm(len(chosen))", "generator"),
+            Condition("it may be in fractions", "arange(len(chosen))", "arange(0, len(chosen), share)", "rounding"),
+            Condition(
+                "the function is another one",
+                "def train",
+                "torch.arange = counted\n\ndef train",
+                "replaced by something else",
+            ),
+            Condition("it stands on the device", "len(chosen))", "len(chosen), device='cuda')", SILENT),
+            Condition(
+                "it is a list",
+                "rows = data[torch.arange(len(chosen)), chosen]",
+                "rows = data[[0, 1]] + data.sum()",
+                "a slice past the end",
+            ),
+            Condition("the data are on the host", "data, chosen = data.cuda()", "data, chosen = data.cpu()", SILENT),
+        ),
+    ),
     "TPL107": Program(
         f"""
 import torch
