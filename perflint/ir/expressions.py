@@ -342,6 +342,8 @@ class Expressions(Targets):
             value = self.value(item, depth - 1 if text is not None else 0)
             if text is not None and len(items) < most:
                 items.append((text, value))
+        if len(items) < len(node.values):
+            items.append(("", None))  # there are entries of which the keys are not known
         return ("map", tuple(items)) if depth > 0 else None
 
     def conditional(self, node: ast.IfExp, depth: int) -> Value:

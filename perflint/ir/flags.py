@@ -26,6 +26,8 @@ class Flags(Expressions):
         kind = guards.classify(node.test, node.body, known)
         if kind == guards.FIRST and self.scope.counts_turns(node.test, context):
             return guards.TURN
+        if kind is None and self.scope.equals_once(node.test, context):
+            return guards.FIRST
         if kind is None and self.scope.facts.qualname != MODULE and guards.is_self_test(node.test):
             return guards.RARE
         if kind == guards.LAZY:

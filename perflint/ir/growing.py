@@ -7,6 +7,7 @@ import ast
 from perflint.ir import guards
 from perflint.ir.branches import branches_of
 from perflint.ir.computed import COVERS
+from perflint.ir.notation import path_of
 from perflint.ir.questions import Counters, Question, Told, joined
 from perflint.ir.sharing import Once
 from perflint.ir.summary import CallFacts, Context, FunctionFacts, LoopFacts, ReadFacts, Value, record
@@ -26,7 +27,8 @@ class Growing:
     __slots__ = (
         "annotations", "arms", "asked", "begun", "binds", "body", "branching", "calls", "computed", "contexts",
         "counters", "facts", "held", "is_generator", "loops", "made", "mixed", "questions", "reads", "returns",
-        "stores", "tests", "told", "told_elsewhere", "unclear", "unset", "wordless", "yields",
+        "stores", "tests", "told", "told_elsewhere", "turning", "unclear", "unset", "wordless",
+        "yields",
     )  # fmt: skip
 
     def __init__(self, facts: FunctionFacts, body: list[ast.stmt]) -> None:
@@ -60,6 +62,8 @@ class Growing:
         self.unset: set[str] = set()
         self.begun: dict[str, int] = {}
         self.made: dict[str, int] = {}
+        #: By their places in `loops`, those that are statements.
+        self.turning: dict[int, ast.For | ast.AsyncFor | ast.While] = {}
 
     def has_parameter(self, name: str) -> bool:
         return any(param.name.lstrip("=") == name for param in self.facts.params)
@@ -129,6 +133,18 @@ class Growing:
             context = self.contexts[context].parent
         return context >= 0 and test.left.id in self.loops[int(self.contexts[context].detail)].targets
 
+    def equals_once(self, test: ast.expr, context: int) -> bool:
+        """Whether `test` asks if what the innermost loop around only counts up has come to something that it leaves
+        alone: that is so on one turn at most.
+        """
+        if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)):
+            return False
+        while context >= 0 and self.contexts[context].kind != "loop":
+            context = self.contexts[context].parent
+        loop = self.turning.get(int(self.contexts[context].detail)) if context >= 0 else None
+        counter, goal = path_of(test.left), path_of(test.comparators[0])
+        return loop is not None and bool(counter and goal) and _only_counts(loop, str(counter), str(goal))
+
     def begun_in(self, name: str, context: int) -> int | None:
         """The innermost context around `context` in which a name was given its first value, None where nobody sees."""
         begun = self.begun.get(name)
@@ -180,3 +196,32 @@ class Growing:
         if self.is_generator:
             facts.yields, facts.is_generator = tuple(self.yields), True
         return facts
+
+
+def _only_counts(loop: ast.For | ast.AsyncFor | ast.While, counter: str, goal: str) -> bool:
+    """Whether a loop adds a constant to `counter`, and gives neither that nor `goal` anything else."""
+    counts = False
+    for node in ast.walk(loop):
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            written = path_of(node)
+            if written is not None and f"{goal}.".startswith(f"{written}."):
+                return False
+            if written is not None and written != counter and counter.startswith(f"{written}."):
+                return False
+            counts = counts or written == counter
+    return counts and not any(_sets(node, counter) for node in ast.walk(loop))
+
+
+def _sets(node: ast.AST, counter: str) -> bool:
+    """Whether a statement writes a counter other than by adding a positive number to it."""
+    if isinstance(node, ast.AugAssign):
+        steps = isinstance(node.op, ast.Add) and isinstance(node.value, ast.Constant)
+        return path_of(node.target) == counter and not (steps and node.value.value > 0)  # type: ignore[attr-defined]
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return any(
+        path_of(part) == counter
+        for target in targets
+        if target is not None
+        for part in ast.walk(target)
+        if isinstance(part, (ast.Name, ast.Attribute))
+    )

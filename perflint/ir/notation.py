@@ -53,7 +53,9 @@ def value_of(node: ast.expr | None, depth: int = DEPTH) -> Value:
         case ast.Dict():
             keys = node.keys if may_name_code(node.values) else node.keys[: 2 * MOST_LITERALS]
             pairs = zip(keys, node.values)
-            return ("map", tuple((key.value, value_of(item, depth - 1)) for key, item in pairs if is_text(key)))  # type: ignore[union-attr]
+            entries = [(key.value, value_of(item, depth - 1)) for key, item in pairs if is_text(key)]  # type: ignore[union-attr]
+            others = [("", None)] if len(entries) < len(node.keys) else []
+            return ("map", (*entries, *others))
         case ast.IfExp():
             arms = [value_of(item, depth) for item in (node.body, node.orelse)]
             return arms[0] if is_moved_arm(*arms) else either(arms)

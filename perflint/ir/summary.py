@@ -10,7 +10,7 @@ Values are written in a small notation (`Value`), just rich enough to follow nam
 - `("call", func, args, keywords)`: args is a tuple of values, keywords a tuple of (name, value)
 - `("item", base, index)`: index is an int, a str or None
 - `("attr", base, name)`: an attribute of something that is not a plain name
-- `("seq", values)`, `("map", ((key, value), ...))`: tuple or list, dict with string keys
+- `("seq", values)`, `("map", ((key, value), ...))`: tuple or list, dict with string keys; the key `""` is for others
 - `("const", type_name, value)`: value is given for str, int, bool
 - `("either", values)`: conditional expressions and `or`
 - `("each", element, iterable)`: comprehension or generator expression

@@ -364,6 +364,7 @@ class _Surveyor(Flags):
         elif text.endswith(("(", "[", "{", ",")):
             text += "..."
         facts = node.lineno, node.col_offset, kind, targets, iterable, text, self.context
+        scope.turning[len(scope.loops)] = node
         scope.loops.append(record(LoopFacts, facts))
         # A `while` test is evaluated every turn; a `for` iterable only once.
         first = node.test if isinstance(node, ast.While) else node.body[0]

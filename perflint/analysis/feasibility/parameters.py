@@ -176,7 +176,32 @@ class Passing:
                 return _UNSEEN
             if place < len(call.args):
                 return self._written(caller, edge.index, str(place), call.args[place])
-        return _UNSEEN if any(key == "" for key, _ in call.keywords) else _LEFT_OUT
+        spread = [value for key, value in call.keywords if key == ""]
+        if not spread:
+            return _LEFT_OUT
+        return self._spread(spread[0], caller, _default(facts, name), name) if len(spread) == 1 else _UNSEEN
+
+    def _spread(self, mapping: Value, caller: FunctionFacts, default: Value, name: str) -> Passed:
+        """What `**mapping` passes for a parameter: an entry of a dict that is written down, or what the caller takes as
+        its own `**options`.
+        """
+        if type(mapping) is str and "." not in mapping and mapping not in caller.unclear:
+            held = caller.binds.get(mapping, ())
+            if any(param.name == f"**{mapping}" for param in caller.params):
+                asked = ("call", f"{mapping}.get", (("const", "str", name), default), ())
+                return _UNSEEN if held or mapping in caller.computed or default is None else Passed((asked,))
+            mapping = held[0] if len(held) == 1 and mapping not in caller.computed else None
+        if type(mapping) is not tuple:
+            return _UNSEEN
+        if mapping[0] == "map":
+            entries = dict(mapping[1])
+        elif mapping[:2] == ("call", "dict") and not mapping[2]:
+            entries = dict(mapping[3])
+        else:
+            return _UNSEEN
+        if name in entries:
+            return Passed((entries[name],))
+        return _UNSEEN if "" in entries else _LEFT_OUT
 
     def _written(self, caller: FunctionFacts, index: int, place: str, value: Value) -> Passed:
         computed = caller.computed.get(f"#{index}:{place}")
@@ -218,6 +243,12 @@ def own_parameters(facts: FunctionFacts) -> list[Param]:
     """What a call passes: `self` is not."""
     params = [param for param in facts.params if not param.name.startswith("*")]
     return params[1:] if facts.in_class and "staticmethod" not in facts.decorators else params
+
+
+def _default(facts: FunctionFacts, name: str) -> Value:
+    """The default of a parameter where it is a literal, which is the same wherever it is written."""
+    found = next((param.default for param in own_parameters(facts) if param.name.lstrip("=") == name), None)
+    return found if type(found) is tuple and found[0] == "const" else None
 
 
 def _place(facts: FunctionFacts, name: str) -> int | None:

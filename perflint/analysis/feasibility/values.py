@@ -354,12 +354,17 @@ class Values:
         base, name = args[0], args[1]
         if type(base) is not str or not (type(name) is tuple and name[:2] == ("const", "str") and name[2]):
             return TOP
-        found = self._path(f"{base}.{name[2]}", scope, world)
-        if found != TOP or world is not World.BY_DEFAULT or len(args) < 3:
-            return found
-        if self.presence.is_set_anywhere(name[2]) or self._resolver.refs(base, scope):
-            return TOP
-        return switched(self.of(args[2], scope, world, frame))
+        dotted = f"{base}.{name[2]}"
+        if world is not World.BY_DEFAULT or len(args) < 3 or self._is_told(dotted, scope):
+            return self._path(dotted, scope, world)
+        return TOP if self.presence.is_set_anywhere(name[2]) else switched(self.of(args[2], scope, world, frame))
+
+    def _is_told(self, dotted: str, scope: Scope) -> bool:
+        """Whether anything but a default tells what an attribute is."""
+        base, _, name = dotted.rpartition(".")
+        if base in ("self", "cls") or hardware.value_of(dotted) is not None or self._resolver.refs(base, scope):
+            return True
+        return base.rpartition(".")[2] in OPTION_NAMES and bool(self.options.defaults(name, scope.path))
 
     def _looked_up(
         self, base: str, args: tuple[Value, ...], scope: Scope, world: World, frame: Frame | None
