@@ -177,6 +177,8 @@ def _called(node: ast.Call, ctx: Context) -> tuple[ast.expr, str, str] | None:
         return value, _COUNTS, "Pass `num_classes`."
     if name == "repeat_interleave":
         return value, _COUNTS, "Pass `output_size` if the sum of the repeats is known."
+    if name in _SUPPRESSIONS and ctx.role(node) != "train" and not in_forward(node, ctx):
+        return None  # what is found in an evaluation goes to the host in any case
     if name in _SUPPRESSIONS and target in tensors.SYNC_FUNCTIONS:
         return value, _COUNTS, "Suppress for all images at once (`batched_nms`), or in evaluation only."
     if name == "masked_select":
