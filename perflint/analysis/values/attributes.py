@@ -26,9 +26,10 @@ from perflint.torch_model import frameworks, modules, tensors, wrappers
 from perflint.torch_model.devices import DEVICE_ATTRIBUTES
 
 #: What an optimizer holds: groups of options, each with the parameters that it steps.
-PARAM_GROUPS = sequence(
-    mapping(items=[("params", sequence(tensor(Place.MODULE, requires_grad=True, origin=Origin(Provenance.PARAMETER))))])
-)
+_PARAMETERS = sequence(tensor(Place.MODULE, requires_grad=True, origin=Origin(Provenance.PARAMETER)))
+PARAM_GROUPS = sequence(mapping(UNKNOWN, [("params", _PARAMETERS)]))
+#: What an optimizer keeps for each parameter, under names of its own.
+_STATE = mapping(mapping(UNKNOWN))
 
 
 def attribute(receiver: Kind, name: str) -> Kind:
@@ -48,6 +49,8 @@ def attribute(receiver: Kind, name: str) -> Kind:
         return {"dataset": Kind(Tag.DATASET), "batch_size": NUMBER, "num_workers": NUMBER}.get(name, UNKNOWN)
     if tag is Tag.OPTIMIZER and name == "param_groups":
         return PARAM_GROUPS
+    if tag is Tag.OPTIMIZER and name == "state":
+        return _STATE
     if tag is Tag.SEQUENCE and receiver.qualified == "values indices":
         return {"values": receiver.item(0), "indices": receiver.item(1)}.get(name) or UNKNOWN
     if tag is Tag.INSTANCE:

@@ -33,7 +33,7 @@ from perflint.finding import Confidence
 from perflint.ir.notation import last_name
 from perflint.ir.summary import MODULE
 from perflint.syntax.bindings import key_of
-from perflint.syntax.tree import FunctionNode
+from perflint.syntax.tree import FUNCTIONS, FunctionNode
 
 #: How many containers deep the arguments of a call are told apart. A function that calls itself with `[x]` has no end
 #: of calls otherwise.
@@ -243,6 +243,18 @@ class Calls:
         if number in self._runs:
             self._frames.pop(number, None)
         return found
+
+    def stored(self, qualname: str, place: int) -> Kind:
+        """What a function of this file stores under any key into the argument at a place, where it does so."""
+        node = self.classes.function_node(qualname)
+        if not isinstance(node, FUNCTIONS):
+            return UNKNOWN
+        names = [item.arg for item in (*node.args.posonlyargs, *node.args.args)]
+        place += isinstance(self.inference.tree.parent(node), ast.ClassDef)
+        if place >= len(names):
+            return UNKNOWN
+        stores = self.inference.flow.bindings(node).by_key.get(f"{names[place]}[*]", ())
+        return join(self.inference.definition_kind(item) for item in stores) if stores else UNKNOWN
 
     def _frame(self, number: int, node: FunctionNode | ast.Lambda, params: dict[str, Kind]) -> Frame:
         """The frame of one call. What is worked out again for the same parameters is so in the same frame."""

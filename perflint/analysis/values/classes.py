@@ -11,6 +11,7 @@ from perflint.analysis.values.appended import with_appended
 from perflint.analysis.values.arguments import NO_ARGUMENTS, Arguments
 from perflint.analysis.values.attributes import PARAM_GROUPS
 from perflint.analysis.values.evaluating import Evaluating
+from perflint.analysis.values.filling import blocks_in
 from perflint.analysis.values.kind import (
     NEVER,
     NUMBER,
@@ -394,7 +395,7 @@ class Classes:
         if later is earlier or parent is None or later.node.lineno <= earlier.node.lineno:  # type: ignore[attr-defined]
             return False
         around = [earlier.node, *tree.ancestors(earlier.node)]
-        block = next((each for each in _blocks_in(parent) if later.node in each), ())
+        block = next((each for each in blocks_in(parent) if later.node in each), ())
         before = block[: block.index(later.node)] if block else ()  # type: ignore[arg-type]
         return any(outer in before for outer in around)
 
@@ -521,13 +522,6 @@ class Classes:
                     found = self.inference.calls.run(method, arguments, base)
                     return iterate(found) if name == "__iter__" else found
         return None
-
-
-def _blocks_in(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(node, name, None)
-        if isinstance(block, list):
-            yield block
 
 
 def _context() -> Kind:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.analysis.values import promises
@@ -10,6 +11,7 @@ from perflint.analysis.values.frames import Frame
 from perflint.analysis.values.kind import UNKNOWN, Kind, Tag, join
 from perflint.finding import Confidence
 from perflint.syntax.bindings import Definition, key_of
+from perflint.syntax.tree import FUNCTIONS
 
 if TYPE_CHECKING:
     from perflint.analysis.values.inference import Inference
@@ -69,6 +71,34 @@ class Filling:
             made = promises.kept(made, kind.element or UNKNOWN).at_most(Confidence.MEDIUM)
         return kind.but(element=made, items=())
 
+    def after_calls(self, node: ast.Name, kind: Kind, frame: Frame | None) -> Kind:
+        """`move(batch, device)` moves the batch, where the function stores moved items into what it is given."""
+        for call in self._calls_before(node):
+            place = next(at for at, item in enumerate(call.args) if isinstance(item, ast.Name) and item.id == node.id)
+            callee = self._inference.eval(call.func, frame)
+            other = self._inference.at(callee.path) if callee.path and callee.tag is Tag.FUNCTION else None
+            made = other.calls.stored(callee.qualified, place) if other is not None else UNKNOWN
+            if made.on_accelerator:
+                return kind.but(place=made.place, device=made.device, pinned=False, items=(), origin=made.origin)
+        return kind
+
+    def _calls_before(self, node: ast.Name) -> Iterator[ast.Call]:
+        """Calls that stand alone, are given the name and have always run before the use, but for those before its last
+        definition; the last ones first.
+        """
+        tree = self._inference.tree
+        first = max((line_of(item.node) for item in self._inference.flow.definitions(node)), default=0)
+        child, _ = tree.standing(node)
+        for outer in tree.ancestors(child):
+            for block in blocks_in(outer):
+                if child in block:
+                    for earlier in reversed(block[: block.index(child)]):
+                        if earlier.lineno > first and _is_given(earlier, node.id):
+                            yield earlier.value  # type: ignore[attr-defined]
+            if isinstance(outer, (*FUNCTIONS, ast.Lambda)):
+                return
+            child = outer
+
     def with_keys(self, node: ast.Name, kind: Kind, frame: Frame | None) -> Kind:
         """`found = {}` with what `found["loss"] = loss` puts into it."""
         stores = self._inference.flow.key_stores(node)
@@ -76,9 +106,12 @@ class Filling:
             return kind
         items = dict(kind.items)
         for key, each in stores.items():
-            items[key] = join(self._inference.definition_kind(item, frame) for item in each).but(fresh=False)
-        made = join(items[key] for key in stores)
-        element = made if kind.element is None else join((kind.element, made))
+            kinds = [self._inference.definition_kind(item, frame) for item in each]
+            if any(made.is_tensor for made in kinds):
+                kinds = [made for made in kinds if made.tag is not Tag.NUMBER]  # it stands in until one is computed
+            items[key] = join(kinds).but(fresh=False)
+        # What was told of all entries before goes for those under other keys.
+        element = join(items[key] for key in stores) if kind.element is None else kind.element
         return kind.but(element=element, items=tuple(sorted(items.items(), key=_by_name)))
 
     def _goes_through_keys(self, store: Definition, name: str) -> bool:
@@ -93,6 +126,24 @@ class Filling:
             and key_of(loop.iter.func.value) == name
             for loop in loops
         )
+
+
+def _is_given(statement: ast.stmt, name: str) -> bool:
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    return any(isinstance(item, ast.Name) and item.id == name for item in statement.value.args)
+
+
+def line_of(node: ast.AST) -> int:
+    return getattr(node, "lineno", 0)
+
+
+def blocks_in(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The blocks of statements right in a statement."""
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(node, name, None)
+        if isinstance(block, list):
+            yield block
 
 
 def _by_name(item: tuple[int | str, Kind]) -> tuple[bool, str]:

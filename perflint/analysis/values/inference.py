@@ -241,6 +241,8 @@ class Inference:
             found = self.filling.with_new_items(node, found, frame, empty=empty)
         if found.tag is Tag.MAPPING:
             found = self.filling.with_keys(node, found, frame)
+        if found.on_host and found.tag is Tag.BATCH:
+            found = self.filling.after_calls(node, found, frame)
         return self.narrowing.narrow(node, found, frame)
 
     def _free(self, node: ast.Name) -> Kind:

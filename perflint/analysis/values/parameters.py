@@ -351,7 +351,7 @@ class Parameters:
             return self._never_given(function, name)
         if shown and all(shown):
             given = [kind.but(place=Place.UNKNOWN, device=None) for kind in given]
-        known = [kind for kind in given if kind.known or kind.on_accelerator]
+        known = [kind for kind in given if kind.known] or [kind for kind in given if kind.on_accelerator]
         if not known:
             return UNKNOWN
         if len(given) < len(kinds):
