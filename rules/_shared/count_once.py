@@ -8,11 +8,12 @@ import ast
 
 from perflint.api import Applicability, Context, Edit, Fix, Tag, walk
 
-from .masks import is_boolean, selects_on_device
-from .waits import is_on_device
+from .masks import is_boolean
 
 #: Statements whose own expressions do not run exactly once before what follows.
 _REPEATED = (ast.While, ast.For, ast.AsyncFor)
+#: What a mask selects from, as far as anything is known of it.
+_TENSORS = (Tag.TENSOR, Tag.OUTPUT, Tag.UNKNOWN)
 _NESTED = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -56,11 +57,11 @@ def _count(selections: list[ast.Subscript], text: str, ctx: Context) -> Edit | N
 def counts(node: ast.Subscript, ctx: Context) -> bool:
     """Whether `x[mask]` has the device count: read, or written with a tensor. With a number it is a `masked_fill`."""
     outer = ctx.tree.parent(node)
-    if isinstance(node.ctx, ast.Load):  # such a mask selects from nothing but tensors
-        return ctx.kind(node.value).tag in (Tag.TENSOR, Tag.OUTPUT, Tag.UNKNOWN)
-    if not selects_on_device(node, ctx):
+    if isinstance(node.ctx, ast.Store) and isinstance(outer, ast.Assign):
+        return ctx.kind(outer.value).tag in _TENSORS and not isinstance(outer.value, (ast.Constant, ast.UnaryOp))
+    if isinstance(node.ctx, ast.Del) or (isinstance(node.ctx, ast.Store) and not isinstance(outer, ast.AugAssign)):
         return False
-    return isinstance(outer, ast.AugAssign) or (isinstance(outer, ast.Assign) and is_on_device(outer.value, ctx))
+    return ctx.kind(node.value).tag in _TENSORS  # such a mask selects from nothing but tensors
 
 
 def _around(node: ast.AST, ctx: Context) -> ast.AST:
