@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
+from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.feasibility.paths import Calls, TooManyError, Way, Ways
 from perflint.analysis.feasibility.values import Values
 from perflint.analysis.feasibility.worlds import Frame, World, frame_of
-from perflint.analysis.names.refs import Scope
+from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.finding import Confidence, Heat, Hop
 from perflint.ir.summary import Value
 
@@ -46,13 +47,14 @@ class Paths:
     def along(self, scope: Scope, context: int, conditions: Conditions, heat: Heat) -> Feasibility:
         """Whether code under `conditions` in a function is reached by a hot path."""
         printed = self._ways.printed(scope, context)
-        if self._blocked(printed.calls, scope, conditions, World.BY_DEFAULT) is None:
+        is_handed = self._is_handed(printed.calls)
+        if is_handed and self._blocked(printed.calls, scope, conditions, World.BY_DEFAULT) is None:
             return FEASIBLE
         try:
             way = self._open(scope, context, conditions, heat, World.BY_DEFAULT)
             if way is not None:
                 return Feasibility(FOUND, "", *self._ways.hops(way))
-            way = printed if self._blocked(printed.calls, scope, conditions, World.ANY) is None else None
+            way = printed if is_handed and self._blocked(printed.calls, scope, conditions, World.ANY) is None else None
             way = way or self._open(scope, context, conditions, heat, World.ANY)
         except TooManyError:
             return FEASIBLE
@@ -75,8 +77,31 @@ class Paths:
     def _open(self, scope: Scope, context: int, conditions: Conditions, heat: Heat, world: World) -> Way | None:
         """The first way that no condition blocks. What is blocked whoever calls it, is blocked for each caller."""
         return self._ways.first(
-            scope, context, heat, lambda calls: self._blocked(calls, scope, conditions, world) is None
+            scope,
+            context,
+            heat,
+            lambda calls: self._is_handed(calls) and self._blocked(calls, scope, conditions, world) is None,
         )
+
+    def _is_handed(self, calls: Calls) -> bool:
+        """Whether each function on a way that is called as a parameter, `f(x)`, may be what the way itself hands over
+        for that: other calls of the same function hand over others.
+        """
+        return all(self._may_be_handed(edge, calls[place + 1 :]) for place, edge in enumerate(calls))
+
+    def _may_be_handed(self, edge: Edge, outer: Calls) -> bool:
+        name = self._values.passing.facts(edge.caller).calls[edge.index].func if edge.index >= 0 else None
+        if type(name) is not str or "." in name or not outer:
+            return True
+        owner = self._values.parameter_of(name, edge.caller)
+        entry = next((call for call in outer if call.callee == owner), None)
+        passed = self._values.passing.passed(entry, name).value if entry is not None else None
+        if passed is None or entry is None:
+            return True
+        refs = [self._values.refs(value, entry.caller) for value in passed]
+        functions = [Scope(ref.path, ref.name) for found in refs for ref in found if ref.kind == FUNCTION]
+        is_told = all(found and all(ref.kind == FUNCTION for ref in found) for found in refs)
+        return not is_told or edge.callee in functions
 
     def _blocked(
         self, calls: Calls, scope: Scope, conditions: Conditions, world: World

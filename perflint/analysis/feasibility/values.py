@@ -81,6 +81,17 @@ class Values:
     def refs(self, value: Value, scope: Scope) -> Refs:
         return self._resolver.refs(value, scope)
 
+    def parameter_of(self, name: str, scope: Scope) -> Scope | None:
+        """The function around that a name is a parameter of, and nothing else."""
+        nesting = self._resolver.nesting
+        for where, facts in nesting.scopes(scope):
+            bound = name in facts.binds or name in facts.computed or name in facts.unclear
+            if name in nesting.positions(facts):
+                return None if bound else where
+            if bound:
+                return None
+        return None
+
     # Names.
 
     def _name(self, name: str, scope: Scope, world: World, frame: Frame | None) -> Possible:
