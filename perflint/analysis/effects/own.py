@@ -15,7 +15,7 @@ from perflint.torch_model import effects as library
 if TYPE_CHECKING:
     from perflint.analysis.names.resolver import Resolver
 
-_YOUNG = ("const", "int")
+_YOUNG = (("const", "int", 0), ("const", "int", 1))
 #: What hands back what it is given, by its last name, so that a parameter comes back through it.
 _HANDING = frozenset("to cuda cpu eval train requires_grad_ contiguous".split())
 
@@ -89,8 +89,9 @@ def _is_of_a_stream(call: CallFacts, scope: Scope, resolver: Resolver) -> bool:
 def _of_ref(ref: Ref, call: CallFacts) -> tuple[Effect, ...]:
     if ref.kind == EXTERNAL:
         found = library.of_function(ref.name)
-        # `gc.collect(0)` goes through the young objects alone.
-        return () if found == (Effect.COLLECTS,) and call.args and call.args[0][:2] == _YOUNG else found
+        # `gc.collect(0)` goes through the young objects alone, `gc.collect(2)` through all.
+        given = (*call.args, *(value for _, value in call.keywords))
+        return () if found == (Effect.COLLECTS,) and any(item in _YOUNG for item in given) else found
     if ref.kind == EXTERNAL_INSTANCE:
         # `event.synchronize` is what an instance's method resolves to; the instance itself is called otherwise.
         name = last_name(call.func)
