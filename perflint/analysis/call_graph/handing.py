@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.names.refs import Scope
@@ -23,6 +23,15 @@ class Graph(Protocol):
     def facts(self, scope: Scope) -> FunctionFacts: ...
 
 
+class _Spread(NamedTuple):
+    """A call that spreads something: where among its arguments it hands on the `*args` of its own function, far behind
+    them where it does not, and whether it hands on its `**options`.
+    """
+
+    begins: int
+    hands: bool
+
+
 class Handing:
     """Answers for one call graph, once its plain calls are connected."""
 
@@ -31,6 +40,7 @@ class Handing:
         #: By function, keyword and place: what callers hand it beyond its own parameters.
         self._rest: dict[tuple[Scope, str, int], list[tuple[Value, Scope]]] = {}
         self._places: dict[Scope, dict[str, int]] = {}
+        self._spreads: dict[tuple[Scope, int], _Spread | None] = {}
 
     def places(self, scope: Scope) -> dict[str, int]:
         """The positions of a function's parameters among the arguments of a call."""
@@ -49,20 +59,30 @@ class Handing:
             if value is not None:
                 found.append((value, edge.caller))
             elif not edge.callback and edge.index >= 0:
-                call = self._graph.facts(edge.caller).calls[edge.index]
-                if call.keywords and any(key in _SPREADS for key, _ in call.keywords):
-                    found += self._handed_on(call, edge.caller, name, self.places(scope).get(name, _FAR))
+                spread = self._spread(edge.caller, edge.index)
+                if spread is not None:
+                    found += self._handed_on(spread, edge.caller, name, self.places(scope).get(name, _FAR))
         return found
 
-    def _handed_on(self, call: CallFacts, caller: Scope, name: str, place: int) -> list[tuple[Value, Scope]]:
+    def _spread(self, caller: Scope, index: int) -> _Spread | None:
+        """What a call of a function spreads, None where it spreads nothing: what most calls do is told at once."""
+        key = caller, index
+        if key not in self._spreads:
+            facts = self._graph.facts(caller)
+            call = facts.calls[index]
+            found = None
+            if call.keywords and any(name in _SPREADS for name, _ in call.keywords):
+                options = {param.name for param in facts.params if param.name.startswith("**")}
+                hands = any(name == "" and f"**{value}" in options for name, value in call.keywords)
+                found = _Spread(place_of_rest(call, facts), hands)
+            self._spreads[key] = found
+        return self._spreads[key]
+
+    def _handed_on(self, spread: _Spread, caller: Scope, name: str, place: int) -> list[tuple[Value, Scope]]:
         """What a call hands on of what its own function was called with."""
-        facts = self._graph.facts(caller)
-        begins = place_of_rest(call, facts)
         named = self.places(caller)
-        behind = len(named) + place - begins if begins <= place < _FAR else _FAR
-        options = {param.name for param in facts.params if param.name.startswith("**")}
-        hands = any(key == "" and f"**{value}" in options for key, value in call.keywords)
-        key = name if hands and name not in named else ""
+        behind = len(named) + place - spread.begins if spread.begins <= place < _FAR else _FAR
+        key = name if spread.hands and name not in named else ""
         return self._given_beyond(caller, key, behind) if key or behind < _FAR else []
 
     def _given_beyond(self, scope: Scope, key: str, place: int) -> list[tuple[Value, Scope]]:
@@ -77,16 +97,18 @@ class Handing:
         for edge in self._graph.incoming.get(scope, ()):
             if edge.callback or edge.index < 0 or edge.stands_in:
                 continue
-            call = self._graph.facts(edge.caller).calls[edge.index]
-            given = next((value for name, value in call.keywords if key and name == key), None)
-            if given is not None:
-                yield given, edge.caller
-                continue
-            spreads = any(name in _SPREADS for name, _ in call.keywords)
-            if place < len(call.args) and place < place_of_rest(call, self._graph.facts(edge.caller)):
-                yield call.args[place], edge.caller
-            elif spreads:
-                yield from self._handed_on(call, edge.caller, key, place)
+            caller = edge.caller
+            call = self._graph.facts(caller).calls[edge.index]
+            if key:
+                given = [value for name, value in call.keywords if name == key]
+                if given and given[0] is not None:
+                    yield given[0], caller
+                    continue
+            spread = self._spread(caller, edge.index)
+            if place < len(call.args) and (spread is None or place < spread.begins):
+                yield call.args[place], caller
+            elif spread is not None:
+                yield from self._handed_on(spread, caller, key, place)
 
 
 def place_of_rest(call: CallFacts, caller: FunctionFacts) -> int:

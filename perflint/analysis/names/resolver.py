@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any
 
 from perflint.analysis.names.containers import Homes
@@ -231,7 +232,7 @@ class Resolver:
     def _attribute_of_any(self, refs: Refs, name: str) -> Refs:
         if len(refs) == 1:
             return self.attribute(refs[0], name)
-        return few(found for ref in refs for found in self.attribute(ref, name))
+        return few(chain.from_iterable([self.attribute(ref, name) for ref in refs]))
 
     def _attribute_of(self, value: Value, scope: Scope) -> Refs:
         base, name = value[1], value[2]
@@ -251,7 +252,7 @@ class Resolver:
         callees = self.refs(func, scope)
         receiver = func.rpartition(".")[0] if isinstance(func, str) else ""
         if callees:
-            results = few(found for callee in callees for found in self._result(callee, value, scope))
+            results = few(chain.from_iterable([self._result(callee, value, scope) for callee in callees]))
             if not receiver:
                 # What a registry gave is called, in one of its own methods: which instance it is, only callers tell.
                 is_looked_up = any(callee.kind == REGISTERED for callee in callees)
@@ -320,7 +321,7 @@ class Resolver:
         found: Refs = ()
         if facts.returns:
             placed = [self.handed(value, facts, scope, call, caller) for value in facts.returns]
-            found = few(ref for value, where in placed for ref in self.refs(value, where))
+            found = few(chain.from_iterable([self.refs(value, where) for value, where in placed]))
         if not found and facts.returns_annotation:
             found = self.annotated(facts.returns_annotation, scope)
         return found
