@@ -24,6 +24,7 @@ LEFT = frozenset(
     TPL201-sync-in-hot-loop/steps_that_no_loop_is_seen_to_take
     TPL201-sync-in-hot-loop/trains_beside_a_scheduler
     TPL201-sync-in-hot-loop/what_no_call_asks_for
+    TPL202-tensor-in-condition/losses_of_unknown_models
     TPL208-device-stats-every-step/profiling
     TPL306-graph-kept-by-accumulator/walked_back_as_a_sum
     TPL307-zero-grad-to-zeros/wrappers_of_an_optimizer
