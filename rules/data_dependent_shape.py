@@ -11,6 +11,7 @@ from perflint.api import (
     Claims,
     Confidence,
     Context,
+    Dtype,
     Finding,
     Heat,
     Impact,
@@ -195,9 +196,14 @@ _METHODS = _SHAPES | _METHOD_CHECKS | frozenset(tensors.SYNC_BACKWARD)
 def _selected_backward(node: ast.Call, value: ast.expr | None, ctx: Context) -> tuple[ast.expr, str, str] | None:
     """`x.masked_scatter(mask, source)`, where the source is learned."""
     source = argument(node, 1 if value is not None and value not in node.args else 2, "source")
-    if value is None or source is None or ctx.grad_off(node) or ctx.kind(source).requires_grad is False:
+    if value is None or source is None or ctx.grad_off(node):
         return None
-    if kind_on_device(ctx.kind(node), node, ctx) is None or ctx.kind(source).tag is Tag.NUMBER:
+    given = ctx.kind(source)
+    types = {ctx.kind(node).dtype, ctx.kind(value).dtype, given.dtype}
+    # Integers have no gradient, and what nothing is known of may be such.
+    if not given.holds_tensors or given.requires_grad is False or types & {Dtype.INT, Dtype.BOOL}:
+        return None
+    if kind_on_device(ctx.kind(node), node, ctx) is None:
         return None
     why = "its backward selects by the mask, so the host blocks until the device has counted"
     return (

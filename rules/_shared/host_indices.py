@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, Place, Tag, callee_name, indices_of, pattern
+from perflint.api import CLASS, Context, Place, Ref, Tag, callee_name, indices_of, pattern
 
 from .data_copies import DataCopy
 from .waits import in_forward, kind_on_device
@@ -29,7 +29,7 @@ def _index_copied(node: ast.Subscript, ctx: Context) -> DataCopy | None:
     # Of what a loader gives, only a tensor is indexed with a tensor.
     if data.tag not in (Tag.TENSOR, Tag.BATCH):
         return None
-    if not data.on_accelerator and not (data.is_tensor and in_forward(node, ctx)):
+    if not data.on_accelerator and not (data.is_tensor and in_forward(node, ctx) and not _is_of_no_module(node, ctx)):
         return None
     placed = kind_on_device(data.but(tag=Tag.TENSOR), node.value, ctx)
     if placed is None:
@@ -37,6 +37,12 @@ def _index_copied(node: ast.Subscript, ctx: Context) -> DataCopy | None:
     if data.tag is Tag.BATCH and ctx.kind(index).tag is not Tag.TENSOR:
         return None
     return DataCopy(node, index, min(placed, ctx.kind(index).certainty))
+
+
+def _is_of_no_module(node: ast.AST, ctx: Context) -> bool:
+    """Whether a class that is no module has a `forward`, as transforms of samples do, which work on the host."""
+    around = ctx.tree.class_of(node)
+    return around is not None and not ctx.program.is_module(Ref(CLASS, ctx.path, ctx.tree.qualname(around)))
 
 
 def _is_host_index(index: ast.expr, ctx: Context) -> bool:
