@@ -205,7 +205,7 @@ def _is_grid(copy: Copy, ctx: Context) -> bool:
     sizes = {
         ctx.text(item) for made in copy.origin.made for item in made.args if origin_of(item, ctx).source is Source.SIZES
     }
-    whole = any("shape" in text or "size()" in text for text in sizes)
+    whole = any(text.endswith((".shape", ".size()")) for text in sizes)
     return whole or len(sizes) > 1
 
 

@@ -51,6 +51,11 @@ USES = {
         "steps that need",
     ),
     "a slice": (("n = labels.cuda().max().item()", "x = x[:, :n]"), "A size has to be known", "Keep"),
+    "a size that is checked": (
+        ("n = int(x.argmax())", "assert n > 0", "x = x[:, :n]"),
+        "A size has to be known",
+        "_assert_async",
+    ),
     "a shape": (("n = int(x.argmax())", "loss = loss + torch.zeros(n).sum()"), "A size has to be known", "Keep"),
     "a range": (("for i in range(x.argmax().item()):", "    loss = loss + i"), "A size has to be known", "Keep"),
     "a look-up": (("k = x.argmax().item()", "name = NAMES[k]"), "look-up", "Keep `x"),

@@ -32,6 +32,8 @@ _DEPTH = 4
 def use_of(value: ast.expr, ctx: Context) -> Use:
     """What becomes of a value, under whatever names it goes in its function."""
     found = _uses(value, ctx, _DEPTH)
+    # What is also needed otherwise is on the host in any case, where a check costs nothing.
+    found = found - {Use.CHECK} or found
     return next((use for use in Use if use in found), Use.OTHER)
 
 
