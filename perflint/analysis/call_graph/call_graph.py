@@ -86,6 +86,7 @@ class CallGraph:
         self.resolver.param_refs = self.passed
         self.resolver.param_values = self.values_passed
         self.resolver.forget()
+        self.resolver.find_registries()
         for shared in self._global.values():
             shared.clear()
         last = None

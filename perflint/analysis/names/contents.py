@@ -113,6 +113,9 @@ class Contents:
                 replaced.append(ref)
                 continue
             held = known
+            if not held and self._is_handed_itself(receiver, scope, ref):
+                replaced.append(ref)  # `self.build_func(config, registry=self)`: whoever calls that method knows
+                continue
             if not held and all(one.is_local for one in named):
                 of_class = registries.instances.get(Ref(CLASS, ref.path, ref.name), ())
                 held = [item for one in of_class for item in registries.held[one]]
@@ -128,6 +131,17 @@ class Contents:
                 given = self._homes.container(value, caller) if isinstance(value, str) else None
                 found += [] if given is None else [given]
         return found
+
+    def _is_handed_itself(self, receiver: str, scope: Scope, registry: Ref) -> bool:
+        """Whether a parameter is a registry that one of its own methods hands over."""
+        if self._resolver.param_values is None or "." in receiver:
+            return False
+        return any(
+            value == "self"
+            and caller.path == registry.path
+            and self._resolver.summaries[caller.path].functions[caller.function].in_class == registry.name
+            for value, caller in self._resolver.param_values(scope, receiver)
+        )
 
     def looked_up(self, receiver: str, method: str, scope: Scope) -> Refs:
         """What a method gives that libraries' registries have: `MODELS.get(name)`, `MODELS.build(options)`."""
@@ -158,6 +172,10 @@ class Contents:
         yield from found
 
     # Registries.
+
+    def find_registries(self) -> None:
+        """Find them once it is known what callers pass."""
+        self._all_registries()
 
     def _all_registries(self) -> _Registries:
         if self._resolver.param_refs is None:

@@ -106,6 +106,14 @@ class Resolver:
         self.imports.forget()
         self.contents.forget()
 
+    def find_registries(self) -> None:
+        """Find what registries hold before anything else is asked: what is concluded meanwhile does not know it."""
+        self.contents.find_registries()
+        self._memo.clear()
+        self.iteration.memo.clear()
+        self._attributes_of.clear()
+        self.imports.forget()
+
     def abandon(self) -> None:
         """Nothing is being worked out any more."""
         self.forget()
@@ -261,9 +269,8 @@ class Resolver:
                     if isinstance(func, str) and not is_looked_up
                     else results
                 )
-            if not results or results[0].kind == EXTERNAL_INSTANCE:
-                return self.contents.looked_up(receiver, last, scope) or results
-            return self.contents.replaced(results, receiver, scope)
+            # What a registry holds is surer than what its methods give, which is that of all registries of the class.
+            return self.contents.looked_up(receiver, last, scope) or self.contents.replaced(results, receiver, scope)
         if last in _LOOKING_UP and receiver and args:
             key = args[0][2] if isinstance(args[0], tuple) and args[0][0] == "const" else None
             return few([*self.elements(receiver, scope, key), *(self.refs(args[1], scope) if len(args) > 1 else ())])
