@@ -124,7 +124,8 @@ def _is_computed_getattr(value: Value) -> bool:
     """Whether a value asks for an attribute by a name that is not written down."""
     if not isinstance(value, tuple) or not value:
         return False
-    if value[0] == "call" and value[1] == "getattr" and len(value[2]) > 1:
+    # A list of arguments may begin with variables of these names.
+    if value[:2] == ("call", "getattr") and len(value) == 4 and isinstance(value[2], tuple) and len(value[2]) > 1:
         name = value[2][1]
         return not (isinstance(name, tuple) and name[:2] == ("const", "str"))
     return any(map(_is_computed_getattr, value))

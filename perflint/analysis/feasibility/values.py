@@ -340,7 +340,10 @@ class Values:
                 if found is not None:
                     return found
             elif name in ("get", "pop") and args:
-                return self._looked_up(func.rpartition(".")[0], args, scope, world, frame)
+                base = func.rpartition(".")[0]
+                # A function that hands its options on to itself looks them up in its own.
+                key = ("looked up", base, args, scope, world, frame)
+                return self._fixpoint.ask(key, lambda: self._looked_up(base, args, scope, world, frame))
         return TOP if name in _MAY_BE_NONE else self._returned(func, scope, world)
 
     def _returned(self, func: Value, scope: Scope, world: World) -> Possible:

@@ -90,6 +90,7 @@ class Inference:
         self.parameters = Parameters(self, self.classes)
         self.calls = Calls(self, self.classes, self.parameters, self.narrowing)
         self._memo: dict[int, Kind] = {}
+        self._loads_files = "torch.load" in tree.source.text
         self._promised: dict[tuple[str, Scope], Kind] = {}
 
     def at(self, path: str) -> Inference | None:
@@ -255,7 +256,7 @@ class Inference:
     def _joined(self, definitions: tuple[Definition, ...], frame: Frame | None) -> Kind:
         if len(definitions) > 1:
             definitions = displays.telling(definitions, self.flow, self.tree)
-        if len(definitions) > 1 and "torch.load" in self.tree.source.text:
+        if len(definitions) > 1 and self._loads_files:
             made = tuple(item for item in definitions if item.value is None or not self._is_restored(item.value))
             if made and len(made) < len(definitions):
                 return self._joined(made, frame).at_most(Confidence.MEDIUM)
