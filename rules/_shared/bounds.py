@@ -44,7 +44,9 @@ def _device_number(node: ast.AST, ctx: Context) -> Read | None:
             continue  # a row of positions selects on the device
         certainty = certainty_of_bound(number, ctx)
         if certainty is not None:
-            return Read(number, certainty)
+            # Which callee it is takes more to tell than most arguments do: it is asked last.
+            is_own = isinstance(node, ast.Call) and ctx.target(node.func) is None and _runs_project(node.func, ctx)
+            return None if is_own else Read(number, certainty)
     return None
 
 
@@ -59,7 +61,7 @@ def numbers_of(node: ast.AST, ctx: Context) -> Iterator[ast.expr]:
         # Most are literals, sizes and settings: the text tells before the callee is looked up.
         if any(not isinstance(item, _NO_TENSORS) for item in (*node.args, *(item.value for item in node.keywords))):
             dotted = ctx.target(node.func)
-            if dotted is None and (_is_of_import(node.func, ctx) or _runs_project(node.func, ctx)):
+            if dotted is None and _is_of_import(node.func, ctx):
                 return  # a function of what is imported and not known: which argument is the tensor, nobody knows
             for number in numbers_in(node, dotted or ""):
                 yield from () if isinstance(number, _NO_TENSORS) else (number,)
