@@ -59,6 +59,32 @@ FOLDABLE_CONSTRUCTORS = within(
 
 #: Functions of modules whose lower-case names all take tensors and give tensors on the same device.
 FUNCTIONAL_MODULES = ("torch.nn.functional.", "torch.special.", "torch.fft.", "torch.linalg.", "torch.sparse.")
+#: How many of the first arguments of a function are tensors, by its last name; of all others it is the first alone:
+#: `conv2d(input, weight, bias, stride)`. From the signatures in https://docs.pytorch.org/docs/stable/torch.html and
+#: https://docs.pytorch.org/docs/stable/nn.functional.html
+TENSOR_ARGUMENTS: Mapping[str, int] = {
+    **dict.fromkeys(
+        words(
+            "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d linear where addmm addbmm baddbmm "
+            "addcmul addcdiv lerp batch_norm scaled_dot_product_attention triplet_margin_loss margin_ranking_loss "
+            "cosine_embedding_loss gaussian_nll_loss ctc_loss"
+        ),
+        3,
+    ),
+    **dict.fromkeys(
+        words(
+            "matmul mm bmm mv dot inner outer ger kron cross add sub subtract mul multiply div divide true_divide "
+            "floor_divide remainder fmod pow maximum minimum fmax fmin atan2 hypot eq ne lt le gt ge equal allclose "
+            "isclose logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor cdist solve lstsq "
+            "triangular_solve embedding embedding_bag grid_sample cosine_similarity pairwise_distance prelu "
+            "cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss kl_div binary_cross_entropy "
+            "binary_cross_entropy_with_logits poisson_nll_loss hinge_embedding_loss soft_margin_loss "
+            "multilabel_margin_loss multilabel_soft_margin_loss multi_margin_loss masked_select take bucketize "
+            "searchsorted xlogy logaddexp dist"
+        ),
+        2,
+    ),
+}
 
 #: Functions of `torch` that give one tensor on the device of their arguments.
 FUNCTIONS = within(

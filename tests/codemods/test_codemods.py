@@ -95,7 +95,7 @@ def test_every_fixable_rule_is_a_command_with_its_own_words() -> None:
 
 def test_a_rule_without_a_fix_is_no_command() -> None:
     with pytest.raises(ModuleNotFoundError):
-        importlib.import_module("perflint.codemods.explicit_synchronize")
+        importlib.import_module("perflint.codemods.data_parallel")
 
 
 def test_the_tree_in_memory_counts_and_not_the_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,11 +64,15 @@ class Draw(TypedDict, total=False):
     rules: list[str]
 
 
-class FirstLook(TypedDict):
+class _Noted(TypedDict, total=False):
+    note: str
+
+
+class FirstLook(_Noted):
     """All findings, or a random draw, in repositories new to this project, judged before anything was changed.
 
     `high` counts those of high impact (right ones, all), `majors` and `moderates` lines that a reviewer marked before
-    seeing a report (found ones, all).
+    seeing a report (found ones, all). `note` says what makes a row another kind of look.
     """
 
     perflint: str
@@ -316,6 +320,9 @@ def _first_looks() -> Iterator[str]:
         "Majors and moderates are lines that the reader marked as a profiler would, before seeing a report, in some of "
         "the repositories. tests/judgements/first_looks.json names them. Findings of low impact count like others."
     )
+    for look in looks:
+        if "note" in look:
+            yield f"The row of {look['perflint']} is {look['note']}."
     yield ""
 
 

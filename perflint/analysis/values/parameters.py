@@ -311,7 +311,8 @@ class Parameters:
         A layer of torch.nn takes tensors only; another one may be told a height and a width besides its input.
         """
         if self._is_torch_function(call):
-            return True
+            taken = tensors.TENSOR_ARGUMENTS.get(last_name(call.func), 1)
+            return any(item is given for item in call.args[:taken])
         func = call.func
         is_own = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"
         if is_own or isinstance(func, (ast.Call, ast.Subscript)):
