@@ -102,6 +102,15 @@ print("done")
 # expect: no safe fix
 def free():
     torch.cuda.empty_cache()
+    gc.collect(0)
+
+torch.cuda.empty_cache = lambda: None
+free()
+print("done")
+
+# program: the last generation is named
+def free():
+    torch.cuda.empty_cache()
     gc.collect(2)
 
 torch.cuda.empty_cache = lambda: None
