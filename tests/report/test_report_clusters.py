@@ -54,6 +54,14 @@ def test_two_rules_at_one_expression_are_one_finding_of_the_worse() -> None:
     )
 
 
+def test_a_loop_that_names_the_read_it_repeats_is_told_with_it() -> None:
+    loop = dataclasses.replace(
+        read(5, "row"), code="TPL603", route=SYNC.route, related=(Hop("train.py", 6, "read on the host"),)
+    )
+    assert len(concise(loop, read(6, "a"))) == 1
+    assert len(concise(loop, read(7, "a"))) == 2
+
+
 def test_a_fix_of_every_place_counts() -> None:
     fixed = [dataclasses.replace(TRANSFER, span=Span(line, 1, line, 9)) for line in (4, 5)]
     text = shown(Report(tuple(fixed), (), 1, {"train.py": TRAIN}), "text")

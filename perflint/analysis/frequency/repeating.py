@@ -133,7 +133,7 @@ def _goes_through_data(facts: FunctionFacts, loop: LoopFacts, calls: list[CallFa
     """`for x in reader: y = net(x.cuda())`, `for i in range(len(data)): y = net(data[i].to(device))`: what is moved to
     the device and run through a model on each iteration, or is run without gradients, are rows of data.
     """
-    if loop.kind != "for" or _is_short(loop) or _is_written_out(loop, facts) or _is_named_parts(loop):
+    if loop.kind != "for" or _is_short(loop) or _is_written_out(loop, facts):
         return False
     targets = set(loop.targets)
     for call in calls:
@@ -148,12 +148,6 @@ def _goes_through_data(facts: FunctionFacts, loop: LoopFacts, calls: list[CallFa
 
 def _is_written_out(loop: LoopFacts, facts: FunctionFacts) -> bool:
     return isinstance(loop.iterable, str) and any(map(is_literal, facts.binds.get(loop.iterable, ())))
-
-
-def _is_named_parts(loop: LoopFacts) -> bool:
-    """`for name, validator in self.validators.items()`: what has names is a few things, and no data set."""
-    value = loop.iterable
-    return isinstance(value, tuple) and value[0] == "call" and _last(value) in ("items", "values", "keys")
 
 
 def _comes_from(value: Value, targets: set[str], facts: FunctionFacts) -> bool:
