@@ -9,13 +9,14 @@ from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from perflint.analysis.names.refs import Scope
+from perflint.analysis.phases.own_training import beside_own_training
 from perflint.analysis.program import Program
 from perflint.errors import SourceError
 from perflint.finding import Finding, Heat, Impact, Problem, Span
-from perflint.rule_api.context import Context, callee_name
+from perflint.ir.calls import callee_name
+from perflint.rule_api.context import Context
 from perflint.rule_api.feasible import as_feasible
 from perflint.rule_api.minor import is_minor, is_of_unknown_use
-from perflint.rule_api.own_training import beside_own_training
 from perflint.rule_api.prefilter import Suspects, Wanted, heard_in
 from perflint.rule_api.rule import Listen, Rule
 from perflint.syntax.file import SourceFile

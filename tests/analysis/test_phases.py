@@ -10,9 +10,10 @@ from perflint.analysis.names.refs import Scope
 from perflint.analysis.phases.phase import Phase, PhaseOf
 from perflint.analysis.program import Program
 from perflint.finding import Confidence
+from perflint.ir.calls import callee_name
 from perflint.ir.survey import survey
 from perflint.rule_api import minor
-from perflint.rule_api.context import Context, callee_name
+from perflint.rule_api.context import Context
 from perflint.syntax.file import SourceFile
 from perflint.syntax.parse import parse
 from perflint.syntax.tree import Tree

@@ -10,9 +10,10 @@ import pytest
 
 from perflint import engine
 from perflint.finding import Finding, Heat, Impact
+from perflint.ir.calls import callee_name
 from perflint.project.discovery import discover
 from perflint.project.settings import load_settings
-from perflint.rule_api.context import Context, callee_name
+from perflint.rule_api.context import Context
 from perflint.rule_api.rule import Calls, Functions, Rule
 
 PROGRAM = """\

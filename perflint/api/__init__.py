@@ -10,8 +10,10 @@ from perflint.analysis.device_queue.queue import DeviceQueue
 from perflint.analysis.device_queue.transfer import Transfer
 from perflint.analysis.effects.summary import Effects, Kept, Witness
 from perflint.analysis.effects.wrappers import KEEPING, is_wrapper
+from perflint.analysis.feasibility.at_nodes import is_in_training, is_unreached
 from perflint.analysis.frequency.epochs import LoopHeat
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope
+from perflint.analysis.phases.own_training import beside_own_training
 from perflint.analysis.phases.phase import Phase, PhaseOf
 from perflint.analysis.program import Program
 from perflint.analysis.values.dtypes import Dtype
@@ -21,12 +23,11 @@ from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
 from perflint.ir import guards
+from perflint.ir.calls import argument, callee_name, has_unpacking, is_constant, keyword
 from perflint.ir.control_flow import Condition, ControlFlow, Inherited
 from perflint.ir.notation import is_text, last_name
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts
-from perflint.rule_api.context import Context, argument, callee_name, has_unpacking, is_constant, keyword
-from perflint.rule_api.feasible import is_in_training, is_unreached
-from perflint.rule_api.own_training import beside_own_training
+from perflint.rule_api.context import Context
 from perflint.rule_api.rule import Calls, Claim, Claims, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
 from perflint.syntax.bindings import Binding, Definition
 from perflint.syntax.file import SourceFile

@@ -10,8 +10,8 @@ from collections import Counter
 
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.evidence import last_name
+from perflint.analysis.file_facts import FileFacts
 from perflint.ir.summary import CallFacts, FunctionFacts
-from perflint.rule_api.context import Context
 from perflint.system.patterns import pattern
 
 #: Loops of a handful of steps, of one part of a model or of several models.
@@ -23,7 +23,7 @@ _FEW = pattern(
 _OTHER_STEPS = pattern(r"env|sched|prof|simul|world|timer", re.IGNORECASE)
 
 
-def beside_own_training(node: ast.AST, ctx: Context) -> bool:
+def beside_own_training(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether a function trains something in a loop of its own, or calls one that does, and `node` is not in that loop:
     then it runs once for all those steps, however often the function is called.
     """
@@ -50,7 +50,7 @@ def beside_own_training(node: ast.AST, ctx: Context) -> bool:
     return (True, True) in told and not any(trains is False for trains, _ in told)
 
 
-def _runs_as_often(training: CallFacts | Edge, node: ast.AST, ctx: Context) -> bool:
+def _runs_as_often(training: CallFacts | Edge, node: ast.AST, ctx: FileFacts) -> bool:
     """Whether what leads to a training beside `node` runs whenever that does: under no guard of its own,
     `if step % 1000 == 0: fit_probe()`, and not in another branch.
     """
@@ -67,7 +67,7 @@ def _runs_as_often(training: CallFacts | Edge, node: ast.AST, ctx: Context) -> b
     return not guarded and not _is_in_other_branch(training.line, node, ctx)
 
 
-def _is_in_other_branch(line: int, node: ast.AST, ctx: Context) -> bool:
+def _is_in_other_branch(line: int, node: ast.AST, ctx: FileFacts) -> bool:
     child = node
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):

@@ -1,0 +1,311 @@
+"""What is known of the nodes of one file: where they stand, how hot they are, what they call, hold and do."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from perflint.analysis.effects.summary import Effects, Witness
+from perflint.analysis.evidence import last_name as last_of
+from perflint.analysis.names.refs import EXTERNAL, EXTERNAL_INSTANCE, Ref, Refs, Scope
+from perflint.analysis.phases.phase import PhaseOf
+from perflint.analysis.program import Program
+from perflint.finding import Confidence, Heat, Hop
+from perflint.ir.calls import callee_name
+from perflint.ir.control_flow import ControlFlow, ScopeNode, control_flow
+from perflint.ir.notation import lambda_name, last_name, value_of
+from perflint.ir.rarity import PERIODIC
+from perflint.ir.summary import MODULE, ByPlace, FunctionFacts, record
+from perflint.syntax.file import SourceFile
+from perflint.syntax.flow import Flow
+from perflint.syntax.tree import LoopNode, Tree
+from perflint.syntax.walk import walk_own
+from perflint.torch_model.effects import of_method
+from perflint.torch_model.names import canonical
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from perflint.analysis.values import Inference, Kind
+
+Asked = TypeVar("Asked", bound=ast.AST)
+Answer = TypeVar("Answer")
+
+
+class FileFacts:
+    """One file of a program. Read-only; answers are remembered for as long as the file is inspected."""
+
+    def __init__(self, tree: Tree, program: Program, flow: Flow | None = None) -> None:
+        self.tree = tree
+        self._flow = flow or Flow(tree)
+        self.source: SourceFile = tree.source
+        self.path = tree.source.path
+        self.program = program
+        self.summary = program.summaries[self.path]
+        self._by_line = {
+            (facts.line, facts.name): qualname
+            for qualname, facts in self.summary.functions.items()
+            if qualname != MODULE
+        }
+        self._scopes: dict[int, Scope] = {}
+        self._around: dict[int, ScopeNode] = {}
+        self._contexts: dict[int, int] = {}
+        self._loops: dict[str, dict[tuple[int, int], int]] = {}
+        self._by_place: dict[str, ByPlace] = {}
+        self._bodies: dict[int, list[ast.AST]] = {}
+        self._walked: dict[int, list[ast.AST]] = {}
+        self._heats: dict[tuple[Scope, int], Heat] = {}
+        self._effects: dict[int, Effects] = {}
+        self._calls: dict[str, dict[tuple[int, int, str], int]] = {}
+        self._once: dict[tuple[Callable[[Any, Any], Any], int], Any] = {}
+
+    # Where a node stands.
+
+    def scope(self, node: ast.AST) -> Scope:
+        """The function whose body runs `node`. Decorators and defaults belong to the scope around their function."""
+        scopes, parent = self._scopes, self.tree.parent
+        found = scopes.get(id(node))
+        # Whatever stands between a node and its function has the same scope.
+        passed: list[int] = []
+        child: ast.AST = node
+        while found is None:
+            passed.append(id(child))
+            outer = parent(child)
+            if outer is None:
+                found = Scope(self.path, MODULE)
+            elif type(outer) is ast.Lambda and child is outer.body:
+                found = Scope(self.path, lambda_name(outer))
+            elif (type(outer) is ast.FunctionDef or type(outer) is ast.AsyncFunctionDef) and child in outer.body:
+                found = self.own_scope(outer)
+            else:
+                child = outer
+                found = scopes.get(id(outer))
+        for key in passed:
+            scopes[key] = found
+        return found
+
+    def own_scope(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Scope:
+        """The scope that a function's body is."""
+        return record(Scope, (self.path, self._by_line.get((function.lineno, function.name), MODULE)))
+
+    def facts(self, node: ast.AST) -> FunctionFacts:
+        return self.summary.functions[self.scope(node).function]
+
+    def context(self, node: ast.AST) -> int:
+        """The index of the innermost context of `node` in its function's facts."""
+        found = self._contexts.get(id(node))
+        if found is None:
+            place = node.lineno, node.col_offset  # type: ignore[attr-defined]
+            function = self.scope(node).function
+            contexts = self._by_place.get(function)
+            if contexts is None:
+                contexts = self._by_place[function] = ByPlace(self.summary.functions[function])
+            found = self._contexts[id(node)] = contexts.at(place)
+        return found
+
+    def heat(self, node: ast.AST) -> Heat:
+        """How often `node` runs."""
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return self.program.peak(self.own_scope(node))
+        place = (self.scope(node), self.context(node))
+        found = self._heats.get(place)
+        if found is None:
+            found = self._heats[place] = self.program.heat_at(*place)
+        return found
+
+    def body_heat(self, loop: LoopNode) -> Heat:
+        """How often the body of a loop runs."""
+        return self.heat(loop.body[0])
+
+    def heat_and_route(self, node: ast.AST) -> tuple[Heat, tuple[Hop, ...], Confidence]:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return self.program.route(self.own_scope(node), -1)
+        return self.program.route(self.scope(node), self.context(node))
+
+    def role(self, node: ast.AST) -> str:
+        """What the hot code around `node` is for: "train", "batches", "driver" (of workers that train elsewhere),
+        "eval", "data", "decode", "hook", ""."""
+        return self.program.role(self.scope(node), self.context(node))
+
+    def phase(self, node: ast.AST) -> PhaseOf:
+        """What part of the program `node` belongs to, with the facts that say so."""
+        return self.program.phase(self.scope(node), self.context(node))
+
+    def guards(self, node: ast.AST) -> tuple[str, ...]:
+        """Names of the guards (`ir.guards`) around `node` in its function, innermost first."""
+        facts, context, found = self.facts(node), self.context(node), []
+        while context >= 0:
+            item = facts.contexts[context]
+            if item.kind == "guard":
+                found.append(str(item.detail))
+            elif item.kind == "switch" and self.program.heat_at(self.scope(node), context) < Heat.STEP:
+                found.append(PERIODIC)
+            context = item.parent
+        return tuple(found)
+
+    def grad_off(self, node: ast.AST) -> bool:
+        """Whether gradients are certainly off where `node` runs."""
+        return self.program.grad_off(self.scope(node), self.context(node))
+
+    def effects(self, call: ast.Call) -> Effects:
+        """What a call does beside giving a value, with all that it runs: `ctx.effects(call).does(Effect.WAITS)`."""
+        known = self._effects.get(id(call))
+        if known is None:
+            known = self._effects[id(call)] = self._effects_of(call)
+        return known
+
+    def _effects_of(self, call: ast.Call) -> Effects:
+        scope = self.scope(call)
+        index = self.call_index(call)
+        if index is not None:
+            return self.program.call_effects(scope, index)
+        found = of_method(call.func.attr) if isinstance(call.func, ast.Attribute) else None
+        text = value_of(call.func)
+        shown = text if isinstance(text, str) else last_name(call.func)
+        done = tuple(Witness(effect, 0, self.path, call.lineno, shown, call.lineno, None) for effect in found or ())
+        return Effects(done, found or ())
+
+    def call_index(self, call: ast.Call) -> int | None:
+        """The place of a call among those of its function's facts; None for what the survey does not write down."""
+        function = self.scope(call).function
+        places = self._calls.get(function)
+        if places is None:
+            calls = self.summary.functions[function].calls
+            # `a.f().g()` begins where `a.f()` does.
+            places = self._calls[function] = {
+                (item.line, item.column, last_of(item.func)): at for at, item in enumerate(calls)
+            }
+        return places.get((call.lineno, call.col_offset, callee_name(call)))
+
+    def is_root_loop(self, loop: LoopNode) -> bool:
+        """Whether a loop is itself a root of heat: a loop over batches or steps."""
+        scope = self.scope(loop)
+        places = self._loops.get(scope.function)
+        if places is None:
+            facts = self.summary.functions[scope.function]
+            places = {(item.line, item.column): index for index, item in reversed([*enumerate(facts.loops)])}
+            self._loops[scope.function] = places
+        index = places.get((loop.lineno, loop.col_offset))
+        found = None if index is None else self.program.roots.loops.get((scope, index))
+        return found is not None and found.heat >= Heat.STEP
+
+    # What an expression means.
+
+    def refs(self, node: ast.expr) -> Refs:
+        """What an expression may refer to across files; empty where it is not plain to see."""
+        return self.program.refs(value_of(node), self.scope(node))
+
+    def target(self, node: ast.expr) -> str | None:
+        """The public dotted name of the one library thing that `node` names (`torch.cuda.empty_cache`), else None.
+
+        For `obj.method` with a known library class it is `torch.utils.data.DataLoader.method`.
+        """
+        refs = self.refs(node)
+        if len(refs) != 1 or refs[0].kind not in (EXTERNAL, EXTERNAL_INSTANCE):
+            return None
+        return canonical(refs[0].name.removeprefix("builtins."))
+
+    def project_target(self, node: ast.expr) -> Ref | None:
+        """The one function or class of the project that `node` names, else None."""
+        refs = [ref for ref in self.refs(node) if ref.path]
+        return refs[0] if len(refs) == 1 else None
+
+    def is_call_of(self, node: ast.AST, *dotted: str) -> bool:
+        """Whether `node` calls one of these library functions, however it was imported."""
+        return isinstance(node, ast.Call) and self.target(node.func) in dotted
+
+    @cached_property
+    def inference(self) -> Inference:
+        from perflint.analysis.values.siblings import siblings_of
+
+        return siblings_of(self.program).of(self._flow)
+
+    def close(self) -> None:
+        """Free what was remembered; nothing may be asked any more."""
+        self._once.clear()
+        if "inference" in vars(self):
+            self.inference.siblings.trim()
+
+    def kind(self, node: ast.expr) -> Kind:
+        """The abstract value of an expression."""
+        return self.inference.kind(node)
+
+    def mentions(self, *names: str) -> bool:
+        """Whether this file uses one of the identifiers."""
+        return self.program.mentions(names, (self.path,))
+
+    def once(self, make: Callable[[Asked, Self], Answer], node: Asked) -> Answer:
+        """What `make` says of a node, worked out the first time that it is asked for in this file. For what is asked
+        of one function by each of the many nodes in it: `make` must look at nothing else.
+        """
+        key = make, id(node)
+        if key not in self._once:
+            self._once[key] = make(node, self)
+        return self._once[key]  # type: ignore[no-any-return]
+
+    def control_flow(self, node: ast.AST) -> ControlFlow:
+        """The control-flow graph of the function, lambda or module whose body runs `node`."""
+        around, parent = self._around, self.tree.parent
+        scope: ScopeNode | None = around.get(id(node))
+        # Whatever stands between a node and its function has the same graph.
+        passed: list[int] = []
+        child = node
+        while scope is None:
+            passed.append(id(child))
+            outer = parent(child)
+            if outer is None:
+                scope = self.tree.module
+            elif isinstance(outer, ast.Lambda) and child is outer.body:
+                scope = outer
+            elif isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and child in outer.body:
+                scope = outer
+            else:
+                child = outer
+                scope = around.get(id(outer))
+        for key in passed:
+            around[key] = scope
+        return self.once(_control_flow, scope)
+
+    # Text and edits.
+
+    def text(self, node: ast.AST) -> str:
+        """The source of `node` on one line."""
+        return " ".join(self.tree.text(node).split())
+
+    def hop(self, node: ast.AST, words: str) -> Hop:
+        """A related place in this file."""
+        return Hop(self.path, node.lineno, words)  # type: ignore[attr-defined]
+
+    @property
+    def torch_version(self) -> tuple[int, int] | None:
+        """The project's torch (major, minor), None where nothing says: then advice is for the newest."""
+        return self.program.torch_of(self.path)[0]
+
+    @property
+    def pinned_torch(self) -> tuple[int, int] | None:
+        """The torch (major, minor) that the project is held to, None where a newer one may be installed as well."""
+        return self.program.torch_of(self.path)[1]
+
+    def loops(self, node: ast.AST) -> list[LoopNode]:
+        """Loops of the same function around `node`, innermost first."""
+        return self.tree.loops_around(node)
+
+    def walk(self, node: ast.AST) -> list[ast.AST]:
+        """`node` and all below it that runs when it does: bodies of nested functions and lambdas are left out."""
+        found = self._walked.get(id(node))
+        if found is None:
+            found = self._walked[id(node)] = walk_own(node)
+        return found
+
+    def body(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST]:
+        """What `walk` gives of each statement of a function."""
+        found = self._bodies.get(id(function))
+        if found is None:
+            found = self._bodies[id(function)] = self.tree.body(function)
+        return found
+
+
+def _control_flow(scope: ScopeNode, _: FileFacts) -> ControlFlow:
+    return control_flow(scope)
