@@ -25,7 +25,7 @@ from perflint.api import (
 )
 
 from ._shared.constant_copies import is_number, single
-from ._shared.constants import is_fixed
+from ._shared.constants import is_step_constant
 from ._shared.copy_fixes import copied_without_waiting, device_text, made_there, without_waiting
 from ._shared.data_copies import DataCopy, data_copy_at
 from ._shared.device_queue import emptied_by, first_of_block, impact_at, is_company, is_waited_for_next
@@ -258,4 +258,4 @@ def _advice_for_data(copy: DataCopy, ctx: Context) -> str:
         filled = " ".join(filled_text(copy.node, ctx).split())
         return f"Pass the Python number if the operation accepts it, or write `{filled}`."
     words = "Copy without blocking: `torch.tensor(...).to(device, non_blocking=True)`"
-    return f"{words}, or copy once if it never changes." if is_fixed(copy.data, ctx) else f"{words}."
+    return f"{words}, or copy once if it never changes." if is_step_constant(copy.data, ctx) else f"{words}."

@@ -19,11 +19,11 @@ from perflint.api import (
     Tag,
     callee_name,
     last,
+    last_of,
     modules,
     walk,
 )
 
-from ._shared.callees import last_of
 from ._shared.loops import is_timing, names_in, starts_afresh, trains_inside
 from ._shared.wording import short_call
 

@@ -21,11 +21,11 @@ from perflint.api import (
     callee_name,
     keyword,
     last_name,
+    last_of,
     pattern,
     walk,
 )
 
-from ._shared.callees import last_of
 from ._shared.loops import is_trial_run, names_in
 
 _WALKS = frozenset("parameters named_parameters buffers named_buffers".split())

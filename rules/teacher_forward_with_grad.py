@@ -22,12 +22,12 @@ from perflint.api import (
     Scope,
     Tag,
     last,
+    last_of,
     pattern,
     tensors,
     walk,
 )
 
-from ._shared.callees import last_of
 from ._shared.followed import Followed, forwards_behind, has_no_graph, learns, may_hold_parameters
 from ._shared.gradients import may_differentiate
 

@@ -17,11 +17,11 @@ from perflint.api import (
     Rule,
     Scope,
     callee_name,
+    last_of,
     loaders,
     pattern,
 )
 
-from ._shared.callees import last_of
 from ._shared.callers import ways_in
 from ._shared.datasets import hands_samples_on, is_of_notebook, makes_own_batches, moves_to_device, needs_workers
 from ._shared.epochs import Run, batch_names, called_in, calls_in, is_hook, runs, use

@@ -10,6 +10,7 @@ from perflint.analysis.device_queue.queue import DeviceQueue
 from perflint.analysis.device_queue.transfer import Transfer
 from perflint.analysis.effects.summary import Effects, Kept, Witness
 from perflint.analysis.effects.wrappers import KEEPING, is_wrapper
+from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.feasibility.at_nodes import is_in_training, is_unreached
 from perflint.analysis.frequency.epochs import LoopHeat
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope
@@ -142,6 +143,7 @@ __all__ = [
     "keyword",
     "last",
     "last_name",
+    "last_of",
     "loaders",
     "modules",
     "numbers_in",

@@ -6,7 +6,7 @@ import ast
 
 from perflint.api import Context, Tag, callee_name, pattern, tensors, walk
 
-from .constants import is_fixed
+from .constants import is_step_constant
 from .rarely import is_export
 
 #: What a test asks that depends on the data: what stands under it runs for the odd batch.
@@ -20,7 +20,7 @@ def is_constant_copy(call: ast.Call, data: ast.expr, read: ast.expr, ctx: Contex
     """Whether a call, which hot code makes to have `data` on the device, copies the same numbers each time for what
     only reads them; `read` is the expression that is read.
     """
-    if _is_empty(data) or not is_fixed(data, ctx) or is_fallback_copy(call, ctx) or is_traced(call, ctx):
+    if _is_empty(data) or not is_step_constant(data, ctx) or is_fallback_copy(call, ctx) or is_traced(call, ctx):
         return False
     return is_only_read(read, ctx)
 

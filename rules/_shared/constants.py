@@ -15,7 +15,7 @@ _SETTERS = pattern(r"^(?:__init__|__post_init__|_?init\w*|set_?up\w*|build\w*|_b
 _DEPTH = 6
 
 
-def is_fixed(node: ast.expr, ctx: Context, depth: int = _DEPTH) -> bool:
+def is_step_constant(node: ast.expr, ctx: Context, depth: int = _DEPTH) -> bool:
     """Whether an expression is made of numbers that stay the same from step to step: literals, settings, attributes
     that only the constructor binds, and arithmetic on them."""
     if depth == 0:
@@ -24,13 +24,13 @@ def is_fixed(node: ast.expr, ctx: Context, depth: int = _DEPTH) -> bool:
         case ast.Constant():
             return isinstance(node.value, (bool, int, float, complex))
         case ast.UnaryOp():
-            return is_fixed(node.operand, ctx, depth)
+            return is_step_constant(node.operand, ctx, depth)
         case ast.BinOp():
-            return is_fixed(node.left, ctx, depth - 1) and is_fixed(node.right, ctx, depth - 1)
+            return is_step_constant(node.left, ctx, depth - 1) and is_step_constant(node.right, ctx, depth - 1)
         case ast.List() | ast.Tuple():
-            return all(is_fixed(item, ctx, depth - 1) for item in node.elts)
+            return all(is_step_constant(item, ctx, depth - 1) for item in node.elts)
         case ast.Subscript():
-            return is_fixed(node.value, ctx, depth - 1) and is_fixed(node.slice, ctx, depth - 1)
+            return is_step_constant(node.value, ctx, depth - 1) and is_step_constant(node.slice, ctx, depth - 1)
         case ast.Call():
             return _is_fixed_call(node, ctx, depth)
         case ast.Attribute():
@@ -42,7 +42,7 @@ def is_fixed(node: ast.expr, ctx: Context, depth: int = _DEPTH) -> bool:
 
 
 def _is_fixed_call(node: ast.Call, ctx: Context, depth: int) -> bool:
-    if node.keywords or not all(is_fixed(item, ctx, depth - 1) or is_text(item) for item in node.args):
+    if node.keywords or not all(is_step_constant(item, ctx, depth - 1) or is_text(item) for item in node.args):
         return False
     target = ctx.target(node.func) or ""
     return target in _NUMBERS or target.startswith(_MODULES)
@@ -109,7 +109,7 @@ def _is_fixed_name(node: ast.Name, ctx: Context, depth: int) -> bool:
     if isinstance(made.node, ast.arg):
         return _is_fixed_parameter(made.node, ctx)
     if isinstance(made.node, (ast.Assign, ast.AnnAssign)) and made.value is not None:
-        return is_fixed(made.value, ctx, depth - 1)
+        return is_step_constant(made.value, ctx, depth - 1)
     return False
 
 
@@ -119,7 +119,7 @@ def _is_fixed_parameter(node: ast.arg, ctx: Context) -> bool:
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
     default = default_of(node, function.args)
-    fixed = default is not None and is_fixed(default, ctx)
+    fixed = default is not None and is_step_constant(default, ctx)
     return _is_passed_fixed(ctx.own_scope(function), node.arg, ctx, default_fixed=fixed, depth=3)
 
 

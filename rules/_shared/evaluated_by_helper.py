@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from perflint.api import FUNCTION, CallFacts, Context, Scope
+from perflint.api import FUNCTION, CallFacts, Context, Scope, last_of
 
-from .callees import last_of
 from .forwards import arguments_by_name
 from .gradients import name_of_whole
 

@@ -16,11 +16,11 @@ from perflint.api import (
     callee_name,
     is_constant,
     keyword,
+    last_of,
     pattern,
     walk,
 )
 
-from .callees import last_of
 from .forwards import FORWARD_METHODS
 from .gradients import name_of_whole
 

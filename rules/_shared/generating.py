@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, Effect, Heat, callee_name, last_name, pattern, walk
+from perflint.api import Context, Effect, Heat, callee_name, last_name, last_of, pattern, walk
 
-from .callees import last_of
 from .gradients import is_model_call
 from .waits import in_forward
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from perflint.api import Confidence, Context, Edge, Effect, FunctionFacts, Scope
-
-from .callees import last_of
+from perflint.api import Confidence, Context, Edge, Effect, FunctionFacts, Scope, last_of
 
 _DEEPEST = 3
 

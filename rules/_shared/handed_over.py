@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import FUNCTION, Context, Kind, Scope, Tag, callee_name, distributed, walk
-
-from .callees import last_of
+from perflint.api import FUNCTION, Context, Kind, Scope, Tag, callee_name, distributed, last_of, walk
 
 #: What hands its arguments, or the memory they are in, to another process or thread.
 _HANDING = frozenset(

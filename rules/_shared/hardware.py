@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, last_name, tensors
-
-from .callees import last_of
+from perflint.api import Context, last_name, last_of, tensors
 
 _ASKS = frozenset(
     "is_available is_initialized is_cuda is_built device_count get_world_size get_rank current_device "

@@ -7,9 +7,8 @@ import builtins
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from perflint.api import FUNCTION, MODULE, CallFacts, Context, FunctionFacts, Hop, Ref, Scope, Tag
+from perflint.api import FUNCTION, MODULE, CallFacts, Context, FunctionFacts, Hop, Ref, Scope, Tag, last_of
 
-from .callees import last_of
 from .forwards import CHANGES, DRAWS, FORWARD_METHODS, arguments, arguments_by_name
 from .unchanged import is_fixed, is_touched, objects_in
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.api import Context, FunctionFacts, callee_name, is_constant, last_name, pattern, walk
+from perflint.api import Context, FunctionFacts, callee_name, is_constant, last_name, last_of, pattern, walk
 
-from .callees import last_of
 from .loops import names_in
 
 _PRESSURE = frozenset(

@@ -24,7 +24,7 @@ from perflint.api import (
     tensors,
 )
 
-from .constants import is_fixed
+from .constants import is_step_constant
 from .transfers import only_converts
 from .waits import device_read
 
@@ -206,7 +206,7 @@ class _Tracing:
 
     def _of_parameter(self, name: ast.Name, item: Definition) -> Origin:
         ctx, kind = self.ctx, self.ctx.kind(name)
-        if kind.tag in _PLAIN or is_fixed(name, ctx):
+        if kind.tag in _PLAIN or is_step_constant(name, ctx):
             return _CONSTANT
         annotation = getattr(item.node, "annotation", None)
         if isinstance(annotation, ast.Name) and annotation.id in ("int", "float", "bool"):
@@ -219,7 +219,7 @@ class _Tracing:
             return _CONSTANT
         if node.attr in _SIZE_ATTRIBUTES:
             return _SIZES
-        if is_kept(node, ctx) or is_fixed(node, ctx):
+        if is_kept(node, ctx) or is_step_constant(node, ctx):
             return _CONSTANT
         # What an object has may change while the object stays: only another view of its numbers has its source.
         return self.of(node.value, frame) if node.attr in tensors.SAME_ATTRIBUTES else _DATA
