@@ -25,19 +25,16 @@ from perflint.api import (
     pattern,
     tensors,
 )
+from perflint.api.invariants import is_constant_copy
+from perflint.api.phases import beside_generation, hands_over, is_empty_case, is_export, is_fallback, is_tried_out
+from perflint.api.transfers import asks_not_to_block, constructor, copied_data, drawn_by, dtype_of, is_pass
+from perflint.api.waits import emptied_by, impact_at
+from perflint.api.words import short_text
 
-from ._shared.allocating import Made, can_be_told, filled_there, has_default_device, made_on_device, there
-from ._shared.constant_copies import is_constant_copy
-from ._shared.copy_fixes import moved_without_waiting
-from ._shared.device_queue import emptied_by, impact_at
-from ._shared.generating import beside_generation
-from ._shared.host_copies import asks_not_to_block, is_pass
-from ._shared.keeping import device_of, keep
-from ._shared.legacy_fixes import made_there
-from ._shared.legacy_tensors import copied_data, drawn_by, dtype_of
-from ._shared.rarely import hands_over, is_empty_case, is_export, is_fallback, is_tried_out
-from ._shared.transfers import constructor
-from ._shared.wording import short_text
+from ._fixes.allocating import Made, can_be_told, filled_there, has_default_device, made_on_device, there
+from ._fixes.copy_fixes import moved_without_waiting
+from ._fixes.keeping import device_of, keep
+from ._fixes.legacy_fixes import made_there
 
 #: Whose work is the data they are given: `device=` makes the same copy.
 _COPIES = tensors.COPYING_CONSTRUCTORS

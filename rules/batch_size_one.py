@@ -19,9 +19,7 @@ from perflint.api import (
     pattern,
     walk,
 )
-
-from ._shared.datasets import dataset_work
-from ._shared.loaders import is_plain_loader, option, purpose
+from perflint.api.loading import dataset_work, is_plain_loader, option, purpose
 
 _OPTION = pattern(r"^--?(?:per[-_]device[-_])?(?:train(?:ing)?[-_])?(?:micro[-_])?batch[-_]?size$|^--?bs$")
 #: Where one sample a batch is meant: samples of different shapes, whole graphs, or batches already made.

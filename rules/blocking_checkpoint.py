@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 
 from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Scope, Tag, argument, callee_name, pattern
-
-from ._shared.waits import is_exceptional
-from ._shared.wording import short_call
+from perflint.api.waits import is_exceptional
+from perflint.api.words import short_call
 
 _SAVERS = {"torch.save": 0, "safetensors.torch.save_file": 0, "safetensors.torch.save_model": 0}
 _SAVED = frozenset({Tag.STATE_DICT, Tag.MODULE, Tag.OPTIMIZER_STATE, Tag.OPTIMIZER})

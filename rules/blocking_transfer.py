@@ -23,17 +23,25 @@ from perflint.api import (
     callee_name,
     is_from,
 )
+from perflint.api.invariants import Source, is_number, is_step_constant, origin_of, single
+from perflint.api.transfers import (
+    MOVES,
+    Copy,
+    DataCopy,
+    What,
+    copied_before,
+    copies_in,
+    copy_at,
+    cut_later,
+    data_copy_at,
+    is_pass,
+    sized_type,
+)
+from perflint.api.waits import emptied_by, first_of_block, impact_at, is_company, is_waited_for_next
+from perflint.api.words import short_text
 
-from ._shared.constant_copies import is_number, single
-from ._shared.constants import is_step_constant
-from ._shared.copy_fixes import copied_without_waiting, device_text, made_there, without_waiting
-from ._shared.data_copies import DataCopy, data_copy_at
-from ._shared.device_queue import emptied_by, first_of_block, impact_at, is_company, is_waited_for_next
-from ._shared.filled import filled_on_device, filled_text
-from ._shared.host_copies import MOVES, Copy, What, copies_in, copy_at, is_pass, sized_type
-from ._shared.moved import Source, origin_of
-from ._shared.needless_copies import copied_before, cut_later
-from ._shared.wording import short_text
+from ._fixes.copy_fixes import copied_without_waiting, device_text, made_there, without_waiting
+from ._fixes.filled import filled_on_device, filled_text
 
 
 class BlockingTransfer(Rule):

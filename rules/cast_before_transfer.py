@@ -26,9 +26,8 @@ from perflint.api import (
     tensors,
     walk,
 )
-
-from ._shared.moved import round_trip
-from ._shared.transfers import constructor
+from perflint.api.invariants import round_trip
+from perflint.api.transfers import constructor
 
 #: Wider than anything they are called on, or no change at all.
 _WIDEST = {"long": "int64", "double": "float64"}

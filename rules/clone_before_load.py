@@ -20,16 +20,15 @@ from perflint.api import (
     is_constant,
     keyword,
 )
-
-from ._shared.modules import (
+from perflint.api.aliases import (
     comes_from,
     is_only_looped_over,
+    is_owned,
     is_part,
     is_same,
     loads_in_its_own_way,
     takes_in_others,
 )
-from ._shared.owned_modules import is_owned
 
 
 class CloneBeforeLoad(Rule):

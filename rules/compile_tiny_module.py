@@ -27,9 +27,9 @@ from perflint.api import (
     modules,
     tensors,
 )
+from perflint.api.gradients import arguments_by_name
 
 from ._shared.compiling import is_compile_call
-from ._shared.forwards import arguments_by_name
 
 #: Modules of torch.nn that are no single operation, and losses, which are large over a vocabulary.
 _NOT_SINGLE = ("Sequential", "Transformer", "LSTM", "GRU", "RNN", "Loss", "Module", "DataParallel", "Softmax")

@@ -20,14 +20,14 @@ from perflint.api import (
     keyword,
     tensors,
 )
+from perflint.api.invariants import is_constant_copy, is_number, is_only_read, is_traced, single
+from perflint.api.transfers import MOVES, What, copy_at
+from perflint.api.waits import emptied_by
+from perflint.api.words import short_call
 
-from ._shared.constant_copies import is_constant_copy, is_number, is_only_read, is_traced, single
-from ._shared.device_queue import emptied_by
-from ._shared.filled import filled_on_device, filled_text
-from ._shared.host_copies import MOVES, What, copy_at
-from ._shared.keeping import device_of, keep, register, where_to_keep
+from ._fixes.filled import filled_on_device, filled_text
+from ._fixes.keeping import device_of, keep, register, where_to_keep
 from ._shared.square_masks import is_of_prompt, is_set_up, square
-from ._shared.wording import short_call
 
 #: `torch.scalar_tensor` is filled by a kernel.
 _COPIES = tensors.COPYING_CONSTRUCTORS - {"torch.scalar_tensor"}

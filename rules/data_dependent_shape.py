@@ -26,21 +26,24 @@ from perflint.api import (
     tensors,
     walk,
 )
-
-from ._shared.count_once import select_by_positions
-from ._shared.device_queue import first_of_block, impact_at
-from ._shared.mask_advice import BOUNDED, WRITTEN, instead_of_selecting, is_bounded, without_rows
-from ._shared.masks import is_boolean, mask_in, selects_on_device
-from ._shared.read_next import is_read_next
-from ._shared.waits import (
+from perflint.api.waits import (
     certainty_on_device,
+    first_of_block,
+    impact_at,
     in_forward,
+    is_boolean,
     is_exceptional,
     is_on_device,
+    is_read_next,
     kind_on_device,
+    mask_in,
+    selects_on_device,
     works_on_host,
 )
-from ._shared.wording import short_text
+from perflint.api.words import short_text
+
+from ._fixes.count_once import select_by_positions
+from ._fixes.mask_advice import BOUNDED, WRITTEN, instead_of_selecting, is_bounded, without_rows
 
 _SHAPES = frozenset(name for name, wait in tensors.SYNC_METHODS.items() if wait is tensors.Wait.SHAPE)
 _CHECKS = frozenset(

@@ -19,8 +19,7 @@ from perflint.api import (
     distributed,
     pattern,
 )
-
-from ._shared.hardware import asks_hardware
+from perflint.api.phases import asks_hardware
 
 _WITHOUT_TRAINING = pattern(r"eval|infer|predict|valid|test|demo|export|deploy|generate|extract", re.IGNORECASE)
 #: Who offers the wrapper by name leaves the choice to whoever asks for it.

@@ -23,8 +23,7 @@ from perflint.api import (
     pattern,
     walk,
 )
-
-from ._shared.loops import names_in
+from perflint.api.loops import names_in
 
 _DDP_NAMES = frozenset({"DistributedDataParallel"})
 

@@ -24,8 +24,7 @@ from perflint.api import (
     pattern,
     walk,
 )
-
-from ._shared.rarely import is_conversion
+from perflint.api.phases import is_conversion
 
 _HELPERS = pattern(r"debug|profil|bench|determin|reproduc|trace|anomal|diagnos|snapshot|nvtx|check", re.IGNORECASE)
 #: Scripts that hold numbers against each other.

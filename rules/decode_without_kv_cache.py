@@ -21,9 +21,8 @@ from perflint.api import (
     pattern,
     walk,
 )
-
-from ._shared.gradients import asks_for_gradients, is_model_call
-from ._shared.loops import names_in
+from perflint.api.gradients import asks_for_gradients, is_model_call
+from perflint.api.loops import names_in
 
 _CACHES = pattern(r"past|cache|(?:^|_)kv|state|memor|hidden|incremental", re.IGNORECASE)
 #: So few tokens that what came before is as well computed again.

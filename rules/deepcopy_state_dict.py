@@ -22,9 +22,7 @@ from perflint.api import (
     pattern,
     walk,
 )
-
-from ._shared.modules import is_part, is_same, loads_in_its_own_way
-from ._shared.owned_modules import is_owned
+from perflint.api.aliases import is_owned, is_part, is_same, loads_in_its_own_way
 
 _SAVERS = ("torch.save", "safetensors.torch.save_file", "torch.distributed.checkpoint.save")
 _IN_PLACE = frozenset("copy_ add_ sub_ mul_ div_ zero_ fill_ lerp_ addcmul_ addcdiv_ normal_ uniform_ clamp_".split())

@@ -23,8 +23,7 @@ from perflint.api import (
     randomness,
     walk,
 )
-
-from ._shared.rarely import is_conversion
+from perflint.api.phases import is_conversion
 
 _REPRODUCIBLE = pattern(r"seed|determin|reprod|random_state", re.IGNORECASE)
 #: Calls by which a block shows that it is about repeating a run; `seed` alone is a name of many things.

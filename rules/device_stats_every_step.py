@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterator
 
 from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name, last_name, pattern
-
-from ._shared.loops import CLOCKS, names_in
-from ._shared.rarely import is_between_phases, is_tried_out
-from ._shared.waits import is_exceptional, region_of
+from perflint.api.loops import CLOCKS, names_in
+from perflint.api.phases import is_between_phases, is_tried_out
+from perflint.api.waits import is_exceptional, region_of
 
 _STATISTICS = frozenset(
     "memory_allocated max_memory_allocated memory_reserved max_memory_reserved memory_cached max_memory_cached "

@@ -23,9 +23,8 @@ from perflint.api import (
     loaders,
     walk,
 )
-
-from ._shared.gradients import name_of_whole
-from ._shared.transfers import aligns
+from perflint.api.gradients import name_of_whole
+from perflint.api.transfers import aligns
 
 _TENSORS = (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.UNKNOWN, Tag.MAPPING, Tag.SEQUENCE)
 #: What has a device that is wanted, not one that it is on.

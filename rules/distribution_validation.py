@@ -24,10 +24,8 @@ from perflint.api import (
     modules,
     walk,
 )
-
-from ._shared.device_queue import impact_at
-from ._shared.gradients import is_model_call
-from ._shared.waits import is_unknown_in_step, kind_on_device, works_on_host
+from perflint.api.gradients import is_model_call
+from perflint.api.waits import impact_at, is_unknown_in_step, kind_on_device, works_on_host
 
 _CLASSES = (
     "Normal Categorical Bernoulli Beta Gamma Dirichlet Laplace Exponential Poisson Uniform Multinomial Cauchy StudentT "

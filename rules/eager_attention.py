@@ -22,8 +22,8 @@ from perflint.api import (
     pattern,
     walk,
 )
+from perflint.api.loops import names_in
 
-from ._shared.loops import names_in
 from ._shared.programs import file_passes
 
 _SWITCHES = ("attn_implementation", "_attn_implementation")

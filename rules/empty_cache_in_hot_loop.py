@@ -6,19 +6,18 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Phase, Rule, callee_name, walk
-
-from ._shared.generating import beside_generation
-from ._shared.memory import (
+from perflint.api.phases import (
+    beside_generation,
     gives_up_the_step,
     has_run_a_whole_loop,
     is_beside_an_engine,
+    is_between_phases,
     is_load_shedding,
     is_outside_training,
     is_weighed,
     is_where_something_moved,
     measures_memory,
 )
-from ._shared.rarely import is_between_phases
 
 _TARGETS = ("torch.cuda.empty_cache", "torch.xpu.empty_cache", "torch.mps.empty_cache", "torch.accelerator.empty_cache")
 #: Functions that answer without doing anything.

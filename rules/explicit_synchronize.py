@@ -21,17 +21,22 @@ from perflint.api import (
     distributed,
     is_wrapper,
 )
-
-from ._shared.clocked import is_measurement, reads_clock_behind, trains
-from ._shared.device_queue import first_of_block, impact_at, waits_spared_by
-from ._shared.generating import beside_generation
-from ._shared.handed_over import hand_over_after, reads_events_after
-from ._shared.hardware import asks_hardware
-from ._shared.options import is_option_for
-from ._shared.protected import meets_for_files, protects_data
-from ._shared.rarely import is_between_phases
-from ._shared.waits import is_exceptional
-from ._shared.wording import short_text
+from perflint.api.phases import asks_hardware, beside_generation, is_between_phases
+from perflint.api.waits import (
+    first_of_block,
+    hand_over_after,
+    impact_at,
+    is_exceptional,
+    is_measurement,
+    is_option_for,
+    meets_for_files,
+    protects_data,
+    reads_clock_behind,
+    reads_events_after,
+    trains,
+    waits_spared_by,
+)
+from perflint.api.words import short_text
 
 _WORDS = {Effect.WAITS: "all queued GPU work has finished", Effect.MEETS: "all other processes have arrived"}
 

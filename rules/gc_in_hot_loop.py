@@ -6,9 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
-
-from ._shared.memory import is_load_shedding
-from ._shared.rarely import is_between_phases, is_tried_out
+from perflint.api.phases import is_between_phases, is_load_shedding, is_tried_out
 
 
 class GcInHotLoop(Rule):

@@ -7,8 +7,7 @@ import itertools
 from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name, walk
-
-from ._shared.gradients import is_model_call
+from perflint.api.gradients import is_model_call
 
 #: Values that are followed from a loss back to the forwards that it is computed from.
 _MOST_VALUES = 64

@@ -22,32 +22,36 @@ from perflint.api import (
     callee_name,
     pattern,
     walk,
+    ways_in,
 )
-
-from ._shared.callers import ways_in
-from ._shared.evaluated_by_helper import run_by_helper
-from ._shared.evaluating import (
+from perflint.api.gradients import (
+    ASKING,
+    Followed,
+    asks_for_gradients,
     evaluated,
     evaluating_forwards,
     evaluating_passes,
     first_with_gradients,
+    forwards_behind,
     goes_to_numpy,
-    is_volatile,
-    script_parts,
-    stands_in_training,
-    tells_of_modes,
-)
-from ._shared.followed import Followed, forwards_behind, has_no_graph, learns, switches_itself
-from ._shared.gradients import asks_for_gradients, is_loss_function, is_model_call, name_of_whole
-from ._shared.in_reach import (
-    ASKING,
     gradients_in_reach,
     has_fast_path,
+    has_no_graph,
+    is_loss_function,
+    is_model_call,
     is_scripted,
     is_under_autocast,
+    is_volatile,
+    learns,
     may_learn,
+    name_of_whole,
     outlasting,
+    run_by_helper,
+    script_parts,
+    stands_in_training,
+    switches_itself,
     tells_of_gradients,
+    tells_of_modes,
 )
 
 _EVALUATION = pattern(

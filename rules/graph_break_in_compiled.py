@@ -21,9 +21,9 @@ from perflint.api import (
     last_name,
     pattern,
 )
+from perflint.api.words import short_call
 
 from ._shared.compiling import compiled_at
-from ._shared.wording import short_call
 
 _HELPER = pattern(r"^_?(?:log|warn|print|rank_zero|master_print|debug)", re.IGNORECASE)
 #: Flags of what happens on one call only.

@@ -27,9 +27,15 @@ from perflint.api import (
     tensors,
     walk,
 )
-
-from ._shared.gradients import is_loss_function, is_loss_name, is_model_call, makes_instance, name_of_whole
-from ._shared.kept_by_calls import is_part_of_walked_back, kept_by_call
+from perflint.api.gradients import (
+    is_loss_function,
+    is_loss_name,
+    is_model_call,
+    is_part_of_walked_back,
+    kept_by_call,
+    makes_instance,
+    name_of_whole,
+)
 
 #: What takes a tensor and gives a value that nothing flows back through.
 _READERS = frozenset("item tolist numpy detach detach_ float int format print isnan isinf isfinite len".split())

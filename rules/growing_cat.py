@@ -26,15 +26,13 @@ from perflint.api import (
     pattern,
     walk,
 )
+from perflint.api.aliases import is_written_in
+from perflint.api.gradients import is_model_call
+from perflint.api.loops import is_of_a_kind, names_in, turns_few_times
+from perflint.api.phases import generates, runs_rarely
 
-from ._shared.few_turns import is_of_a_kind, turns_few_times
-from ._shared.generating import generates
-from ._shared.gradients import is_model_call
 from ._shared.grown_attributes import WRITTEN, grown_attributes
-from ._shared.loops import names_in
 from ._shared.pieces import are_elements, are_moved_over, is_name
-from ._shared.rarely import runs_rarely
-from ._shared.sources import is_written_in
 
 _TORCH = ("torch.cat", "torch.concat", "torch.concatenate", "torch.vstack", "torch.hstack")
 _ON_HOST = ("numpy.append", "numpy.concatenate", "numpy.vstack", "numpy.hstack")

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Claims, Context, Finding, Heat, Impact, Nodes, Rule
+from perflint.api.transfers import index_copied_at
+from perflint.api.waits import first_of_block, impact_at
 
-from ._shared.device_queue import first_of_block, impact_at
-from ._shared.host_indices import index_copied_at
-from ._shared.index_fixes import index_there
+from ._fixes.index_fixes import index_there
 
 
 class HostIndexOfDeviceTensor(Rule):

@@ -25,12 +25,18 @@ from perflint.api import (
     tensors,
     walk,
 )
-
-from ._shared.few_turns import is_for_one_turn
-from ._shared.forwards import CHANGES, DRAWS, arguments, is_forward, is_given_counts
-from ._shared.loops import is_between_clocks, is_forever, is_timing, names_in, starts_afresh, trains_inside
-from ._shared.unchanged import is_fixed, is_touched, objects_in, writes_data
-from ._shared.wording import short_call
+from perflint.api.gradients import CHANGES, DRAWS, arguments, is_forward, is_given_counts
+from perflint.api.invariants import is_fixed, is_touched, objects_in, writes_data
+from perflint.api.loops import (
+    is_between_clocks,
+    is_for_one_turn,
+    is_forever,
+    is_timing,
+    names_in,
+    starts_afresh,
+    trains_inside,
+)
+from perflint.api.words import short_call
 
 _MODELS = (
     "model",

@@ -18,9 +18,8 @@ from perflint.api import (
     keyword,
     walk,
 )
-
-from ._shared.loaders import is_plain_loader, option
-from ._shared.loops import is_timing, starts_afresh
+from perflint.api.loading import is_plain_loader, option
+from perflint.api.loops import is_timing, starts_afresh
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 #: Inputs and targets.

@@ -17,18 +17,21 @@ from perflint.api import (
     has_unpacking,
     keyword,
 )
-
-from ._shared.datasets import is_moved, is_of_notebook, needs_workers, works_on_device
-from ._shared.epochs import runs, use
-from ._shared.loaders import (
+from perflint.api.loading import (
     LOADER_NAMES,
     SAMPLERS,
     is_derived_loader,
+    is_moved,
+    is_of_notebook,
     is_plain_loader,
     is_sampling_loader,
+    needs_workers,
     option,
     purpose,
+    runs,
+    use,
     workers,
+    works_on_device,
 )
 
 

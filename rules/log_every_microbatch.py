@@ -6,10 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tier, trackers, walk
-
-from ._shared.loops import names_in
-from ._shared.printing import is_tracker
-from ._shared.waits import certainty_on_device, device_read, is_exceptional, region_of, works_on_host
+from perflint.api.loops import names_in
+from perflint.api.waits import certainty_on_device, device_read, is_exceptional, is_tracker, region_of, works_on_host
 
 _NAMES = (*sorted(trackers.TRACKER_METHODS), *sorted({name.rpartition(".")[2] for name in trackers.TRACKER_FUNCTIONS}))
 

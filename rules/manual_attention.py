@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Calls, Context, Finding, Heat, Impact, Place, Rule, attention, last_name, walk
+from perflint.api.loops import names_in
 
 from ._shared.attention import Attention, written_out
-from ._shared.loops import names_in
 
 #: `scaled_dot_product_attention` is there since this version.
 _SINCE = (2, 0)

@@ -23,9 +23,8 @@ from perflint.api import (
     modules,
     walk,
 )
-
-from ._shared.loops import is_timing, names_in, starts_afresh, trains_inside
-from ._shared.wording import short_call
+from perflint.api.loops import is_timing, names_in, starts_afresh, trains_inside
+from perflint.api.words import short_call
 
 #: Modules of torch.nn whose weights are filled at construction.
 _LAYERS = (

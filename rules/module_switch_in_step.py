@@ -23,8 +23,7 @@ from perflint.api import (
     last_name,
     walk,
 )
-
-from ._shared.loops import names_in
+from perflint.api.loops import names_in
 
 #: Modules of torch that hold others.
 _CONTAINERS = frozenset(

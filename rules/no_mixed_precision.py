@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Does, Finding, Impact, Loops, Rule, Tier, frameworks, precision
-
-from ._shared.training import (
+from perflint.api.phases import (
     BACKWARD,
     identifiers_near,
     is_about_agents,

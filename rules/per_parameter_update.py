@@ -25,8 +25,7 @@ from perflint.api import (
     pattern,
     walk,
 )
-
-from ._shared.loops import is_trial_run, names_in
+from perflint.api.loops import is_trial_run, names_in
 
 _WALKS = frozenset("parameters named_parameters buffers named_buffers".split())
 #: Functions around a walk that leave it one.

@@ -26,10 +26,9 @@ from perflint.api import (
     pattern,
     walk,
 )
+from perflint.api.gradients import FORWARD_METHODS, is_model_call, name_of_whole
+from perflint.api.loops import names_in
 
-from ._shared.forwards import FORWARD_METHODS
-from ._shared.gradients import is_model_call, name_of_whole
-from ._shared.loops import names_in
 from ._shared.samples import (
     Turning,
     bound_by,

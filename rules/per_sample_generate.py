@@ -21,10 +21,10 @@ from perflint.api import (
     pattern,
     walk,
 )
+from perflint.api.gradients import name_of_whole
+from perflint.api.loops import CLOCKS, is_timing, names_in
+from perflint.api.phases import Helper, one_text_helper
 
-from ._shared.generating_helpers import Helper, one_text_helper
-from ._shared.gradients import name_of_whole
-from ._shared.loops import CLOCKS, is_timing, names_in
 from ._shared.samples import (
     bound_by,
     feeds_itself,

@@ -18,10 +18,9 @@ from perflint.api import (
     pattern,
     walk,
 )
+from perflint.api.gradients import arguments, is_model_call
+from perflint.api.loops import names_in
 
-from ._shared.forwards import arguments
-from ._shared.gradients import is_model_call
-from ._shared.loops import names_in
 from ._shared.samples import feeds_itself
 
 #: Loops of fewer turns are not worth a word.

@@ -7,10 +7,10 @@ import re
 from collections.abc import Collection, Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Loops, Phase, Rule, Tag, pattern, walk
+from perflint.api.loops import names_in
+from perflint.api.waits import TurnRead, read_by_turns
 
-from ._shared.loops import names_in
 from ._shared.spans import fills_spans
-from ._shared.turns import TurnRead, read_by_turns
 
 #: Text of an expression up to this length is shown whole.
 _SHORT = 60

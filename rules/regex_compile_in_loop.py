@@ -23,8 +23,8 @@ from perflint.api import (
     pattern,
     walk,
 )
+from perflint.api.phases import runs_rarely
 
-from ._shared.rarely import runs_rarely
 from ._shared.trifles import is_a_trifle
 
 _FUNCTIONS = ("compile", "search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn")

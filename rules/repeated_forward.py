@@ -8,12 +8,20 @@ from collections import Counter
 from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, Scope, callee_name, walk
-
-from ._shared.few_turns import is_for_one_turn
-from ._shared.forwards import FORWARD_METHODS, arguments, is_forward, is_given_counts, is_method_of_values, is_pure
-from ._shared.helper_forwards import Behind, forward_behind, is_changed, runs_every_turn
-from ._shared.loops import is_forever, is_timing, names_in, starts_afresh, trains_inside
-from ._shared.unchanged import writes_data
+from perflint.api.gradients import (
+    FORWARD_METHODS,
+    Behind,
+    arguments,
+    forward_behind,
+    is_changed,
+    is_forward,
+    is_given_counts,
+    is_method_of_values,
+    is_pure,
+    runs_every_turn,
+)
+from perflint.api.invariants import writes_data
+from perflint.api.loops import is_for_one_turn, is_forever, is_timing, names_in, starts_afresh, trains_inside
 
 _SWITCHES = frozenset(
     "train load_state_dict step update fuse quantize disable_adapter enable_adapter set_adapter merge_adapter apply "

@@ -22,11 +22,22 @@ from perflint.api import (
     pattern,
     walk,
 )
-
-from ._shared.datasets import is_small, is_tiny
-from ._shared.epochs import is_hook, is_repeated, runs, use
-from ._shared.loaders import SAMPLERS, builds_data_loader, is_sampling_loader, is_zero, option, purpose, workers
-from ._shared.spread_options import hides_options
+from perflint.api.loading import (
+    SAMPLERS,
+    builds_data_loader,
+    hides_options,
+    is_hook,
+    is_repeated,
+    is_sampling_loader,
+    is_small,
+    is_tiny,
+    is_zero,
+    option,
+    purpose,
+    runs,
+    use,
+    workers,
+)
 
 _NAMES = ("DataLoader", "loader_class", "loader_cls", "dataloader_class", "dataloader_cls", "data_loader_class")
 _ENDLESS = pattern(r"infinite|endless|cycl|repeat|forever|streaming|TrainingSampler", re.IGNORECASE)

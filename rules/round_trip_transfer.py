@@ -6,12 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Calls, Claims, Confidence, Context, Finding, Heat, Impact, Rule, has_unpacking
-
-from ._shared.device_queue import impact_at
-from ._shared.host_copies import is_pass
-from ._shared.memory import is_load_shedding
-from ._shared.moved import round_trip
-from ._shared.wording import short_text
+from perflint.api.invariants import round_trip
+from perflint.api.phases import is_load_shedding
+from perflint.api.transfers import is_pass
+from perflint.api.waits import impact_at
+from perflint.api.words import short_text
 
 
 class RoundTripTransfer(Rule):

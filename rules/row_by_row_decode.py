@@ -22,10 +22,9 @@ from perflint.api import (
     pattern,
     walk,
 )
-
-from ._shared.generating import generates_or_predicts
-from ._shared.gradients import name_of_whole
-from ._shared.loops import names_in
+from perflint.api.gradients import name_of_whole
+from perflint.api.loops import names_in
+from perflint.api.phases import generates_or_predicts
 
 _TOKENIZER = pattern(r"tokenizer$|^tok$|processor$", re.IGNORECASE)
 #: Names of single tokens: decoding those one by one shows where one ends and the next begins.

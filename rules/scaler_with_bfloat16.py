@@ -25,8 +25,7 @@ from perflint.api import (
     precision,
     walk,
 )
-
-from ._shared.loops import is_trial_run
+from perflint.api.loops import is_trial_run
 
 _CHOICE = pattern(rf"(?:{'|'.join(sorted(precision.CHOICES))})", re.IGNORECASE)
 _WIDE = pattern(r"bf16|bfloat16", re.IGNORECASE)

@@ -16,26 +16,32 @@ from perflint.api import (
     Rule,
     callee_name,
 )
-
-from ._shared.bounds import NUMBER_NAMES, device_number, may_be_tensor, numbers_of, roots
-from ._shared.device_queue import first_of_block, impact_at, impact_of_decision
-from ._shared.generating import beside_generation
-from ._shared.guarded import used_under_guard
-from ._shared.printing import formatter_around
-from ._shared.put_off import read_after_loop
-from ._shared.read_advice import advice_for_number, advice_for_read
-from ._shared.read_twice import read_before
-from ._shared.waits import (
+from perflint.api.phases import beside_generation
+from perflint.api.waits import (
+    NUMBER_NAMES,
     READ_NAMES,
     Read,
+    device_number,
     device_read,
+    first_of_block,
+    formatter_around,
+    impact_at,
+    impact_of_decision,
     in_forward,
     is_exceptional,
+    is_wanted_on_host,
+    may_be_tensor,
+    numbers_of,
+    read_before,
     region_of,
+    roots,
+    used_under_guard,
     works_on_host,
 )
-from ._shared.wanted_on_host import is_wanted_on_host
-from ._shared.wording import short_text
+from perflint.api.words import short_text
+
+from ._fixes.put_off import read_after_loop
+from ._fixes.read_advice import advice_for_number, advice_for_read
 
 #: Code that trains nothing.
 _ASIDE = ("texts", "eval", "batches")

@@ -27,9 +27,14 @@ from perflint.api import (
     tensors,
     walk,
 )
-
-from ._shared.followed import Followed, forwards_behind, has_no_graph, learns, may_hold_parameters
-from ._shared.gradients import may_differentiate
+from perflint.api.gradients import (
+    Followed,
+    forwards_behind,
+    has_no_graph,
+    learns,
+    may_differentiate,
+    may_hold_parameters,
+)
 
 #: Functions that another rule looks at as a whole: grad-in-evaluation.
 _EVALUATION = pattern(r"^_?(?:test|eval|evaluate|validate|val)(?:_|$)|_(?:test|eval|evaluate|validate)$")

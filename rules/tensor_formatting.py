@@ -7,12 +7,23 @@ import re
 from collections.abc import Iterator
 
 from perflint.api import Calls, Claims, Confidence, Context, Finding, Heat, Impact, Nodes, Rule, pattern
-
-from ._shared.device_queue import finds_nothing, first_of_block, impact_at
-from ._shared.printing import PRINTING_NAMES, Printed, formatter_around, is_formatter, is_tracker, printed_in
-from ._shared.rarely import is_empty_case, is_tried_out, runs_rarely
-from ._shared.waited import is_asked_for
-from ._shared.waits import certainty_on_device, device_read, is_exceptional, works_on_host
+from perflint.api.phases import is_empty_case, is_tried_out, runs_rarely
+from perflint.api.waits import (
+    PRINTING_NAMES,
+    Printed,
+    certainty_on_device,
+    device_read,
+    finds_nothing,
+    first_of_block,
+    formatter_around,
+    impact_at,
+    is_asked_for,
+    is_exceptional,
+    is_formatter,
+    is_tracker,
+    printed_in,
+    works_on_host,
+)
 
 _EPOCHS = pattern(r"for (?:\w*epoch\w*|ep) in .*range\(", re.IGNORECASE)
 _EXTENSION = pattern(r"\.(jpe?g|png|gif|wav|flac|mp4|npy|npz|pt|pth|safetensors|json|txt|csv)$")

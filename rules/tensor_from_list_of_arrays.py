@@ -23,8 +23,7 @@ from perflint.api import (
     keyword,
     walk,
 )
-
-from ._shared.wording import short_text
+from perflint.api.words import short_text
 
 _CONSTRUCTORS = (
     "torch.tensor",

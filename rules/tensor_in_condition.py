@@ -18,11 +18,19 @@ from perflint.api import (
     is_unreached,
     tensors,
 )
-
-from ._shared.asking import COMPREHENSIONS, certainty_asked, is_asked, is_tested, leaves, read_by_helper, tests
-from ._shared.device_queue import first_of_block, impact_of_decision
-from ._shared.read_twice import read_before
-from ._shared.waits import works_on_host
+from perflint.api.waits import (
+    COMPREHENSIONS,
+    certainty_asked,
+    first_of_block,
+    impact_of_decision,
+    is_asked,
+    is_tested,
+    leaves,
+    read_before,
+    read_by_helper,
+    tests,
+    works_on_host,
+)
 
 
 class TensorInCondition(Rule):

@@ -22,8 +22,7 @@ from perflint.api import (
     precision,
     walk,
 )
-
-from ._shared.training import (
+from perflint.api.phases import (
     identifiers_below,
     identifiers_near,
     is_about_agents,

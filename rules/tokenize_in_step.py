@@ -21,8 +21,7 @@ from perflint.api import (
     pattern,
     walk,
 )
-
-from ._shared.rarely import runs_rarely
+from perflint.api.phases import runs_rarely
 
 _METHODS = ("encode", "encode_plus", "batch_encode_plus", "tokenize", "apply_chat_template", "predict")
 _NAMES = ("tokenizer", "tok", "_tokenizer", "text_tokenizer", "bert_tokenizer", "clip_tokenizer")

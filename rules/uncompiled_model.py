@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Scope, Tier, callee_name, walk
-
-from ._shared.loops import names_in
-from ._shared.training import BACKWARD, is_about_agents, is_training_loop, trains_one_layer
+from perflint.api.loops import names_in
+from perflint.api.phases import BACKWARD, is_about_agents, is_training_loop, trains_one_layer
 
 #: What a loop over optimizers calls, and nothing else.
 _OF_OPTIMIZERS = frozenset(

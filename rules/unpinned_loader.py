@@ -20,13 +20,31 @@ from perflint.api import (
     last_of,
     loaders,
     pattern,
+    ways_in,
+)
+from perflint.api.loading import (
+    LOADER_NAMES,
+    Run,
+    batch_names,
+    called_in,
+    calls_in,
+    hands_samples_on,
+    is_hook,
+    is_of_notebook,
+    is_plain_loader,
+    is_zero,
+    makes_own_batches,
+    moves_to_device,
+    needs_workers,
+    option,
+    purpose,
+    runs,
+    use,
+    uses_accelerator,
+    workers,
 )
 
-from ._shared.callers import ways_in
-from ._shared.datasets import hands_samples_on, is_of_notebook, makes_own_batches, moves_to_device, needs_workers
-from ._shared.epochs import Run, batch_names, called_in, calls_in, is_hook, runs, use
 from ._shared.jax import trains_with_jax
-from ._shared.loaders import LOADER_NAMES, is_plain_loader, is_zero, option, purpose, uses_accelerator, workers
 
 #: What moves a batch, by the last name of the call, and who does it for the loop. A tensor that is given the size of
 #: each batch (`resize_`) is one that batches are copied into.

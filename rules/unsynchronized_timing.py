@@ -21,9 +21,8 @@ from perflint.api import (
     guards,
     pattern,
 )
-
-from ._shared.waits import is_exceptional, uses_accelerator
-from ._shared.wording import short_call
+from perflint.api.waits import is_exceptional, uses_accelerator
+from perflint.api.words import short_call
 
 _CLOCKS = frozenset(
     "time.time time.perf_counter time.monotonic time.time_ns time.perf_counter_ns time.monotonic_ns "

@@ -6,10 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Claims, Context, Finding, Fix, Heat, Impact, Rule, walk
-
-from ._shared.guarded import GuardedUse, used_under_guard
-from ._shared.sources import is_written_in
-from ._shared.waits import READ_NAMES, device_read, is_exceptional, works_on_host
+from perflint.api.aliases import is_written_in
+from perflint.api.waits import READ_NAMES, GuardedUse, device_read, is_exceptional, used_under_guard, works_on_host
 
 
 class UnusedMetricWork(Rule):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.call_graph.ways_in import ways_in
 from perflint.analysis.cost import Exposure, impact_of_wait
 from perflint.analysis.device_queue import transfer
 from perflint.analysis.device_queue.functions import Entry
@@ -156,5 +157,6 @@ __all__ = [
     "transfer",
     "versions",
     "walk",
+    "ways_in",
     "written_element",
 ]

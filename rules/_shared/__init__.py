@@ -1,1 +1,1 @@
-"""What several rules ask: what waits, what a loader is, what trains, which turns are few. No module here is a rule."""
+"""What several rules look for, beyond what the engine answers. No module here is a rule."""

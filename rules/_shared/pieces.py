@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from perflint.api import callee_name, walk
-
-from .loops import names_in
+from perflint.api.loops import names_in
 
 
 def is_name(node: ast.expr, name: str) -> bool:

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 
 from perflint.api import Context, argument, is_constant, last_name, pattern, walk
-
-from .forwards import arguments
+from perflint.api.gradients import arguments
 
 #: Methods that leave a tensor what it is: the same sample, somewhere else or in another type.
 _MOVES = frozenset(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.api import Context, Tag, callee_name
-
-from .loops import names_in
+from perflint.api.loops import names_in
 
 _FILLED = frozenset({"zeros", "ones", "full", "empty"})
 

@@ -81,11 +81,11 @@ def test_every_rule_with_a_fix_has_its_conditions_or_is_always_unsafe() -> None:
     cannot offer a safe fix.
     """
     rules = FIXTURES.parent / "rules"
-    helpers = {path.stem: path.read_text(encoding="utf-8") for path in (rules / "_shared").glob("*.py")}
+    helpers = {path.stem: path.read_text(encoding="utf-8") for path in (rules / "_fixes").glob("*.py")}
     texts = []
     for path in rules.glob("*.py"):
         text = path.read_text(encoding="utf-8")
-        named = re.findall(r"^from \._shared\.(\w+) import", text, re.MULTILINE)
+        named = re.findall(r"^from \._fixes\.(\w+) import", text, re.MULTILINE)
         texts.append(text + "".join(helpers[name] for name in named if " Fix(" in helpers[name]))
     codes = {text: re.search(r'^    code, name = "(\w+)"', text, re.MULTILINE) for text in texts}
     fixing = {code[1] for text, code in codes.items() if code and "Fix(" in text} - COMMENTS_ONLY

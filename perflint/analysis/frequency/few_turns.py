@@ -1,0 +1,99 @@
+"""Loops of a few turns, though no number says so where they stand."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.phases.loop_purpose import names_in
+from perflint.ir.calls import callee_name
+from perflint.ir.notation import last_name
+from perflint.syntax.walk import walk
+from perflint.system.patterns import pattern
+
+_FEW = 8
+#: What gives the names of a mapping or of a model's parts.
+_OF_NAMES = frozenset(
+    "items keys list sorted tuple enumerate reversed state_dict named_parameters named_modules named_children "
+    "named_buffers".split()
+)
+_MANY = pattern(r"files?(?:names?)?$|paths?$|lines$|texts$|words$|tokens$|sentences$|samples$|listdir|glob")
+
+
+def is_of_a_kind(node: ast.AST, loop: ast.stmt, ctx: FileFacts) -> bool:
+    """Whether `node` is for what is told by its name, `if "film" in key:`: there are few names. Files have names too,
+    and lines of text: of these there are many.
+    """
+    if not isinstance(loop, ast.For) or any(_MANY.search(name) for name in names_in(loop.iter)):
+        return False
+    if any(isinstance(part, ast.Call) and callee_name(part) not in _OF_NAMES for part in walk(loop.iter)):
+        return False
+    turns, child = set(names_in(loop.target)), node
+    for outer in ctx.tree.ancestors(node):
+        if outer is loop:
+            return False
+        if isinstance(outer, ast.If) and child in outer.body and _tells_by_name(outer.test, turns):
+            return True
+        child = outer
+    return False
+
+
+def _tells_by_name(test: ast.expr, turns: set[str]) -> bool:
+    """`"film" in key`, `key == "film"`, of a loop's own name; not what all but one pass."""
+    if isinstance(test, ast.BoolOp):
+        told = [_tells_by_name(value, turns) for value in test.values]
+        return any(told) if isinstance(test.op, ast.And) else all(told)
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.In)):
+        return False
+    sides = [test.left, *test.comparators]
+    has_word = any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in sides)
+    return has_word and any(isinstance(side, ast.Name) and side.id in turns for side in sides)
+
+
+def is_for_one_turn(call: ast.Call, loop: ast.For | ast.AsyncFor | ast.While, ctx: FileFacts) -> bool:
+    """Whether the call stands under `if t == last:`, a test of the loop's own variable that few turns pass."""
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    turns = set(names_in(loop.target))
+    child: ast.AST = call
+    for outer in ctx.tree.ancestors(call):
+        if outer is loop:
+            break
+        if isinstance(outer, ast.If) and child in outer.body:
+            tests = outer.test.values if isinstance(outer.test, ast.BoolOp) else [outer.test]
+            told = [_picks(test, turns) for test in tests]
+            has_other_way = isinstance(outer.test, ast.BoolOp) and isinstance(outer.test.op, ast.Or)
+            if all(told) if has_other_way else any(told):
+                return True
+        child = outer
+    return False
+
+
+def _picks(test: ast.expr, turns: set[str]) -> bool:
+    """`i == 0`, `step % 100 == 0`, `not i`"""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return isinstance(test.operand, ast.Name) and test.operand.id in turns
+    if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq)):
+        return False
+    return any(_counts(side, turns) for side in (test.left, *test.comparators))
+
+
+def _counts(side: ast.expr, turns: set[str]) -> bool:
+    """Not `kinds[i]`, which may be the same on most turns, nor every second turn."""
+    if isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mod):
+        often = isinstance(side.right, ast.Constant) and side.right.value in (1, 2)
+        return not often and _counts(side.left, turns)
+    if isinstance(side, ast.BinOp) and isinstance(side.op, (ast.Add, ast.Sub)):
+        return _counts(side.left, turns)
+    return isinstance(side, ast.Name) and side.id in turns
+
+
+def turns_few_times(loop: ast.stmt, ctx: FileFacts) -> bool:
+    """`for _ in range(rollout_length)`, where the command line says few unless told otherwise."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or callee_name(loop.iter) != "range":
+        return False
+    turns = loop.iter.args[0] if len(loop.iter.args) == 1 else None
+    if not isinstance(turns, (ast.Name, ast.Attribute)):
+        return False
+    defaults = ctx.program.whole.option_defaults(last_name(turns).strip("_"), ctx.path)
+    return bool(defaults) and all(isinstance(item, int) and item <= _FEW for item in defaults)

@@ -1,0 +1,311 @@
+"""Loops that run a model without training it: in a function that trains, and in code that only evaluates."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.gradients.model_calls import (
+    asks_for_gradients,
+    asks_in,
+    is_model_call,
+    may_differentiate,
+    name_of_whole,
+)
+from perflint.analysis.names.refs import FUNCTION, Scope
+from perflint.finding import Heat
+from perflint.ir.calls import callee_name
+from perflint.syntax.walk import walk
+
+_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+_BACKWARD = frozenset({"backward", "manual_backward"})
+_MODES = _BACKWARD | {"eval"}
+#: Roles of loops that go through batches and take no step.
+_PASSES = frozenset({"batches", "eval"})
+
+
+def tells_of_modes(function: _Function, ctx: FileFacts) -> bool:
+    """Whether code trains or puts something into evaluation mode at all."""
+    words = ctx.summary.functions[ctx.own_scope(function).function].identifiers
+    if words and _MODES.isdisjoint(words.split()):
+        return False
+    return any(type(part) is ast.Call and callee_name(part) in _MODES for part in ctx.body(function))
+
+
+def is_volatile(ctx: FileFacts) -> bool:
+    """`Variable(x, volatile=True)`: code for a torch that has no other way to switch gradients off."""
+    return any(isinstance(part, ast.keyword) and part.arg == "volatile" for part in walk(ctx.tree.module))
+
+
+def script_parts(ctx: FileFacts) -> list[ast.AST]:
+    """All that stands in a file outside of its functions and classes."""
+    return [part for statement in ctx.tree.module.body for part in ctx.walk(statement)]
+
+
+def evaluating_forwards(function: _Function, ctx: FileFacts) -> Iterator[ast.Call]:
+    """The first forward with gradients of each loop that evaluates what the function trains, but for models that may
+    need gradients to give anything.
+    """
+    return (call for call in ctx.once(_evaluated_beside, function) if not may_differentiate(call, ctx))
+
+
+def _evaluated_beside(function: _Function, ctx: FileFacts) -> list[ast.Call]:
+    return list(_forwards_beside(function, ctx))
+
+
+def _forwards_beside(function: _Function, ctx: FileFacts) -> Iterator[ast.Call]:
+    if not _backwards(ctx.body(function)):
+        return
+    nested = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    body = [statement for statement in function.body if not isinstance(statement, nested)]
+    parts = [part for statement in body for part in ctx.walk(statement)]
+    backwards = _backwards(parts)
+    if not backwards:
+        return
+    trained = _run_in_training(backwards, ctx)
+    for loop in parts:
+        if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)) or _trains(loop, backwards):
+            continue
+        if any(not _trains(outer, backwards) for outer in ctx.loops(loop)):
+            continue  # judged with the loop around it
+        if not (_follows_eval(loop, ctx) or _ends_training(loop, backwards, ctx)) or asks_for_gradients(loop):
+            continue
+        if not any(_is_walked_back(loop, call, ctx) for call in backwards):
+            yield from _first_forward(loop, trained, ctx)
+    yield from _after_the_step(parts, backwards, ctx)
+
+
+def _after_the_step(parts: list[ast.AST], backwards: list[ast.Call], ctx: FileFacts) -> Iterator[ast.Call]:
+    """A forward of all data behind `model.eval()`, below every backward, of a model that ran above them: training on
+    one graph looks at the nodes that are held out so.
+    """
+    first, last = min(call.lineno for call in backwards), max(call.lineno for call in backwards)
+    forwards = [part for part in parts if isinstance(part, ast.Call) and is_model_call(part, ctx)]
+    trained = {name_of_whole(part.func) for part in forwards if part.lineno < first}
+    for part in forwards:
+        if part.lineno <= last or name_of_whole(part.func) not in trained or ctx.grad_off(part):
+            continue
+        statement = ctx.tree.statement_of(part)
+        inner = [loop for loop in ctx.loops(part) if not _trains(loop, backwards)]
+        if inner or ctx.heat(part) < Heat.EPOCH or not isinstance(statement, ast.Assign):
+            continue
+        if asks_for_gradients(statement) or _trains_later(statement, parts, last, ctx):
+            continue
+        if _follows_eval(statement, ctx) and not any(_is_walked_back(statement, call, ctx) for call in backwards):
+            yield part
+            return
+
+
+def _trains_later(statement: ast.Assign, parts: list[ast.AST], last: int, ctx: FileFacts) -> bool:
+    """Whether a result may be walked back through in the next turn, as `targets = model(x)` is that the next loss is
+    taken to, or by a function that it is given to; what is kept in an object may be used anywhere.
+    """
+    if not all(isinstance(part, (ast.Name, ast.Tuple)) for target in statement.targets for part in walk(target)):
+        return True
+    for part in parts:
+        is_read = isinstance(part, ast.Name) and part.lineno <= last
+        if is_read or (isinstance(part, ast.Call) and part.lineno > last and _calls_what_trains(part, ctx)):
+            if any(_is_result(name, statement, ctx) for name in walk(part)):
+                return True
+    return False
+
+
+def _calls_what_trains(call: ast.Call, ctx: FileFacts) -> bool:
+    target = ctx.project_target(call.func)
+    return target is not None and target.kind == FUNCTION and ctx.program.trains(Scope(target.path, target.name))
+
+
+def _is_result(name: ast.AST, statement: ast.Assign, ctx: FileFacts) -> bool:
+    if not isinstance(name, ast.Name) or not isinstance(name.ctx, ast.Load):
+        return False
+    return any(made.node is statement for made in ctx.inference.flow.definitions(name))
+
+
+def stands_in_training(forward: ast.Call, ctx: FileFacts) -> bool:
+    """Whether the loop around a forward, or what has no loop, trains as well: gradients stay on there."""
+    loops = ctx.loops(forward)
+    return not loops or bool(_backwards(list(walk(loops[0]))))
+
+
+def _backwards(parts: list[ast.AST]) -> list[ast.Call]:
+    """The backward passes among some nodes, in the order of the source."""
+    found = [part for part in parts if isinstance(part, ast.Call) and callee_name(part) in _BACKWARD]
+    return sorted(found, key=lambda call: (call.lineno, call.col_offset))
+
+
+def _run_in_training(backwards: list[ast.Call], ctx: FileFacts) -> set[str]:
+    """Names of the models that run in the innermost loops that walk back."""
+    return {
+        name_of_whole(part.func)
+        for call in backwards
+        for loop in ctx.loops(call)[:1]
+        for part in walk(loop)
+        if isinstance(part, ast.Call) and is_model_call(part, ctx)
+    }
+
+
+def _trains(loop: ast.AST, backwards: list[ast.Call]) -> bool:
+    begin, end = (loop.lineno, loop.col_offset), (loop.end_lineno, loop.end_col_offset)  # type: ignore[attr-defined]
+    at = bisect_left(backwards, begin, key=lambda call: (call.lineno, call.col_offset))
+    return at < len(backwards) and (backwards[at].lineno, backwards[at].col_offset) < end
+
+
+def _follows_eval(loop: ast.stmt, ctx: FileFacts) -> bool:
+    """Whether `model.eval()` stands above the loop in its block, with no `model.train()` between."""
+    block = _block_of(loop, ctx)
+    for statement in reversed(block[: block.index(loop)]):
+        for part in walk(statement):
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "train":
+                return False
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            call = statement.value
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "eval" and not call.args:
+                return True
+    return False
+
+
+def _block_of(statement: ast.stmt, ctx: FileFacts) -> list[ast.stmt]:
+    parent = ctx.tree.parent(statement)
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(parent, name, None)
+        if isinstance(block, list) and statement in block:
+            return block
+    return [statement]
+
+
+def _ends_training(loop: ast.stmt, backwards: list[ast.Call], ctx: FileFacts) -> bool:
+    """Whether all training is over: every backward stands above the loop, in another loop that ended."""
+    around = {id(outer) for outer in ctx.tree.ancestors(loop)}
+    return all(
+        ctx.loops(call) and call.lineno < loop.lineno and id(ctx.loops(call)[-1]) not in around for call in backwards
+    )
+
+
+def _is_walked_back(loop: ast.AST, call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a backward may walk through what the loop binds or collects."""
+    bound = {id(part) for part in walk(loop)}
+    filled = {
+        name_of_whole(part.func.value)
+        for part in walk(loop)
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in ("append", "add_")
+    } | {part.target.id for part in walk(loop) if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)}
+    for part in walk(call):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            if part.id in filled or any(id(made.node) in bound for made in ctx.inference.flow.definitions(part)):
+                return True
+    return False
+
+
+def _first_forward(loop: ast.AST, trained: set[str], ctx: FileFacts) -> Iterator[ast.Call]:
+    forwards = [
+        part
+        for part in walk(loop)
+        if isinstance(part, ast.Call)
+        and is_model_call(part, ctx)
+        and name_of_whole(part.func) in trained
+        and not ctx.grad_off(part)
+        and not may_differentiate(part, ctx)
+    ]
+    if forwards:
+        yield min(forwards, key=lambda call: (call.lineno, call.col_offset))
+
+
+def evaluating_passes(parts: list[ast.AST], ctx: FileFacts) -> Iterator[ast.Call]:
+    """The first forward of a loop over batches, of a model put into evaluation mode above it, in code that neither
+    trains nor names gradients: a feature extraction, a calibration, a test script, whatever it is called. `parts` is
+    all that stands in that code.
+    """
+    switched = _evaluated_on(parts)
+    if not switched or asks_in(parts) or any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in parts):
+        return
+    forwards = [
+        part
+        for part in parts
+        if isinstance(part, ast.Call)
+        and is_model_call(part, ctx)
+        and _is_behind(part, switched.get(model_name(part), []), parts)
+        and ctx.role(part) in _PASSES
+        and any(ctx.is_root_loop(loop) for loop in ctx.loops(part))
+        and not ctx.grad_off(part)
+    ]
+    if forwards:
+        yield min(forwards, key=lambda call: (call.lineno, call.col_offset))
+
+
+def evaluated(part: ast.AST) -> str:
+    """The last name of `model` for `model.eval()`."""
+    if type(part) is not ast.Call or type(part.func) is not ast.Attribute or part.func.attr != "eval":
+        return ""
+    return "" if part.args or part.keywords else name_of_whole(part.func.value)
+
+
+def model_name(call: ast.Call) -> str:
+    """`model` for `model(x)`, `model.encode(x)` and `self.model(x)`."""
+    name = name_of_whole(call.func)
+    if isinstance(call.func, ast.Attribute) and name in ("forward", "encode", "encode_image", "encode_text"):
+        return name_of_whole(call.func.value)
+    return name
+
+
+def _evaluated_on(parts: list[ast.AST]) -> dict[str, list[int]]:
+    """The lines on which models are put into evaluation mode, by the name of the model."""
+    found: dict[str, list[int]] = {}
+    for part in parts:
+        name = evaluated(part)
+        if name:
+            found.setdefault(name, []).append(part.lineno)  # type: ignore[attr-defined]
+    return found
+
+
+def _is_behind(call: ast.Call, lines: list[int], parts: list[ast.AST]) -> bool:
+    """Whether the last switch of modes above a forward is one to evaluation."""
+    above = [line for line in lines if line < call.lineno]
+    return bool(above) and not any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr == "train"
+        and max(above) < part.lineno < call.lineno
+        for part in parts
+    )
+
+
+def goes_to_numpy(forward: ast.Call, parts: list[ast.AST], ctx: FileFacts) -> bool:
+    """Whether the result of a forward is made an array as it is, `scores.cpu().numpy()`: that raises for a tensor with
+    a graph, so whoever calls this has switched gradients off.
+    """
+    statement = ctx.tree.statement_of(forward)
+    if not isinstance(statement, ast.Assign) or statement.value is not forward or len(statement.targets) != 1:
+        return False
+    made = [_made_of(part) for part in parts if isinstance(part, ast.Call) and callee_name(part) == "numpy"]
+    return any(
+        bool(bound := ctx.inference.flow.definitions(name)) and all(item.node is statement for item in bound)
+        for name in made
+        if name is not None
+    )
+
+
+def _made_of(read: ast.Call) -> ast.Name | None:
+    """`scores` of `scores.cpu().numpy()`, with nothing between but moves."""
+    value: ast.expr = read
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr not in ("numpy", "cpu", "float", "squeeze", "to"):
+            return None
+        value = value.func.value
+    return value if isinstance(value, ast.Name) else None
+
+
+def first_with_gradients(parts: list[ast.AST], models: set[str], ctx: FileFacts, at_least: Heat) -> ast.Call | None:
+    """The first forward, in source order, of what was put into evaluation mode."""
+    forwards = [
+        part
+        for part in parts
+        if isinstance(part, ast.Call)
+        and is_model_call(part, ctx)
+        and model_name(part) in models
+        and not ctx.grad_off(part)
+        and (ctx.heat(part) >= at_least or (at_least < Heat.STEP and ctx.loops(part)))
+    ]
+    return min(forwards, key=lambda call: (call.lineno, call.col_offset), default=None)

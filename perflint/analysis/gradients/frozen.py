@@ -1,0 +1,172 @@
+"""Modules whose parameters take no gradients, by the file that runs them or by their own constructors."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.analysis.evidence import last_name as last_of
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.gradients.forwards import FORWARD_METHODS
+from perflint.analysis.gradients.model_calls import name_of_whole
+from perflint.analysis.names.refs import FUNCTION, INSTANCE, Ref, Scope
+from perflint.ir.calls import callee_name, is_constant, keyword
+from perflint.ir.summary import FunctionFacts
+from perflint.syntax.walk import walk
+from perflint.system.patterns import pattern
+
+#: Functions that take the gradients away from the parameters of what they are given, or may.
+_FREEZERS = pattern(
+    r"^(?!un|(?:re_?)?activate|enable)\w*(?:freeze|requires_?grad|disable_?grad|(?:stop|no)_?grad)", re.IGNORECASE
+)
+_OFF, _ON = ("const", "bool", False), ("const", "bool", True)
+#: What is taken from a module when the gradients are taken from a part of it.
+_PARTS = pattern(r"(?:^|_)(?:bn|batch_?norms?|norms?|layers?|blocks?|stages?|embed\w*)(?:_|\d|$)", re.IGNORECASE)
+#: Methods that give all that a module holds, and attributes that do.
+_ALL = pattern(r"param|modules$|children$|^(?:values|items)$")
+_WRAPPED = ("module", "_orig_mod")
+
+
+def is_frozen(forward: ast.Call, ctx: FileFacts) -> bool:
+    """Whether the gradients are taken away from the parameters of all that runs."""
+    names = set(_owners(_model(forward)))
+    if _is_given_to_freezer(names, ctx) or _freezes_itself(forward, ctx):
+        return True
+    if not ctx.mentions("requires_grad", "requires_grad_", "Parameter"):
+        return False
+    for part in walk(ctx.tree.module):
+        if isinstance(part, ast.For) and any(_sets_requires_grad(inner) for inner in walk(part)):
+            if not names.isdisjoint(_wholes(part.iter)) or _is_of_own_parameters(part, forward, ctx):
+                return True
+        if isinstance(part, ast.Assign) and _gives_fixed_weight(part, name_of_whole(_model(forward))):
+            return True
+    return False
+
+
+def _model(forward: ast.Call) -> ast.expr:
+    """`teacher` for `teacher(x)`, `self.teacher(x)` and `teacher.encode(x)`."""
+    func = forward.func
+    return func.value if isinstance(func, ast.Attribute) and func.attr in FORWARD_METHODS else func
+
+
+def _owners(model: ast.expr) -> Iterator[str]:
+    """`encoder` and `teacher` of `self.teacher.encoder`: what holds a module is not frozen without it."""
+    while True:
+        name = name_of_whole(model)
+        if name and name != "self":
+            yield name
+        while isinstance(model, ast.Subscript):
+            model = model.value
+        if not isinstance(model, ast.Attribute):
+            return
+        model = model.value
+
+
+def _wholes(value: ast.expr) -> Iterator[str]:
+    """The names of what is handed over whole: `a` and `b` of `[a, self.b.parameters()]`, none of `a.blocks[:3]`."""
+    if isinstance(value, ast.Attribute) and value.attr in _WRAPPED:
+        yield from _wholes(value.value)
+    elif isinstance(value, (ast.Name, ast.Attribute)):
+        yield name_of_whole(value)
+    elif isinstance(value, ast.Subscript) and not isinstance(value.slice, ast.Slice):
+        yield from _wholes(value.value)
+    elif isinstance(value, ast.Starred):
+        yield from _wholes(value.value)
+    elif isinstance(value, (ast.List, ast.Tuple)):
+        for item in value.elts:
+            yield from _wholes(item)
+    elif isinstance(value, ast.Call):
+        if isinstance(value.func, ast.Attribute) and _ALL.search(value.func.attr):
+            yield from _wholes(value.func.value)
+        for item in (*value.args, *(given.value for given in value.keywords)):
+            yield from _wholes(item)
+
+
+def _is_given_to_freezer(names: set[str], ctx: FileFacts) -> bool:
+    """`deactivate_requires_grad(self.teacher)`, `freeze(teacher)`, `teacher.freeze()`; not what is thawed again by
+    `set_requires_grad(net, True)`, nor what has its layers frozen: `freeze_bn(net)`.
+    """
+    found = [call for call, handed in ctx.once(_freezing_calls, ctx.tree.module) if not names.isdisjoint(handed)]
+    return bool(found) and not any(_thaws(call) for call in found)
+
+
+def _freezing_calls(module: ast.Module, ctx: FileFacts) -> list[tuple[ast.Call, frozenset[str]]]:
+    """The calls that freeze parameters, each with the names of what they are given."""
+    return [
+        (part, frozenset(_handed_to(part)))
+        for part in walk(module)
+        if isinstance(part, ast.Call) and (_is_freezer(callee_name(part)) or _freezes_what_it_is_given(part, ctx))
+    ]
+
+
+def _is_freezer(name: str) -> bool:
+    """Not a class: `with RequiresGrad(model)` is the other way round."""
+    return _FREEZERS.match(name) is not None and not name[0].isupper() and _PARTS.search(name) is None
+
+
+def _freezes_what_it_is_given(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a function of the project, whatever it is called, goes through the parameters of its first argument."""
+    refs = ctx.refs(call.func) if call.args and isinstance(call.func, (ast.Name, ast.Attribute)) else ()
+    found = [ctx.program.function(Scope(ref.path, ref.name)) for ref in refs if ref.kind == FUNCTION and ref.path]
+    return any(facts.params and _freezes(facts.params[0].name.lstrip("*"), facts) for facts in found)
+
+
+def _handed_to(call: ast.Call) -> Iterator[str]:
+    if isinstance(call.func, ast.Attribute):
+        yield from _wholes(call.func.value)
+    for item in (*call.args, *(given.value for given in call.keywords)):
+        yield from _wholes(item)
+
+
+def _thaws(call: ast.Call) -> bool:
+    values = [*call.args, *(item.value for item in call.keywords)]
+    return "grad" in callee_name(call).lower() and any(is_constant(value, value=True) for value in values)
+
+
+def _freezes_itself(forward: ast.Call, ctx: FileFacts) -> bool:
+    """Whether the constructor of the class takes the gradients from all that the object holds, if it is not told
+    otherwise.
+    """
+    kind = ctx.kind(_model(forward))
+    made = ctx.program.resolver.method(Ref(INSTANCE, kind.path, kind.qualified), "__init__") if kind.path else None
+    if made is None or made.path not in ctx.program.summaries:
+        return False
+    facts = ctx.program.function(Scope(made.path, made.name))
+    return _freezes("self", facts) or any(
+        _is_freezer(last_of(call.func)) and "self" in call.args and _ON not in call.args for call in facts.calls
+    )
+
+
+def _freezes(name: str, facts: FunctionFacts) -> bool:
+    """`for weight in name.parameters(): weight.requires_grad = False`, or `name.requires_grad_(False)`"""
+    through = [("call", f"{name}.{method}") for method in ("parameters", "named_parameters")]
+    weights = {name}.union(*(loop.targets for loop in facts.loops if (loop.iterable or ())[:2] in through))
+    return any(_OFF in facts.binds.get(f"{weight}.requires_grad", ()) for weight in weights) or any(
+        call.func == f"{weight}.requires_grad_" and _OFF in call.args for call in facts.calls for weight in weights
+    )
+
+
+def _gives_fixed_weight(statement: ast.Assign, model: str) -> bool:
+    """`self.emb.weight = nn.Parameter(table, requires_grad=False)`: an embedding has no other parameter, and the places
+    it is asked for carry no gradient.
+    """
+    value, target = statement.value, statement.targets[0]
+    if not (isinstance(value, ast.Call) and isinstance(target, ast.Attribute) and target.attr == "weight"):
+        return False
+    takes_none = callee_name(value) == "Parameter" and is_constant(keyword(value, "requires_grad"), value=False)
+    return takes_none and name_of_whole(target.value) == model
+
+
+def _is_of_own_parameters(loop: ast.For, node: ast.Call, ctx: FileFacts) -> bool:
+    """Whether the constructor of the class around `node` goes through `self.parameters()`, those of its parts."""
+    function = ctx.tree.function_of(loop)
+    if function is None or function.name != "__init__" or ctx.text(loop.iter) != "self.parameters()":
+        return False
+    return ctx.text(node.func).startswith("self.") and ctx.tree.class_of(loop) is ctx.tree.class_of(node)
+
+
+def _sets_requires_grad(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return callee_name(node) == "requires_grad_"
+    return isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store)

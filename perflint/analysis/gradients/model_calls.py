@@ -1,0 +1,114 @@
+"""What the rules about kept graphs share: what asks for gradients, and what a value is used for in the end."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.gradients.forwards import is_forward, is_method_of_values
+from perflint.analysis.names.refs import INSTANCE, Ref, Scope
+from perflint.ir.calls import callee_name
+from perflint.ir.notation import last_name
+from perflint.syntax.walk import walk
+from perflint.system.patterns import pattern
+
+#: Words of code that needs gradients, or that switches them by a way that cannot be followed.
+_GRADIENT_WORDS = pattern(
+    r"^(?:backward|manual_backward|autograd|requires_grad_?|enable_grad|set_grad_enabled|no_grad|inference_mode|"
+    r"retain_grad|create_graph|retain_graph|jacobian|hessian|vjp|jvp|functional_call|zero_grad|optimizer|optim|"
+    r"pgd|fgsm|grad|grads|gradients?)$|perturb|attack|adversar|saliency|influence|attribut(?:e|ion)s?$|grad_?cam|"
+    r"optimi[sz]er|inference_mode|no_grad",
+    re.IGNORECASE,
+)
+_LOSS_NAME = pattern(r"criterion|loss|objective", re.IGNORECASE)
+_MODEL_NAME = pattern(
+    r"^_?(?:model|net|network|encoder|decoder|backbone|classifier|generator|discriminator|policy|student|"
+    r"teacher|netG|netD|unet|vae|gnn|ddp_model|model_ema|ema_model|detector|predictor)$|_(?:model|net|network)$"
+)
+
+
+def is_model_call(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether a call runs a network: by its kind, or by a name that nothing but a model has."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
+        return False
+    if isinstance(node.func, ast.Name) and node.func.id in ctx.summary.classes and makes_instance(node.func):
+        return False
+    if is_loss_function(node.func, ctx):
+        return False
+    if is_forward(node, ctx):
+        return True
+    name = callee_name(node)
+    model: ast.expr = node.func
+    if name == "forward" and isinstance(model, ast.Attribute):
+        model = model.value  # `model.forward(x)`
+        name = name_of_whole(model)
+    if not (node.args or node.keywords) or not _MODEL_NAME.search(name):
+        return False
+    return not (ctx.kind(node.func).known or ctx.kind(model).known or ctx.project_target(node.func) is not None)
+
+
+def makes_instance(func: ast.expr) -> bool:
+    """Whether what is called is a class by its name: one in small letters may go by the name of its only instance,
+    as after `net = net()`, and one in capitals by that of a constant.
+    """
+    name = last_name(func).lstrip("_")
+    return name[:1].isupper() and not name.isupper()
+
+
+def is_loss_function(func: ast.expr, ctx: FileFacts) -> bool:
+    """Whether what is called gives a loss: a criterion, by its class or by its name."""
+    if is_loss_name(func):
+        return True
+    if isinstance(func, (ast.Name, ast.Attribute)) and is_method_of_values(func):
+        return False
+    return (ctx.kind(func).qualified or "").rpartition(".")[2].endswith("Loss")
+
+
+def is_loss_name(func: ast.expr) -> bool:
+    """Whether what is called goes by the name of a loss."""
+    return bool(_LOSS_NAME.search(name_of_whole(func)))
+
+
+def name_of_whole(node: ast.expr) -> str:
+    """`losses` for `self.losses[0]` as for `self.losses`; empty for what is neither named nor an item of it."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return last_name(node)
+
+
+def asks_for_gradients(region: ast.AST) -> bool:
+    """Whether a region names anything that needs gradients, trains, or switches gradients itself."""
+    return asks_in(walk(region))
+
+
+def asks_in(parts: Iterable[ast.AST]) -> bool:
+    """As `asks_for_gradients`, of the nodes given."""
+    for part in parts:
+        name = ""
+        if isinstance(part, ast.Attribute):
+            name = part.attr
+        elif isinstance(part, ast.Name):
+            name = part.id
+        elif isinstance(part, (ast.keyword, ast.arg)):
+            name = part.arg or ""
+        if name and _GRADIENT_WORDS.search(name):
+            return True
+    return False
+
+
+def may_differentiate(forward: ast.Call, ctx: FileFacts, *, losses: bool = False) -> bool:
+    """Whether a module that cannot be looked through may be one of those that need gradients to compute their results,
+    as forces are of energies, in a program that has such modules. With `losses`, those that weigh a loss by its
+    gradients count as well.
+    """
+    whole = ctx.program.whole
+    if not (whole.differentiates_inputs or (losses and whole.differentiates)):
+        return False
+    kind = ctx.kind(forward.func)
+    if kind.path and kind.qualified:
+        method = ctx.program.resolver.method(Ref(INSTANCE, kind.path, kind.qualified), "forward")
+        if method is not None and method.path:
+            return bool(ctx.program.graph.unresolved.get(Scope(method.path, method.name)))
+    return True

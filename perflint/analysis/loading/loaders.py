@@ -1,0 +1,161 @@
+"""What the rules about data loaders share: the arguments of a `DataLoader`, and what feeds it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import PurePath
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.loading.spread_options import hides_options, spread_options
+from perflint.analysis.names.refs import CLASS, EXTERNAL, INSTANCE, Ref, Scope
+from perflint.ir.calls import argument, has_unpacking, is_constant, keyword
+from perflint.ir.summary import FunctionFacts
+from perflint.system.patterns import pattern
+from perflint.torch_model import loaders
+from perflint.torch_model.names import canonical
+
+#: torch's own loader, and the one of torchdata that takes the same arguments and can be saved in the middle.
+DATA_LOADERS = ("torch.utils.data.DataLoader", "torchdata.StatefulDataLoader")
+LOADER_NAMES = tuple(name.rpartition(".")[2] for name in DATA_LOADERS)
+#: Last names of the loaders that sample graphs.
+SAMPLERS = frozenset(name.rpartition(".")[2] for name in loaders.SAMPLING_LOADERS)
+_POSITIONS = {"dataset": 0, "batch_size": 1, "shuffle": 2, "num_workers": 5, "collate_fn": 6, "pin_memory": 7}
+_EVALUATION = pattern(
+    r"(?:^|_)(?:val|valid|validation|test|eval\w*|dev|infer\w*|pred\w*|calib\w*|viz|vis|debug|toy)(?:_|$)",
+    re.IGNORECASE,
+)
+#: What a command line's options are kept in.
+_ARGUMENTS = pattern(r"(?:^|[._])(?:args?|opts?|options|flags|hparams)$", re.IGNORECASE)
+_DEVICE_WORDS = frozenset(
+    "cuda to_device Accelerator accelerator Fabric LightningModule pl xpu local_rank get_device".split()
+)
+
+
+def option(call: ast.Call, name: str, ctx: FileFacts) -> ast.expr | None:
+    """The value of a `DataLoader` option, by keyword, position, or in a dict that is spread."""
+    found = argument(call, _POSITIONS.get(name, 99), name)
+    if found is None and has_unpacking(call):
+        return (spread_options(call, ctx) or {}).get(name)
+    return found
+
+
+def is_plain_loader(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a call builds torch's own `DataLoader` with every argument in sight, outside tests."""
+    return ctx.is_call_of(call, *DATA_LOADERS) and not hides_options(call, ctx)
+
+
+def is_derived_loader(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a call builds a loader of a class that derives from torch's in the project, and that takes its data set
+    and its workers from the call as torch's does: none unless told. One that goes through the batches in its own way
+    may make them in a thread.
+    """
+    if has_unpacking(call):
+        return False
+    ref = ctx.project_target(call.func)
+    if ref is None or ref.kind != CLASS or ref.name in SAMPLERS:
+        return False
+    resolver, instance = ctx.program.resolver, Ref(INSTANCE, ref.path, ref.name)
+    if not any(canonical(base) in DATA_LOADERS for base in resolver.base_names(ref)):
+        return False
+    if resolver.method(instance, "__iter__") is not None:
+        return False
+    made = resolver.method(instance, "__init__")
+    return made is None or _takes_workers(call, ctx.program.function(Scope(made.path, made.name)))
+
+
+def _takes_workers(call: ast.Call, facts: FunctionFacts) -> bool:
+    """Whether the number of workers is an option of the class's own `__init__`, 0 by default, or of torch's behind it,
+    and what the call gives by position is not it.
+    """
+    ways = [param for param in facts.params if param.name.lstrip("=") == "num_workers"]
+    given = [param.name for param in facts.params[1 : len(call.args) + 1]]
+    if len(call.args) >= _POSITIONS["num_workers"] or given[:1] not in ([], ["dataset"]) or "num_workers" in given:
+        return False
+    if ways:
+        return ways[0].default is not None and ways[0].default[-1:] == (0,)
+    if not any(param.name.startswith("**") for param in facts.params):
+        return False
+    handed = [name for made in facts.calls if _is_init(made.func) for name, _ in made.keywords]
+    return bool(handed) and "num_workers" not in handed
+
+
+def _is_init(func: object) -> bool:
+    name = func.rpartition(".")[2] if isinstance(func, str) else func[2] if isinstance(func, tuple) else ""
+    return name == "__init__"
+
+
+def is_sampling_loader(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a call builds a loader that samples graphs: the library's, or a class of that name in the project."""
+    if hides_options(call, ctx):
+        return False
+    if ctx.is_call_of(call, *loaders.SAMPLING_LOADERS):
+        return True
+    ref = ctx.project_target(call.func)
+    if ref is None or ref.name not in SAMPLERS:
+        return False
+    return ctx.program.is_loader(Ref(INSTANCE, ref.path, ref.name)) or keyword(call, "num_workers") is not None
+
+
+def builds_data_loader(call: ast.Call, ctx: FileFacts) -> bool:
+    """As `is_plain_loader`, but also by a name that may stand for another class, and by a class of that same name that
+    derives from torch's in the project.
+    """
+    for ref in ctx.refs(call.func):
+        if ref.kind == EXTERNAL and canonical(ref.name) in DATA_LOADERS:
+            return True
+        if ref.kind == CLASS and ref.name == "DataLoader" and ctx.program.is_loader(Ref(INSTANCE, ref.path, ref.name)):
+            return True
+    return False
+
+
+def uses_accelerator(ctx: FileFacts) -> bool:
+    """Whether the program moves anything to an accelerator at all."""
+    return ctx.program.mentions(_DEVICE_WORDS)
+
+
+def workers(call: ast.Call, ctx: FileFacts) -> str:
+    """Whether there are any: "none" for 0 or unset, "some" for a positive literal, "variable" otherwise."""
+    value = option(call, "num_workers", ctx)
+    if value is None or is_constant(value, 0):
+        return "none"
+    return "some" if isinstance(value, ast.Constant) else "variable"
+
+
+def is_zero(count: ast.expr, ctx: FileFacts) -> bool:
+    """Whether a variable number of workers is 0 by all that can be seen: what it is bound to, or the default of the
+    command line's option.
+    """
+    if isinstance(count, ast.Attribute) and _ARGUMENTS.search(ctx.text(count.value)):
+        defaults = set(ctx.program.whole.option_defaults(count.attr, ctx.path))
+        if defaults:
+            return defaults == {0}
+    origins = ctx.inference.origins(count)
+    return bool(origins) and all(is_constant(origin, 0) for origin in origins)
+
+
+def purpose(call: ast.Call, ctx: FileFacts) -> str:
+    """What the loader is for by the names around it: "train", "eval" or ""."""
+    dataset = option(call, "dataset", ctx)
+    function = ctx.tree.function_of(call)
+    # The nearest name speaks first: `val_loader` in a function called `train` is for evaluation.
+    for text in (
+        _bound_name(call, ctx),
+        ctx.text(dataset) if dataset is not None else "",
+        function.name if function is not None else "",
+    ):
+        if any(_EVALUATION.search(part) for part in re.split(r"[^A-Za-z_]+", text)):
+            return "eval"
+        if re.search(r"train", text, re.IGNORECASE):
+            return "train"
+    in_evaluation = ctx.grad_off(call) or re.match(r"eval", PurePath(ctx.path).stem, re.IGNORECASE)
+    return "eval" if in_evaluation else ""
+
+
+def _bound_name(call: ast.Call, ctx: FileFacts) -> str:
+    parent = ctx.tree.parent(call)
+    if isinstance(parent, ast.Assign):
+        return ctx.text(parent.targets[0])
+    if isinstance(parent, ast.keyword):
+        return parent.arg or ""
+    return ""

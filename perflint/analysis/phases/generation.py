@@ -1,0 +1,99 @@
+"""Code that generates: a model runs there again and again, and what stands beside it hardly costs anything."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.analysis.evidence import last_name as last_of
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.gradients.model_calls import is_model_call
+from perflint.analysis.waits.reads import in_forward
+from perflint.finding import Heat
+from perflint.ir.calls import callee_name
+from perflint.ir.notation import last_name
+from perflint.syntax.walk import walk
+from perflint.system.patterns import pattern
+from perflint.torch_model.effects import Effect
+
+_GENERATES = pattern(
+    r"^_?generate(?:_(?!\w*(?:mask|anchor|grid|noise|label|target|proposal|coord|position|bin|batch$|data$))\w+)?$"
+)
+#: What makes a sample in many steps, given what to make: `sample()` of a distribution or a buffer is given less.
+_SAMPLES = pattern(r"^(?:ddim_|ddpm_|p_)?sample(?:_func|_loop|_images?|_videos?)?$|^p_sample_loop\w*$")
+_FEWEST_GIVEN = 3
+_SERVER = pattern(r"(?:^|_)(?:client|server|requests|httpx|openai)$")
+
+
+def beside_generation(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether the step around `node` generates, or asks a server: then it has waited at every token, or for the answer,
+    and the device has nothing queued that a single copy could wait for.
+    """
+    loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
+    around = loops[0] if loops else _whole_function(node, ctx)
+    if _is_trained_forward(around):
+        return False  # a recurrent network goes from step to step as well
+    if around is not None and ctx.once(_generates_in, around):
+        return True
+    return ctx.role(node) in ("batches", "texts") and not in_forward(node, ctx) and _is_step_of_samples(node, ctx)
+
+
+def _is_trained_forward(around: ast.AST | None) -> bool:
+    """Whether this is the forward of a module itself, which is there to be trained, and no loop in it."""
+    return isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)) and around.name == "forward"
+
+
+def _generates_in(around: ast.AST, ctx: FileFacts) -> bool:
+    return any(
+        isinstance(part, ast.Call) and generates(part, ctx) and ctx.heat(part) >= Heat.STEP for part in walk(around)
+    )
+
+
+def _is_step_of_samples(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether each turn of the loop that leads here makes a whole sample, in many steps of its own."""
+    found = ctx.program.step_loop(ctx.scope(node), ctx.context(node))
+    if found is None:
+        return False
+    scope, loop = found
+    facts = ctx.program.function(scope)
+    known = {edge.index for edge in ctx.program.graph.outgoing.get(scope, ())}
+    return any(
+        loop in facts.loops_around(call.context)
+        and (
+            ctx.program.call_effects(scope, index).does(Effect.GENERATES)
+            if index in known
+            else len(call.args) + len(call.keywords) >= _FEWEST_GIVEN and _SAMPLES.search(last_of(call.func))
+        )
+        for index, call in enumerate(facts.calls)
+    )
+
+
+def generates(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a call makes something token by token, or asks a server for it: a function of the project by what it
+    does, anything else by its name.
+    """
+    index = ctx.call_index(call)
+    if index is not None and any(edge.index == index for edge in ctx.program.graph.outgoing.get(ctx.scope(call), ())):
+        effects = ctx.effects(call)
+        by_name = _GENERATES.search(callee_name(call)) is not None
+        return effects.surely(Effect.GENERATES) or (by_name and effects.does(Effect.GENERATES))
+    if _GENERATES.search(callee_name(call)):
+        return True
+    return isinstance(call.func, ast.Attribute) and bool(_SERVER.search(last_name(call.func.value)))
+
+
+def generates_or_predicts(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether the function around `node` generates, or runs a model, however often it is called."""
+    function = _whole_function(node, ctx)
+    return function is not None and any(
+        isinstance(part, ast.Call)
+        and (generates(part, ctx) or callee_name(part).startswith("predict") or is_model_call(part, ctx))
+        for part in walk(function)
+    )
+
+
+def _whole_function(node: ast.AST, ctx: FileFacts) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The outermost function around `node`."""
+    function = ctx.tree.function_of(node)
+    while function is not None and (outer := ctx.tree.function_of(ctx.tree.parent(function) or function)) is not None:
+        function = outer
+    return function

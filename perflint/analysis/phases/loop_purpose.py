@@ -1,0 +1,131 @@
+"""What the rules about work in loops share: what a loop is for, and what stays the same in it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.names.refs import Scope
+from perflint.ir.calls import callee_name
+from perflint.syntax.walk import walk
+from perflint.system.patterns import pattern
+
+_TRAINING = pattern(
+    r"^(?:backward|fit|finetune|fine_tune|zero_grad|learn|optimizer|optim|opt|trainer|Trainer|manual_backward)$"
+    r"|^(?:train|finetune|fit|optimi[sz]e|calibrate)_|_(?:train|trainer|optimizer|optim)$"
+)
+#: Loops whose turns are meant to begin from the start.
+_FRESH = pattern(
+    r"fold|seed|trial|attempt|retr(?:y|ies)|repeat|restart|ensemble|member|replica|worker|rank|experiment|(?:^|_)runs?(?:_|$)",
+    re.IGNORECASE,
+)
+#: What reads a clock, by last names.
+CLOCKS = frozenset({"time", "perf_counter", "monotonic", "process_time", "time_ns", "perf_counter_ns"})
+_TIMING = frozenset(
+    "perf_counter synchronize elapsed_time timeit do_bench profile warmup n_warmup num_warmup "
+    "elapsed process_time monotonic".split()
+)
+
+
+def names_in(node: ast.AST) -> Iterator[str]:
+    for part in walk(node):
+        if type(part) is ast.Name:
+            yield part.id
+        elif type(part) is ast.Attribute:
+            yield part.attr
+
+
+def trains_inside(loop: ast.stmt, ctx: FileFacts) -> bool:
+    """Whether a loop trains something, itself or in a function of the project that it calls."""
+    if any(_TRAINING.search(name) for name in names_in(loop)):
+        return True
+    for part in walk(loop):
+        if isinstance(part, ast.Call):
+            if isinstance(part.func, ast.Attribute) and part.func.attr == "train" and part.args:
+                return True
+            if isinstance(part.func, ast.Name) and part.func.id == "train":
+                return True
+            target = ctx.project_target(part.func)
+            if target is not None and target.kind == "function" and ctx.program.trains(Scope(target.path, target.name)):
+                return True
+    return False
+
+
+def starts_afresh(loop: ast.stmt) -> bool:
+    """Whether a loop runs over folds, seeds, trials or the like, each of which needs a model of its own."""
+    if isinstance(loop, (ast.For, ast.AsyncFor)):
+        return any(_FRESH.search(name) for part in (loop.target, loop.iter) for name in names_in(part))
+    return isinstance(loop, ast.While) and any(_FRESH.search(name) for name in names_in(loop.test))
+
+
+def is_timing(node: ast.AST) -> bool:
+    """Whether code measures time: it repeats itself on purpose."""
+    return any(name in _TIMING for name in names_in(node)) or any(
+        # What is called a benchmark may also be a data set.
+        isinstance(part, ast.Call) and (callee_name(part) == "benchmark" or _is_timer(part.func))
+        for part in walk(node)
+    )
+
+
+def is_between_clocks(loop: ast.stmt, ctx: FileFacts) -> bool:
+    """Whether a loop stands between two readings of a clock, `began = time.time()` right before it and right behind,
+    with nothing else between them than a wait for the device, or what switches gradients off around it.
+    """
+    statement, outer = loop, ctx.tree.parent(loop)
+    while isinstance(outer, (ast.With, ast.AsyncWith)) and outer.body == [statement]:
+        statement, outer = outer, ctx.tree.parent(outer)
+    around = [getattr(outer, name, None) for name in ("body", "orelse", "finalbody")]
+    block = next((item for item in around if isinstance(item, list) and statement in item), [])
+    block = [item for item in block if not _waits_only(item)]
+    at = block.index(statement) if block else 0
+    beside = [*block[max(at - 1, 0) : at], *block[at + 1 : at + 2]]
+    return len(beside) == 2 and all(_reads_a_clock(item) for item in beside)
+
+
+def _waits_only(statement: ast.stmt) -> bool:
+    """`torch.cuda.synchronize()`"""
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Call) and callee_name(value) == "synchronize"
+
+
+def _reads_a_clock(statement: ast.stmt) -> bool:
+    return any(isinstance(part, ast.Call) and callee_name(part) in CLOCKS for part in walk(statement))
+
+
+def _is_timer(func: ast.expr) -> bool:
+    """`benchmark.Timer` of `torch.utils`."""
+    return isinstance(func, ast.Attribute) and func.attr == "Timer" and "benchmark" in names_in(func.value)
+
+
+def is_forever(loop: ast.stmt) -> bool:
+    """A service loop: what it calls answers a world that changes."""
+    return isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant)
+
+
+def is_trial_run(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether code stands under a module's main guard, beside a loop of a number of turns that is written there: a toy
+    that shows that the module works.
+    """
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return False
+        if isinstance(outer, ast.If) and "__name__" in names_in(outer.test):
+            return any(isinstance(part, ast.For) and _is_counted(part.iter, outer) for part in walk(outer))
+    return False
+
+
+def _is_counted(turns: ast.expr, block: ast.If) -> bool:
+    """`range(10)`, and `range(steps)` with `steps = 10` in the block."""
+    if not (isinstance(turns, ast.Call) and callee_name(turns) == "range" and len(turns.args) == 1):
+        return False
+    count = turns.args[0]
+    if isinstance(count, ast.Name):
+        made = [item.value for item in walk(block) if isinstance(item, ast.Assign) and _names_it(item, count.id)]
+        return len(made) == 1 and isinstance(made[0], ast.Constant)
+    return isinstance(count, ast.Constant)
+
+
+def _names_it(statement: ast.Assign, name: str) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)

@@ -1,0 +1,311 @@
+"""What rules about small costs share: code that runs rarely, though a hot loop leads to it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.gradients.forwards import is_forward
+from perflint.analysis.names.refs import Scope
+from perflint.finding import Heat
+from perflint.ir.calls import callee_name, is_constant
+from perflint.ir.notation import last_name
+from perflint.syntax.walk import walk
+from perflint.system.patterns import pattern
+from perflint.torch_model import tensors
+
+#: Functions that nobody calls on every step, whatever leads to them: checkpoints, exports, set-up, making models.
+_RARELY = pattern(
+    r"(?:^|_)(?:fallback|plot|visuali[sz]e|requirements?|save|resume|restore|export|onnx|checkpoints?|ckpt|state_dict|set_?up|inject|warm_?up|profile|from_pretrained)"
+    r"(?:_|$)|(?:^|_)(?:model_provider|(?:build|create|make)_(?:\w+_)?models?)$|(?:^|_)load_(?:\w+_)?(?:state|model|weights?|params|optim\w*|prompts?|pretrained)(?:_|$)",
+    re.IGNORECASE,
+)
+_NAME = pattern(r"[\w.]+")
+#: Scripts that run once for each checkpoint that is converted.
+_CONVERTS = pattern(r"(?:^|/)(?:convert|export|saver)_\w+\.py$")
+_EXPORTS = pattern(r"(?:^|[/_])(?:export|onnx|tensorrt|trt|coreml|tflite|tensorflow)", re.IGNORECASE)
+#: Between the phases of a program: memory is handed over, graphs are captured, weights go to another engine.
+_BETWEEN = pattern(
+    r"(?:^|_)(?:offload|onload|suspend|sleep|wake|swap|refit|reshard|capture|cuda_?graphs?|tear_?down|shut_?down|rerun|"
+    r"release(?!_(?:memory|cache|gpu|cuda|vram))|(?:prefetch|push|send|transfer)_(?:\w+_)?weights)(?:_|$)"
+    r"|^(?:stop|close|destroy)$",
+    re.IGNORECASE,
+)
+#: What says how many of something there are.
+_COUNTS = pattern(r"(?:len|numel|size)$|(?:n|num|count|number_of)_")
+_NONE = ("const", "NoneType")
+#: How many calls a parameter is followed through that hand it on.
+_CALLS = 3
+#: Steps of a loop that are too few to train anything.
+_FEW = 20
+#: Parts of the names of what changes a model, also of what is handed its parameters: `sgd(net.parameters(), rate)`.
+_LEARNS = pattern(r"step|update|optim|apply|learn|train|clip_grad|gradients|param|sgd|adam", re.IGNORECASE)
+
+
+def is_conversion(ctx: FileFacts) -> bool:
+    """Whether the file is a script that converts or exports a checkpoint, once."""
+    return bool(_CONVERTS.search(ctx.path))
+
+
+def is_export(ctx: FileFacts) -> bool:
+    """Whether the file is about a model in another runtime: what traces it makes constants of constants."""
+    return bool(_EXPORTS.search(ctx.path))
+
+
+def runs_rarely(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether the names on the way to `node` say that it does not run on every step."""
+    return is_conversion(ctx) or any(_RARELY.search(name) for name in _on_the_way(node, ctx))
+
+
+def is_between_phases(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether `node` runs rarely, or where a program goes from one phase to the next, however often that is."""
+    if runs_rarely(node, ctx) or hands_over(node, ctx):
+        return True
+    loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
+    place = loops[0] if loops else ctx.tree.function_of(node)
+    return place is not None and (_swaps_weights(place, node) or _has_sampled(place, node, ctx))
+
+
+def hands_over(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether the names on the way to `node` say that a program goes from one phase to the next there."""
+    return any(_BETWEEN.search(name) for name in _on_the_way(node, ctx))
+
+
+def _has_sampled(place: ast.AST, node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether a whole loop of decoding, or of taking noise away, has ended before `node`: one sample of many steps."""
+    found = ctx.program.roots.loops
+    for loop in walk(place):
+        if isinstance(loop, (ast.For, ast.While)) and loop is not place and (loop.end_lineno or 0) < node.lineno:  # type: ignore[attr-defined]
+            scope = ctx.scope(loop)
+            for index, facts in enumerate(ctx.summary.functions[scope.function].loops):
+                root = found.get((scope, index))
+                if root is not None and root.role == "decode" and facts.line == loop.lineno:
+                    return True
+    return False
+
+
+def _swaps_weights(place: ast.AST, node: ast.AST) -> bool:
+    """Whether other weights are loaded into a model before `node`: what held the former ones is to be freed."""
+    return any(
+        isinstance(part, ast.Call) and callee_name(part) == "load_state_dict" and part.lineno < node.lineno  # type: ignore[attr-defined]
+        for part in walk(place)
+    )
+
+
+def _on_the_way(node: ast.AST, ctx: FileFacts) -> Iterator[str]:
+    """The functions that lead to `node` from the root of its heat, its own first. The name of one that holds the hot
+    loop itself says how often it is called, not how often what is in the loop runs.
+    """
+    function = ctx.tree.function_of(node)
+    if function is not None and not any(ctx.is_root_loop(loop) for loop in ctx.loops(node)):
+        yield function.name
+    _, route, _ = ctx.heat_and_route(node)
+    for hop in route[1:]:  # the first hop is the root itself
+        name = _NAME.match(hop.text)
+        if name is not None:
+            yield name.group().rpartition(".")[2]
+
+
+def is_tried_out(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether `node` only runs to try something out: in a loop of a handful of steps that is written so, or that
+    measures one made-up input, in the stand-in of an operation that an exporter traces, or in an operation that nothing
+    applies.
+    """
+    loops = [loop for loop in ctx.loops(node) if ctx.is_root_loop(loop)]
+    if loops and all(_turns_few_times(loop, ctx) or _measures(loop, ctx) or _learns_nothing(loop) for loop in loops):
+        return True
+    function = ctx.tree.function_of(node)
+    owner = ctx.tree.parent(function) if function is not None else None
+    if not isinstance(owner, ast.ClassDef) or not any(_is_operation(base, ctx) for base in owner.bases):
+        return False
+    methods = {item.name for item in owner.body if isinstance(item, ast.FunctionDef)}
+    return ("symbolic" in methods and "backward" not in methods) or not _is_used(owner, ctx)
+
+
+def _turns_few_times(loop: ast.AST, ctx: FileFacts) -> bool:
+    """`for step in range(10)`, also with the number by its name, and loops that end with `if step >= 10: break`."""
+    if not isinstance(loop, ast.For):
+        return False
+    if any(_breaks_early(statement, loop) for statement in loop.body):
+        return True
+    if not ctx.is_call_of(loop.iter, "range"):
+        return False
+    assert isinstance(loop.iter, ast.Call)
+    if len(loop.iter.args) != 1:
+        return False
+    turns = loop.iter.args[0]
+    if isinstance(turns, ast.Name):
+        origins = ctx.inference.origins(turns)
+        turns = origins[0] if len(origins) == 1 else turns
+    return isinstance(turns, ast.Constant) and isinstance(turns.value, int) and turns.value <= _FEW
+
+
+def _measures(loop: ast.AST, ctx: FileFacts) -> bool:
+    """Whether every turn of a loop runs a model on what was made up before it, in a function that reads the clock."""
+    if not isinstance(loop, ast.For) or not ctx.is_call_of(loop.iter, "range"):
+        return False
+    function = ctx.tree.function_of(loop)
+    if function is None or not any(isinstance(part, ast.Call) and _reads_clock(part) for part in ctx.walk(function)):
+        return False
+    runs = [part for part in ctx.walk(loop) if isinstance(part, ast.Call) and is_forward(part, ctx)]
+    return bool(runs) and all(_is_made_up(item, loop, ctx) for run in runs for item in run.args)
+
+
+def _learns_nothing(loop: ast.AST) -> bool:
+    """Whether a loop walks back and drops the gradients: it looks whether its batches fit into memory."""
+    called = {callee_name(part) for part in walk(loop) if isinstance(part, ast.Call)}
+    if not {"backward", "zero_grad"} <= called or any(_LEARNS.search(name) for name in called):
+        return False
+    return not any(isinstance(part, ast.Attribute) and part.attr == "grad" for part in walk(loop))
+
+
+def _reads_clock(call: ast.Call) -> bool:
+    name = callee_name(call)
+    return name in ("perf_counter", "monotonic") or (name == "time" and isinstance(call.func, ast.Attribute))
+
+
+def _is_made_up(value: ast.expr, loop: ast.For, ctx: FileFacts) -> bool:
+    """`torch.randn(4, 16).to(device)`, made before a loop."""
+    for origin in ctx.inference.origins(value):
+        made = origin
+        while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in ("to", "cuda"):
+            made = made.func.value
+        if not isinstance(made, ast.Call) or made.lineno >= loop.lineno:
+            return False
+        if ctx.target(made.func) not in tensors.CONSTRUCTORS:
+            return False
+    return True
+
+
+def _breaks_early(statement: ast.stmt, loop: ast.For) -> bool:
+    if not (isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Break)):
+        return False
+    test = statement.test
+    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name)):
+        return False
+    limit, counted = test.comparators[0], {part.id for part in walk(loop.target) if isinstance(part, ast.Name)}
+    return (
+        isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.Eq))
+        and test.left.id in counted
+        and isinstance(limit, ast.Constant)
+        and isinstance(limit.value, int)
+        and limit.value <= _FEW
+    )
+
+
+def _is_operation(base: ast.expr, ctx: FileFacts) -> bool:
+    return ctx.target(base) in ("torch.autograd.Function", "torch.autograd.function.Function")
+
+
+def _is_used(owner: ast.ClassDef, ctx: FileFacts) -> bool:
+    """Whether a class is named anywhere outside of itself."""
+    if any(ctx.program.mentions((owner.name,), (path,)) for path in ctx.program.summaries if path != ctx.path):
+        return True
+    inside = {id(part) for part in walk(owner)}
+    return any(
+        (isinstance(part, ast.Name) and part.id == owner.name)
+        or (isinstance(part, ast.Constant) and part.value == owner.name)
+        for part in walk(ctx.tree.module)
+        if id(part) not in inside
+    )
+
+
+def is_fallback(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether `node` only runs where an argument is None that every call in sight gives, or that has to be given."""
+    function = ctx.tree.function_of(node)
+    if function is None:
+        return False
+    missing = {name for name in _missing_around(node, ctx) if name in _parameters(function)}
+    return any(not _may_be_missing(name, function, ctx) for name in missing)
+
+
+def is_empty_case(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether `node` only runs where there is nothing: `if len(losses) == 0`, or the else of `if found.size(0) > 0`."""
+    child = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return False
+        if isinstance(outer, ast.If) and child is not outer.test:
+            nothing = ast.Eq if child in outer.body else (ast.Gt, ast.NotEq)
+            if _compares_count(outer.test, nothing):
+                return True
+        child = outer
+    return False
+
+
+def _compares_count(test: ast.expr, operators: type[ast.cmpop] | tuple[type[ast.cmpop], ...]) -> bool:
+    """Whether a test holds a count against 0 by one of `operators`."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], operators):
+        return False
+    return is_constant(test.comparators[0], 0) and _is_count(test.left)
+
+
+def _is_count(value: ast.expr) -> bool:
+    """`len(x)`, `x.numel()`, `x.shape[0]`, `num_boxes`."""
+    if isinstance(value, ast.Subscript):
+        return isinstance(value.value, ast.Attribute) and value.value.attr == "shape"
+    name = callee_name(value) if isinstance(value, ast.Call) else last_name(value)
+    return _COUNTS.match(name) is not None
+
+
+def _missing_around(node: ast.AST, ctx: FileFacts) -> Iterator[str]:
+    """The names that are None where `node` runs: `if x is None`, `if not exists(x)`, `x if x is not None else ...`."""
+    child = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return
+        if isinstance(outer, ast.If):
+            yield from _none_in(outer.test, truth=child in outer.body)
+        elif isinstance(outer, ast.IfExp) and child is not outer.test:
+            yield from _none_in(outer.test, truth=child is outer.body)
+        child = outer
+
+
+def _none_in(test: ast.expr, *, truth: bool) -> Iterator[str]:
+    """The name that is None where a test comes out as `truth`."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, truth = test.operand, not truth
+    if isinstance(test, ast.Call) and callee_name(test) == "exists" and len(test.args) == 1 and not truth:
+        value: ast.expr | None = test.args[0]
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and is_constant(test.comparators[0], None):
+        value = test.left if isinstance(test.ops[0], ast.Is if truth else ast.IsNot) else None
+    else:
+        value = None
+    if isinstance(value, ast.Name):
+        yield value.id
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    given = function.args
+    return {item.arg for item in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
+
+
+def _may_be_missing(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: FileFacts) -> bool:
+    """Whether a call may leave a parameter out, or hands over None; where no call is in sight, whether it may."""
+    return _is_left_out(ctx.own_scope(function), name, ctx, required=not _has_default(name, function), calls=_CALLS)
+
+
+def _is_left_out(scope: Scope, name: str, ctx: FileFacts, *, required: bool, calls: int) -> bool:
+    edges = ctx.program.callers(scope)
+    for edge in edges:
+        value = ctx.program.argument(edge, name)
+        if (value is None and not required) or (isinstance(value, tuple) and value[:2] == _NONE):
+            return True
+        if calls and isinstance(value, str) and "." not in value:
+            # A parameter of the caller's own that is handed on.
+            facts = ctx.program.function(edge.caller)
+            own = next((item for item in facts.params if item.name.lstrip("=*") == value), None)
+            if own is not None and isinstance(own.default, tuple) and own.default[:2] == _NONE:
+                if value not in facts.binds and _is_left_out(edge.caller, value, ctx, required=False, calls=calls - 1):
+                    return True
+    return not required and not edges
+
+
+def _has_default(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    given = function.args
+    positional = [item.arg for item in (*given.posonlyargs, *given.args)]
+    with_default = positional[len(positional) - len(given.defaults) :]
+    by_name = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    return name in with_default or any(item.arg == name and default is not None for item, default in by_name)

@@ -1,0 +1,111 @@
+"""Host data that constructors and element writes copy to the device, while the host waits."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from perflint.analysis.feasibility.device_branches import goes_to_xla, is_without_cuda
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.invariants.constant_tensors import is_constant_copy, is_fallback_copy, is_traced
+from perflint.analysis.invariants.number_sources import round_trip
+from perflint.analysis.phases.generation import beside_generation
+from perflint.analysis.phases.seldom import hands_over, is_empty_case, is_export, is_fallback, is_tried_out
+from perflint.analysis.transfers.host_data import certainty_of_host
+from perflint.analysis.values.implicit_copies import copied_data, indices_of, written_element
+from perflint.analysis.values.kind import Place, Tag
+from perflint.analysis.waits.reads import (
+    certainty_on_device,
+    in_forward,
+    is_exceptional,
+    is_on_device,
+    uses_accelerator,
+    works_on_host,
+)
+from perflint.finding import Confidence
+from perflint.ir.calls import callee_name, keyword
+
+
+class DataCopy(NamedTuple):
+    """An expression that copies `data` of the host to the device."""
+
+    node: ast.expr
+    data: ast.expr
+    certainty: Confidence
+
+
+def data_copy_at(node: ast.AST, ctx: FileFacts) -> DataCopy | None:
+    """What a constructor copies to the device, or an assignment to one element of a device tensor."""
+    found = copied_at(node, ctx)
+    if found is None or ctx.role(node) == "data" or not uses_accelerator(ctx) or _is_rare(node, ctx):
+        return None
+    if isinstance(found.node, ast.Call) and is_constant_copy(found.node, found.data, found.node, ctx):
+        return None  # constant-tensor-in-hot-path says it better
+    return found
+
+
+def copied_at(node: ast.AST, ctx: FileFacts) -> DataCopy | None:
+    """As `data_copy_at`, wherever it stands and however often it runs."""
+    return ctx.once(_copied, node)
+
+
+def _copied(node: ast.AST, ctx: FileFacts) -> DataCopy | None:
+    if isinstance(node, ast.Assign):
+        return _element(node, ctx)
+    return _constructed(node, ctx) if isinstance(node, ast.Call) else None
+
+
+def _constructed(call: ast.Call, ctx: FileFacts) -> DataCopy | None:
+    """`torch.tensor([w, h], device=x.device)`, `x.new_tensor(counts)`."""
+    dotted = ctx.target(call.func) or ""
+    data = copied_data(call, dotted)
+    if data is None or (isinstance(data, (ast.List, ast.Tuple)) and not data.elts):
+        return None
+    certainty = certainty_of_host(data, ctx)
+    if certainty is None and dotted == "torch.tensor" and not ctx.kind(data).known:
+        certainty = Confidence.MEDIUM  # it is there for data of the host: of a tensor it gives a warning
+    placed = _certainty_of_place(call, ctx)
+    if certainty is None or placed is None:
+        return None
+    return DataCopy(call, data, min(certainty, placed))
+
+
+def _element(statement: ast.Assign, ctx: FileFacts) -> DataCopy | None:
+    """`shapes[level, 0] = height`"""
+    target = written_element(statement)
+    if target is None or ctx.kind(statement.value).tag is not Tag.NUMBER:
+        return None
+    written = ctx.kind(target.value)
+    given = indices_of(target)
+    if written.tag is not Tag.TENSOR or written.rank != len(given) or not is_on_device(target.value, ctx):
+        return None
+    if any(ctx.kind(item).tag is not Tag.NUMBER for item in given):
+        return None
+    return DataCopy(target, statement.value, min(written.certainty, ctx.kind(statement.value).certainty))
+
+
+def _certainty_of_place(call: ast.Call, ctx: FileFacts) -> Confidence | None:
+    """How sure it is that the copy goes to an accelerator."""
+    if callee_name(call) == "new_tensor" and isinstance(call.func, ast.Attribute):
+        return certainty_on_device(call.func.value, ctx)
+    made = ctx.kind(call)
+    if not made.on_accelerator or is_without_cuda(call, ctx) or goes_to_xla(keyword(call, "device"), ctx):
+        return None
+    given = keyword(call, "device")
+    if made.place is Place.DEVICE:
+        return Confidence.HIGH
+    if isinstance(given, ast.Attribute) and given.attr == "device" and not ctx.kind(given.value).on_accelerator:
+        # `x.device` of a tensor that nothing is known of: what a forward or a step works on was moved before.
+        return Confidence.MEDIUM if in_forward(call, ctx) or ctx.role(call) in ("train", "batches") else None
+    return made.certainty
+
+
+def _is_rare(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether the copy is made for an odd batch, once, for an export, or beside a wait that takes longer."""
+    if works_on_host(node, ctx) or is_exceptional(node, ctx) or is_traced(node, ctx) or is_export(ctx):
+        return True
+    if is_fallback(node, ctx) or is_empty_case(node, ctx) or is_fallback_copy(node, ctx) or is_tried_out(node, ctx):
+        return True
+    if isinstance(node, ast.Call) and round_trip(node, ctx):
+        return True
+    return hands_over(node, ctx) or beside_generation(node, ctx)

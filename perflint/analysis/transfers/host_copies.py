@@ -1,0 +1,237 @@
+"""Copies of host tensors that the host waits for in hot code: what is copied, where to, and out of what."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from typing import NamedTuple
+
+from perflint.analysis.feasibility.device_branches import goes_to_xla, is_without_cuda
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.invariants.number_sources import Origin, Source, origin_of
+from perflint.analysis.phases.generation import beside_generation
+from perflint.analysis.transfers.batch_movers import is_batch_mover, was_moved_in_place, was_put_off
+from perflint.analysis.transfers.host_data import certainty_of_host, is_written_out
+from perflint.analysis.transfers.moves import (
+    aligns,
+    constructor,
+    has_unblocking_move,
+    moves_in_its_own_way,
+    only_converts,
+)
+from perflint.analysis.values.kind import Device, Kind, Place, Tag
+from perflint.analysis.values.origin import Provenance, is_from
+from perflint.analysis.waits.reads import in_forward, uses_accelerator
+from perflint.finding import Confidence, Heat
+from perflint.ir.calls import callee_name, has_unpacking, is_constant, keyword
+from perflint.torch_model import tensors
+
+MOVES = ("to", "cuda", "type")
+_MADE_THERE = tensors.CONSTRUCTORS | tensors.LIKE_CONSTRUCTORS
+#: What takes `device=`, and copies nothing when it is given.
+_CAN_BE_TOLD = _MADE_THERE - tensors.COPYING_CONSTRUCTORS - {"torch.from_file"}
+#: Methods that fill what has only been given a size.
+_FILLS = frozenset("random_ normal_ uniform_ zero_ fill_ bernoulli_ exponential_".split())
+#: Roles of code that trains nothing: its results go to the host on every turn, or once.
+PASSES = frozenset({"eval", "batches", "texts", "decode", "infer"})
+
+
+class What(enum.Enum):
+    """What is copied: it decides what helps."""
+
+    BATCH = "a loader's batch, or data of the host"
+    MADE = "made by functions that take `device=`, out of sizes"
+    CONSTANT = "the same numbers each time"
+    FETCHED = "numbers that were on the device before"
+
+
+class Copy(NamedTuple):
+    """One call that copies a host tensor to an accelerator while the host waits."""
+
+    call: ast.Call
+    value: Kind
+    destination: Device
+    origin: Origin
+    what: What
+
+    @property
+    def moved(self) -> ast.expr:
+        assert isinstance(self.call.func, ast.Attribute)
+        return self.call.func.value
+
+
+def copies_in(region: ast.AST, ctx: FileFacts) -> dict[int, Copy]:
+    """The copies in a function, by the ids of their calls, in their order."""
+    calls = (part for part in ctx.walk(region) if isinstance(part, ast.Call) and callee_name(part) in MOVES)
+    hot = sorted(
+        (call for call in calls if ctx.heat(call) >= Heat.STEP), key=lambda call: (call.lineno, call.col_offset)
+    )
+    found = ((call, _copy_of(call, ctx)) for call in hot)
+    return {id(call): copy for call, copy in found if copy is not None}
+
+
+def copy_at(node: ast.Call, ctx: FileFacts) -> Copy | None:
+    return ctx.once(copies_in, ctx.tree.scope_of(node)).get(id(node))
+
+
+def _copy_of(node: ast.Call, ctx: FileFacts) -> Copy | None:
+    if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or asks_not_to_block(node):
+        return None
+    put_off = was_put_off(node, ctx)
+    if not put_off and only_converts(node, ctx):
+        return None
+    value = ctx.kind(node.func.value)
+    if put_off or (value.place is Place.UNKNOWN and is_batch_mover(node, ctx) and uses_accelerator(ctx)):
+        value = value.but(tag=Tag.BATCH, place=Place.HOST, certainty=Confidence.MEDIUM)
+    if not value.holds_tensors or value.place is not Place.HOST:
+        return None
+    # Asked last: most of what is moved is on the device already, and where it is moved to takes long to find out.
+    destination = Device.MAYBE if put_off else _destination(node, ctx)
+    if destination is None or destination is Device.MPS or is_without_cuda(node, ctx):
+        return None
+    if callee_name(node) == "to" and goes_to_xla(keyword(node, "device") or next(iter(node.args), None), ctx):
+        return None
+    if ctx.role(node) == "data" or _is_reported_elsewhere(node.func.value, ctx):
+        return None
+    if _moves_itself(node, ctx) or (aligns(node, ctx) and not _is_surely_host(node, value, ctx)):
+        return None
+    if value.tag is Tag.BATCH and moves_in_its_own_way(node, ctx):
+        return None
+    if not (value.is_tensor and value.certainty is Confidence.HIGH) and has_unblocking_move(node, ctx):
+        return None  # a class of the project may be what is moved, whose method raises for the option
+    if beside_generation(node, ctx) or was_moved_in_place(node, ctx) or _are_tokens_of_a_call(node, value, ctx):
+        return None
+    origin = origin_of(node.func.value, ctx)
+    return Copy(node, value, destination, origin, _what(value, origin, ctx))
+
+
+def _what(value: Kind, origin: Origin, ctx: FileFacts) -> What:
+    if origin.source is Source.DEVICE:
+        return What.FETCHED
+    if (
+        value.tag is Tag.BATCH
+        or is_from(value.origin, Provenance.LOADER, Provenance.NAMED_LOADER)
+        or origin.source is Source.DATA
+    ):
+        return What.BATCH
+    made = [ctx.target(call.func) for call in origin.made]
+    if made and all(target in _CAN_BE_TOLD for target in made):
+        return What.MADE
+    return What.CONSTANT if origin.source is Source.CONSTANT and not origin.drawn else What.BATCH
+
+
+def is_pass(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether the code around trains nothing, by whatever way it is reached: it evaluates, generates or looks. The
+    forward of a module is there to be trained, whatever calls it here.
+    """
+    return ctx.role(node) in PASSES and not in_forward(node, ctx) and not ctx.program.is_in_training(ctx.scope(node))
+
+
+def sized_type(copy: Copy, ctx: FileFacts) -> str:
+    """The type of a legacy constructor that is given sizes: `torch.LongTensor(n).random_(8)`; empty for any other."""
+    origins = ctx.inference.origins(copy.moved)
+    value = origins[0] if len(origins) == 1 else copy.moved
+    made = constructor(value, frozenset(tensors.LEGACY_DTYPES), ctx)
+    if made is None or not made.args:
+        return ""
+    is_size = all(
+        ctx.kind(item).tag in (Tag.NUMBER, Tag.SHAPE) or origin_of(item, ctx).source is Source.SIZES
+        for item in made.args
+    )
+    is_filled = isinstance(value, ast.Call) and callee_name(value) in _FILLS
+    return tensors.LEGACY_DTYPES[ctx.target(made.func) or ""] if is_size or is_filled else ""
+
+
+def _are_tokens_of_a_call(node: ast.Call, value: Kind, ctx: FileFacts) -> bool:
+    """Whether a model that takes texts makes tokens of them: that takes longer than sending them, and is nothing that
+    training does.
+    """
+    if ctx.role(node) == "texts" and not in_forward(node, ctx):
+        return True
+    return (
+        is_from(value.origin, Provenance.TOKENIZER)
+        and in_forward(node, ctx)
+        and ctx.role(node) not in ("train", "batches")
+    )
+
+
+def _is_reported_elsewhere(value: ast.expr, ctx: FileFacts) -> bool:
+    """`torch.zeros(n).to(device)`, `x.pin_memory().to(device)`: other rules say what is wrong, and `torch.Tensor([])`
+    holds nothing.
+    """
+    if isinstance(value, ast.Call) and callee_name(value) == "pin_memory":
+        return True
+    made = constructor(value, _MADE_THERE | frozenset(tensors.LEGACY_DTYPES), ctx)
+    if made is None:
+        return False
+    target = ctx.target(made.func)
+    if not made.args or (isinstance(made.args[0], (ast.List, ast.Tuple)) and not made.args[0].elts):
+        return True
+    if target in tensors.COPYING_CONSTRUCTORS:
+        # What is no data of the host for sure may be a tensor of the device.
+        return is_written_out(made.args[0], ctx) or certainty_of_host(made.args[0], ctx) is None
+    return target in _MADE_THERE
+
+
+def _moves_itself(call: ast.Call, ctx: FileFacts) -> bool:
+    """`self.weights = self.weights.to(device)`: a copy the first time, nothing after that."""
+    assert isinstance(call.func, ast.Attribute)
+    parent = ctx.tree.parent(call)
+    if not isinstance(parent, ast.Assign):
+        return False
+    moved = call.func.value
+    # `self.mask = grown(self.mask, n).to(device)` gives back what it had, as long as that is enough.
+    kept = {ctx.text(item) for item in (moved.args if isinstance(moved, ast.Call) else (moved,))}
+    return any(isinstance(target, ast.Attribute) and ctx.text(target) in kept for target in parent.targets)
+
+
+def _is_surely_host(call: ast.Call, value: Kind, ctx: FileFacts) -> bool:
+    """Beside an alignment, elements of a batch are not sure enough: something may have moved the batch before. What is
+    made here, or by what is called, is where it was made: in hot code, if it is neither kept nor instead of an argument
+    that is given as a rule.
+    """
+    assert isinstance(call.func, ast.Attribute)
+    moved = call.func.value
+    if value.certainty is Confidence.HIGH and isinstance(moved, (ast.Attribute, ast.Call)):
+        return True
+    if not is_from(value.origin, Provenance.CONSTRUCTOR, Provenance.LIKE) or value.optional:
+        return False
+    if value.certainty is Confidence.HIGH:
+        return not _is_kept(call, ctx)
+    return value.certainty is Confidence.MEDIUM and isinstance(moved, ast.Call)
+
+
+def _is_kept(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether what is moved stays for the turns that follow, or stands in for an argument: `self.table = table.to(d)`,
+    `return table.to(d)` of a table that was handed in and had to grow, `if mask is None: mask = made.to(d)`.
+    """
+    parent, function = ctx.tree.parent(call), ctx.tree.function_of(call)
+    if isinstance(parent, ast.Assign) and any(isinstance(target, ast.Attribute) for target in parent.targets):
+        return True
+    assert isinstance(call.func, ast.Attribute)
+    moved = call.func.value
+    if function is None or not isinstance(moved, ast.Name):
+        return False
+    if moved.id not in {item.arg for item in (*function.args.args, *function.args.kwonlyargs)}:
+        return False
+    tests = [outer.test for outer in ctx.tree.ancestors(call) if isinstance(outer, ast.If)]
+    return isinstance(parent, ast.Return) or any(ctx.text(test) == f"{moved.id} is None" for test in tests)
+
+
+def asks_not_to_block(call: ast.Call) -> bool:
+    """Whether `non_blocking` is given at all, by keyword or position: `.to(d, t, True)`, `.cuda(None, True)`. Its name
+    was `async` before that was a keyword.
+    """
+    assert isinstance(call.func, ast.Attribute)
+    if any(keyword(call, name) is not None for name in ("non_blocking", "async")):
+        return True
+    position = 2 if call.func.attr == "to" else 1
+    return len(call.args) > position or any(is_constant(item, value=True) for item in call.args)
+
+
+def _destination(call: ast.Call, ctx: FileFacts) -> Device | None:
+    """Where the copy goes, None when the call moves to the host, or that cannot be told."""
+    result = ctx.kind(call)
+    if not result.on_accelerator:
+        return None
+    return result.device or Device.MAYBE

@@ -1,0 +1,92 @@
+"""Indices on the host that select from a device tensor: each use copies them there, while the host waits."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.names.refs import CLASS, Ref
+from perflint.analysis.transfers.data_copies import DataCopy
+from perflint.analysis.values.implicit_copies import indices_of
+from perflint.analysis.values.kind import Place, Tag
+from perflint.analysis.waits.reads import in_forward, kind_on_device
+from perflint.ir.calls import callee_name
+from perflint.system.patterns import pattern
+
+_BOOLEAN = pattern(r"\.bool\(|torch\.bool\b")
+#: What may be an index of many places; numbers and slices are not.
+_INDICES = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.ListComp)
+
+
+def index_copied_at(node: ast.Subscript, ctx: FileFacts) -> DataCopy | None:
+    """`x[order]`, `boxes[:, [0, 2]]` of a device tensor, where the index is on the host."""
+    return ctx.once(_index_copied, node)
+
+
+def _index_copied(node: ast.Subscript, ctx: FileFacts) -> DataCopy | None:
+    candidates = [part for part in indices_of(node) if isinstance(part, _INDICES)]
+    # The index is asked first: most are numbers, which is told sooner than where the data is.
+    index = next((part for part in candidates if _is_host_index(part, ctx)), None)
+    if index is None:
+        return None
+    data = ctx.kind(node.value)
+    # Of what a loader gives, only a tensor is indexed with a tensor.
+    if data.tag not in (Tag.TENSOR, Tag.BATCH):
+        return None
+    if not data.on_accelerator and not (data.is_tensor and in_forward(node, ctx) and not _is_of_no_module(node, ctx)):
+        return None
+    placed = kind_on_device(data.but(tag=Tag.TENSOR), node.value, ctx)
+    if placed is None:
+        return None
+    if data.tag is Tag.BATCH and ctx.kind(index).tag is not Tag.TENSOR:
+        return None
+    return DataCopy(node, index, min(placed, ctx.kind(index).certainty))
+
+
+def _is_of_no_module(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether a class that is no module has a `forward`, as transforms of samples do, which work on the host."""
+    around = ctx.tree.class_of(node)
+    return around is not None and not ctx.program.is_module(Ref(CLASS, ctx.path, ctx.tree.qualname(around)))
+
+
+def _is_host_index(index: ast.expr, ctx: FileFacts) -> bool:
+    if isinstance(index, (ast.List, ast.ListComp)):
+        return _holds_numbers(index, ctx)
+    kind = ctx.kind(index)
+    is_tensor = kind.tag is Tag.TENSOR and kind.place is Place.HOST and not kind.scalar
+    if not is_tensor and kind.tag is not Tag.ARRAY:
+        return False
+    return not _is_element(index, ctx) and not _is_mask(index, ctx)
+
+
+def _holds_numbers(index: ast.List | ast.ListComp, ctx: FileFacts) -> bool:
+    """`[0, 2]`, `[places[name] for name in names]`: a list of numbers, which becomes a tensor of the host first."""
+    items = index.elts if isinstance(index, ast.List) else [index.elt]
+    # `True` among them makes a mask of it.
+    return bool(items) and all(ctx.kind(item).tag is Tag.NUMBER and not _is_bool(item) for item in items)
+
+
+def _is_bool(node: ast.expr) -> bool:
+    return isinstance(node, (ast.Compare, ast.BoolOp)) or (isinstance(node, ast.Constant) and type(node.value) is bool)
+
+
+def _is_element(index: ast.expr, ctx: FileFacts) -> bool:
+    """`order[step]`: a tensor without a dimension, which is read as a number; rows of a matrix are not."""
+    if not isinstance(index, ast.Subscript) or isinstance(index.slice, (ast.Slice, ast.Tuple)):
+        return False
+    if ctx.kind(index.slice).tag is not Tag.NUMBER:
+        return False
+    return not any(
+        isinstance(origin, ast.Call) and callee_name(origin) in ("triu_indices", "tril_indices")
+        for origin in ctx.inference.origins(index.value)
+    )
+
+
+def _is_mask(index: ast.expr, ctx: FileFacts) -> bool:
+    """A mask on the host is counted there: on the device the host would wait for the size of what it selects."""
+    if "mask" in ctx.text(index).lower():
+        return True
+    return any(
+        isinstance(origin, (ast.Compare, ast.UnaryOp)) or _BOOLEAN.search(ctx.text(origin)) is not None
+        for origin in ctx.inference.origins(index)
+    )

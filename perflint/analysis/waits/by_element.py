@@ -1,0 +1,172 @@
+"""Loops that go through a tensor one element at a time, and what they read on the host in each turn."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.phases.generation import beside_generation
+from perflint.analysis.phases.loop_purpose import names_in
+from perflint.analysis.values.kind import Tag
+from perflint.analysis.waits.host_values import asks_the_host
+from perflint.analysis.waits.numbers import bounds, certainty_of_bound, may_be_tensor
+from perflint.analysis.waits.reads import (
+    READ_NAMES,
+    certainty_on_device,
+    device_read,
+    is_exceptional,
+    is_unknown_in_step,
+    works_on_host,
+)
+from perflint.analysis.waits.truth_tests import is_asked, leaves, tests
+from perflint.ir.calls import callee_name, is_constant
+from perflint.syntax.walk import walk
+from perflint.system.patterns import pattern
+
+_PAIRING = ("enumerate", "zip", "reversed", "tqdm")
+#: Arguments of a `range` whose turns are one apart.
+_FIRST_AND_LAST = 2
+_SIZES = ("size", "shape")
+#: What packed sequences keep on the host, wherever their values are.
+_ALWAYS_ON_HOST = pattern(r"(?:^|\.)batch_sizes$")
+_DECODES = pattern(r"\bmax_(?:(?:\w+_)?(?:len|length|tokens)\b|decod)")
+_WHOLE_ROWS = ("cpu", "to", "tolist")
+
+
+class TurnRead(NamedTuple):
+    """What a turn reads on the host, and the tensor that the loop goes through, as it is written."""
+
+    at: ast.expr
+    tensor: str
+
+
+def read_by_turns(loop: ast.For, ctx: FileFacts) -> TurnRead | None:
+    """The first read of an element in the body of a loop over a device tensor; None where there is none."""
+    own = _from_turn(loop)
+    # What the text tells comes first: most loops ask for nothing of their turn.
+    asking = [
+        (part, waits)
+        for statement in loop.body
+        for node in ctx.walk(statement)
+        for part, waits in _asking(node)
+        if not own.isdisjoint(names_in(part))
+        and _is_of_turn(node, loop, ctx)
+        and (waits is not is_asked or not asks_the_host(part, ctx))
+        and (waits is not _cuts or may_be_tensor(part, ctx))
+    ]
+    if not asking:
+        return None
+    gone_through = _gone_through(loop, ctx)
+    if gone_through is None or works_on_host(loop, ctx) or _ALWAYS_ON_HOST.search(gone_through):
+        return None
+    if _follows_decoding(loop, ctx) or beside_generation(loop, ctx):
+        return None
+    for part, waits in asking:
+        if waits(part, ctx) and not is_exceptional(part, ctx):
+            return TurnRead(part, gone_through)
+    return None
+
+
+def _follows_decoding(loop: ast.For, ctx: FileFacts) -> bool:
+    """Whether the function of the loop is called once a whole text has been decoded: its turns are few beside that."""
+    _, route, _ = ctx.heat_and_route(loop)
+    for hop in route[-1:]:
+        summary = ctx.program.summaries.get(hop.path)
+        around = (
+            [facts for facts in summary.functions.values() if facts.line <= hop.line] if summary is not None else []
+        )
+        facts = max(around, key=lambda item: item.line, default=None)
+        if facts is None:
+            continue
+        for context in facts.contexts:
+            if (
+                context.kind == "loop"
+                and context.end_line < hop.line
+                and _DECODES.search(facts.loops[int(context.detail)].text)
+            ):
+                return True
+    return False
+
+
+def _gone_through(loop: ast.For, ctx: FileFacts) -> str | None:
+    """The tensor whose elements or rows a loop goes through: `for x in t`, `enumerate(t)`, `range(len(t))`."""
+    turns = loop.iter
+    while isinstance(turns, ast.Call) and isinstance(turns.func, ast.Name) and turns.args:
+        name = turns.func.id
+        if name == "range" and len(turns.args) > _FIRST_AND_LAST:
+            return None  # chunks, not elements
+        if name == "range":
+            return _sized(turns.args[1] if len(turns.args) > 1 else turns.args[0], ctx)
+        if name not in _PAIRING:
+            break
+        if name == "zip":
+            found = [item for item in turns.args if certainty_on_device(item, ctx) is not None]
+            return ctx.text(found[0]) if found else None
+        turns = turns.args[0]
+    return ctx.text(turns) if certainty_on_device(turns, ctx) is not None else None
+
+
+def _sized(stop: ast.expr, ctx: FileFacts) -> str | None:
+    """The tensor whose size is the number of turns, or one more: `len(t)`, `t.shape[0]`, `t.size(0) - 1`."""
+    if isinstance(stop, ast.Name):
+        found = ctx.inference.flow.definitions(stop)
+        value = found[0].value if len(found) == 1 else None
+        return _sized(value, ctx) if isinstance(value, (ast.Call, ast.Subscript, ast.BinOp)) else None
+    if isinstance(stop, ast.BinOp):
+        is_off_by_one = isinstance(stop.op, (ast.Sub, ast.Add)) and is_constant(stop.right, 1)
+        return _sized(stop.left, ctx) if is_off_by_one else None
+    if isinstance(stop, ast.Call) and isinstance(stop.func, ast.Name) and stop.func.id == "len" and stop.args:
+        return ctx.text(stop.args[0]) if ctx.kind(stop.args[0]).tag is Tag.TENSOR else None
+    while isinstance(stop, (ast.Subscript, ast.Call)):
+        stop = stop.value if isinstance(stop, ast.Subscript) else stop.func
+    if (
+        isinstance(stop, ast.Attribute)
+        and stop.attr in _SIZES
+        and ctx.kind(stop.value).tag in (Tag.TENSOR, Tag.OUTPUT, Tag.UNKNOWN)
+    ):
+        return ctx.text(stop.value)
+    return None
+
+
+def _from_turn(loop: ast.For) -> set[str]:
+    """The names that hold something of one turn: the loop's own, and what is computed from them in its body."""
+    own = {node.id for node in walk(loop.target) if isinstance(node, ast.Name)}
+    for node in walk(loop):
+        if isinstance(node, ast.Assign) and own & set(names_in(node.value)):
+            own |= {part.id for target in node.targets for part in walk(target) if isinstance(part, ast.Name)}
+    return own
+
+
+def _is_of_turn(node: ast.AST, loop: ast.For, ctx: FileFacts) -> bool:
+    """Whether a node in a loop is in none of the loops in it, which are looked at by themselves."""
+    return not isinstance(node, (ast.expr, ast.stmt)) or next(iter(ctx.loops(node)), None) is loop
+
+
+def _asking(node: ast.AST) -> Iterator[tuple[ast.expr, Callable[[ast.expr, FileFacts], bool]]]:
+    """What may read a value on the host, by its name or its place, and what tells whether it does."""
+    # Rows that are copied whole are fewer than elements, and mostly handed on, to be decoded or printed.
+    if isinstance(node, ast.Call) and callee_name(node) in READ_NAMES and callee_name(node) not in _WHOLE_ROWS:
+        yield node, _reads
+    if isinstance(node, ast.Slice):
+        for bound in bounds(node):
+            yield bound, _cuts
+    for test in tests(node):
+        for leaf in leaves(test):
+            yield leaf, is_asked
+
+
+def _cuts(bound: ast.expr, ctx: FileFacts) -> bool:
+    return certainty_of_bound(bound, ctx) is not None
+
+
+def _reads(node: ast.expr, ctx: FileFacts) -> bool:
+    if device_read(node, ctx) is not None:
+        return True
+    # An element of the tensor that the loop goes through is where that is, and nobody loops over the host's so.
+    if not isinstance(node, ast.Call) or callee_name(node) != "item" or not isinstance(node.func, ast.Attribute):
+        return False
+    value = node.func.value
+    is_plain = isinstance(value, (ast.Name, ast.Subscript))
+    return is_plain and is_unknown_in_step(value, ctx.kind(value), ctx, also=(Tag.TENSOR,))

@@ -1,0 +1,337 @@
+"""What each expression does to the device's queue, and what a wait costs that stands in it."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from perflint.analysis.cost import Exposure, impact_of_wait
+from perflint.analysis.device_queue import transfer
+from perflint.analysis.device_queue.functions import Entry
+from perflint.analysis.device_queue.queue import DeviceQueue
+from perflint.analysis.device_queue.transfer import Transfer
+from perflint.analysis.feasibility.at_nodes import is_in_training
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.gradients.model_calls import is_model_call
+from perflint.analysis.phases.phase import Phase
+from perflint.analysis.shortened import short_text
+from perflint.analysis.transfers.data_copies import copied_at
+from perflint.analysis.transfers.host_copies import MOVES, copy_at
+from perflint.analysis.transfers.indices import index_copied_at
+from perflint.analysis.values.implicit_copies import COPYING_NAMES
+from perflint.analysis.values.kind import Place, Tag
+from perflint.analysis.waits.masks import mask_in, selects_on_device
+from perflint.analysis.waits.next_reads import is_read_next
+from perflint.analysis.waits.numbers import device_number
+from perflint.analysis.waits.reads import device_read, is_on_device
+from perflint.analysis.waits.texts import formatter_around, is_formatter, printed_in
+from perflint.analysis.waits.truth_tests import certainty_asked, is_tested
+from perflint.analysis.waits.value_uses import ends_loop
+from perflint.finding import Heat, Hop, Impact
+from perflint.ir import guards
+from perflint.ir.calls import callee_name
+from perflint.ir.control_flow import Condition, ControlFlow
+from perflint.torch_model import tensors
+from perflint.torch_model.effects import Effect
+
+#: Methods of texts and containers: they launch nothing, whatever they are called on.
+_PLAIN_METHODS = frozenset(name for kind in (str, list, dict, set) for name in dir(kind))
+_BUILTINS = frozenset(dir(builtins))
+#: Operations that keep the device busy for longer than it takes to launch them.
+_HEAVY = frozenset(
+    "matmul bmm mm addmm baddbmm einsum conv1d conv2d conv3d conv_transpose1d conv_transpose2d linear "
+    "scaled_dot_product_attention multi_head_attention_forward".split()
+)
+_WORKING = (Effect.FORWARD, Effect.BACKWARD, Effect.STEPS, Effect.GENERATES)
+#: So many launches in each iteration make its wait a wait for them.
+_SEVERAL = 2
+#: Methods that wait for what they are called on, unless it is known to be on the host.
+_READERS = frozenset({"item", "tolist", "cpu"})
+
+
+def exposure_of(node: ast.AST, ctx: FileFacts) -> Exposure:
+    """How the wait at `node` stands in its step."""
+    queue = _queues_around(node, ctx).all
+    return Exposure(
+        queue.before(node).launched,
+        queue.launched_after(node),
+        is_repeated=_is_repeated(node, ctx),
+        trains=ctx.phase(node).phase is Phase.TRAIN and is_in_training(node, ctx),
+    )
+
+
+def impact_at(node: ast.AST, ctx: FileFacts) -> Impact:
+    """What the wait at `node` costs."""
+    return impact_of_wait(exposure_of(node, ctx))
+
+
+def impact_of_decision(node: ast.expr, ctx: FileFacts) -> Impact:
+    """What the wait at `node` costs that can be avoided: a solver, a line search and a training that may stop early
+    have to know whether to go on.
+    """
+    if ends_loop(node, ctx) and ctx.phase(node).phase is Phase.TRAIN:
+        return Impact.LOW
+    return impact_at(node, ctx)
+
+
+def first_of_block(node: ast.AST, ctx: FileFacts) -> ast.AST:
+    """The wait that drained the queue which this one finds nearly empty: the first of all of them, or `node` itself."""
+    queue = _queues_around(node, ctx).all
+    first, seen = node, {node}
+    while True:
+        state = queue.before(first)
+        earlier = min((wait for wait in state.emptied_by if isinstance(wait, ast.AST)), key=_place, default=None)
+        if state.is_full or earlier is None or earlier in seen or _place(earlier) >= _place(first):
+            return first
+        seen.add(earlier)
+        first = earlier
+
+
+def waits_spared_by(first: ast.AST, region: ast.AST, ctx: FileFacts) -> list[ast.AST]:
+    """The waits of every step in a region that find the queue nearly empty because `first` has drained it: without it,
+    one of them would wait instead.
+    """
+    return [
+        part
+        for part in ctx.walk(region)
+        if part is not first
+        and ctx.once(_change, part).empties
+        and ctx.heat(part) >= Heat.STEP
+        and first_of_block(part, ctx) is first
+    ]
+
+
+def finds_little(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether another wait has drained the queue just before, on every path."""
+    return not _queues_around(node, ctx).all.before(node).is_full
+
+
+def finds_nothing(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether another wait has drained the queue, and nothing was launched since."""
+    return _queues_around(node, ctx).all.before(node).launched == 0
+
+
+def emptied_by(node: ast.AST, ctx: FileFacts) -> Hop | None:
+    """The wait that has drained the queue when a copy runs, with little launched since: before it, at the end of the
+    iteration before, or in what led here. None where work is queued, or nothing is known. Other copies to the device do
+    not count: whoever mends one mends them all.
+    """
+    state = _queues_around(node, ctx).but_copies.before(node)
+    if state.is_full:
+        return None
+    places = [wait if isinstance(wait, Hop) else ctx.hop(wait, short_text(wait, ctx, 40)) for wait in state.emptied_by]
+    return min(places, key=lambda place: (place.path, place.line, place.text), default=None)
+
+
+def is_waited_for_next(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether the host reads behind a copy before much is launched: then it waits there in any case."""
+    return _queues_around(node, ctx).but_copies.launched_until_next_wait(node) < transfer.FULL
+
+
+def is_company(node: ast.AST, earlier: ast.AST, ctx: FileFacts) -> bool:
+    """Whether a wait finds the queue as an earlier one has left it."""
+    state = _queues_around(node, ctx).all.before(node)
+    return not state.is_full and earlier in state.emptied_by
+
+
+def _place(node: ast.AST) -> tuple[int, int]:
+    return node.lineno, node.col_offset  # type: ignore[attr-defined]
+
+
+def _is_repeated(node: ast.AST, ctx: FileFacts) -> bool:
+    if ctx.heat(node) > Heat.MICROBATCH:
+        return True  # a micro-batch has a forward and a backward of its own, as a step has
+    loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
+    if any(ctx.heat(loop) >= Heat.STEP and _launches_each_time(loop, ctx) for loop in loops):
+        return True
+    return not loops and ctx.program.runs_several_times(ctx.scope(node))
+
+
+def _launches_each_time(loop: ast.For | ast.AsyncFor | ast.While, ctx: FileFacts) -> bool:
+    """Whether each iteration launches something for its wait to wait for, and does not only read what is there."""
+    launched = 0
+    for statement in loop.body:
+        for node in ctx.walk(statement):
+            launched += ctx.once(_change, node).total
+            if launched >= _SEVERAL:
+                return True
+    return False
+
+
+def _change_but_copies(node: ast.AST, ctx: FileFacts) -> Transfer:
+    """What a node does to the queue if no copy to the device waits."""
+    if isinstance(node, ast.Call) and _copies_to_device(node, ctx):
+        return transfer.NOTHING
+    if isinstance(node, ast.Subscript) and _copies_to_slot(node, ctx):
+        return transfer.NOTHING
+    return ctx.once(_change, node)
+
+
+class _Queues(NamedTuple):
+    """The queue of a function as it is, and as it would be if no copy to the device waited."""
+
+    all: DeviceQueue
+    but_copies: DeviceQueue
+
+
+def _queues_around(node: ast.AST, ctx: FileFacts) -> _Queues:
+    """The queue of the function around `node`, seen from the loop over steps around it, if there is one."""
+    loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP > ctx.heat(loop)]
+    if loops:
+        return ctx.once(_queues_in_loop, loops[-1])
+    return ctx.once(_queues_in_function, ctx.control_flow(node).scope)
+
+
+def _queues_in_loop(loop: ast.For | ast.AsyncFor | ast.While, ctx: FileFacts) -> _Queues:
+    return _queues(ctx.control_flow(loop), ctx, loop)
+
+
+def _queues_in_function(scope: ast.AST, ctx: FileFacts) -> _Queues:
+    body = scope.body  # type: ignore[attr-defined]
+    first = body[0] if isinstance(body, list) else body
+    # What steps an optimizer is the end of a step, as far as one sees.
+    steps = ctx.program.effects(ctx.scope(first)).does(Effect.STEPS)
+    entry = ctx.program.queue_at_start(ctx.scope(first))
+    return _queues(ctx.control_flow(first), ctx, ends_step=steps, entry=entry)
+
+
+def _queues(
+    graph: ControlFlow,
+    ctx: FileFacts,
+    loop: ast.For | ast.AsyncFor | ast.While | None = None,
+    *,
+    ends_step: bool = False,
+    entry: Entry | None = None,
+) -> _Queues:
+    changes = (_change, _change_but_copies)
+    return _Queues(
+        *(
+            DeviceQueue(graph, partial(_known, change, ctx), loop, _is_rare, ends_step=ends_step, entry=entry)
+            for change in changes
+        )
+    )
+
+
+def _known(change: Callable[[ast.AST, FileFacts], Transfer], ctx: FileFacts, node: ast.AST) -> Transfer:
+    return ctx.once(change, node)
+
+
+def _is_rare(condition: Condition) -> bool:
+    test, truth = condition
+    # An optimizer's step is taken every few iterations, or in each one: by default as a rule.
+    return (guards.classify(test) if truth else guards.classify_negated(test)) not in (None, guards.ACCUMULATION)
+
+
+def _change(node: ast.AST, ctx: FileFacts) -> Transfer:
+    if isinstance(node, (ast.Slice, ast.Subscript, ast.Call)) and device_number(node, ctx) is not None:
+        return transfer.waiting(None)
+    if isinstance(node, ast.expr) and _waits(node, ctx):
+        # What is read for a text waits with the text, so that all of it is one wait.
+        return transfer.waiting(None) if formatter_around(node, ctx) is None else transfer.NOTHING
+    if isinstance(node, ast.Call):
+        return _of_call(node, ctx)
+    if isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp)):
+        kind = ctx.kind(node)
+        if not kind.is_tensor or kind.place is Place.HOST:
+            return transfer.NOTHING
+        is_product = isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
+        return transfer.WORK if is_product else transfer.launching(1)
+    if isinstance(node, ast.AugAssign) and ctx.kind(node.target).is_tensor:
+        return transfer.launching(1)
+    return transfer.NOTHING
+
+
+def _waits(node: ast.expr, ctx: FileFacts) -> bool:
+    if isinstance(node, (ast.Call, ast.Subscript)) and device_number(node, ctx) is not None:
+        return True
+    if isinstance(node, ast.Call):
+        if device_read(node, ctx) is not None:
+            return True
+        if _copies_to_device(node, ctx):
+            return True
+        name = callee_name(node)
+        if name in _READERS and isinstance(node.func, ast.Attribute) and _may_be_on_device(node.func.value, ctx):
+            return True
+        if name in tensors.SYNC_METHODS and isinstance(node.func, ast.Attribute) and is_on_device(node.func.value, ctx):
+            return not is_read_next(node, ctx)
+    if isinstance(node, ast.Subscript):
+        if _copies_to_slot(node, ctx):
+            return True
+        return _selects(node, ctx) and not is_read_next(node, ctx)
+    if isinstance(node, (ast.Call, ast.JoinedStr, ast.BinOp)) and is_formatter(node, ctx):
+        return any(item.waits for item in printed_in(node, ctx))
+    return _is_asked(node, ctx) and certainty_asked(node, ctx) is not None
+
+
+def _copies_to_slot(node: ast.Subscript, ctx: FileFacts) -> bool:
+    """`shapes[level, 0] = height`, `boxes[:, [0, 2]]`: the number, or the index, is copied to the device."""
+    if index_copied_at(node, ctx) is not None:
+        return True
+    written = ctx.tree.parent(node) if isinstance(node.ctx, ast.Store) else None
+    return isinstance(written, ast.Assign) and copied_at(written, ctx) is not None
+
+
+def _may_be_on_device(node: ast.expr, ctx: FileFacts) -> bool:
+    kind = ctx.kind(node)
+    return kind.place is not Place.HOST and (kind.holds_tensors or not kind.known)
+
+
+def _selects(node: ast.Subscript, ctx: FileFacts) -> bool:
+    """`x[mask]`, read or written with a tensor: how many entries that are, the device has to count."""
+    if isinstance(mask_in(node, ctx), (ast.Constant, ast.Slice)) or not selects_on_device(node, ctx):
+        return False
+    outer = ctx.tree.parent(node)
+    return not isinstance(node.ctx, ast.Store) or not isinstance(outer, ast.Assign) or is_on_device(outer.value, ctx)
+
+
+def _is_asked(node: ast.expr, ctx: FileFacts) -> bool:
+    """Whether Python asks a value whether it is true."""
+    outer = ctx.tree.parent(node)
+    if isinstance(outer, (ast.If, ast.While, ast.Assert, ast.IfExp)):
+        return outer.test is node
+    if isinstance(outer, ast.UnaryOp):
+        return isinstance(outer.op, ast.Not)
+    if isinstance(outer, ast.BoolOp):
+        return node is not outer.values[-1] or is_tested(outer, ctx)
+    return isinstance(outer, ast.comprehension) and node in outer.ifs
+
+
+def _copies_to_device(call: ast.Call, ctx: FileFacts) -> bool:
+    """`x.to(device)` of what is in pageable memory, where nothing says that it is not to wait; or a constructor that
+    copies numbers there.
+    """
+    if callee_name(call) in COPYING_NAMES:
+        return copied_at(call, ctx) is not None
+    if callee_name(call) not in MOVES or not isinstance(call.func, ast.Attribute):
+        return False
+    if any(item.arg == "non_blocking" for item in call.keywords):
+        return False
+    if copy_at(call, ctx) is not None:
+        return True
+    kind = ctx.kind(call.func.value)
+    return kind.holds_tensors and kind.place is Place.HOST and ctx.kind(call).place.is_accelerator
+
+
+def _of_call(call: ast.Call, ctx: FileFacts) -> Transfer:
+    index = ctx.call_index(call)
+    change = transfer.NOTHING if index is None else ctx.program.queue_change(ctx.scope(call), index)
+    if change.fresh is not None or change.total >= transfer.FULL:
+        return change
+    name = callee_name(call)
+    if isinstance(call.func, ast.Attribute) and name in _PLAIN_METHODS:
+        return transfer.NOTHING
+    if ctx.effects(call).does(*_WORKING) or ctx.kind(call.func).tag is Tag.MODULE or is_model_call(call, ctx):
+        return transfer.WORK
+    kind = ctx.kind(call)
+    if ctx.project_target(call.func) is not None:
+        return transfer.WORK if kind.tag in (Tag.TENSOR, Tag.OUTPUT) else change
+    if kind.tag is Tag.SEQUENCE and isinstance(call.func, ast.Name) and call.func.id in _BUILTINS:
+        return transfer.NOTHING  # `zip(losses, meters)` gives what is there
+    if kind.is_tensor or kind.tag is Tag.SEQUENCE:
+        if kind.place is Place.HOST or (name in tensors.VIEW_METHODS and isinstance(call.func, ast.Attribute)):
+            return transfer.NOTHING
+        return transfer.WORK if name in _HEAVY else transfer.launching(1)
+    return transfer.NOTHING

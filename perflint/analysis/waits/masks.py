@@ -1,0 +1,130 @@
+"""Which indices are masks of booleans: how many entries they select only their values tell."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.values.dtypes import Dtype
+from perflint.analysis.values.kind import Place, Tag
+from perflint.analysis.waits.reads import in_forward, is_on_device
+from perflint.ir.calls import callee_name
+from perflint.ir.notation import last_name
+from perflint.system.patterns import pattern
+from perflint.torch_model import tensors
+
+#: Functions and methods that give tensors of booleans.
+_BOOLEAN = frozenset(
+    "eq ne gt ge lt le bool isnan isinf isfinite isin logical_and logical_or logical_not logical_xor greater less "
+    "greater_equal less_equal not_equal isclose signbit".split()
+)
+_MASK = pattern(r"(?:^|_)(?:mask|masks|valid)$")
+#: What changes where a tensor is or how it is laid out, not its type; the indices of a sparse one are other numbers.
+_MOVES = (tensors.VIEW_METHODS | {"cuda"}) - {"indices"}
+
+
+def selecting(node: ast.Subscript) -> ast.expr:
+    """What selects in one dimension, where all others are taken as they are: `mask` of `x[:, mask]`."""
+    if not isinstance(node.slice, ast.Tuple):
+        return node.slice
+    found = [item for item in node.slice.elts if not _takes_all(item)]
+    return found[0] if len(found) == 1 else node.slice
+
+
+def _takes_all(item: ast.expr) -> bool:
+    if isinstance(item, ast.Slice):
+        return item.lower is None and item.upper is None and item.step is None
+    return isinstance(item, ast.Constant) and item.value is Ellipsis
+
+
+def is_boolean(node: ast.expr, ctx: FileFacts, depth: int = 4) -> bool:
+    """Whether an index is certainly a tensor of booleans: by its type, or by how it is written where none is known."""
+    if depth == 0:
+        return False
+    dtype = ctx.kind(node).dtype
+    if dtype is not None:
+        return dtype is Dtype.BOOL
+    if isinstance(node, ast.Compare):
+        return True
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Invert)
+    if isinstance(node, ast.BinOp):
+        bitwise = isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor))
+        return bitwise and (is_boolean(node.left, ctx, depth - 1) or is_boolean(node.right, ctx, depth - 1))
+    if isinstance(node, ast.Call):
+        if callee_name(node) in _BOOLEAN:
+            return True
+        if isinstance(node.func, ast.Attribute) and _keeps_type(node, ctx):
+            return is_boolean(node.func.value, ctx, depth - 1)
+        kinds = [*node.args, *(item.value for item in node.keywords if item.arg == "dtype")]
+        return any(ctx.text(item) == "torch.bool" for item in kinds)
+    if isinstance(node, ast.Subscript):
+        return is_boolean(node.value, ctx, depth - 1)  # `x[mask[i]]`: a row of a mask
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        origins = ctx.inference.origins(node)
+        return origins != [node] and all(is_boolean(origin, ctx, depth - 1) for origin in origins)
+    return False
+
+
+def mask_in(node: ast.Subscript, ctx: FileFacts) -> ast.expr:
+    """What selects: where several do (`x[:, row, mask]`), the one that is certainly a mask."""
+    found = selecting(node)
+    if isinstance(found, ast.Tuple):
+        masks = [
+            item for item in found.elts if not isinstance(item, (ast.Slice, ast.Constant)) and is_boolean(item, ctx)
+        ]
+        return masks[0] if len(masks) == 1 else found
+    return found
+
+
+def is_index(node: ast.expr, ctx: FileFacts) -> bool:
+    """Whether what selects is certainly a tensor of positions, whatever it is called: it counts nothing."""
+    return ctx.kind(node).dtype is Dtype.INT
+
+
+def _keeps_type(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a method moves or turns a tensor and leaves its numbers what they are: `mask.to(device)`."""
+    if callee_name(call) != "to":
+        return callee_name(call) in _MOVES
+    return len(call.args) == 1 and not call.keywords and ctx.kind(call.args[0]).tag is Tag.DEVICE
+
+
+def selects_on_device(node: ast.Subscript, ctx: FileFacts) -> bool:
+    """Whether `x[mask]` takes what a mask on the device selects."""
+    mask = mask_in(node, ctx)
+    if not is_boolean(mask, ctx) and not (_is_called_mask(mask) and not is_index(mask, ctx) and in_forward(node, ctx)):
+        return False
+    return _is_selected_by(mask, node.value, ctx) or _is_known_here(mask, node.value, ctx)
+
+
+def _is_known_here(mask: ast.expr, value: ast.expr, ctx: FileFacts) -> bool:
+    return is_on_device(value, ctx) and (is_on_device(mask, ctx) or _is_test_in_forward(mask, ctx))
+
+
+def _is_selected_by(mask: ast.expr, value: ast.expr, ctx: FileFacts) -> bool:
+    """Whether a mask of the device selects from what only may be a tensor: then it is one, and on the device, since
+    nothing else takes such a mask.
+    """
+    kind = ctx.kind(value)
+    if kind.place is Place.HOST or (kind.known and kind.tag not in (Tag.OUTPUT, Tag.TENSOR)):
+        return False
+    return is_boolean(mask, ctx) and is_on_device(mask, ctx)
+
+
+def _is_test_in_forward(mask: ast.expr, ctx: FileFacts) -> bool:
+    """`mask = edge_type == index`, of something that a forward is handed: it selects from a tensor, so it is one."""
+    if not isinstance(mask, ast.Name) or not in_forward(mask, ctx):
+        return False
+    origins = ctx.inference.origins(mask)
+    return bool(origins) and all(
+        isinstance(origin, ast.Compare)
+        and len(origin.ops) == 1
+        and not isinstance(origin.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
+        and not ctx.kind(origin.left).known
+        and ctx.kind(origin.left).place is Place.UNKNOWN
+        for origin in origins
+    )
+
+
+def _is_called_mask(node: ast.expr) -> bool:
+    return bool(_MASK.search(last_name(node)))

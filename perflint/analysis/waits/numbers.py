@@ -1,0 +1,167 @@
+"""Device tensors that stand where Python or PyTorch needs a number: bounds of slices, sizes, counts of repetitions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.values.dtypes import Dtype
+from perflint.analysis.values.implicit_reads import numbers_in
+from perflint.analysis.values.kind import Tag
+from perflint.analysis.values.origin import Provenance, is_from
+from perflint.analysis.waits.reads import Read, certainty_on_device
+from perflint.finding import Confidence
+from perflint.ir.calls import callee_name
+from perflint.syntax.bindings import Definition
+from perflint.torch_model import counts
+
+#: Operations that take numbers; where a device tensor stands for one, the host waits for it.
+NUMBER_NAMES = tuple(sorted(counts.NAMES | counts.OF_LISTS))
+#: What no tensor of the device stands in for, or nothing that can be told of: settings.
+_NO_TENSORS = (ast.Constant, ast.Attribute)
+#: Methods that give numbers of the host, and what functions that do are called on.
+_OF_HOST = frozenset("size dim numel ndimension item tolist index find count get bit_length".split())
+_LIBRARIES = frozenset("self math np numpy random os re time".split())
+#: What an operation of torch makes, or has moved.
+_MADE = (Provenance.CONSTRUCTOR, Provenance.LIKE, Provenance.TOKENIZER, Provenance.MOVE, Provenance.FUNCTION)
+#: How many names a value is followed through.
+_LINKS = 4
+
+
+def device_number(node: ast.AST, ctx: FileFacts) -> Read | None:
+    """The device tensor of one number that a slice, an index or a call turns into a Python number: each is a read."""
+    return ctx.once(_device_number, node)
+
+
+def _device_number(node: ast.AST, ctx: FileFacts) -> Read | None:
+    for number in numbers_of(node, ctx):
+        if isinstance(node, ast.Subscript) and not _is_one_position(number, ctx):
+            continue  # a row of positions selects on the device
+        certainty = certainty_of_bound(number, ctx)
+        if certainty is not None:
+            # Which callee it is takes more to tell than most arguments do: it is asked last.
+            is_own = isinstance(node, ast.Call) and ctx.target(node.func) is None and _runs_project(node.func, ctx)
+            return None if is_own else Read(number, certainty)
+    return None
+
+
+def numbers_of(node: ast.AST, ctx: FileFacts) -> Iterator[ast.expr]:
+    """What a slice, a call or a repetition needs as numbers, where it may be a tensor by how it is written."""
+    if isinstance(node, ast.Slice):
+        yield from bounds(node)
+    elif isinstance(node, ast.Subscript):
+        if isinstance(node.slice, (ast.Name, ast.Subscript, ast.Call)):
+            yield node.slice
+    elif isinstance(node, ast.Call) and callee_name(node) in NUMBER_NAMES:
+        # Most are literals, sizes and settings: the text tells before the callee is looked up.
+        if any(not isinstance(item, _NO_TENSORS) for item in (*node.args, *(item.value for item in node.keywords))):
+            dotted = ctx.target(node.func)
+            if dotted is None and _is_of_import(node.func, ctx):
+                return  # a function of what is imported and not known: which argument is the tensor, nobody knows
+            for number in numbers_in(node, dotted or ""):
+                yield from () if isinstance(number, _NO_TENSORS) else (number,)
+
+
+def _is_of_import(func: ast.expr, ctx: FileFacts) -> bool:
+    owner = func.value if isinstance(func, ast.Attribute) else None
+    return isinstance(owner, ast.Name) and owner.id in ctx.summary.imports
+
+
+def _runs_project(func: ast.expr, ctx: FileFacts) -> bool:
+    """`self.dropout(x)` of a module of the project, which shares its name with a function of torch's."""
+    return any(ref.path for ref in ctx.refs(func)) or ctx.kind(func).tag in (Tag.MODULE, Tag.INSTANCE)
+
+
+def _is_one_position(index: ast.expr, ctx: FileFacts) -> bool:
+    """Whether an index is known to be a single integer: then it is read, to know which part is meant."""
+    if not may_be_tensor(index, ctx):
+        return False
+    kind = ctx.kind(index)
+    return kind.is_tensor and kind.scalar and kind.dtype is Dtype.INT
+
+
+def bounds(node: ast.Slice) -> Iterator[ast.expr]:
+    """The beginning and the end of a slice, where either may be a tensor's by how it is written."""
+    for bound in (node.lower, node.upper):
+        number = bound.operand if isinstance(bound, ast.UnaryOp) else bound
+        if number is not None and not isinstance(number, _NO_TENSORS):
+            yield number
+
+
+def certainty_of_bound(bound: ast.expr, ctx: FileFacts) -> Confidence | None:
+    """How sure it is that a bound is a number of the device: one that is known to come from an operation on tensors.
+    What a model or a caller gives may be a number as well.
+    """
+    # Most bounds are sizes and numbers of turns, which the text tells without asking for kinds.
+    if not may_be_tensor(bound, ctx):
+        return None
+    certainty = certainty_on_device(bound, ctx)
+    if certainty is None or ctx.kind(bound).rank not in (None, 0):
+        return None
+    if not (is_from(ctx.kind(bound).origin, *_MADE) or _is_computed(bound, ctx, _LINKS)):
+        return None
+    return certainty
+
+
+def roots(bound: ast.expr) -> set[str]:
+    """The names of what a bound is computed from: `starts` and `size` of `starts[i] + size`."""
+    if isinstance(bound, ast.BinOp):
+        return roots(bound.left) | roots(bound.right)
+    inner = bound
+    while isinstance(inner, (ast.Subscript, ast.Attribute, ast.Call)):
+        inner = inner.func if isinstance(inner, ast.Call) else inner.value
+    return {inner.id} if isinstance(inner, ast.Name) and inner.id != "self" else set()
+
+
+def may_be_tensor(node: ast.expr, ctx: FileFacts, links: int = _LINKS) -> bool:
+    """Whether a value may be a tensor by how it is written: no size, number of a turn, setting or bare parameter."""
+    if isinstance(node, ast.Name):
+        return links > 0 and any(_may_hold_tensor(item, ctx, links) for item in ctx.inference.flow.definitions(node))
+    if isinstance(node, ast.BinOp):
+        return may_be_tensor(node.left, ctx, links) or may_be_tensor(node.right, ctx, links)
+    if isinstance(node, ast.Subscript):
+        base = node.value
+        if isinstance(base, ast.Name):
+            made = ctx.inference.flow.definitions(base)
+            if any(isinstance(item.node, ast.arg) for item in made):
+                return True
+            return links > 0 and any(_may_hold_tensor(item, ctx, links) for item in made)
+        return may_be_tensor(base, ctx, links)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr in _OF_HOST:
+        return False
+    return not isinstance(node.func.value, ast.Name) or node.func.value.id not in _LIBRARIES
+
+
+def _may_hold_tensor(made: Definition, ctx: FileFacts, links: int) -> bool:
+    value = made.value
+    if value is None:
+        return False
+    if isinstance(made.node, (ast.For, ast.comprehension)):
+        return not _is_counted(value, made.path)
+    if isinstance(value, ast.Tuple) and made.path and isinstance(made.path[0], int) and made.path[0] < len(value.elts):
+        value = value.elts[made.path[0]]
+    return may_be_tensor(value, ctx, links - 1)
+
+
+def _is_counted(turns: ast.expr, path: tuple[int | str, ...]) -> bool:
+    """Whether a loop counts what stands at a place in its target: `for i in range(n)`, `for i, x in enumerate(xs)`."""
+    if not isinstance(turns, ast.Call) or not isinstance(turns.func, ast.Name):
+        return False
+    return turns.func.id == "range" or (turns.func.id == "enumerate" and path[:1] == (0,))
+
+
+def _is_computed(node: ast.expr, ctx: FileFacts, links: int) -> bool:
+    """Whether a call that gives a tensor stands behind a value: `mask.sum(dim=1).max()`, by whatever names."""
+    if isinstance(node, ast.Call):
+        if not isinstance(node.func, ast.Attribute) or not ctx.kind(node).is_tensor:
+            return False
+        return ctx.kind(node.func.value).is_tensor or (ctx.target(node.func) or "").startswith("torch.")
+    if isinstance(node, ast.BinOp):
+        return any(_is_computed(side, ctx, links) for side in (node.left, node.right))
+    if isinstance(node, ast.Subscript):
+        return _is_computed(node.value, ctx, links)
+    if not isinstance(node, ast.Name) or not links:
+        return False
+    values = [item.value for item in ctx.inference.flow.definitions(node)]
+    return any(value is not None and _is_computed(value, ctx, links - 1) for value in values)

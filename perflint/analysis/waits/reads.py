@@ -1,0 +1,558 @@
+"""What the rules about waiting for the device share: which expressions read a device tensor's values on the host."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from perflint.analysis.feasibility.unused_arguments import is_unused_way
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.gradients.model_calls import is_model_call
+from perflint.analysis.phases.rate_finders import LOOKS_FOR_RATE, sweeps_rate
+from perflint.analysis.transfers.moves import only_converts
+from perflint.analysis.values.kind import Kind, Place, Tag
+from perflint.analysis.values.origin import Provenance, is_from
+from perflint.analysis.waits.host_values import is_of_host, speaks_of_arrays
+from perflint.finding import Confidence, Heat
+from perflint.ir import guards
+from perflint.ir.calls import callee_name, keyword
+from perflint.syntax.walk import walk
+from perflint.system.patterns import pattern
+from perflint.torch_model import tensors
+
+#: Methods that copy values to the host, and the functions that read those of their arguments.
+READ_METHODS = ("item", "tolist", "cpu", "to")
+_READ_FUNCTIONS = frozenset(
+    name.removeprefix("builtins.")
+    for name in tensors.READING_FUNCTIONS
+    # Making a list of a tensor unbinds it; numpy refuses device tensors, so what it gets is on the host.
+    if not name.startswith("numpy.") and name not in ("builtins.list", "builtins.tuple", "builtins.set")
+) - {"round"}
+_ITERATING = frozenset({"min", "max", "sorted", "any", "all"})
+#: Methods of a gradient scaler that read its scale.
+_SCALER_READS = ("get_scale", "state_dict")
+READ_NAMES = (*READ_METHODS, *sorted({name.rpartition(".")[2] for name in _READ_FUNCTIONS}), *_SCALER_READS)
+#: Words that code which means to run on an accelerator cannot do without.
+_ACCELERATOR_WORDS = frozenset(
+    "cuda device to_device deepspeed Accelerator accelerator Fabric LightningModule pl xpu npu local_rank "
+    "get_device".split()
+)
+_OUTPUT = pattern(r"plot|visuali[sz]|(?<![a-z])draw|save|export|write|render", re.IGNORECASE)
+#: Functions that make pictures and files, or are the variant for the host.
+_FOR_PEOPLE = pattern(r"plot|visuali[sz]|(?<![a-z])draw|render|colou?r_?map|_cpu_?$", re.IGNORECASE)
+_RENDERS = pattern(r"^(?!.*(?:plot|visuali[sz]|draw|video|frames?(?:_|$)|path)).*render", re.IGNORECASE)
+#: Classes and folders of what writes files, and of what makes a model ready to leave the program.
+_WRITES = pattern(r"(?:Saver|Writer|Exporter|Dumper)$")
+_LEAVES = pattern(r"(?:^|/)_?(?:export|onnx|deploy|deployment)(?:er|ing)?(?:/|_|\.py$)", re.IGNORECASE)
+#: Calls on the way to a file: they run every so often, however the program says it.
+_KEEPS_FILES = pattern(r"(?:^|[._])(?:save|saver|export)(?:_|$)|(?:preprocess|sharded|load)_\w*state_dict")
+#: What makes a kernel of the source of a function: nothing of it is Python when it runs.
+_KERNEL = pattern(
+    r"prim_func|\b(?:triton|tilelang|numba|cute|taichi|ti|wp|nki)\.(?:\w+\.)*\w*(?:jit|kernel|func|macro)"
+)
+#: Files that look for mistakes in numbers, when somebody asks for it.
+_DEBUGS = pattern(r"(?:^|[/_])(?:debug|nan_?detect)[^/]*\.py$")
+_WORKS_ON_RESULTS = pattern(r"post_?process", re.IGNORECASE)
+#: Methods of a tensor that give a tensor on the same device.
+_KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squeeze".split())
+_BACKWARD = ("backward", "manual_backward")
+_STEP_ROLES = ("train", "batches", "texts", "eval", "decode")
+#: Names of what is on the host as a rule: arrays, lengths (which packing wants there), what tokenizers give.
+_HOST_NAME = pattern(
+    r"^(np|numpy|pd|math|jnp|random|counts?|meta(data)?)$|len(gth)?s?(_|$)|tokeniz|processor|numpy|_np|cpu|host",
+    re.IGNORECASE,
+)
+#: Folders of what is done to samples before they are batched.
+_TRANSFORMS = pattern(r"(?:^|/)data(?:sets?|_\w+)?/(?:\w+/)*transforms?(?:/|\.py$)")
+_OTHER_LIBRARIES = frozenset({"paddle", "tensorflow", "jax", "mindspore", "mxnet", "oneflow", "tinygrad", "warp"})
+#: How far a loss is followed from what is back-propagated.
+_LINKS = 3
+_LOSS_MAKERS = ("loss", "criterion", "objective", "model", "net", "compute_loss", "loss_fn", "module", "engine")
+
+
+class Read(NamedTuple):
+    """One place where the host waits for a value: the tensor it reads, and how sure it is that it is a device's."""
+
+    value: ast.expr
+    certainty: Confidence
+    copies: bool = False  # `.cpu()`: all values, which stay a tensor
+
+
+def device_read(node: ast.AST, ctx: FileFacts) -> Read | None:
+    """The device tensor whose values the call `node` brings to the host; None for anything else."""
+    return ctx.once(_device_read, node) if isinstance(node, ast.Call) else None
+
+
+def _device_read(node: ast.Call, ctx: FileFacts) -> Read | None:
+    name = callee_name(node)
+    if isinstance(node.func, ast.Attribute) and name in (*READ_METHODS, *_SCALER_READS):
+        return _read_by_method(node, node.func.value, name, ctx)
+    if name not in READ_NAMES or not node.args or ctx.target(node.func) not in _READ_FUNCTIONS:
+        return None
+    for value in node.args:
+        certainty = None if is_of_host(value, ctx) else certainty_on_device(value, ctx)
+        if certainty is None and len(node.args) == 1 and name in _ITERATING:
+            element = ctx.kind(value).element
+            certainty = None if element is None else kind_on_device(element, value, ctx)
+        if certainty is not None:
+            return Read(value, certainty)
+    return None
+
+
+def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: FileFacts) -> Read | None:
+    if _counts_of_packing(value, ctx):
+        return None
+    if name in _SCALER_READS:
+        kind = ctx.kind(value)
+        return Read(value, kind.certainty) if kind.tag is Tag.SCALER else None
+    if name in ("cpu", "to") and not _may_go_to_host(call, name, ctx):
+        return None
+    if name not in ("cpu", "to") and (call.args or call.keywords):
+        return None
+    certainty = certainty_on_device(value, ctx)
+    if name == "to" and not _goes_to_host(call, ctx):
+        return None
+    if name in ("cpu", "to"):
+        # Only a model is moved for good by `vae.cpu()`: of a tensor the result is wanted.
+        is_wanted = not isinstance(ctx.tree.parent(call), ast.Expr)
+        if certainty is None and is_wanted:
+            whole = _as_it_was(value, ctx)
+            found = _is_unknown_value(whole, ctx) or (whole is not value and _is_out_of_graph(value, ctx))
+            certainty = Confidence.MEDIUM if found else None
+        return Read(value, certainty, copies=True) if certainty is not None else None
+    kind = ctx.kind(value)
+    # What a model gives may be of many forms, but only a tensor has these methods.
+    if certainty is None and kind.tag is Tag.UNKNOWN and kind.place.is_accelerator:
+        certainty = Confidence.MEDIUM  # whatever it is, it was moved
+    if certainty is None and kind.tag in (Tag.OUTPUT, Tag.BATCH) and kind.place.is_accelerator:
+        certainty = None if kind.certainty is Confidence.LOW else Confidence.MEDIUM
+    if certainty is None and name == "item" and _may_be_on_device(kind) and is_loss(value, ctx):
+        certainty = Confidence.MEDIUM
+    also = (Tag.SEQUENCE, Tag.TENSOR) if name == "item" else ()  # no list has an `item`: it is something else here
+    if certainty is None and is_unknown_in_step(value, kind, ctx, also):
+        certainty = Confidence.MEDIUM
+    return None if certainty is None else Read(value, certainty)
+
+
+def is_unknown_in_step(value: ast.expr, kind: Kind, ctx: FileFacts, also: tuple[Tag, ...] = ()) -> bool:
+    """Whether nothing is known of what is read in a forward or a step, and nothing speaks for the host: no numpy,
+    lengths or tokenizers in it, and a program, or for a step a file, that means to use an accelerator.
+    """
+    if (kind.known and kind.tag not in (Tag.OUTPUT, *also)) or kind.place is not Place.UNKNOWN:
+        return False
+    names = [getattr(part, "id", "") or getattr(part, "attr", "") for part in walk(value)]
+    is_called_loss = any("loss" in name.lower() for name in names)
+    if not in_forward(value, ctx):
+        role = ctx.role(value)
+        if role not in _STEP_ROLES or not ((is_called_loss and role == "train") or _means_accelerator(value, ctx)):
+            return False
+    if any(_speaks_for_host(part, ctx) for part in walk(value) if type(part) is ast.Name):
+        return False
+    of_host = isinstance(value, ast.Call) and any(_is_host_tensor(item, ctx) for item in value.args)
+    if of_host or (kind.is_tensor and _DEBUGS.search(ctx.path)):
+        return False
+    if not uses_accelerator(ctx) or any(_HOST_NAME.search(name) for name in names):
+        return False
+    if is_called_loss:
+        return True  # arrays beside it are the labels' and the metrics'
+    around = ctx.tree.function_of(value)
+    return around is None or not any(speaks_of_arrays(part, ctx) for part in walk(around))
+
+
+def _is_host_tensor(value: ast.expr, ctx: FileFacts) -> bool:
+    return ctx.kind(value).is_tensor and ctx.kind(value).place is Place.HOST
+
+
+def _speaks_for_host(name: ast.Name, ctx: FileFacts) -> bool:
+    return _is_of_dataset(name, ctx) or _was_brought_down(name, ctx) or _was_given_by_name(name, ctx)
+
+
+def _was_given_by_name(name: ast.Name, ctx: FileFacts) -> bool:
+    """`for key, value in kwargs.items()`, where no call is known to give a tensor: meters take numbers as well, and
+    most of what they are told is numbers.
+    """
+    around = ctx.tree.function_of(name)
+    given = getattr(getattr(around, "args", None), "kwarg", None)
+    if given is None:
+        return False
+    sources = [item.value for item in ctx.inference.flow.definitions(name) if isinstance(item.node, ast.For)]
+    parts = [part for item in sources if item is not None for part in walk(item) if isinstance(part, ast.Name)]
+    return any(part.id == given.arg and ctx.kind(part).element is None for part in parts)
+
+
+def _is_of_dataset(name: ast.Name, ctx: FileFacts) -> bool:
+    """`camera = self.train_dataset.cameras[0]`: what a dataset holds is on the host."""
+    return any(
+        isinstance(part, (ast.Name, ast.Attribute))
+        and "dataset" in (getattr(part, "attr", "") or getattr(part, "id", ""))
+        for origin in ctx.inference.origins(name)
+        for part in walk(origin)
+    )
+
+
+def _was_brought_down(name: ast.Name, ctx: FileFacts) -> bool:
+    """`codes = frames[0].cpu()` in one branch, and something unknown in another: nothing says that it is different."""
+    return any(
+        isinstance(origin, ast.Call) and isinstance(origin.func, ast.Attribute) and origin.func.attr in ("cpu", "numpy")
+        for origin in ctx.inference.origins(name)
+    )
+
+
+def _means_accelerator(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether the file means to run on an accelerator, or is a library's, or the iteration trains a model of such a
+    program.
+    """
+    if ctx.mentions(*_ACCELERATOR_WORDS) or not ctx.program.whole.has_step_loops:
+        return True
+    return any(isinstance(part, ast.Call) and callee_name(part) in _BACKWARD for part in ctx.walk(region_of(node, ctx)))
+
+
+def _is_unknown_value(value: ast.expr, ctx: FileFacts) -> bool:
+    """Whether nothing is known of what `.cpu()` is called on but that it is no model: then it is a device tensor."""
+    kind = ctx.kind(value)
+    if kind.known or not uses_accelerator(ctx):
+        return False
+    root = value
+    while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call)):
+        root = root.func if isinstance(root, ast.Call) else root.value
+    name = ctx.text(value).rpartition(".")[2].lower()
+    return isinstance(root, ast.Name) and not re.search(r"model|net$|module|encoder|decoder|state|results?$", name)
+
+
+def _is_out_of_graph(value: ast.expr, ctx: FileFacts) -> bool:
+    """`loss.detach()`, of which nothing tells but that it is a tensor: what a graph is recorded of is on the device."""
+    if not isinstance(value, ast.Call) or callee_name(value) != "detach" or not uses_accelerator(ctx):
+        return False
+    return ctx.kind(value).is_tensor and ctx.kind(value).place is Place.UNKNOWN
+
+
+def _as_it_was(value: ast.expr, ctx: FileFacts) -> ast.expr:
+    """`loss` of `loss.detach()` in a step of training. What a hook or a forward detaches, it keeps for later."""
+    whole = _without_reductions(value)
+    if "loss" in ctx.text(whole).lower() or (ctx.role(value) == "train" and not in_forward(value, ctx)):
+        return whole
+    return value
+
+
+def _may_go_to_host(call: ast.Call, name: str, ctx: FileFacts) -> bool:
+    """Whether `.cpu()` or `.to(...)` waits, and names more than a type."""
+    waits = keyword(call, "non_blocking")
+    if waits is not None and not (isinstance(waits, ast.Constant) and waits.value is False):
+        return False
+    says_where = bool(call.args) or keyword(call, "device") is not None
+    return name == "cpu" or (says_where and not only_converts(call, ctx))
+
+
+def _goes_to_host(call: ast.Call, ctx: FileFacts) -> bool:
+    return (
+        any(isinstance(item, ast.Constant) and item.value == "cpu" for item in (*call.args, keyword(call, "device")))
+        or ctx.kind(call).place is Place.HOST
+    )
+
+
+def certainty_on_device(node: ast.expr, ctx: FileFacts) -> Confidence | None:
+    """How sure it is that `node` is a tensor that lives on an accelerator wherever the program has one; None where it
+    is not known to.
+    """
+    return None if _counts_of_packing(node, ctx) else kind_on_device(ctx.kind(node), node, ctx)
+
+
+def _counts_of_packing(node: ast.expr, ctx: FileFacts) -> bool:
+    """`batch_sizes[0]` of a packed sequence: its counts are on the host, wherever its data are."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name == "batch_sizes" and ctx.mentions("PackedSequence", "pack_padded_sequence", "pack_sequence")
+
+
+def is_on_device(node: ast.expr, ctx: FileFacts) -> bool:
+    return certainty_on_device(node, ctx) is not None
+
+
+def kind_on_device(kind: Kind, node: ast.expr, ctx: FileFacts) -> Confidence | None:
+    """As `certainty_on_device`, of a value of this kind that `node` gives or holds."""
+    if kind.tag is not Tag.TENSOR or kind.certainty is Confidence.LOW:
+        return None
+    if kind.place in (Place.DEVICE, Place.TARGET):
+        return kind.certainty
+    if kind.place is Place.MODULE:
+        return kind.certainty if uses_accelerator(ctx) else None
+    # What a module's forward or a training step is handed has been moved before.
+    if (
+        kind.place is Place.UNKNOWN
+        and is_from(kind.origin, Provenance.ANNOTATION, Provenance.USE)
+        and _is_handed(node, ctx)
+    ):
+        return Confidence.MEDIUM
+    computed = is_from(kind.origin, Provenance.FUNCTION, Provenance.PARAMETER, Provenance.LIKE)
+    if kind.place is Place.UNKNOWN and computed and _is_trained_on(node, ctx):
+        return Confidence.MEDIUM
+    return None
+
+
+def _is_trained_on(node: ast.expr, ctx: FileFacts) -> bool:
+    """Whether what torch computes of values that nothing is known of belongs to a step of training, to a forward, or to
+    the reading of a text: on the device, unless a name in it speaks for the host.
+    """
+    if (ctx.role(node) not in ("train", "texts") and not in_forward(node, ctx)) or not uses_accelerator(ctx):
+        return False
+    exprs = (node, *ctx.inference.origins(node))
+    names = (getattr(part, "id", "") or getattr(part, "attr", "") for expr in exprs for part in walk(expr))
+    return not any(_HOST_NAME.search(name) for name in names)
+
+
+def _is_handed(node: ast.expr, ctx: FileFacts) -> bool:
+    if any(isinstance(part, ast.Subscript) and _is_beside_input(part.value, ctx) for part in walk(node)):
+        return False
+    if ctx.role(node) not in ("train", "batches", "texts") and not in_forward(node, ctx):
+        return False
+    _, route, _ = ctx.heat_and_route(node)
+    # Pictures and files are made from what was copied to the host.
+    return uses_accelerator(ctx) and not any(_OUTPUT.search(hop.text) for hop in route[1:])
+
+
+_MAPPINGS = pattern(r"(?:^|\.)(?:[Dd]ict|OrderedDict|(?:Mutable)?Mapping)\[\s*str\s*,\s*(?:torch\.)?Tensor\s*\]$")
+_TENSOR = pattern(r"^(?:torch\.)?Tensor$")
+
+
+def _is_beside_input(value: ast.expr, ctx: FileFacts) -> bool:
+    """`params` of `(image: Tensor, params: dict[str, Tensor])`: what a mapping brings along with the input was drawn or
+    chosen for it, where nothing tells. A mapping alone is the batch, which was moved.
+    """
+    if not isinstance(value, ast.Name):
+        return False
+    given = [item.node for item in ctx.inference.flow.definitions(value)]
+    function = ctx.tree.function_of(value)
+    if function is None or len(given) != 1 or not isinstance(given[0], ast.arg):
+        return False
+    if given[0].annotation is None or not _MAPPINGS.search(ctx.text(given[0].annotation)):
+        return False
+    others = (item.annotation for item in (*function.args.posonlyargs, *function.args.args))
+    return any(item is not None and _TENSOR.search(ctx.text(item)) for item in others)
+
+
+def uses_accelerator(ctx: FileFacts) -> bool:
+    """Whether the program means to run torch on an accelerator at all, in this file too. A library without loops over
+    batches or steps runs where the tensors of its users are.
+    """
+    means_to = ctx.program.mentions(_ACCELERATOR_WORDS) or not ctx.program.whole.has_step_loops
+    return means_to and not _is_of_another_library(ctx)
+
+
+def _is_of_another_library(ctx: FileFacts) -> bool:
+    """Whether a file computes with a library that has tensors of its own, whose methods go by the same names."""
+    tops = {target.partition(".")[0] for target in ctx.summary.imports.values()}
+    return not tops.isdisjoint(_OTHER_LIBRARIES) and "torch" not in tops
+
+
+def _may_be_on_device(kind: Kind) -> bool:
+    return not kind.known or (kind.tag is Tag.TENSOR and kind.place is Place.UNKNOWN)
+
+
+def is_loss(value: ast.expr, ctx: FileFacts) -> bool:
+    """Whether something unknown is the loss of a step: back-propagated here, a part or a sum of what is, or made by a
+    criterion and named so.
+    """
+    value = _without_reductions(value)
+    if not isinstance(value, (ast.Name, ast.Attribute)) or not uses_accelerator(ctx):
+        return False
+    if ctx.text(value) in ctx.once(_losses, ctx.tree.function_of(value) or ctx.tree.module):
+        return True
+    if "loss" not in ctx.text(value).rpartition(".")[2].lower():
+        return False
+    for origin in ctx.inference.origins(value):
+        maker = _without_reductions(origin.value if isinstance(origin, ast.Attribute) else origin)
+        if not isinstance(maker, ast.Call) or not _makes_loss(maker):
+            return False
+    return True
+
+
+def _without_reductions(value: ast.expr) -> ast.expr:
+    """`loss` of `loss.detach().mean()`."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and callee_name(value) in _KEEPS_DEVICE:
+        value = value.func.value
+    return value
+
+
+def _makes_loss(call: ast.Call) -> bool:
+    name = callee_name(call).strip("_").lower()
+    return name.endswith(_LOSS_MAKERS) or name.startswith("criterion")
+
+
+def _losses(function: ast.AST, ctx: FileFacts) -> set[str]:
+    """What is back-propagated in a function, with the parts and the sums of it that are called so."""
+    nodes = list(walk(function))
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _BACKWARD:
+            scaled = node.func.value.args if isinstance(node.func.value, ast.Call) else ()
+            found.update(ctx.text(part) for part in (node.func.value, *node.args, *scaled))
+    if not found:
+        return found
+    sums = [
+        (ctx.text(target), {ctx.text(part) for part in _terms(node.value)})
+        for node in nodes
+        if isinstance(node, (ast.Assign, ast.AugAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    ]
+    for _ in range(_LINKS):
+        for target, terms in sums:
+            if target in found:
+                found.update(term for term in terms if "loss" in term.lower())
+            elif "loss" in target.lower() and terms & found:
+                found.add(target)
+    return found
+
+
+def _terms(value: ast.expr) -> Iterator[ast.expr]:
+    """The names that a value is computed from without leaving the device: `a` and `b` of `a.detach() + b * 2`."""
+    value = _without_reductions(value)
+    if isinstance(value, ast.BinOp):
+        yield from _terms(value.left)
+        yield from _terms(value.right)
+    elif isinstance(value, (ast.Name, ast.Attribute)):
+        yield value
+
+
+def is_exceptional(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether `node` runs only when something went wrong, in a handler or in the words of an error, or only when an
+    every-N test to its left is true: `step % 100 == 0 and not finite`. Or where a batch lacks what it gives as a rule.
+    """
+    if is_unused_way(node, ctx):
+        return True
+    child = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, ast.BoolOp) and _is_kept_from(outer, child):
+            return True
+        if isinstance(outer, ast.If) and child in outer.body and _fills_once(outer, ctx):
+            return True
+        if isinstance(outer, ast.IfExp) and child is outer.orelse and _looks_up(outer.test):
+            return True
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        if isinstance(outer, (ast.Raise, ast.ExceptHandler)) or (isinstance(outer, ast.Assert) and child is outer.msg):
+            return True
+        child = outer
+    return False
+
+
+def _fills_once(branch: ast.If, ctx: FileFacts) -> bool:
+    """`if scale is None: scale = ...` in a loop that does not empty it again: the first turn only."""
+    test = branch.test
+    if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is) and isinstance(test.left, ast.Name)):
+        return False
+    loops = ctx.tree.loops_around(branch)
+    if not loops or not isinstance(test.comparators[0], ast.Constant) or test.comparators[0].value is not None:
+        return False
+    name = test.left.id
+    inside = {id(part) for part in walk(branch)}
+    stores = [
+        part
+        for part in walk(loops[0])
+        if isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Store)
+    ]
+    return bool(stores) and all(id(part) in inside for part in stores)
+
+
+def _looks_up(test: ast.expr) -> bool:
+    """`"tokens" in batch`: what is computed otherwise stands in for what a batch gives as a rule."""
+    return (
+        isinstance(test, ast.Compare)
+        and isinstance(test.ops[0], ast.In)
+        and isinstance(test.left, ast.Constant)
+        and isinstance(test.left.value, str)
+    )
+
+
+def _is_kept_from(test: ast.BoolOp, value: ast.AST) -> bool:
+    """Whether what stands to the left of one value of `and` or `or` mostly decides without it."""
+    for earlier in test.values:
+        if earlier is value:
+            return False
+        decides = guards.classify if isinstance(test.op, ast.And) else guards.classify_negated
+        if decides(earlier) is not None:
+            return True
+    return False
+
+
+def works_on_host(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether `node` belongs to code whose tensors are on the host, or have to go there: the data side, pictures."""
+    function = ctx.tree.function_of(node)
+    if function is not None and LOOKS_FOR_RATE.search(function.name):
+        return True
+    if function is not None and _FOR_PEOPLE.search(function.name) and not _renders_to_learn(function, node, ctx):
+        return True
+    if function is not None and sweeps_rate(function):
+        return True
+    if _is_kernel_source(node, ctx) or _is_kept_in_file(node, ctx):
+        return True
+    if _TRANSFORMS.search(ctx.path) and ctx.role(node) != "train":
+        return True
+    around = ctx.tree.class_of(node)
+    file = ctx.path.rpartition("/")[2]
+    if LOOKS_FOR_RATE.search(around.name if around is not None else file) or is_only_inference(node, ctx):
+        return True
+    return ctx.role(node) == "data" and not in_forward(node, ctx)
+
+
+def _renders_to_learn(function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.AST, ctx: FileFacts) -> bool:
+    """`render_rays` in a training step: what it makes is compared with a picture, and walked back through."""
+    return bool(_RENDERS.search(function.name)) and ctx.role(node) == "train" and not ctx.grad_off(node)
+
+
+def _is_kernel_source(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether a compiler of another language reads the function around `node`."""
+    return any(
+        _KERNEL.search(ctx.text(item))
+        for outer in ctx.tree.ancestors(node)
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for item in outer.decorator_list
+    )
+
+
+def _is_kept_in_file(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether `node` belongs to what writes a checkpoint or makes a model ready to be exported."""
+    around = ctx.tree.class_of(node)
+    if _LEAVES.search(ctx.path) or (around is not None and _WRITES.search(around.name)):
+        return True
+    _, route, _ = ctx.heat_and_route(node)
+    return any(_KEEPS_FILES.search(hop.text.rpartition(".")[2]) for hop in route[1:] if " " not in hop.text)
+
+
+def is_only_inference(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether nothing but its being a module's forward makes this hot, and that forward switches gradients off around
+    a whole model, or works on what one gave: it makes results for people, and no loop is known that waits for them.
+    Tables of positions are made without gradients as well, on every step.
+    """
+    if ctx.role(node) != "forward" or not ctx.grad_off(node):
+        return False
+    function = ctx.tree.function_of(node)
+    while function is not None and function.name != "forward":
+        function = ctx.tree.function_of(ctx.tree.parent(function) or function)
+    if function is None or not any("no_grad" in ctx.text(item) for item in function.decorator_list):
+        return False
+    around = ctx.tree.class_of(function)
+    if around is not None and _WORKS_ON_RESULTS.search(around.name):
+        return True
+    return any(isinstance(part, ast.Call) and is_model_call(part, ctx) for part in ctx.walk(function))
+
+
+def region_of(node: ast.AST, ctx: FileFacts) -> ast.AST:
+    """The code that runs once per step around `node`: its innermost hot loop, else its function."""
+    for loop in ctx.loops(node):
+        if ctx.body_heat(loop) >= Heat.STEP:
+            return loop
+    return ctx.tree.function_of(node) or ctx.tree.module
+
+
+def in_forward(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether `node` belongs to the forward pass of a module, in its own function or through a call, or to a function
+    of a library that one calls.
+    """
+    function = ctx.tree.function_of(node)
+    if ctx.role(node) in ("forward", "metric") or (function is not None and function.name == "forward"):
+        return True
+    _, route, _ = ctx.heat_and_route(node)
+    return any(re.search(r"\bforward\b", hop.text) for hop in route)

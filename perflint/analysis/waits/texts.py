@@ -1,0 +1,173 @@
+"""What the rules about printing share: which expressions make text, and which device values that reads."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.values.kind import Tag
+from perflint.analysis.waits.reads import device_read, is_on_device, kind_on_device
+from perflint.ir.calls import callee_name, is_constant
+from perflint.torch_model import trackers
+
+_BUILTINS = frozenset({"print", "str", "repr", "format", "pprint"})
+_PRINTERS = frozenset(name.removeprefix("builtins.") for name in trackers.PRINTING)
+_LOGGERS = ("log", "logger", "logging", "logs")
+#: What texts are logged at, where levels are told by name.
+_LEVELS = ("TRACE", "DEBUG", "INFO", "SUCCESS", "WARNING", "ERROR", "CRITICAL")
+PRINTING_NAMES = (
+    *sorted(_BUILTINS | trackers.PROGRESS_METHODS | trackers.LOGGING_METHODS),
+    "write",
+    *sorted(trackers.TRACKER_METHODS),
+)
+#: Reads of the device that one value costs, as counted by the calls of `aten::_local_scalar_dense`.
+ONE_NUMBER = 1
+TEXT_OF_TENSOR = 8
+
+
+class Printed(NamedTuple):
+    """A device value that becomes text: the expression, and how many times the host waits for it."""
+
+    value: ast.expr
+    waits: int
+
+
+def formatter_around(node: ast.AST, ctx: FileFacts) -> ast.expr | None:
+    """The outermost expression of the same statement that makes text of `node`; None where there is none."""
+    found: ast.expr | None = None
+    child = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.stmt, ast.Lambda)):
+            break
+        if isinstance(outer, ast.expr) and child is not getattr(outer, "func", None) and is_formatter(outer, ctx):
+            found = outer
+        child = outer
+    return found
+
+
+def is_formatter(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether an expression makes text of what is in it."""
+    if isinstance(node, ast.JoinedStr):
+        return any(isinstance(part, ast.FormattedValue) for part in node.values)
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.Mod) and _is_text(node.left)
+    if not isinstance(node, ast.Call):
+        return False
+    name = callee_name(node)
+    if isinstance(node.func, ast.Attribute):
+        if name == "format":
+            return _is_text(node.func.value)
+        if name in trackers.PROGRESS_METHODS:
+            return True
+        if name == "log" and _logs_a_number(node):
+            return False
+        if name in trackers.LOGGING_METHODS or name == "write":
+            return _is_logger(node.func.value, ctx) or ctx.target(node.func) in _PRINTERS
+        return False
+    return name in PRINTING_NAMES and ctx.target(node.func) in (_BUILTINS | _PRINTERS)
+
+
+def is_tracker(node: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a call hands values to an experiment tracker, which reads them at once."""
+    if ctx.target(node.func) in trackers.TRACKER_FUNCTIONS:
+        return True
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in trackers.TRACKER_METHODS:
+        return False
+    target = ctx.target(node.func)
+    return target is not None and target.rpartition(".")[0] in trackers.TRACKER_CLASSES
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _is_logger(node: ast.expr, ctx: FileFacts) -> bool:
+    name = ctx.text(node).rpartition(".")[2].strip("_").lower()
+    return name.endswith(_LOGGERS) or name in ("tqdm", "pbar", "console", "f", "stdout", "stderr", "file")
+
+
+def _logs_a_number(call: ast.Call) -> bool:
+    """`logger.log("train/loss", loss, step)`, `logger.log({"loss": loss}, step)`: keeps values under names. What logs
+    text is told a level first.
+    """
+    assert isinstance(call.func, ast.Attribute)
+    of_console = isinstance(call.func.value, ast.Name) and call.func.value.id == "console"
+    if call.args and isinstance(call.args[0], ast.Dict):
+        return not of_console
+    if len(call.args) < 2 or of_console or not _is_text(call.args[0]):
+        return False
+    return not any(is_constant(call.args[0], level) for level in _LEVELS)
+
+
+def is_lazy(node: ast.expr) -> bool:
+    """Whether values only become text when the level is on: `logger.debug("%s", x)`."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "debug"
+
+
+def printed_in(node: ast.expr, ctx: FileFacts) -> Iterator[Printed]:
+    """The device values that a formatter, or a tracker, reads."""
+    if isinstance(node, ast.Call):
+        whole = TEXT_OF_TENSOR
+        if callee_name(node) == "format" or is_tracker(node, ctx):
+            whole = ONE_NUMBER
+        for argument in (*node.args, *(item.value for item in node.keywords)):
+            yield from _printed(argument, 0 if is_lazy(node) else whole, ctx)
+    elif isinstance(node, ast.BinOp):
+        whole = ONE_NUMBER if _is_text(node.left) and "%s" not in _words(node.left) else TEXT_OF_TENSOR
+        yield from _printed(node.right, whole, ctx)
+    elif isinstance(node, ast.JoinedStr):
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                yield from _printed(part.value, TEXT_OF_TENSOR if part.conversion != -1 else ONE_NUMBER, ctx)
+
+
+def _words(node: ast.expr) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _printed(value: ast.expr, whole: int, ctx: FileFacts) -> Iterator[Printed]:
+    """`whole` is what it costs to make text of a 0-d tensor at this place, 0 where that does not happen."""
+    if isinstance(value, (ast.Tuple, ast.List, ast.Set)):
+        for item in value.elts:
+            yield from _printed(item, TEXT_OF_TENSOR if whole > 1 else whole, ctx)
+    elif isinstance(value, ast.Dict):
+        for item in value.values:
+            yield from _printed(item, whole, ctx)
+    elif isinstance(value, ast.Starred):
+        yield from _printed(value.value, whole, ctx)
+    elif is_formatter(value, ctx):
+        yield from printed_in(value, ctx)
+    elif device_read(value, ctx) is not None:
+        yield Printed(value, ONE_NUMBER)
+    elif whole and is_on_device(value, ctx):
+        # Where the shape is not known, as little as one number costs: the message says "at least".
+        yield Printed(value, whole)
+    elif whole and ctx.kind(value).tag in (Tag.MAPPING, Tag.SEQUENCE) and _all_on_device(value, ctx):
+        yield Printed(value, TEXT_OF_TENSOR)
+    else:
+        yield from _read_inside(value, ctx)
+
+
+def _all_on_device(value: ast.expr, ctx: FileFacts) -> bool:
+    kind = ctx.kind(value)
+    return (
+        isinstance(value, (ast.Name, ast.Attribute))
+        and kind.element is not None
+        and kind_on_device(kind.element, value, ctx) is not None
+        and all(kind_on_device(item, value, ctx) is not None for _, item in kind.items)
+    )
+
+
+def _read_inside(value: ast.expr, ctx: FileFacts) -> Iterator[Printed]:
+    """Reads within an expression that is printed: `round(loss.item(), 3)`."""
+    for child in ast.iter_child_nodes(value):
+        part = child.value if isinstance(child, ast.keyword) else child
+        if isinstance(part, ast.expr) and not isinstance(part, ast.Lambda):
+            if device_read(part, ctx) is not None:
+                yield Printed(part, ONE_NUMBER)
+            elif is_formatter(part, ctx):
+                yield from printed_in(part, ctx)
+            else:
+                yield from _read_inside(part, ctx)

@@ -1,0 +1,257 @@
+"""What asks a device tensor whether it is true: the tests of branches, loops and comprehensions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.names.refs import FUNCTION, Scope
+from perflint.analysis.phases.loop_purpose import names_in
+from perflint.analysis.values.kind import Tag
+from perflint.analysis.waits.host_values import ARRAYS, asks_the_host
+from perflint.analysis.waits.reads import (
+    certainty_on_device,
+    in_forward,
+    is_exceptional,
+    is_loss,
+    is_unknown_in_step,
+    uses_accelerator,
+)
+from perflint.finding import Confidence
+from perflint.syntax.walk import walk
+from perflint.system.patterns import pattern
+
+#: Comparisons that ask no tensor for its value.
+_NEVER_ASK = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def tests(node: ast.AST) -> Iterator[ast.expr]:
+    """What a branch, loop, assertion, comprehension, `and` or `or` asks whether it is true."""
+    if isinstance(node, COMPREHENSIONS):
+        for generator in node.generators:
+            yield from generator.ifs
+    elif isinstance(node, ast.BoolOp):
+        yield from node.values[:-1]  # the last one is the result
+    elif isinstance(node, (ast.If, ast.While, ast.Assert, ast.IfExp)):
+        yield node.test
+
+
+def is_tested(node: ast.BoolOp, ctx: FileFacts) -> bool:
+    """Whether `and` or `or` is part of a condition, which asks for all of it: `ok = a.any() and b.any()` is none."""
+    child: ast.AST = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.BoolOp, ast.UnaryOp, ast.NamedExpr)):
+            child = outer
+            continue
+        if isinstance(outer, ast.comprehension):
+            return child in outer.ifs
+        return isinstance(outer, (ast.If, ast.While, ast.Assert, ast.IfExp)) and child is outer.test
+    return False
+
+
+def leaves(test: ast.expr) -> Iterator[ast.expr]:
+    """The values that are asked whether they are true."""
+    if isinstance(test, ast.BoolOp):
+        for value in test.values:
+            yield from leaves(value)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from leaves(test.operand)
+    elif isinstance(test, ast.NamedExpr):
+        yield from leaves(test.value)
+    else:
+        yield test
+
+
+def is_asked(leaf: ast.expr, ctx: FileFacts) -> bool:
+    """Whether a leaf of a test asks a device tensor, on a way that runs as a rule, and is the first to ask it."""
+    if certainty_asked(leaf, ctx) is None or is_exceptional(leaf, ctx) or _was_asked(leaf, ctx):
+        return False
+    return not any(_is_of_list(side, ctx) for side in _sides(leaf))
+
+
+def _is_of_list(side: ast.expr, ctx: FileFacts) -> bool:
+    """Whether a value is one of those that a mapping holds under a key under which this file puts a list of numbers or
+    texts, whatever the mapping's annotation says: `dict[str, Tensor]` is written for what the model takes.
+    """
+    if not isinstance(side, ast.Name):
+        return False
+    for outer in ctx.tree.ancestors(side):
+        if isinstance(outer, (ast.For, ast.comprehension)):
+            names = {part.id for part in walk(outer.target) if isinstance(part, ast.Name)}
+            if side.id in names:
+                keys = {
+                    part.slice.value
+                    for part in walk(outer.iter)
+                    if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant)
+                }
+                return any(isinstance(key, str) and _holds_list(key, ctx) for key in keys)
+    return False
+
+
+def _holds_list(key: str, ctx: FileFacts) -> bool:
+    for node in walk(ctx.tree.module):
+        if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
+            if isinstance(target.slice, ast.Constant) and target.slice.value == key and _is_list(node.value, ctx):
+                return True
+    return False
+
+
+def _is_list(value: ast.expr, ctx: FileFacts) -> bool:
+    kind = ctx.kind(value)
+    return kind.tag is Tag.SEQUENCE and (
+        kind.element is None or kind.element.tag in (Tag.NUMBER, Tag.STRING, Tag.NEVER)
+    )
+
+
+def _was_asked(leaf: ast.expr, ctx: FileFacts) -> bool:
+    """`if worst == 0: ... elif worst > limit`: the first test has waited for the value already."""
+    names = {part.id for part in _sides(leaf) if isinstance(part, ast.Name) and ctx.kind(part).is_tensor}
+    statement = ctx.tree.statement_of(leaf)
+    if not names or not isinstance(statement, ast.If):
+        return False
+    child: ast.AST = statement
+    outer = ctx.tree.parent(child)
+    while isinstance(outer, ast.If) and child is next(iter(outer.body if child in outer.body else outer.orelse), None):
+        asked = {part.id for test in leaves(outer.test) for part in _sides(test) if isinstance(part, ast.Name)}
+        if names <= asked:
+            return True
+        child, outer = outer, ctx.tree.parent(outer)
+    return False
+
+
+def _sides(leaf: ast.expr) -> Iterator[ast.expr]:
+    """What a test looks at: the two sides of a comparison, or the value itself."""
+    if isinstance(leaf, ast.Compare):
+        yield leaf.left
+        yield from leaf.comparators
+    else:
+        yield leaf
+
+
+def certainty_asked(leaf: ast.expr, ctx: FileFacts) -> Confidence | None:
+    """How sure it is that a device tensor is asked; None where that is not known."""
+    if isinstance(leaf, (ast.Constant, ast.JoinedStr)) or asks_the_host(leaf, ctx):
+        return None
+    through = next((found for side in _sides(leaf) if (found := read_by_helper(side, ctx)) is not None), None)
+    if through is not None:
+        return through
+    found = _chained(leaf, ctx) or certainty_on_device(leaf, ctx)
+    if found is None:
+        unknown = _reduces_unknown(leaf, ctx) or _is_tensor_of_step(leaf, ctx) or _compares_loss(leaf, ctx)
+        return Confidence.MEDIUM if unknown else None
+    if isinstance(leaf, ast.Compare) and found < Confidence.HIGH and _compares_sizes(leaf, ctx):
+        return None
+    if isinstance(leaf, (ast.Call, ast.Compare)) or (ctx.kind(leaf).scalar and found is Confidence.HIGH):
+        return found
+    if isinstance(leaf, ast.Subscript):
+        return found if _is_surely_tensor(leaf.value, ctx) and not isinstance(leaf.slice, ast.Slice) else None
+    return found if isinstance(leaf, ast.Name) and _is_row_of_tensor(leaf, ctx) else None
+
+
+def _is_surely_tensor(node: ast.expr, ctx: FileFacts) -> bool:
+    kind = ctx.kind(node)
+    return kind.tag is Tag.TENSOR and kind.certainty is Confidence.HIGH
+
+
+def read_by_helper(node: ast.expr, ctx: FileFacts) -> Confidence | None:
+    """How sure it is that `node` calls a function of the project that reads the device tensor it is given, as
+    `def item(x): return x.item() if hasattr(x, "item") else x` does. The read is in the helper, the need for it here.
+    """
+    if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
+        return None
+    target = ctx.project_target(node.func)
+    if target is None or target.kind != FUNCTION:
+        return None
+    facts = ctx.program.function(Scope(target.path, target.name))
+    if len(facts.params) != 1:
+        return None
+    reads = f"{facts.params[0].name}.item"
+    given = [part for value in facts.returns for part in (value[1] if _is_either(value) else (value,))]
+    if not any(isinstance(value, tuple) and value[:2] == ("call", reads) for value in given):
+        return None
+    return certainty_on_device(node.args[0], ctx)
+
+
+def _is_either(value: Any) -> bool:
+    """`a if test else b` in the notation of summaries."""
+    return isinstance(value, tuple) and value[0] == "either"
+
+
+def _chained(leaf: ast.expr, ctx: FileFacts) -> Confidence | None:
+    """`low <= x < high` asks for `low <= x` before it compares again, and gives no tensor of both."""
+    if not isinstance(leaf, ast.Compare) or len(leaf.ops) < 2 or any(isinstance(op, _NEVER_ASK) for op in leaf.ops):
+        return None
+    sides = (side for side in (leaf.left, *leaf.comparators) if not isinstance(side, ast.Constant))
+    return max((found for side in sides if (found := certainty_on_device(side, ctx)) is not None), default=None)
+
+
+def _compares_sizes(leaf: ast.Compare, ctx: FileFacts) -> bool:
+    """Whether a number is compared with names of which it is only likely that they hold tensors: `L == H * W`, with H
+    and W out of what a module gives.
+    """
+    sides = (leaf.left, *leaf.comparators)
+    known = [side for side in sides if ctx.kind(side).tag is Tag.NUMBER and not isinstance(side, ast.Constant)]
+    others = [part for side in sides if side not in known for part in walk(side)]
+    if any(_is_surely_tensor(side, ctx) for side in sides):
+        return False
+    return bool(known) and not any(isinstance(part, (ast.Call, ast.Subscript)) for part in others)
+
+
+def _is_row_of_tensor(leaf: ast.Name, ctx: FileFacts) -> bool:
+    """Whether a comprehension that filters by `leaf` takes it from a tensor: `for i, keep in zip(ids, mask) if keep`.
+
+    Of other names that hold a tensor, a bare test more often asks whether there is one at all.
+    """
+    outer = next((node for node in ctx.tree.ancestors(leaf) if isinstance(node, COMPREHENSIONS)), None)
+    for generator in outer.generators if outer is not None else ():
+        target, source = generator.target, generator.iter
+        if isinstance(target, ast.Tuple) and isinstance(source, ast.Call) and ctx.target(source.func) == "zip":
+            pairs = list(zip(target.elts, source.args))
+        else:
+            pairs = [(target, source)]
+        for name, values in pairs:
+            if isinstance(name, ast.Name) and name.id == leaf.id:
+                return ctx.kind(values).is_tensor
+    return False
+
+
+def _compares_loss(leaf: ast.expr, ctx: FileFacts) -> bool:
+    """`loss > limit` of a loss that something unknown made: a tensor, unless it was read to a number before."""
+    if not isinstance(leaf, ast.Compare) or any(isinstance(op, _NEVER_ASK) for op in leaf.ops):
+        return False
+    return any(not ctx.kind(side).known and is_loss(side, ctx) for side in _sides(leaf))
+
+
+def _is_tensor_of_step(leaf: ast.expr, ctx: FileFacts) -> bool:
+    """`loss == inf` in a forward or a step of training: certainly a tensor, of which the place alone is unknown."""
+    if not isinstance(leaf, (ast.Call, ast.Compare)):
+        return False
+    kind = ctx.kind(leaf)
+    if not kind.is_tensor or kind.certainty is not Confidence.HIGH:
+        return False
+    if ctx.role(leaf) != "train" and not in_forward(leaf, ctx):
+        return False
+    return is_unknown_in_step(leaf, kind, ctx, also=(Tag.TENSOR,))
+
+
+_COUNTS = pattern(r"len(?:gth)?s?(?:_|$)|counts?$|cpu|host")
+
+
+def _reduces_unknown(leaf: ast.expr, ctx: FileFacts) -> bool:
+    """`x.any()` or `x.all() <= 1` in a forward or a training step, `shapes.prod(1).sum() == n` in a forward: without
+    arrays about, only a tensor has these.
+    """
+    call = leaf.left if isinstance(leaf, ast.Compare) else leaf
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+        return False
+    is_compared = isinstance(leaf, ast.Compare) and call.func.attr in ("sum", "max", "min", "mean")
+    if not (call.func.attr in ("any", "all") or (is_compared and in_forward(call, ctx))):
+        return False
+    if is_compared and any(_COUNTS.search(name) for name in names_in(call.func.value)):
+        return False  # what sequences are packed by is on the host
+    if call.args or call.keywords or ctx.kind(call.func.value).known or ctx.mentions(*ARRAYS, "pl"):
+        return False
+    return (ctx.role(call) == "train" or in_forward(call, ctx)) and uses_accelerator(ctx)

@@ -1,0 +1,28 @@
+"""Which values share memory, and who may write into it."""
+
+from __future__ import annotations
+
+from perflint.analysis.aliases.modules import (
+    comes_from,
+    is_only_looped_over,
+    is_part,
+    is_same,
+    loads_in_its_own_way,
+    takes_in_others,
+)
+from perflint.analysis.aliases.owned_modules import is_owned
+from perflint.analysis.aliases.read_only import unread
+from perflint.analysis.aliases.writes import changes_later, is_written_in
+
+__all__ = [
+    "changes_later",
+    "comes_from",
+    "is_only_looped_over",
+    "is_owned",
+    "is_part",
+    "is_same",
+    "is_written_in",
+    "loads_in_its_own_way",
+    "takes_in_others",
+    "unread",
+]

@@ -1,0 +1,105 @@
+"""Where graphs are recorded, kept and wanted."""
+
+from __future__ import annotations
+
+from perflint.analysis.effects.kept_by_calls import is_part_of_walked_back, kept_by_call
+from perflint.analysis.gradients.evaluation_helpers import run_by_helper
+from perflint.analysis.gradients.evaluation_loops import (
+    evaluated,
+    evaluating_forwards,
+    evaluating_passes,
+    first_with_gradients,
+    goes_to_numpy,
+    is_volatile,
+    script_parts,
+    stands_in_training,
+    tells_of_modes,
+)
+from perflint.analysis.gradients.forwards import (
+    CHANGES,
+    DRAWS,
+    FORWARD_METHODS,
+    arguments,
+    arguments_by_name,
+    is_forward,
+    is_given_counts,
+    is_method_of_values,
+    is_pure,
+)
+from perflint.analysis.gradients.helper_forwards import Behind, forward_behind, is_changed, runs_every_turn
+from perflint.analysis.gradients.in_reach import (
+    ASKING,
+    gradients_in_reach,
+    has_fast_path,
+    is_scripted,
+    is_under_autocast,
+    may_learn,
+    outlasting,
+    tells_of_gradients,
+)
+from perflint.analysis.gradients.model_calls import (
+    asks_for_gradients,
+    is_loss_function,
+    is_loss_name,
+    is_model_call,
+    makes_instance,
+    may_differentiate,
+    name_of_whole,
+)
+from perflint.analysis.gradients.results import (
+    Followed,
+    forwards_behind,
+    has_no_graph,
+    learns,
+    may_hold_parameters,
+    switches_itself,
+)
+
+__all__ = [
+    "ASKING",
+    "CHANGES",
+    "DRAWS",
+    "FORWARD_METHODS",
+    "Behind",
+    "Followed",
+    "arguments",
+    "arguments_by_name",
+    "asks_for_gradients",
+    "evaluated",
+    "evaluating_forwards",
+    "evaluating_passes",
+    "first_with_gradients",
+    "forward_behind",
+    "forwards_behind",
+    "goes_to_numpy",
+    "gradients_in_reach",
+    "has_fast_path",
+    "has_no_graph",
+    "is_changed",
+    "is_forward",
+    "is_given_counts",
+    "is_loss_function",
+    "is_loss_name",
+    "is_method_of_values",
+    "is_model_call",
+    "is_part_of_walked_back",
+    "is_pure",
+    "is_scripted",
+    "is_under_autocast",
+    "is_volatile",
+    "kept_by_call",
+    "learns",
+    "makes_instance",
+    "may_differentiate",
+    "may_hold_parameters",
+    "may_learn",
+    "name_of_whole",
+    "outlasting",
+    "run_by_helper",
+    "runs_every_turn",
+    "script_parts",
+    "stands_in_training",
+    "switches_itself",
+    "tells_of_gradients",
+    "tells_of_modes",
+]

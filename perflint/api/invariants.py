@@ -1,0 +1,33 @@
+"""What stays the same from step to step, or from turn to turn."""
+
+from __future__ import annotations
+
+from perflint.analysis.invariants.constant_tensors import (
+    is_constant_copy,
+    is_number,
+    is_of_numpy,
+    is_only_read,
+    is_traced,
+    single,
+)
+from perflint.analysis.invariants.in_loops import is_fixed, is_touched, objects_in, writes_data
+from perflint.analysis.invariants.number_sources import Source, is_kept, origin_of, round_trip
+from perflint.analysis.invariants.step_constants import is_step_constant
+
+__all__ = [
+    "Source",
+    "is_constant_copy",
+    "is_fixed",
+    "is_kept",
+    "is_number",
+    "is_of_numpy",
+    "is_only_read",
+    "is_step_constant",
+    "is_touched",
+    "is_traced",
+    "objects_in",
+    "origin_of",
+    "round_trip",
+    "single",
+    "writes_data",
+]

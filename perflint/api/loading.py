@@ -1,0 +1,64 @@
+"""Data loaders: what they are given, and what a sample costs."""
+
+from __future__ import annotations
+
+from perflint.analysis.loading.loaders import (
+    LOADER_NAMES,
+    SAMPLERS,
+    builds_data_loader,
+    is_derived_loader,
+    is_plain_loader,
+    is_sampling_loader,
+    is_zero,
+    option,
+    purpose,
+    uses_accelerator,
+    workers,
+)
+from perflint.analysis.loading.passes import Run, batch_names, called_in, calls_in, is_hook, is_repeated, runs, use
+from perflint.analysis.loading.sample_cost import (
+    dataset_work,
+    hands_samples_on,
+    is_moved,
+    is_of_notebook,
+    is_small,
+    is_tiny,
+    makes_own_batches,
+    moves_to_device,
+    needs_workers,
+    works_on_device,
+)
+from perflint.analysis.loading.spread_options import hides_options
+
+__all__ = [
+    "LOADER_NAMES",
+    "SAMPLERS",
+    "Run",
+    "batch_names",
+    "builds_data_loader",
+    "called_in",
+    "calls_in",
+    "dataset_work",
+    "hands_samples_on",
+    "hides_options",
+    "is_derived_loader",
+    "is_hook",
+    "is_moved",
+    "is_of_notebook",
+    "is_plain_loader",
+    "is_repeated",
+    "is_sampling_loader",
+    "is_small",
+    "is_tiny",
+    "is_zero",
+    "makes_own_batches",
+    "moves_to_device",
+    "needs_workers",
+    "option",
+    "purpose",
+    "runs",
+    "use",
+    "uses_accelerator",
+    "workers",
+    "works_on_device",
+]

@@ -1,0 +1,68 @@
+"""What part of a program code belongs to, and how seldom it runs."""
+
+from __future__ import annotations
+
+from perflint.analysis.feasibility.hardware import asks_hardware
+from perflint.analysis.phases.generation import beside_generation, generates, generates_or_predicts
+from perflint.analysis.phases.generation_helpers import Helper, one_text_helper
+from perflint.analysis.phases.memory_pressure import (
+    gives_up_the_step,
+    has_run_a_whole_loop,
+    is_beside_an_engine,
+    is_load_shedding,
+    is_outside_training,
+    is_weighed,
+    is_where_something_moved,
+    measures_memory,
+)
+from perflint.analysis.phases.seldom import (
+    hands_over,
+    is_between_phases,
+    is_conversion,
+    is_empty_case,
+    is_export,
+    is_fallback,
+    is_tried_out,
+    runs_rarely,
+)
+from perflint.analysis.phases.training_loops import (
+    BACKWARD,
+    identifiers_below,
+    identifiers_near,
+    is_about_agents,
+    is_training_loop,
+    shares_on_the_host,
+    trains_one_layer,
+)
+
+__all__ = [
+    "BACKWARD",
+    "Helper",
+    "asks_hardware",
+    "beside_generation",
+    "generates",
+    "generates_or_predicts",
+    "gives_up_the_step",
+    "hands_over",
+    "has_run_a_whole_loop",
+    "identifiers_below",
+    "identifiers_near",
+    "is_about_agents",
+    "is_beside_an_engine",
+    "is_between_phases",
+    "is_conversion",
+    "is_empty_case",
+    "is_export",
+    "is_fallback",
+    "is_load_shedding",
+    "is_outside_training",
+    "is_training_loop",
+    "is_tried_out",
+    "is_weighed",
+    "is_where_something_moved",
+    "measures_memory",
+    "one_text_helper",
+    "runs_rarely",
+    "shares_on_the_host",
+    "trains_one_layer",
+]

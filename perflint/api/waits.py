@@ -1,0 +1,123 @@
+"""Where the host waits for the device, what for, and what it costs."""
+
+from __future__ import annotations
+
+from perflint.analysis.waits.asked_for import is_asked_for
+from perflint.analysis.waits.by_element import TurnRead, read_by_turns
+from perflint.analysis.waits.clocked import is_measurement, reads_clock_behind, trains
+from perflint.analysis.waits.cost import (
+    emptied_by,
+    finds_nothing,
+    first_of_block,
+    impact_at,
+    impact_of_decision,
+    is_company,
+    is_waited_for_next,
+    waits_spared_by,
+)
+from perflint.analysis.waits.guarded import GuardedUse, used_under_guard
+from perflint.analysis.waits.handed_over import hand_over_after, reads_events_after
+from perflint.analysis.waits.masks import is_boolean, mask_in, selects_on_device
+from perflint.analysis.waits.next_reads import is_read_next
+from perflint.analysis.waits.numbers import NUMBER_NAMES, device_number, may_be_tensor, numbers_of, roots
+from perflint.analysis.waits.options import is_option_for
+from perflint.analysis.waits.protected import meets_for_files, protects_data
+from perflint.analysis.waits.reads import (
+    READ_NAMES,
+    Read,
+    certainty_on_device,
+    device_read,
+    in_forward,
+    is_exceptional,
+    is_on_device,
+    is_unknown_in_step,
+    kind_on_device,
+    region_of,
+    uses_accelerator,
+    works_on_host,
+)
+from perflint.analysis.waits.repeated_reads import read_before, reads_after
+from perflint.analysis.waits.texts import (
+    PRINTING_NAMES,
+    Printed,
+    formatter_around,
+    is_formatter,
+    is_tracker,
+    printed_in,
+)
+from perflint.analysis.waits.truth_tests import (
+    COMPREHENSIONS,
+    certainty_asked,
+    is_asked,
+    is_tested,
+    leaves,
+    read_by_helper,
+    tests,
+)
+from perflint.analysis.waits.value_uses import Use, check_around, later_uses, use_of
+from perflint.analysis.waits.wanted_on_host import is_wanted_on_host
+
+__all__ = [
+    "COMPREHENSIONS",
+    "NUMBER_NAMES",
+    "PRINTING_NAMES",
+    "READ_NAMES",
+    "GuardedUse",
+    "Printed",
+    "Read",
+    "TurnRead",
+    "Use",
+    "certainty_asked",
+    "certainty_on_device",
+    "check_around",
+    "device_number",
+    "device_read",
+    "emptied_by",
+    "finds_nothing",
+    "first_of_block",
+    "formatter_around",
+    "hand_over_after",
+    "impact_at",
+    "impact_of_decision",
+    "in_forward",
+    "is_asked",
+    "is_asked_for",
+    "is_boolean",
+    "is_company",
+    "is_exceptional",
+    "is_formatter",
+    "is_measurement",
+    "is_on_device",
+    "is_option_for",
+    "is_read_next",
+    "is_tested",
+    "is_tracker",
+    "is_unknown_in_step",
+    "is_waited_for_next",
+    "is_wanted_on_host",
+    "kind_on_device",
+    "later_uses",
+    "leaves",
+    "mask_in",
+    "may_be_tensor",
+    "meets_for_files",
+    "numbers_of",
+    "printed_in",
+    "protects_data",
+    "read_before",
+    "read_by_helper",
+    "read_by_turns",
+    "reads_after",
+    "reads_clock_behind",
+    "reads_events_after",
+    "region_of",
+    "roots",
+    "selects_on_device",
+    "tests",
+    "trains",
+    "use_of",
+    "used_under_guard",
+    "uses_accelerator",
+    "waits_spared_by",
+    "works_on_host",
+]

@@ -1,0 +1,1 @@
+"""Fixes and advice that several rules share."""
