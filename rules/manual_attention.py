@@ -12,6 +12,8 @@ from ._shared.attention import Attention, written_out
 
 #: `scaled_dot_product_attention` is there since this version.
 _SINCE = (2, 0)
+#: It takes `scale=` since this one.
+_SCALES_SINCE = (2, 1)
 
 
 class ManualAttention(Rule):
@@ -37,6 +39,8 @@ class ManualAttention(Rule):
     - `dropout_p` applies in evaluation, too.
     - `is_causal=True` aligns the triangle at the top left if queries and keys differ in number.
     - The scale is 1/sqrt(d) unless `scale=` is passed (since torch 2.1).
+    - A bias goes into `attn_mask`; it may need gradients, and keeps the attention from its flash kernel.
+    - The softmax is computed in float32, whatever the inputs are.
 
     Fix safety
 
@@ -45,8 +49,8 @@ class ManualAttention(Rule):
     Not reported
 
     - Weights that are returned, stored, changed or read by a hook.
-    - Position biases, ALiBi, capped or sigmoid scores, a learned temperature, or no scale.
-    - A softmax that is widened to float32 on purpose, or over another dimension.
+    - Capped or sigmoid scores, a learned temperature, or biases that are products with the queries themselves.
+    - A softmax over another dimension.
     - A few learned queries, or tokens beside an image, as in Segment Anything's decoder.
     - Dropout under a test of `self.training`.
     - A fallback beside a fused path, or an option between the two.
@@ -77,13 +81,30 @@ class ManualAttention(Rule):
         found = written_out(node, ctx)
         if found is None or _is_learned(found.query, ctx) or _goes_two_ways(node, ctx):
             return
+        if not found.scaled and not _serves_without_scale(found, ctx):
+            return
         yield self.finding(
             node,
             ctx,
             f"The attention of `{ctx.text(found.query)}`, `{ctx.text(found.key)}` and `{ctx.text(found.value)}` is "
             "computed in separate steps, and each step stores a queries x keys matrix.",
             advice=_advice(found, ctx),
+            related=tuple(
+                ctx.hop(product, ctx.text(product))
+                for product in (found.first, found.second)
+                if getattr(product, "lineno", node.lineno) != node.lineno
+            ),
         )
+
+
+def _serves_without_scale(found: Attention, ctx: Context) -> bool:
+    """Whether a product that nothing scales is attention of tokens all the same: three things that are computed of the
+    input, none of them a table that is asked or kept.
+    """
+    parts = (found.query, found.key, found.value)
+    if (ctx.torch_version or _SCALES_SINCE) < _SCALES_SINCE or len({ctx.text(part) for part in parts}) < len(parts):
+        return False
+    return not any(_is_learned(part, ctx) for part in parts)
 
 
 _SPREAD = frozenset({"expand", "repeat", "unsqueeze"})
@@ -165,7 +186,12 @@ def _advice(found: Attention, ctx: Context) -> str:
         words += ", attn_mask=..."
     if found.drops:
         words += ", dropout_p=... if self.training else 0.0"
-    words += ")`, with `scale=` if their product is not multiplied by 1/sqrt(d): 1.0 if the queries were scaled before."
+    if found.scaled:
+        words += (
+            ")`, with `scale=` if their product is not multiplied by 1/sqrt(d): 1.0 if the queries were scaled before."
+        )
+    else:
+        words += ", scale=1.0)`."
     if found.turned:
         words += " It takes (..., tokens, width): transpose its inputs and its result accordingly."
     if "attn_mask" in words:

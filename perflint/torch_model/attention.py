@@ -21,6 +21,8 @@ SCALES = words(
 )
 #: Functions that multiply matrices.
 PRODUCTS = words("torch.matmul torch.bmm torch.mm")
+#: The one that adds a matrix to the product, which it may scale.
+BATCHED_SUM = "torch.baddbmm"
 #: Their methods.
 PRODUCT_METHODS = words("matmul bmm mm")
 

@@ -22,6 +22,8 @@ from perflint.api import (
 from .ranks import rank_of_factors
 
 _DEPTH = 14
+#: How many names back what is added to scores is looked at.
+_ADDED = 3
 #: Dimensions of what `bmm` gives.
 _BATCHED = 3
 _SQRT = pattern(r"sqrt\(|\*\*\s*\(?-?\s*(?:0?\.5|1\s*/\s*2)")
@@ -29,21 +31,27 @@ _SHAPING = frozenset("view reshape contiguous flatten unflatten".split())
 _VIEWS = _SHAPING | frozenset("transpose permute squeeze unsqueeze expand to type_as movedim".split())
 _FILLS = frozenset("masked_fill masked_fill_".split())
 _SCALING = frozenset("mul mul_ div div_ multiply divide true_divide".split())
+_ADDING = frozenset("add add_".split())
+_WIDE = frozenset({"torch.float32", "torch.float"})
 #: What is read of scores or weights without keeping them.
 _DESCRIPTIONS = frozenset("shape dtype device size dim ndim masked_fill_ mul_ div_ new_zeros new_full new_ones".split())
 
 
 class Attention(NamedTuple):
     """softmax(scale * query @ key^T + mask) @ value, as written. With `turned`, the last two dimensions of the factors
-    are others than tokens and width.
+    are others than tokens and width; without `scaled`, nothing scales the product. `first` and `second` are the two
+    products.
     """
 
     query: ast.expr
     key: ast.expr
     value: ast.expr
+    first: ast.expr
+    second: ast.AST
     masks: tuple[ast.expr, ...]
     drops: bool
     turned: bool
+    scaled: bool
 
 
 @dataclass(slots=True)
@@ -63,6 +71,7 @@ class _Weights:
 
     columns: bool
     values: list[ast.expr] = field(default_factory=list)
+    products: list[ast.AST] = field(default_factory=list)
     drops: bool = False
 
 
@@ -78,23 +87,33 @@ def written_out(softmax: ast.Call, ctx: Context) -> Attention | None:
     if factors is None or _are_kept(found, ctx):
         return None
     query, key, columns = factors
-    if not found.scaled and not _is_scaled(query, ctx) and not _is_scaled(key, ctx):
-        return None
+    scaled = found.scaled or _is_scaled(query, ctx) or _is_scaled(key, ctx)
     weights = _Weights(columns)
     if not _spend(softmax, weights, ctx, _DEPTH) or len(weights.values) != 1 or not _is_plain(weights.values[0]):
         return None
     turned = columns or _is_turned(found.products[0], ctx)
-    return Attention(query, key, weights.values[0], tuple(found.masks), weights.drops, turned)
+    return Attention(
+        query,
+        key,
+        weights.values[0],
+        found.products[0],
+        weights.products[0],
+        tuple(found.masks),
+        weights.drops,
+        turned,
+        scaled,
+    )
 
 
 # The softmax.
 
 
 def _softened(call: ast.Call, ctx: Context) -> tuple[ast.expr, int] | None:
-    """What a softmax is taken of, and over which dimension; None where it widens the type as well."""
-    if len(call.args) + len(call.keywords) > 2:
-        return None
+    """What a softmax is taken of, and over which dimension. It may compute in float32, as every fused kernel does."""
     target, made = ctx.target(call.func), call.func
+    wide = [item for item in call.keywords if item.arg == "dtype" and ctx.target(item.value) in _WIDE]
+    if len(call.args) + len(call.keywords) - len(wide) > 2:
+        return None
     given, dim = call.args[0] if call.args else None, argument(call, 0, "dim")
     if target in ("torch.softmax", "torch.nn.functional.softmax"):
         given, dim = argument(call, 0, "input"), argument(call, 1, "dim")
@@ -127,7 +146,7 @@ def _dimensions_of_module(func: ast.Attribute, ctx: Context) -> Iterator[ast.exp
 
 def _has_rank(product: ast.expr, rank: int, ctx: Context) -> bool:
     """Whether the scores have that many dimensions, so that the one of the softmax is the last."""
-    if isinstance(product, ast.Call) and callee_name(product) == "bmm":
+    if isinstance(product, ast.Call) and callee_name(product) in ("bmm", "baddbmm"):
         return rank == _BATCHED
     if isinstance(product, ast.Call) and callee_name(product) == "einsum":
         spec, _ = _einsum(product)
@@ -199,10 +218,35 @@ def _changes(other: ast.expr, op: ast.operator, found: _Scores, ctx: Context) ->
     if isinstance(op, (ast.Mult, ast.Div)) and is_scale(other, ctx):
         found.scaled = True
         return True
-    if isinstance(op, ast.Add) and _is_mask(other):
+    if isinstance(op, ast.Add) and _is_added_as_it_is(other, ctx):
         found.masks.append(other)
         return True
     return False
+
+
+def _is_added_as_it_is(other: ast.expr, ctx: Context, depth: int = _ADDED) -> bool:
+    """Whether a mask or bias is there before the scores are: none that is a product of matrices itself, as positions
+    relative to each query are.
+    """
+    if isinstance(other, ast.Constant):
+        return False
+    for part in walk(other):
+        if _is_product(part, ctx):
+            return False
+        if isinstance(part, ast.Name) and depth:
+            made = ctx.inference.flow.definitions(part)
+            if any(item.value is not None and not _is_added_as_it_is(item.value, ctx, depth - 1) for item in made):
+                return False
+    return True
+
+
+def _is_product(node: ast.AST, ctx: Context) -> bool:
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.MatMult)
+    if not isinstance(node, ast.Call):
+        return False
+    name = callee_name(node)
+    return name == "einsum" or name in attention.PRODUCT_METHODS or ctx.target(node.func) in attention.PRODUCTS
 
 
 def _follow_call(node: ast.Call, found: _Scores, ctx: Context, depth: int) -> bool:
@@ -210,6 +254,8 @@ def _follow_call(node: ast.Call, found: _Scores, ctx: Context, depth: int) -> bo
     if name == "einsum" or target in attention.PRODUCTS:
         found.products.append(node)
         return True
+    if target == attention.BATCHED_SUM:
+        return _follow_batched_sum(node, found)
     if target == "torch.where" and len(node.args) == 3:
         found.masks.append(node.args[0])
         return _follow(node.args[1], found, ctx, depth)
@@ -225,7 +271,31 @@ def _follow_call(node: ast.Call, found: _Scores, ctx: Context, depth: int) -> bo
     if name in _SCALING and len(node.args) == 1 and is_scale(node.args[0], ctx):
         found.scaled = True
         return _follow(scores, found, ctx, depth)
-    return name in _SHAPING and _follow(scores, found, ctx, depth)
+    if name in _ADDING and len(node.args) == 1 and not node.keywords and _is_added_as_it_is(node.args[0], ctx):
+        found.masks.append(node.args[0])
+        return _follow(scores, found, ctx, depth)
+    return (name in _SHAPING or _widens(node, ctx)) and _follow(scores, found, ctx, depth)
+
+
+def _follow_batched_sum(node: ast.Call, found: _Scores) -> bool:
+    """`baddbmm(bias, query, keys, alpha=scale)`: a product, scaled, to which a bias is added."""
+    if len(node.args) != len(("bias", "query", "keys")):
+        return False
+    found.products.append(node)
+    found.scaled |= any(item.arg == "alpha" for item in node.keywords)
+    if not any(item.arg == "beta" and is_constant(item.value, 0) for item in node.keywords):
+        found.masks.append(node.args[0])
+    return True
+
+
+def _widens(node: ast.Call, ctx: Context) -> bool:
+    """Whether scores are only made float32, in which every fused kernel takes its softmax."""
+    if callee_name(node) == "float":
+        return not node.args
+    given = (
+        argument(node, 0, "dtype") if callee_name(node) == "to" and len(node.args) + len(node.keywords) == 1 else None
+    )
+    return given is not None and ctx.target(given) in _WIDE
 
 
 def _are_kept(found: _Scores, ctx: Context) -> bool:
@@ -244,7 +314,7 @@ def _is_mask_part(use: ast.Name, found: _Scores) -> bool:
     return any(part is use for mask in found.masks for part in walk(mask))
 
 
-# Scales and masks.
+# Scales.
 
 
 def is_scale(node: ast.expr, ctx: Context, depth: int = 3) -> bool:
@@ -261,20 +331,6 @@ def is_scale(node: ast.expr, ctx: Context, depth: int = 3) -> bool:
         made = [item.value for item in ctx.inference.flow.definitions(node) if item.value is not None]
         return name in attention.SCALES or any(is_scale(value, ctx, depth - 1) for value in made)
     return False
-
-
-def _is_mask(node: ast.expr) -> bool:
-    """Whether what is added to scores is called a mask. A bias of positions is none."""
-    names = [part.attr if isinstance(part, ast.Attribute) else part.id for part in _named(node)]
-    return any("mask" in name.lower() for name in names) and not any(
-        word in name.lower() for name in names for word in ("bias", "pos", "alibi", "rel", "slope", "prior")
-    )
-
-
-def _named(node: ast.expr) -> Iterator[ast.Name | ast.Attribute]:
-    for part in walk(node):
-        if isinstance(part, (ast.Name, ast.Attribute)):
-            yield part
 
 
 def _is_scaled(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
@@ -323,6 +379,8 @@ def _factors(product: ast.expr, ctx: Context) -> tuple[ast.expr, ast.expr] | Non
         return (product.left, product.right) if isinstance(product.op, ast.MatMult) else None
     if not isinstance(product, ast.Call):
         return None
+    if ctx.target(product.func) == attention.BATCHED_SUM:
+        return product.args[1], product.args[2]
     if ctx.target(product.func) in attention.PRODUCTS:
         return (product.args[0], product.args[1]) if len(product.args) == 2 else None
     if isinstance(product.func, ast.Attribute) and product.func.attr in attention.PRODUCT_METHODS:
@@ -434,6 +492,7 @@ def _spend(node: ast.expr, found: _Weights, ctx: Context, depth: int) -> bool:
     if value is not None:
         if value not in found.values:
             found.values.append(value)
+            found.products.append(outer)
         return True
     if isinstance(outer, ast.Assign):
         return _spend_name(outer, found, ctx, depth - 1)
