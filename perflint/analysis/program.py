@@ -201,6 +201,10 @@ class Program:
         """Whether a function runs on the steps of a training as well, whatever else runs it."""
         return self._phases.is_in_training(scope)
 
+    def is_in_forward(self, scope: Scope) -> bool:
+        """Whether the forward of some module runs a function, whatever else runs it."""
+        return self._phases.is_in_forward(scope)
+
     @cached_property
     def _phases(self) -> Phases:
         return Phases(self)

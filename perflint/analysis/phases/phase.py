@@ -193,6 +193,23 @@ class Phases:
         """Whether a function runs on the steps of a training as well, whatever else runs it."""
         return scope in self._trained
 
+    def is_in_forward(self, scope: Scope) -> bool:
+        """Whether the forward of some module runs a function, whatever else runs it: one route is kept, of several."""
+        return scope in self._forwarded
+
+    @cached_property
+    def _forwarded(self) -> frozenset[Scope]:
+        found = {scope for scope, root in self._program.roots.functions.items() if root.role == "forward"}
+        waiting = list(found)
+        while waiting:
+            scope = waiting.pop()
+            for edge in self._program.graph.outgoing.get(scope, ()):
+                is_sure = edge.confidence is Confidence.HIGH and not edge.callback
+                if is_sure and edge.callee not in found and self._is_step(scope, edge.context):
+                    found.add(edge.callee)
+                    waiting.append(edge.callee)
+        return frozenset(found)
+
     @cached_property
     def _trained(self) -> frozenset[Scope]:
         program = self._program

@@ -326,6 +326,18 @@ class Inference:
             return self._entered(value, definition, inner)
         return NEVER if binding is Binding.DELETE else UNKNOWN
 
+    def taken_from(self, definition: Definition) -> Kind:
+        """What a definition takes its value out of: the row for `height` of `for height, width in sizes`."""
+        binding, value = definition.binding, definition.value
+        if value is None:
+            return UNKNOWN
+        if binding in (Binding.FOR, Binding.COMPREHENSION):
+            whole = self.kind(value)
+            return operations.unpack(self.iterate(whole), definition.path[:-1]) if definition.path else whole
+        if binding is not Binding.ASSIGN or not definition.path:
+            return UNKNOWN
+        return operations.unpack(self.kind(value), definition.path[:-1])
+
     def iterate(self, kind: Kind) -> Kind:
         """What one turn of a loop over the value gives, through the project's own `__iter__` where there is one."""
         if kind.path and kind.tag in (Tag.INSTANCE, Tag.DATASET, Tag.LOADER, Tag.MODULE):

@@ -10,7 +10,7 @@ from perflint.analysis.values.dtypes import Dtype
 from perflint.analysis.values.implicit_reads import numbers_in
 from perflint.analysis.values.kind import Tag
 from perflint.analysis.values.origin import Provenance, is_from
-from perflint.analysis.waits.reads import Read, certainty_on_device
+from perflint.analysis.waits.reads import Read, certainty_on_device, kind_on_device
 from perflint.finding import Confidence
 from perflint.ir.calls import callee_name
 from perflint.syntax.bindings import Definition
@@ -43,6 +43,24 @@ def _device_number(node: ast.AST, ctx: FileFacts) -> Read | None:
             # Which callee it is takes more to tell than most arguments do: it is asked last.
             is_own = isinstance(node, ast.Call) and ctx.target(node.func) is None and _runs_project(node.func, ctx)
             return None if is_own else Read(number, certainty)
+    return _list_of_numbers(node, ctx) if isinstance(node, ast.Call) else None
+
+
+def _list_of_numbers(node: ast.Call, ctx: FileFacts) -> Read | None:
+    """`torch.tensor(lengths)`, `x.split(lengths)` of a list that holds numbers of the device: each of them is read."""
+    if callee_name(node) in counts.OF_LISTS:
+        is_made = bool(node.args) and (ctx.target(node.func) or "").startswith("torch.")
+        lists = node.args[:1] if is_made else []
+    else:
+        lists = list(numbers_of(node, ctx))
+    for given in lists:
+        held = ctx.kind(given) if isinstance(given, ast.Name) else None
+        element = held.element if held is not None and held.tag is Tag.SEQUENCE else None
+        # Nothing but single numbers can stand in such a list.
+        if element is not None and element.rank in (None, 0):
+            certainty = kind_on_device(element, given, ctx)
+            if certainty is not None:
+                return Read(given, certainty)
     return None
 
 
@@ -56,7 +74,8 @@ def numbers_of(node: ast.AST, ctx: FileFacts) -> Iterator[ast.expr]:
     elif isinstance(node, ast.Call) and callee_name(node) in NUMBER_NAMES:
         # Most are literals, sizes and settings: the text tells before the callee is looked up.
         if any(not isinstance(item, _NO_TENSORS) for item in (*node.args, *(item.value for item in node.keywords))):
-            dotted = ctx.target(node.func)
+            is_method = isinstance(node.func, ast.Attribute) and ctx.kind(node.func.value).is_tensor
+            dotted = None if is_method else ctx.target(node.func)
             if dotted is None and _is_of_import(node.func, ctx):
                 return  # a function of what is imported and not known: which argument is the tensor, nobody knows
             for number in numbers_in(node, dotted or ""):
@@ -99,9 +118,27 @@ def certainty_of_bound(bound: ast.expr, ctx: FileFacts) -> Confidence | None:
     certainty = certainty_on_device(bound, ctx)
     if certainty is None or ctx.kind(bound).rank not in (None, 0):
         return None
-    if not (is_from(ctx.kind(bound).origin, *_MADE) or _is_computed(bound, ctx, _LINKS)):
+    if not (is_from(ctx.kind(bound).origin, *_MADE) or _is_computed(bound, ctx, _LINKS) or _is_part(bound, ctx)):
         return None
     return certainty
+
+
+def _is_part(bound: ast.expr, ctx: FileFacts, links: int = _LINKS) -> bool:
+    """Whether a number is a part of what is known to be a tensor: `sizes[0]`, `height` of `for height, width in sizes`.
+    What is handed in whole may be a number as well; what has parts is none, nor is what was computed for a list.
+    """
+    if isinstance(bound, ast.BinOp):
+        return _is_part(bound.left, ctx, links) or _is_part(bound.right, ctx, links)
+    if isinstance(bound, ast.Subscript):
+        return ctx.kind(bound.value).is_tensor
+    if not isinstance(bound, ast.Name):
+        return False
+    return any(
+        (whole := ctx.inference.taken_from(item)).is_tensor
+        or (whole.tag is Tag.SEQUENCE and ctx.kind(bound).fresh)
+        or (not item.path and links > 0 and item.value is not None and _is_part(item.value, ctx, links - 1))
+        for item in ctx.inference.flow.definitions(bound)
+    )
 
 
 def roots(bound: ast.expr) -> set[str]:
@@ -120,6 +157,8 @@ def may_be_tensor(node: ast.expr, ctx: FileFacts, links: int = _LINKS) -> bool:
         return links > 0 and any(_may_hold_tensor(item, ctx, links) for item in ctx.inference.flow.definitions(node))
     if isinstance(node, ast.BinOp):
         return may_be_tensor(node.left, ctx, links) or may_be_tensor(node.right, ctx, links)
+    if isinstance(node, (ast.ListComp, ast.List, ast.Tuple)):
+        return any(may_be_tensor(item, ctx, links) for item in getattr(node, "elts", None) or [node.elt])  # type: ignore[union-attr]
     if isinstance(node, ast.Subscript):
         base = node.value
         if isinstance(base, ast.Name):
@@ -136,7 +175,8 @@ def may_be_tensor(node: ast.expr, ctx: FileFacts, links: int = _LINKS) -> bool:
 def _may_hold_tensor(made: Definition, ctx: FileFacts, links: int) -> bool:
     value = made.value
     if value is None:
-        return False
+        annotation = made.node.annotation if isinstance(made.node, ast.arg) else None
+        return annotation is not None and "Tensor" in ctx.text(annotation)
     if isinstance(made.node, (ast.For, ast.comprehension)):
         return not _is_counted(value, made.path)
     if isinstance(value, ast.Tuple) and made.path and isinstance(made.path[0], int) and made.path[0] < len(value.elts):

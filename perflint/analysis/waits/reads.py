@@ -554,5 +554,7 @@ def in_forward(node: ast.AST, ctx: FileFacts) -> bool:
     function = ctx.tree.function_of(node)
     if ctx.role(node) in ("forward", "metric") or (function is not None and function.name == "forward"):
         return True
+    if ctx.program.is_in_forward(ctx.scope(node)):
+        return True
     _, route, _ = ctx.heat_and_route(node)
     return any(re.search(r"\bforward\b", hop.text) for hop in route)
