@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.callbacks import STEP_OF_ENGINE, FunctionRoot
-from perflint.analysis.call_graph.compiled import compiled_scopes
+from perflint.analysis.call_graph.compiled import always_compiled, compiled_scopes
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.device_queue.functions import Entry, FunctionQueues
 from perflint.analysis.device_queue.transfer import Transfer
@@ -320,6 +320,14 @@ class Program:
     def compiled(self) -> Mapping[Scope, Hop]:
         """Functions that `torch.compile` traces, each with the place where what holds it is compiled."""
         return compiled_scopes(self.resolver, self.graph)
+
+    def is_always_compiled(self, scope: Scope) -> bool:
+        """Whether `torch.compile` traces a function whatever runs it."""
+        return scope in self._always_compiled
+
+    @cached_property
+    def _always_compiled(self) -> frozenset[Scope]:
+        return always_compiled(self.resolver, self.graph, self.compiled)
 
     @cached_property
     def _training(self) -> set[Scope]:

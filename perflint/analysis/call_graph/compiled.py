@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from perflint.analysis.call_graph.call_graph import CallGraph
@@ -52,6 +52,40 @@ def compiled_scopes(resolver: Resolver, graph: CallGraph) -> dict[Scope, Hop]:
             found[callee] = found[scope]
             waiting.append(callee)
     return found
+
+
+def always_compiled(resolver: Resolver, graph: CallGraph, compiled: Mapping[Scope, Hop]) -> frozenset[Scope]:
+    """Of the functions that are traced, those that nothing runs without: each of their callers is traced as well.
+
+    What holds a function may be compiled by a method that only users call, who may as well leave it.
+    """
+    entered = {
+        scope for scope, hop in _sites(resolver) if compiled.get(scope) == hop and not _is_on_request(resolver, graph, hop)
+    }
+    found = set(compiled)
+    waiting = [scope for scope in compiled if not _is_always(scope, found, entered, graph)]
+    while waiting:
+        scope = waiting.pop()
+        if scope not in found:
+            continue
+        found.discard(scope)
+        callees = {edge.callee for edge in graph.outgoing.get(scope, ())}
+        waiting += [callee for callee in callees & found if not _is_always(callee, found, entered, graph)]
+    return frozenset(found)
+
+
+def _is_always(scope: Scope, traced: AbstractSet[Scope], entered: AbstractSet[Scope], graph: CallGraph) -> bool:
+    callers = [edge.caller for edge in graph.incoming.get(scope, ()) if not edge.stands_in]
+    return scope in entered or (bool(callers) and all(caller in traced for caller in callers))
+
+
+def _is_on_request(resolver: Resolver, graph: CallGraph, hop: Hop) -> bool:
+    """Whether the place where something is compiled stands in a method of a class that no code of the project calls."""
+    functions = resolver.summaries[hop.path].functions
+    around = [
+        name for name, facts in functions.items() if any(call.line == hop.line for call in facts.calls) and facts.in_class
+    ]
+    return any(not name.endswith(".__init__") and not graph.incoming.get(Scope(hop.path, name)) for name in around)
 
 
 def _may_be_left_out(resolver: Resolver, edge: Edge) -> bool:

@@ -31,7 +31,7 @@ def is_constant_copy(call: ast.Call, data: ast.expr, read: ast.expr, ctx: FileFa
 
 def is_traced(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether the code is compiled, or written for an export, which makes constants of such tensors."""
-    return ctx.scope(node) in ctx.program.compiled or is_export(ctx)
+    return ctx.program.is_always_compiled(ctx.scope(node)) or is_export(ctx)
 
 
 def single(data: ast.expr) -> ast.expr:

@@ -167,6 +167,7 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "phase": (_scope, _plain),
     "is_in_training": (_scope,),
     "is_in_forward": (_scope,),
+    "is_always_compiled": (_scope,),
     "is_only_promised": (_scope, _plain),
     "drives": (_plain,),
     "named": (_plain,),

@@ -157,8 +157,10 @@ def may_be_tensor(node: ast.expr, ctx: FileFacts, links: int = _LINKS) -> bool:
         return links > 0 and any(_may_hold_tensor(item, ctx, links) for item in ctx.inference.flow.definitions(node))
     if isinstance(node, ast.BinOp):
         return may_be_tensor(node.left, ctx, links) or may_be_tensor(node.right, ctx, links)
-    if isinstance(node, (ast.ListComp, ast.List, ast.Tuple)):
-        return any(may_be_tensor(item, ctx, links) for item in getattr(node, "elts", None) or [node.elt])  # type: ignore[union-attr]
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return any(may_be_tensor(item, ctx, links) for item in node.elts)
+    if isinstance(node, ast.ListComp):
+        return may_be_tensor(node.elt, ctx, links)
     if isinstance(node, ast.Subscript):
         base = node.value
         if isinstance(base, ast.Name):
