@@ -82,10 +82,9 @@ def _is_always(scope: Scope, traced: AbstractSet[Scope], entered: AbstractSet[Sc
 def _is_on_request(resolver: Resolver, graph: CallGraph, hop: Hop) -> bool:
     """Whether the place where something is compiled stands in a method of a class that no code of the project calls."""
     functions = resolver.summaries[hop.path].functions
-    around = [
-        name for name, facts in functions.items() if any(call.line == hop.line for call in facts.calls) and facts.in_class
-    ]
-    return any(not name.endswith(".__init__") and not graph.incoming.get(Scope(hop.path, name)) for name in around)
+    methods = [name for name, facts in functions.items() if facts.in_class and facts.name != "__init__"]
+    around = [name for name in methods if any(call.line == hop.line for call in functions[name].calls)]
+    return any(not graph.incoming.get(Scope(hop.path, name)) for name in around)
 
 
 def _may_be_left_out(resolver: Resolver, edge: Edge) -> bool:
