@@ -59,9 +59,8 @@ def always_compiled(resolver: Resolver, graph: CallGraph, compiled: Mapping[Scop
 
     What holds a function may be compiled by a method that only users call, who may as well leave it.
     """
-    entered = {
-        scope for scope, hop in _sites(resolver) if compiled.get(scope) == hop and not _is_on_request(resolver, graph, hop)
-    }
+    sites = ((scope, hop) for scope, hop in _sites(resolver) if compiled.get(scope) == hop)
+    entered = {scope for scope, hop in sites if not _is_on_request(resolver, graph, hop)}
     found = set(compiled)
     waiting = [scope for scope in compiled if not _is_always(scope, found, entered, graph)]
     while waiting:
