@@ -57,6 +57,7 @@ class CompiledHandleBypassed(Rule):
 
     code, name = "TPL406", "compiled-handle-bypassed"
     impact = Impact.HIGH
+    lasting = True
     listens = (Calls("compile", "optimize"),)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:

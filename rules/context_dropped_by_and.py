@@ -48,6 +48,7 @@ class ContextDroppedByAnd(Rule):
 
     code, name = "TPL903", "context-dropped-by-and"
     impact = Impact.HIGH
+    lasting = True
     numerics = "the dropped context takes effect"
     listens = (Nodes(ast.With, mentioning=("autocast", "no_grad", "inference_mode", "set_grad_enabled", "stream")),)
 

@@ -63,6 +63,7 @@ class DataParallel(Rule):
 
     code, name = "TPL801", "data-parallel"
     impact = Impact.HIGH
+    lasting = True
     listens = (Calls("DataParallel"),)
     needs_accelerator = True
 

@@ -80,6 +80,7 @@ class DebugModeLeftOn(Rule):
     code, name = "TPL901", "debug-mode-left-on"
     numerics = "same bits"
     impact = Impact.HIGH
+    lasting = True
     listens = (
         Calls(*sorted({last(name) for name in debugging.SWITCHES}), "Trainer", "setdefault", "update", "putenv"),
         Nodes(ast.Assign, mentioning=("environ", *sorted(_SET))),

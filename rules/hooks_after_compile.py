@@ -76,6 +76,7 @@ class HooksAfterCompile(Rule):
 
     code, name = "TPL407", "hooks-after-compile"
     impact = Impact.HIGH
+    lasting = True
     listens = (Calls(*_REGISTRARS),)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:

@@ -85,6 +85,7 @@ class LoaderWithoutWorkers(Rule):
 
     code, name = "TPL103", "loader-without-workers"
     impact = Impact.HIGH
+    lasting = True
     listens = (Calls(*LOADER_NAMES, *SAMPLERS),)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:

@@ -58,6 +58,7 @@ class NoMixedPrecision(Rule):
     code, name = "TPL701", "no-mixed-precision"
     tier = Tier.EXTRA
     impact = Impact.HIGH
+    lasting = True
     confidence = Confidence.MEDIUM
     listens = (Loops(*BACKWARD),)
     needs_accelerator = True

@@ -1,7 +1,7 @@
-"""What a wait for the device costs beside a step, in three classes: how often it happens, times how far it is exposed.
+"""What a finding costs beside a step, in three classes: frequency times exposure, limited by what is certain of it.
 
-The classes are told in docs/impact.md: high where a percent of a step or more is plausible, low where it is less than
-a thousandth or hidden behind another wait.
+The classes are told in docs/impact.md: high where a percent of a step or more is plausible and certain, low where it is
+less than a thousandth or hidden behind another wait.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from perflint.analysis.device_queue.transfer import FULL
-from perflint.finding import Impact
+from perflint.finding import Confidence, Impact
 
-__all__ = ["Exposure", "impact_of_wait"]
+__all__ = ["Exposure", "Standing", "impact_of_wait", "limit"]
 
 
 class Exposure(NamedTuple):
@@ -39,3 +39,21 @@ def impact_of_wait(exposure: Exposure) -> Impact:
     if not exposure.trains:
         return Impact.MEDIUM if exposure.is_repeated else Impact.LOW
     return Impact.HIGH if exposure.is_repeated else Impact.MEDIUM
+
+
+class Standing(NamedTuple):
+    """What limits the impact of a finding, whatever one event costs."""
+
+    #: That of the value and of the route together.
+    confidence: Confidence
+    #: Whether each step pays: the line runs on it, or what it sets lasts.
+    costs_every_step: bool
+    #: Whether only the contract of a module or a public function makes the line hot, and nothing here trains with it.
+    is_promised: bool
+
+
+def limit(standing: Standing) -> Impact:
+    """The largest impact that is certain: what is only probable is not high, nor what no step of the program pays."""
+    if standing.confidence < Confidence.HIGH or not standing.costs_every_step or standing.is_promised:
+        return Impact.MEDIUM
+    return Impact.HIGH

@@ -5,20 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.phases.own_training import beside_own_training
 from perflint.analysis.program import Program
 from perflint.errors import SourceError
-from perflint.finding import Finding, Heat, Impact, Problem, Span
+from perflint.finding import Finding, Heat, Problem, Span
 from perflint.ir.calls import callee_name
 from perflint.rule_api.context import Context
 from perflint.rule_api.feasible import as_feasible
-from perflint.rule_api.minor import is_minor, is_of_unknown_use
 from perflint.rule_api.prefilter import Suspects, Wanted, heard_in
 from perflint.rule_api.rule import Listen, Rule
+from perflint.rule_api.weighing import weighed
 from perflint.syntax.file import SourceFile
 from perflint.syntax.flow import Flow
 from perflint.syntax.parse import parse
@@ -166,10 +165,7 @@ class Inspector:
                 shown = _shown(finding, node, at_least, context)
                 if shown is None or shown.sort_key in findings:
                     continue
-                if shown.heat >= Heat.STEP and shown.impact > Impact.LOW and rule.minor_beside_reads:
-                    shown = replace(shown, impact=Impact.LOW) if is_minor(node, context) else shown
-                if shown.heat >= Heat.STEP and shown.impact is Impact.HIGH and is_of_unknown_use(node, context):
-                    shown = replace(shown, impact=Impact.MEDIUM)
+                shown = weighed(shown, node, rule, context)
                 findings[shown.sort_key] = Located(shown, _statement_lines(context.tree, node, shown))
         except RecursionError:
             raise

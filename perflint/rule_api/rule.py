@@ -131,6 +131,8 @@ class Rule:
     needs: ClassVar[frozenset[str]] = frozenset()
     #: Whether it hardly costs anything where nothing is trained and each step ends by reading its results.
     minor_beside_reads: ClassVar[bool] = False
+    #: Whether what stands in code that runs once (a setting, a wrapper, an option) costs on each of the steps after it.
+    lasting: ClassVar[bool] = False
     #: Whether the effect can only be measured on an accelerator.
     needs_accelerator: ClassVar[bool] = False
     #: The numerics class of fixes that do not state their own, as `Fix` has it.

@@ -12,7 +12,7 @@ from perflint.analysis.program import Program
 from perflint.finding import Confidence
 from perflint.ir.calls import callee_name
 from perflint.ir.survey import survey
-from perflint.rule_api import minor
+from perflint.rule_api import weighing
 from perflint.rule_api.context import Context
 from perflint.syntax.file import SourceFile
 from perflint.syntax.parse import parse
@@ -97,4 +97,4 @@ def test_copies_in_steps_that_end_by_reading_are_minor_where_nothing_is_trained(
     tree = Tree(source, parse(source))
     context = Context(tree, Program({"a.py": survey(tree.module, source.lines)}))
     moved = next(node for node in ast.walk(tree.module) if isinstance(node, ast.Call) and callee_name(node) == "to")
-    assert minor.is_minor(moved, context) is is_minor
+    assert weighing.is_minor(moved, context) is is_minor

@@ -1,0 +1,50 @@
+"""The impact of a finding where it stands: what its rule says, limited by phase, frequency and certainty.
+
+A cost of the host or of a copy hardly shows in steps that no training takes and that end by reading their results, so
+that the next one begins with nothing queued; nor in what a benchmark does to measure something else.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from perflint.analysis.cost import Standing, limit
+from perflint.analysis.phases.phase import Phase
+from perflint.finding import Confidence, Finding, Heat, Impact
+from perflint.rule_api.context import Context
+
+if TYPE_CHECKING:
+    from perflint.rule_api.rule import Rule
+
+__all__ = ["is_minor", "weighed"]
+
+
+def weighed(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Finding:
+    """A finding with the impact that it may have where it stands."""
+    if finding.impact is Impact.LOW:
+        return finding
+    if finding.heat >= Heat.STEP and rule.minor_beside_reads and is_minor(node, ctx):
+        return replace(finding, impact=Impact.LOW)
+    if finding.impact is Impact.HIGH and limit(_standing(finding, node, rule, ctx)) < Impact.HIGH:
+        return replace(finding, impact=Impact.MEDIUM)
+    return finding
+
+
+def _standing(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Standing:
+    return Standing(
+        finding.confidence,
+        costs_every_step=finding.heat >= Heat.STEP or rule.lasting,
+        is_promised=ctx.program.is_only_promised(ctx.scope(node), ctx.context(node)),
+    )
+
+
+def is_minor(node: ast.AST, ctx: Context) -> bool:
+    """Whether `node` runs in such a phase, and in no training."""
+    found = ctx.phase(node)
+    if found.confidence < Confidence.MEDIUM or ctx.program.is_in_training(ctx.scope(node)):
+        return False
+    if found.phase is Phase.BENCHMARK:
+        return True
+    return found.phase in (Phase.EVALUATE, Phase.GENERATE) and found.ends_in_reads

@@ -1,0 +1,27 @@
+"""The classes of cost, and what limits them."""
+
+from __future__ import annotations
+
+import pytest
+
+from perflint.analysis.cost import Standing, limit
+from perflint.finding import Confidence, Impact
+
+SURE = Standing(Confidence.HIGH, costs_every_step=True, is_promised=False)
+
+
+def test_what_is_certain_and_paid_by_each_step_may_be_high() -> None:
+    assert limit(SURE) is Impact.HIGH
+
+
+@pytest.mark.parametrize(
+    "standing",
+    [
+        SURE._replace(confidence=Confidence.MEDIUM),
+        SURE._replace(confidence=Confidence.LOW),
+        SURE._replace(costs_every_step=False),
+        SURE._replace(is_promised=True),
+    ],
+)
+def test_one_doubt_is_enough_for_medium(standing: Standing) -> None:
+    assert limit(standing) is Impact.MEDIUM
