@@ -469,7 +469,8 @@ class CallGraph:
         if not isinstance(func, str):
             return []
         found = []
-        for value, where in self.resolver.written.definitions(func, scope):
+        for definition, where in self.resolver.written.definitions(func, scope):
+            value = _unchained(definition)
             if isinstance(value, tuple) and value[0] == "call" and str(value[1]).endswith("Sequential"):
                 for ref in self.resolver.elements(value, where):
                     if ref.kind == INSTANCE:
@@ -525,6 +526,15 @@ class CallGraph:
             if qualname == target.function or qualname.startswith(inside)
             for call in other.calls
         )
+
+
+def _unchained(value: Value) -> Value:
+    """`nn.Sequential(...)` of `nn.Sequential(...).to(device).train()`."""
+    while isinstance(value, tuple) and value[0] == "call" and isinstance(value[1], tuple) and value[1][0] == "attr":
+        if value[1][2] not in wrappers.MODULE_CHAIN:
+            break
+        value = value[1][1]
+    return value
 
 
 def _attribute_names(resolver: Resolver) -> set[str]:

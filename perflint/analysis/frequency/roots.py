@@ -337,7 +337,8 @@ class RootFinder:
             if index in steps:
                 self._runs.add((scope, index))
             heat = Heat.MICROBATCH if index in accumulates else Heat.STEP
-            return LoopHeat(heat, "train" if trains else "batches", confidence)
+            # What the name only makes probable, a backward pass or an optimizer's step in each iteration makes certain.
+            return LoopHeat(heat, "train", Confidence.HIGH) if trains else LoopHeat(heat, "batches", confidence)
         if index in advances:
             # `for micro in range(accumulation): batch = next(it)` inside a loop that takes the steps.
             part_of_step = any(item in steps or item in advances for item in outer)
