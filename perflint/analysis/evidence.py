@@ -12,6 +12,7 @@ from perflint.analysis.names.refs import EXTERNAL_INSTANCE, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import CallFacts, FunctionFacts, Value
 from perflint.system.patterns import pattern
+from perflint.torch_model import frameworks
 
 _LOADER_NAME = pattern(
     r"(?:^|_)(?:data_?loader|dataloader|loader|train_?dl|val(?:id)?_?dl|test_?dl|train_?iter|data_?iter|dl)s?(?:_\w+)?$"
@@ -211,6 +212,17 @@ def is_optimizer_step(func: Value, args: tuple[Value, ...], resolver: Resolver, 
 def runs_a_model(func: Value) -> bool:
     """Whether what a call goes by is what models and losses go by."""
     return last_name(func) in _MODELS
+
+
+def starts_training(func: Value, resolver: Resolver, scope: Scope) -> bool:
+    """`trainer.fit(model)`; `run` of what a framework has made a runner."""
+    name, base = callee(func)
+    if name in frameworks.STARTING:
+        return True
+    if name != "run" or not base:
+        return False
+    made = resolver.refs(base, scope)
+    return any(ref.kind == EXTERNAL_INSTANCE and ref.name.partition(".")[0] in frameworks.RUNNER_ROOTS for ref in made)
 
 
 def last_name(func: Value) -> str:

@@ -257,6 +257,11 @@ MMENGINE = Framework(
             "loss": Hook(_STEP, _TRAIN, managed=(1, 2)),
             "predict": Hook(_STEP, _EVAL, grad=False, managed=(1, 2)),
         },
+        # What mmcv's runner calls of the model, through `MMDataParallel`, which has moved the batch.
+        "BaseModule": {
+            "train_step": Hook(_STEP, _TRAIN, managed=(1,)),
+            "val_step": Hook(_STEP, _EVAL, grad=False, managed=(1,)),
+        },
         "BaseLoop": {**hooks(_STEP, _TRAIN, "run_iter"), **hooks(_EPOCH, _TRAIN, "run_epoch")},
         "EpochBasedTrainLoop": {**hooks(_STEP, _TRAIN, "run_iter"), **hooks(_EPOCH, _TRAIN, "run_epoch")},
         "IterBasedTrainLoop": hooks(_STEP, _TRAIN, "run_iter"),

@@ -46,6 +46,10 @@ IGNITE_ENGINES = words("ignite.engine.Engine ignite.engine.engine.Engine ignite.
 
 #: Megatron: `pretrain(data, model, model_type, forward_step)` runs the last one on every step.
 STEP_TAKERS: Mapping[str, tuple[int, str]] = {"pretrain": (3, "forward_step_func")}
+#: What starts the training of a framework, whatever it is called on.
+STARTING = words("fit train launch pretrain finetune")
+#: The modules of frameworks whose runner starts it: `runner.run(loaders, workflow)`.
+RUNNER_ROOTS = words("mmcv mmengine")
 #: The modules of those that take one.
 STEP_TAKER_ROOTS = words("megatron")
 

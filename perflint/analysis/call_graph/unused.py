@@ -12,7 +12,7 @@ from functools import cached_property
 
 from perflint.analysis.call_graph.definitions import Definitions, Node, definitions_of, finds_methods, node_of
 from perflint.analysis.call_graph.references import References
-from perflint.analysis.evidence import last_name
+from perflint.analysis.evidence import last_name, starts_training
 from perflint.analysis.names.refs import CLASS, EXTERNAL, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import MODULE, CallFacts
@@ -22,8 +22,6 @@ _IMPORTING = frozenset(
     "import_module __import__ spec_from_file_location iter_modules walk_packages load_source run_path".split()
 )
 _MAKING = frozenset({"instantiate", "locate", "get_class", "get_object", "entry_points", "LightningCLI", "Fire"})
-#: What starts the training of a framework.
-STARTING = frozenset({"fit", "train", "launch", "pretrain", "finetune"})
 #: Bases that call no method of a class but those known to be theirs.
 _PLAIN_BASES = frozenset("object ABC Module Generic Protocol NamedTuple TypedDict Enum IntEnum Exception dict".split())
 
@@ -120,7 +118,8 @@ class Unused:
         if node in self._training:
             return True
         calls = self._file(node[0]).calls.get(node[1], ())
-        return any(last_name(call.func) in STARTING and (may or not _is_mode(call)) for call in calls)
+        scope = Scope(node[0], node[1] or MODULE)
+        return any((may or not _is_mode(call)) and starts_training(call.func, self._resolver, scope) for call in calls)
 
     # From where.
 
@@ -233,7 +232,7 @@ class Unused:
         if "getattr" in words and not found.methods_by_text and finds_methods(self._references.summaries[path], name):
             found.methods_by_text = True
             found.use(list(found.unnamed))
-        if not name:
+        if not name and self._is_public(path):
             for word in file.imports if path.endswith("__init__.py") else ():
                 for target in self._references.named(path, word):
                     found.add(target, node)
@@ -241,6 +240,26 @@ class Unused:
                 found.add(target, node)
         elif name in file.methods:
             self._reach_methods(node, file.methods[name], found)
+
+    def _is_public(self, path: str) -> bool:
+        """Whether others may import what a file says that it exports. A package inside of one that does not bring it
+        in itself exports to its neighbours only, who say what they use of it.
+        """
+        package = f"{path.rpartition('/')[0]}/__init__.py".lstrip("/")
+        return package not in self._references.summaries or package in self._public
+
+    @cached_property
+    def _public(self) -> frozenset[str]:
+        """The packages that are in no other one, and those that these import."""
+        packages = {path for path in self._references.summaries if path.rpartition("/")[2] == "__init__.py"}
+        waiting = [path for path in packages if _package_around(path) not in packages]
+        found = set(waiting)
+        while waiting:
+            for path in self._references.imported_files(waiting.pop()):
+                if path in packages and path not in found:
+                    found.add(path)
+                    waiting.append(path)
+        return frozenset(found)
 
     def _exported(self, path: str) -> Iterator[Node]:
         """What a package brings in by stars is public, as is what any file names in `__all__`."""
@@ -301,6 +320,11 @@ class Unused:
         if known is None:
             known = self._files[path] = definitions_of(self._references.summaries[path])
         return known
+
+
+def _package_around(path: str) -> str:
+    """The `__init__.py` of the folder that a package lies in."""
+    return f"{path.rpartition('/')[0].rpartition('/')[0]}/__init__.py".lstrip("/")
 
 
 def _is_mode(call: CallFacts) -> bool:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 
 from perflint.analysis.call_graph.call_graph import CallGraph
-from perflint.analysis.evidence import last_name
+from perflint.analysis.evidence import starts_training
 from perflint.analysis.frequency.epochs import Loops
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import MODULE
 from perflint.syntax.roles import is_test
-
-#: What starts the training of a framework.
-_STARTING = frozenset({"fit", "train", "launch", "pretrain", "finetune"})
 
 
 class Library:
@@ -39,7 +36,7 @@ class Library:
         while waiting:
             scope = waiting.pop()
             facts = self._resolver.summaries[scope.path].functions[scope.function]
-            if scope in training or any(last_name(call.func) in _STARTING for call in facts.calls):
+            if scope in training or any(starts_training(call.func, self._resolver, scope) for call in facts.calls):
                 return False
             for edge in self._graph.outgoing.get(scope, ()):
                 if edge.callee not in seen:
