@@ -44,6 +44,14 @@ _LIBRARY = _Callee([], {}, is_library=True)
 _DULL = _Callee([], {}, is_library=True)
 
 
+def _is_of_self(func: str, targets: list[Scope]) -> bool:
+    """Whether a call runs a method of its own object: `self.step()` and `self(x)`, and not `self.model(x)`."""
+    base, _, name = func.rpartition(".")
+    if base == "self":
+        return all(target.function.rpartition(".")[2] == name for target in targets)
+    return func == "self"
+
+
 class CallGraph:
     """Edges both ways. Built in two rounds: the second knows what callers pass for parameters."""
 
@@ -319,7 +327,7 @@ class CallGraph:
 
     def _overrides(self, func: Value, scope: Scope, targets: list[Scope]) -> dict[Scope, Confidence]:
         """What `self.method()` runs where `self` is of a class that derives from the method's own."""
-        if isinstance(func, str) and (func == "self" or (func.startswith("self.") and func.count(".") == 1)):
+        if isinstance(func, str) and _is_of_self(func, targets):
             found = dict.fromkeys(self._overriding(func, scope), Confidence.HIGH)
         else:
             found = {}
@@ -335,9 +343,12 @@ class CallGraph:
 
     def _below_declared(self, func: str, scope: Scope, targets: list[Scope]) -> Iterator[Scope]:
         """What a method may be of an object whose class an annotation says: any of the classes below may be given."""
-        base, _, name = func.rpartition(".")
+        base, _, method = func.rpartition(".")
         declared: bool | None = None
         for target in targets:
+            name = target.function.rpartition(".")[2]
+            if name != method:
+                base = func  # `self.model(batch)` runs the forward of what the attribute holds
             cls = self.facts(target).in_class
             children = self._children_with(Ref(CLASS, target.path, cls), name) if cls else ()
             if children and declared is None:
