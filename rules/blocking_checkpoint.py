@@ -138,11 +138,4 @@ def _is_state(saved: ast.expr, ctx: Context) -> bool:
 
 def _is_conditional(node: ast.Call, ctx: Context) -> bool:
     """Whether a test in the same function, other than of which process this is, decides about the save."""
-    child: ast.AST = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return False
-        if isinstance(outer, ast.If) and child is not outer.test and not _RANKS.search(ctx.text(outer.test)):
-            return True
-        child = outer
-    return False
+    return any(not _RANKS.search(ctx.text(test)) for test, _ in ctx.conditions(node))

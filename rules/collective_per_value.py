@@ -109,14 +109,12 @@ def _is_coalesced(node: ast.Call, ctx: Context) -> bool:
 
 def _is_too_large(node: ast.Call, ctx: Context) -> bool:
     """Whether a test of the item's size lets it be sent alone, and another outcome puts it into a buffer."""
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.For, ast.FunctionDef)):
-            return False
-        if isinstance(outer, ast.If) and isinstance(outer.test, ast.Compare):
-            others = (part for part in walk(outer) if isinstance(part, ast.Call) and part is not node)
-            if any(callee_name(part) in _COLLECTS for part in others) and _is_of_size(outer.test, ctx):
-                return True
-    return False
+    loop = next(iter(ctx.loops(node)), None)
+    sizes = {id(test) for test, _ in ctx.conditions(node) if isinstance(test, ast.Compare) and _is_of_size(test, ctx)}
+    if loop is None or not sizes:
+        return False
+    collecting = (part for part in ctx.walk(loop) if isinstance(part, ast.Call) and callee_name(part) in _COLLECTS)
+    return any(id(test) in sizes for part in collecting for test, _ in ctx.conditions(part))
 
 
 def _is_of_size(test: ast.Compare, ctx: Context) -> bool:

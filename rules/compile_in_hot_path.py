@@ -89,16 +89,8 @@ def _is_never_wanted(node: ast.Call, ctx: Context) -> bool:
     """Whether the call stands under a switch for compiling that the program only ever sets to false, by its name: as a
     default, or as an argument that hands it on or says no.
     """
-    child: ast.AST = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return False
-        if isinstance(outer, ast.If) and child in outer.body:
-            name = last_name(outer.test).strip("_")
-            if "compile" in name and _is_only_set_to_false(name, ctx):
-                return True
-        child = outer
-    return False
+    switches = (last_name(test).strip("_") for test, holds in ctx.conditions(node) if holds)
+    return any("compile" in name and _is_only_set_to_false(name, ctx) for name in switches)
 
 
 def _is_only_set_to_false(name: str, ctx: Context) -> bool:

@@ -101,17 +101,13 @@ def _is_mutated_within(node: ast.expr, ctx: Context) -> bool:
 
 def _is_one_of_several(node: ast.AST, ctx: Context) -> bool:
     """Whether one branch of several decides about it, `elif schedule == "steps":`."""
-    child = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return False
-        if isinstance(outer, ast.If) and child is not outer.test:
-            above = ctx.tree.parent(outer)
-            has_others = bool(outer.orelse) or (isinstance(above, ast.If) and outer in above.orelse)
-            if has_others and any(isinstance(part, ast.Compare) for part in walk(outer.test)):
-                return True
-        child = outer
-    return False
+    branches = (ctx.tree.statement_of(test) for test, _ in ctx.conditions(node))
+    return any(
+        isinstance(branch, ast.If)
+        and bool(branch.orelse)
+        and any(isinstance(part, ast.Compare) for part in walk(branch.test))
+        for branch in branches
+    )
 
 
 def _cost(size: int) -> str:

@@ -75,7 +75,7 @@ class DataParallel(Rule):
             _is_without_device(node, ctx)
             or _has_one_device(node)
             or _is_offered(node, ctx)
-            or _is_under_false(node, ctx)
+            or ctx.control_flow(node).block_of(node) is None  # under `if False:`
         ):
             return
         certainty = _trains(node, ctx)
@@ -101,29 +101,18 @@ def _has_one_device(node: ast.Call) -> bool:
 
 def _is_without_device(node: ast.Call, ctx: Context) -> bool:
     """Whether it stands where `torch.cuda.is_available()` is false: the wrapper calls the module as it is."""
-    child: ast.AST = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, ast.If) and child in outer.orelse:
-            if isinstance(outer.test, ast.Call) and callee_name(outer.test) == "is_available":
-                return True
-        child = outer
-    return False
+    return any(
+        not holds and isinstance(test, ast.Call) and callee_name(test) == "is_available"
+        for test, holds in ctx.conditions(node)
+    )
 
 
 def _is_offered(node: ast.Call, ctx: Context) -> bool:
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.ClassDef, ast.FunctionDef)) and _OFFERS_IT.search(outer.name):
-            return True
-        if isinstance(outer, ast.If) and _OFFERS_IT.search(ctx.text(outer.test)):
-            return not asks_hardware(outer.test, ctx)
-    return False
-
-
-def _is_under_false(node: ast.Call, ctx: Context) -> bool:
-    return any(
-        isinstance(outer, ast.If) and isinstance(outer.test, ast.Constant) and not outer.test.value
-        for outer in ctx.tree.ancestors(node)
-    )
+    """Whether a function, a class or a test around it is there for it, so that a user has chosen it."""
+    if any(_OFFERS_IT.search(name) for name in ctx.scope(node).function.split(".")):
+        return True
+    asked = (test for test, _ in ctx.conditions(node) if _OFFERS_IT.search(ctx.text(test)))
+    return any(not asks_hardware(test, ctx) for test in asked)
 
 
 def _trains(node: ast.Call, ctx: Context) -> Confidence | None:

@@ -200,18 +200,12 @@ def _optimizer_steps(function: ast.AST, ctx: Context) -> dict[int | None, list[a
 
 
 def _steps_itself(node: ast.Call, ctx: Context) -> bool:
-    """Whether the backward stands in the arm of an `if` that takes a step each time: nothing is gathered there."""
-    statement: ast.AST = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef)):
-            return False
-        if isinstance(outer, ast.If):
-            arm = outer.orelse if statement in outer.orelse else outer.body
-            plain = [item.value for item in arm if isinstance(item, ast.Expr) and isinstance(item.value, ast.Call)]
-            if any(callee_name(call) == "step" and _is_optimizer(call) for call in plain):
-                return True
-        statement = outer
-    return False
+    """Whether a test decides about the backward and the step behind it at once: nothing is gathered there."""
+    graph = ctx.control_flow(node)
+    if not any(ctx.loops(test)[:1] == ctx.loops(node)[:1] for test, _ in graph.decided_by(node)):
+        return False
+    steps = ctx.once(_optimizer_steps, ctx.tree.function_of(node) or ctx.tree.module)
+    return any(graph.post_dominates(step, node) for step in steps.get(id(ctx.loops(node)[0]), ()))
 
 
 def _is_optimizer(node: ast.Call) -> bool:

@@ -24,7 +24,7 @@ from perflint.api import (
     pattern,
     walk,
 )
-from perflint.api.phases import is_conversion
+from perflint.api.phases import is_conversion, is_main_guard, main_guard
 
 _HELPERS = pattern(r"debug|profil|bench|determin|reproduc|trace|anomal|diagnos|snapshot|nvtx|check", re.IGNORECASE)
 #: Scripts that hold numbers against each other.
@@ -169,6 +169,8 @@ def _turns_on(node: ast.Call, name: str) -> bool:
 
 def _is_unconditional(node: ast.AST, ctx: Context) -> bool:
     """Whether `node` runs in every run: in the module's body or an entry of the program, under no condition."""
+    if not all(is_main_guard(test) for test, _ in ctx.conditions(node, outward=True)):
+        return False
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             if _HELPERS.search(outer.name) or not (
@@ -177,21 +179,16 @@ def _is_unconditional(node: ast.AST, ctx: Context) -> bool:
                 return False
         elif isinstance(outer, ast.ClassDef) and _HELPERS.search(outer.name):
             return False
-        elif isinstance(outer, ast.If) and not _is_main_guard(outer):
+        elif isinstance(outer, (ast.ExceptHandler, ast.Lambda, ast.Match)):
             return False
-        elif isinstance(outer, (ast.IfExp, ast.ExceptHandler, ast.BoolOp, ast.Lambda, ast.Match)):
-            return False
-    return not _is_switched_back(node, ctx) and not _follows_an_exit(node, ctx)
+    return not _is_switched_back(node, ctx)
 
 
 def _walks_back_nothing(node: ast.AST, ctx: Context) -> bool:
     """Whether the line stands in a script that only runs a model: anomalies are looked for in a backward pass."""
-    is_script = any(isinstance(outer, ast.If) and _is_main_guard(outer) for outer in ctx.tree.ancestors(node))
-    return is_script and not ctx.mentions(*_TRAINING) and not ctx.program.trains(ctx.scope(node))
-
-
-def _is_main_guard(test: ast.If) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == "__name__" for part in walk(test.test))
+    if ctx.mentions(*_TRAINING) or main_guard(node, ctx) is None:
+        return False
+    return not ctx.program.trains(ctx.scope(node))
 
 
 def _is_switched_back(node: ast.AST, ctx: Context) -> bool:
@@ -208,18 +205,6 @@ def _is_switched_back(node: ast.AST, ctx: Context) -> bool:
             target = node.targets[0]
             return isinstance(target, ast.Subscript) and ctx.text(target.slice) in ctx.text(part)
     return False
-
-
-def _follows_an_exit(node: ast.AST, ctx: Context) -> bool:
-    """Whether a condition before the statement leaves the function: `if not debug: return`."""
-    function = ctx.tree.function_of(node)
-    if function is None:
-        return False
-    line = node.lineno  # type: ignore[attr-defined]
-    return any(
-        isinstance(part, ast.If) and part.lineno < line and any(isinstance(item, ast.Return) for item in part.body)
-        for part in function.body
-    )
 
 
 def _deletion(node: ast.AST, ctx: Context) -> Fix | None:

@@ -23,7 +23,7 @@ from perflint.api import (
     randomness,
     walk,
 )
-from perflint.api.phases import is_conversion
+from perflint.api.phases import is_conversion, main_guard
 
 _REPRODUCIBLE = pattern(r"seed|determin|reprod|random_state", re.IGNORECASE)
 #: Calls by which a block shows that it is about repeating a run; `seed` alone is a name of many things.
@@ -94,11 +94,9 @@ class DeterministicLeftOn(Rule):
 
 def _is_a_trial(node: ast.AST, ctx: Context) -> bool:
     """Whether a file tries its modules out there, under `if __name__ == "__main__"`, and trains nothing."""
-    outermost = [outer for outer in ctx.tree.ancestors(node) if isinstance(outer, ast.If)][-1:]
-    is_main = any(
-        isinstance(part, ast.Name) and part.id == "__name__" for item in outermost for part in walk(item.test)
-    )
-    if not is_main or ctx.mentions("backward", "fit", "optim", "Trainer") or ctx.program.trains(ctx.scope(node)):
+    if ctx.mentions("backward", "fit", "optim", "Trainer") or ctx.program.trains(ctx.scope(node)):
+        return False
+    if main_guard(node, ctx) is None:
         return False
     classes = (item.name for item in ctx.tree.module.body if isinstance(item, ast.ClassDef))
     return any(ctx.program.is_subclass(Ref(CLASS, ctx.path, name), "torch.nn.Module") for name in classes)
@@ -156,13 +154,7 @@ def _tests(node: ast.AST, ctx: Context) -> Iterator[ast.expr]:
     """The conditions under which the switch is thrown, in its function."""
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp):
         yield node.value.test
-    child = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return
-        if isinstance(outer, ast.If) and child is not outer.test and "__name__" not in ctx.text(outer.test):
-            yield outer.test
-        child = outer
+    yield from (test for test, _ in ctx.conditions(node) if "__name__" not in ctx.text(test))
 
 
 def _is_conditional(node: ast.AST, ctx: Context) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name, last_name, pattern
 from perflint.api.loops import CLOCKS, names_in
 from perflint.api.phases import is_between_phases, is_tried_out
-from perflint.api.waits import is_exceptional, region_of
+from perflint.api.waits import Use, is_exceptional, region_of, use_of
 
 _STATISTICS = frozenset(
     "memory_allocated max_memory_allocated memory_reserved max_memory_reserved memory_cached max_memory_cached "
@@ -118,14 +118,13 @@ def _is_measured(node: ast.Call, ctx: Context) -> bool:
 
 def _is_beside_times(node: ast.Call, ctx: Context) -> bool:
     """Whether an option asks for times there, which are taken beside: `if self.show_timing: synchronize()`."""
-    child: ast.AST = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.While)):
-            return False
-        if isinstance(outer, ast.If) and child in outer.body and _names_times(outer.test):
-            return "synchronize" in _called(outer, ctx)
-        child = outer
-    return False
+    asked = {id(test) for test, holds in ctx.conditions(node) if holds and _names_times(test)}
+    waits = (part for part in ctx.walk(ctx.tree.scope_of(node)) if _is_synchronize(part)) if asked else ()
+    return any(holds and id(test) in asked for wait in waits for test, holds in ctx.conditions(wait))
+
+
+def _is_synchronize(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and callee_name(node) == "synchronize"
 
 
 def _names_times(test: ast.expr) -> bool:
@@ -156,11 +155,4 @@ def _is_for_a_profiler(node: ast.Call, ctx: Context) -> bool:
 
 
 def _decides(node: ast.Call, ctx: Context) -> bool:
-    child: ast.AST = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.If, ast.While, ast.IfExp, ast.Assert)):
-            return child is outer.test
-        if isinstance(outer, ast.stmt):
-            return False
-        child = outer
-    return False
+    return use_of(node, ctx) in (Use.CHECK, Use.BRANCH)

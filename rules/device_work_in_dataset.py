@@ -116,15 +116,7 @@ class DeviceWorkInDataset(Rule):
 
 def _is_told_by_device(node: ast.AST, ctx: Context) -> bool:
     """Whether this only runs where a tensor is on a device already: `if image.device.type == "cuda"`."""
-    child = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return False
-        if isinstance(outer, (ast.If, ast.IfExp)) and child is not outer.test:
-            if any(_asks_for_device(part) for part in walk(outer.test)):
-                return True
-        child = outer
-    return False
+    return any(_asks_for_device(part) for test, _ in ctx.conditions(node) for part in walk(test))
 
 
 def _is_run_there(node: ast.Call, ctx: Context) -> bool:

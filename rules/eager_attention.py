@@ -145,17 +145,12 @@ def _is_on_purpose(node: ast.Call, ctx: Context) -> bool:
         or _ON_PURPOSE.search(ctx.path.rpartition("/")[2])
     ):
         return True
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            if _ON_PURPOSE.search(outer.name):
-                return True
-        elif isinstance(outer, (ast.Assign, ast.AnnAssign)):
-            targets = outer.targets if isinstance(outer, ast.Assign) else [outer.target]
-            if any(_ON_PURPOSE.search(name) for target in targets for name in names_in(target)):
-                return True
-        elif isinstance(outer, (ast.If, ast.IfExp)) and "attn" in ctx.text(outer.test):
-            return True
-    return _replaces_forwards(ctx)
+    statement = ctx.tree.statement_of(node)
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", statement)]
+    names = [name for target in targets if isinstance(target, ast.expr) for name in names_in(target)]
+    if any(_ON_PURPOSE.search(name) for name in (*names, *ctx.scope(node).function.split("."))):
+        return True
+    return any("attn" in ctx.text(test) for test, _ in ctx.conditions(node)) or _replaces_forwards(ctx)
 
 
 def _replaces_forwards(ctx: Context) -> bool:

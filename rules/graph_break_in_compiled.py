@@ -117,9 +117,9 @@ class GraphBreakInCompiled(Rule):
         if why is None or ctx.program.mentions(_KEPT.get(why, ())):
             return
         condition = _condition(node, ctx)
-        if condition is not None and (why is compiling.Break.WARN or _ONE_TIME.search(ctx.text(condition.test))):
+        if condition is not None and (why is compiling.Break.WARN or _ONE_TIME.search(ctx.text(condition))):
             return
-        if why in (compiling.Break.PRINT, compiling.Break.LOG) and condition is not None and _is_flag(condition.test):
+        if why in (compiling.Break.PRINT, compiling.Break.LOG) and condition is not None and _is_flag(condition):
             return
         yield self.finding(
             node,
@@ -192,13 +192,9 @@ def _is_behind_switch(node: ast.AST, ctx: Context) -> bool:
     return isinstance(test.value, ast.Name) and test.value.id == "self"
 
 
-def _condition(node: ast.AST, ctx: Context) -> ast.If | None:
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return None
-        if isinstance(outer, ast.If):
-            return outer
-    return None
+def _condition(node: ast.AST, ctx: Context) -> ast.expr | None:
+    """The innermost test that has to hold where `node` runs."""
+    return next((test for test, holds in reversed(ctx.conditions(node)) if holds), None)
 
 
 def _is_flag(test: ast.expr) -> bool:

@@ -198,11 +198,8 @@ def _is_parameter(source: ast.expr, ctx: Context) -> bool:
 
 def _is_conditional(node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
     """Whether `node` runs on some turns only, or the loop ends with its first one."""
-    for outer in ctx.tree.ancestors(node):
-        if outer is loop:
-            break
-        if isinstance(outer, (ast.If, ast.IfExp, ast.ExceptHandler, ast.Match)):
-            return True
+    if any(loop in ctx.loops(test) for test, _ in ctx.conditions(node)):
+        return True
     assert isinstance(loop, _LOOPS)
     return any(isinstance(statement, (ast.Break, ast.Return)) for statement in loop.body)
 

@@ -229,8 +229,7 @@ def _is_anything(module: ast.expr, node: ast.Call, ctx: Context) -> bool:
         return False
     if module.id not in {item.arg for item in (*function.args.posonlyargs, *function.args.args)}:
         return False
-    tests = [outer.test for outer in ctx.tree.ancestors(node) if isinstance(outer, ast.If)]
-    asked = [part for test in tests for part in walk(test) if isinstance(part, ast.Call)]
+    asked = [part for test, _ in ctx.conditions(node) for part in walk(test) if isinstance(part, ast.Call)]
     return any(
         callee_name(part) == "isinstance" and last_name(part.args[0]) == module.id for part in asked if part.args
     )
@@ -244,12 +243,7 @@ def _goes_by_table(node: ast.Call) -> bool:
 
 def _is_where_needed(node: ast.Call, ctx: Context) -> bool:
     """Whether the move stands under a test of where the module is: `if p.device != x.device`."""
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return False
-        if isinstance(outer, ast.If) and ("device" in ctx.text(outer.test) or "offload" in ctx.text(outer.test)):
-            return True
-    return False
+    return any(word in ctx.text(test) for test, _ in ctx.conditions(node) for word in ("device", "offload"))
 
 
 def _ends_in(node: ast.expr, name: str) -> bool:

@@ -25,7 +25,8 @@ from perflint.api import (
     pattern,
     walk,
 )
-from perflint.api.loops import is_trial_run, names_in
+from perflint.api.loops import names_in
+from perflint.api.phases import is_trial_run
 
 _WALKS = frozenset("parameters named_parameters buffers named_buffers".split())
 #: Functions around a walk that leave it one.

@@ -357,22 +357,16 @@ def _gives_the_same(call: ast.Call, ctx: Context) -> bool:
 
 def _has_a_batched_way(call: ast.Call, ctx: Context) -> bool:
     """Whether a list is asked for, and what is none goes through the same model: lists hold what cannot be stacked."""
-    function = ctx.tree.function_of(call)
-    asked = [
-        outer for outer in ctx.tree.ancestors(call) if isinstance(outer, ast.If) and "list" in names_in(outer.test)
-    ]
-    if function is None or not asked:
+    asked = {(id(test), not holds) for test, holds in ctx.conditions(call) if "list" in names_in(test)}
+    if not asked:
         return False
     text = ctx.text(call.func)
-    branch = {id(part) for statement in _branch(asked[0], call, ctx) for part in walk(statement)}
     return any(
-        isinstance(part, ast.Call) and id(part) not in branch and ctx.text(part.func) == text for part in walk(function)
+        isinstance(part, ast.Call)
+        and ctx.text(part.func) == text
+        and not asked.isdisjoint((id(test), holds) for test, holds in ctx.conditions(part))
+        for part in ctx.walk(ctx.tree.scope_of(call))
     )
-
-
-def _branch(question: ast.If, call: ast.Call, ctx: Context) -> list[ast.stmt]:
-    around = [call, *ctx.tree.ancestors(call)]
-    return question.body if any(statement in around for statement in question.body) else question.orelse
 
 
 def _saves_memory(attempt: ast.Try) -> bool:

@@ -241,28 +241,13 @@ def _only_evaluates(call: ast.Call, function: ast.stmt, ctx: Context) -> bool:
 
 
 def _comes_before(first: ast.Call, second: ast.Call, ctx: Context) -> bool:
-    """Whether the first has always run when the second does: its block is one of those around the second."""
-    loops = ctx.loops(first)
-    one, other = ctx.tree.statement_of(first), ctx.tree.statement_of(second)
-    if loops and loops != ctx.loops(second)[-len(loops) :]:
-        if not (_always_turns(loops[0]) and one in loops[0].body):
-            return False
-        one = loops[0]
-    if one is other:
-        return not any(isinstance(outer, (ast.IfExp, ast.BoolOp)) for outer in ctx.tree.ancestors(first))
-    around: list[ast.AST] = [other, *ctx.tree.ancestors(other)]
-    while True:
-        block = ctx.tree.parent(one)
-        for outer in around:
-            if ctx.tree.parent(outer) is block:
-                for name in ("body", "orelse", "finalbody"):
-                    statements = getattr(block, name, [])
-                    if one in statements and outer in statements:
-                        return statements.index(one) < statements.index(outer)
-        # A `with` lets through what stands in it, as far as its own block goes: no further than a branch.
-        if not isinstance(block, (ast.With, ast.AsyncWith)):
-            return False
-        one = block
+    """Whether the first has always run when the second does: before it, or in a loop before it that always turns."""
+    graph, loop = ctx.control_flow(second), next(iter(ctx.loops(first)), None)
+    if graph.dominates(first, second):
+        return True
+    if loop is None or loop in ctx.loops(second) or not _always_turns(loop) or not graph.dominates(loop, second):
+        return False
+    return not any(loop in ctx.loops(test) for test, _ in ctx.conditions(first))
 
 
 def _always_turns(loop: ast.stmt) -> bool:

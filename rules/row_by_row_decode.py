@@ -128,8 +128,10 @@ def _loop_of(node: ast.Call, row: str, ctx: Context) -> ast.For | ast.comprehens
             loop = outer.generators[0]
             return loop if len(outer.generators) == 1 and not loop.ifs and row in _names(loop.target) else None
         if isinstance(outer, ast.For):
-            return outer if row in _names(outer.target) and inner in outer.body and _is_kept(outer, row) else None
-        if isinstance(outer, (ast.If, ast.IfExp, ast.BoolOp, ast.While, ast.Try, ast.Lambda, ast.FunctionDef)):
+            tests = [test for test, _ in ctx.conditions(node) if outer in ctx.loops(test)]
+            is_every_row = not tests and inner in outer.body and row in _names(outer.target)
+            return outer if is_every_row and _is_kept(outer, row) else None
+        if isinstance(outer, (ast.While, ast.Try, ast.Lambda, ast.FunctionDef)):
             return None
         inner = outer
     return None

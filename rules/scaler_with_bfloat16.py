@@ -25,7 +25,7 @@ from perflint.api import (
     precision,
     walk,
 )
-from perflint.api.loops import is_trial_run
+from perflint.api.phases import is_trial_run
 
 _CHOICE = pattern(rf"(?:{'|'.join(sorted(precision.CHOICES))})", re.IGNORECASE)
 _WIDE = pattern(r"bf16|bfloat16", re.IGNORECASE)
@@ -102,17 +102,8 @@ class ScalerWithBfloat16(Rule):
 
 def _branch(node: ast.Call, ctx: Context) -> bool | None:
     """True where the scaler stands in a branch for bfloat16, False in one that another type has chosen."""
-    child: ast.AST = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return None
-        if isinstance(outer, (ast.If, ast.IfExp)) and child is not outer.test:
-            test = ctx.text(outer.test)
-            inside = outer.body if isinstance(outer.body, list) else [outer.body]
-            if _CHOICE.search(test):
-                return child in inside and _asks_for_wide(outer.test, ctx)
-        child = outer
-    return None
+    chosen = [(test, holds) for test, holds in ctx.conditions(node) if _CHOICE.search(ctx.text(test))]
+    return chosen[-1][1] and _asks_for_wide(chosen[-1][0], ctx) if chosen else None
 
 
 def _asks_for_wide(test: ast.expr, ctx: Context) -> bool:
@@ -131,7 +122,7 @@ def _asks_for_wide(test: ast.expr, ctx: Context) -> bool:
 
 def _switches_float16(node: ast.Call, ctx: Context) -> bool:
     """Whether the switch around a scaler switches an autocast to float16 on in this file, whatever it is called."""
-    tests = {ctx.text(outer.test) for outer in ctx.tree.ancestors(node) if isinstance(outer, (ast.If, ast.IfExp))}
+    tests = {ctx.text(test) for test, _ in ctx.conditions(node)}
     for part in walk(ctx.tree.module):
         call = _autocast(part, ctx)
         enabled = keyword(call, "enabled") if call is not None else None

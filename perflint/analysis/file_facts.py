@@ -14,7 +14,7 @@ from perflint.analysis.phases.phase import PhaseOf
 from perflint.analysis.program import Program
 from perflint.finding import Confidence, Heat, Hop
 from perflint.ir.calls import callee_name
-from perflint.ir.control_flow import ControlFlow, ScopeNode, control_flow
+from perflint.ir.control_flow import Condition, ControlFlow, ScopeNode, control_flow
 from perflint.ir.notation import lambda_name, last_name, value_of
 from perflint.ir.rarity import PERIODIC
 from perflint.ir.summary import MODULE, ByPlace, FunctionFacts, record
@@ -268,7 +268,29 @@ class FileFacts:
             around[key] = scope
         return self.once(_control_flow, scope)
 
-    # Text and edits.
+    def conditions(self, node: ast.AST, *, outward: bool = False, exits: bool = True) -> tuple[Condition, ...]:
+        """The tests of branches that have come out so where `node` runs, outermost first (`ControlFlow.conditions`):
+        those of its function, and with `outward` those under which the function itself is made. Without `exits` those
+        are left out that would have left the block before. What a loop asks before each turn, and what is asserted, is
+        none of them.
+        """
+        graph = self.control_flow(node)
+        found = tuple(
+            (test, holds)
+            for test, holds in graph.conditions(node)
+            if not isinstance(branch := self.tree.statement_of(test), (ast.While, ast.Assert))
+            and (exits or _spans(branch, node))
+        )
+        if outward and not isinstance(graph.scope, ast.Module):
+            return (*self.conditions(graph.scope, outward=True, exits=exits), *found)
+        return found
+
+    def are_exclusive(self, one: ast.AST, other: ast.AST) -> bool:
+        """Whether a test of their function sends one run to the one node and another run to the other."""
+        outcomes = {(id(test), not holds) for test, holds in self.control_flow(one).conditions(one)}
+        return any((id(test), holds) in outcomes for test, holds in self.control_flow(other).conditions(other))
+
+    # Text.
 
     def text(self, node: ast.AST) -> str:
         """The source of `node` on one line."""
@@ -309,3 +331,8 @@ class FileFacts:
 
 def _control_flow(scope: ScopeNode, _: FileFacts) -> ControlFlow:
     return control_flow(scope)
+
+
+def _spans(statement: ast.stmt, node: ast.AST) -> bool:
+    line: int = node.lineno  # type: ignore[attr-defined]
+    return statement.lineno <= line <= (statement.end_lineno or 0)

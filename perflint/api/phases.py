@@ -15,6 +15,7 @@ from perflint.analysis.phases.memory_pressure import (
     is_where_something_moved,
     measures_memory,
 )
+from perflint.analysis.phases.scripts import is_main_guard, is_trial_run, main_guard
 from perflint.analysis.phases.seldom import (
     hands_over,
     is_between_phases,
@@ -55,11 +56,14 @@ __all__ = [
     "is_export",
     "is_fallback",
     "is_load_shedding",
+    "is_main_guard",
     "is_outside_training",
     "is_training_loop",
+    "is_trial_run",
     "is_tried_out",
     "is_weighed",
     "is_where_something_moved",
+    "main_guard",
     "measures_memory",
     "one_text_helper",
     "runs_rarely",

@@ -15,7 +15,7 @@ from perflint.analysis.waits.cost import (
     is_waited_for_next,
     waits_spared_by,
 )
-from perflint.analysis.waits.guarded import GuardedUse, used_under_guard
+from perflint.analysis.waits.guarded import GuardedUse, rare_branch, used_under_guard
 from perflint.analysis.waits.handed_over import hand_over_after, reads_events_after
 from perflint.analysis.waits.masks import is_boolean, mask_in, selects_on_device
 from perflint.analysis.waits.next_reads import is_read_next
@@ -104,6 +104,7 @@ __all__ = [
     "numbers_of",
     "printed_in",
     "protects_data",
+    "rare_branch",
     "read_before",
     "read_by_helper",
     "read_by_turns",

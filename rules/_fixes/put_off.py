@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from perflint.api import Applicability, Binding, Context, Definition, Dtype, Fix, Heat, Tag, callee_name, tensors, walk
 from perflint.api.gradients import is_model_call
-from perflint.api.waits import first_of_block, reads_after, waits_spared_by
+from perflint.api.waits import first_of_block, rare_branch, reads_after, waits_spared_by
 
 from .collected import Collected, collected_by
 
@@ -99,7 +99,7 @@ class _Plan:
         for use in _uses(root.id, one.into, self.loop, self.ctx):
             found = collected_by(self.ctx.tree.statement_of(use), self.ctx)
             if found is None or not _is_own(use, found, self.ctx):
-                guard = _guard_of(use, self.loop, self.ctx)
+                guard = rare_branch(use, self.ctx)
                 if guard is None:
                     return self._cannot(f"`{text}` is used on every step (line {use.lineno})")
                 guards += [guard] if guard not in guards else []
@@ -263,19 +263,6 @@ def _is_plain(definition: Definition, one: Collected, ctx: Context) -> bool:
     if one.listed:
         return isinstance(value, ast.List) and not value.elts
     return isinstance(value, ast.Constant) or ctx.kind(value).tag is Tag.NUMBER
-
-
-def _guard_of(use: ast.Name, loop: _Loop, ctx: Context) -> ast.If | None:
-    """The outermost `if` in a loop around a use that makes it rare: its body begins by reading the result."""
-    found = None
-    child: ast.AST = use
-    for outer in ctx.tree.ancestors(use):
-        if isinstance(outer, ast.If) and child in outer.body and ctx.heat(outer.body[0]) < Heat.STEP:
-            found = outer
-        if outer is loop:
-            break
-        child = outer
-    return found
 
 
 def _may_be_read_meanwhile(name: str, loop: _Loop, ctx: Context) -> bool:

@@ -19,12 +19,7 @@ def compiled_at(node: ast.AST, ctx: Context) -> Hop | None:
 
 
 def _is_under_tracing_test(node: ast.AST, ctx: Context) -> bool:
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return False
-        if isinstance(outer, (ast.If, ast.IfExp)) and asks_for_tracing(outer.test):
-            return True
-    return False
+    return any(asks_for_tracing(test) for test, _ in ctx.conditions(node))
 
 
 def asks_for_tracing(test: ast.expr) -> bool:

@@ -43,29 +43,7 @@ def is_behind_a_switch(node: ast.AST, ctx: Context) -> bool:
 
 
 def _is_switched(node: ast.AST, ctx: Context) -> bool:
-    child = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            return False
-        asked: list[ast.expr] = []
-        if isinstance(outer, ast.BoolOp) and isinstance(outer.op, ast.And):
-            asked = outer.values[: next(at for at, item in enumerate(outer.values) if item is child)]
-        elif isinstance(outer, ast.If) and child in outer.body and not outer.orelse:  # with an `else` it is a mode
-            asked = [outer.test]
-        elif isinstance(outer, ast.IfExp) and child is outer.body:
-            asked = [outer.test]
-        if any(_is_off(_switch(part, ctx), ctx) for test in asked for part in _conjuncts(test)):
-            return True
-        child = outer
-    return False
-
-
-def _conjuncts(test: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        for value in test.values:
-            yield from _conjuncts(value)
-    else:
-        yield test
+    return any(holds and _is_off(_switch(test, ctx), ctx) for test, holds in ctx.conditions(node))
 
 
 def _switch(test: ast.expr, ctx: Context) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from perflint.analysis.aliases.points_to import ARRAYS, FILLING, Memory, meet
@@ -153,25 +153,7 @@ def _is_behind(part: ast.AST, node: ast.Call, ctx: FileFacts) -> bool:
     end = (node.end_lineno, node.end_col_offset)
     if isinstance(statement, ast.Return) or (part.lineno, part.col_offset) < end:  # type: ignore[attr-defined]
         return False
-    return not _are_apart(part, node, ctx)
-
-
-def _are_apart(part: ast.AST, node: ast.AST, ctx: FileFacts) -> bool:
-    """Whether a node, and a part that stands behind it, stand in the two arms of one `if`."""
-    inner = node
-    for outer in ctx.tree.ancestors(node):
-        if _is_in([outer], part):
-            # A test, and what stands behind it in the same statement, is in no arm.
-            return isinstance(outer, ast.If) and inner in outer.body and _is_in(outer.orelse, part)
-        inner = outer
-    return False
-
-
-def _is_in(block: Sequence[ast.AST], part: ast.AST) -> bool:
-    """Whether a part that stands behind the beginning of a block stands in it."""
-    last = block[-1] if block else None
-    end = (getattr(last, "end_lineno", 0), getattr(last, "end_col_offset", 0))
-    return (part.lineno, part.col_offset) < end  # type: ignore[attr-defined]
+    return not ctx.are_exclusive(node, part)
 
 
 def _common_loop(part: ast.AST, node: ast.AST, ctx: FileFacts) -> ast.AST | None:

@@ -11,21 +11,7 @@ def is_unused_way(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether `node` runs only with an argument that no known caller gives, or only without one that all of them give:
     `if index is None`, `mask is not None and mask.any()`.
     """
-    child = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return False
-        if isinstance(outer, (ast.If, ast.IfExp)) and child is not outer.test:
-            runs = child in outer.body if isinstance(outer, ast.If) else child is outer.body
-            if _never(outer.test, ctx, holds=runs):
-                return True
-        elif isinstance(outer, ast.BoolOp):
-            holds = isinstance(outer.op, ast.And)
-            before = outer.values[: outer.values.index(child)] if isinstance(child, ast.expr) else []
-            if any(_never(value, ctx, holds=holds) for value in before):
-                return True
-        child = outer
-    return False
+    return any(_never(test, ctx, holds=holds) for test, holds in ctx.conditions(node))
 
 
 def _never(test: ast.expr, ctx: FileFacts, *, holds: bool) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.ir.calls import callee_name
+from perflint.ir.control_flow import Condition
 from perflint.ir.notation import last_name
 from perflint.syntax.walk import walk
 from perflint.system.patterns import pattern
@@ -28,14 +30,13 @@ def is_of_a_kind(node: ast.AST, loop: ast.stmt, ctx: FileFacts) -> bool:
         return False
     if any(isinstance(part, ast.Call) and callee_name(part) not in _OF_NAMES for part in walk(loop.iter)):
         return False
-    turns, child = set(names_in(loop.target)), node
-    for outer in ctx.tree.ancestors(node):
-        if outer is loop:
-            return False
-        if isinstance(outer, ast.If) and child in outer.body and _tells_by_name(outer.test, turns):
-            return True
-        child = outer
-    return False
+    turns = set(names_in(loop.target))
+    return any(holds and _tells_by_name(test, turns) for test, holds in _tests_in(loop, node, ctx))
+
+
+def _tests_in(loop: ast.stmt, node: ast.AST, ctx: FileFacts) -> Iterator[Condition]:
+    """The tests by which a turn of a loop comes to `node`."""
+    return ((test, holds) for test, holds in ctx.conditions(node) if loop in ctx.loops(test))
 
 
 def _tells_by_name(test: ast.expr, turns: set[str]) -> bool:
@@ -55,25 +56,18 @@ def is_for_one_turn(call: ast.Call, loop: ast.For | ast.AsyncFor | ast.While, ct
     if not isinstance(loop, (ast.For, ast.AsyncFor)):
         return False
     turns = set(names_in(loop.target))
-    child: ast.AST = call
-    for outer in ctx.tree.ancestors(call):
-        if outer is loop:
-            break
-        if isinstance(outer, ast.If) and child in outer.body:
-            tests = outer.test.values if isinstance(outer.test, ast.BoolOp) else [outer.test]
-            told = [_picks(test, turns) for test in tests]
-            has_other_way = isinstance(outer.test, ast.BoolOp) and isinstance(outer.test.op, ast.Or)
-            if all(told) if has_other_way else any(told):
-                return True
-        child = outer
-    return False
+    return any(_picks(test, turns, holds=holds) for test, holds in _tests_in(loop, call, ctx))
 
 
-def _picks(test: ast.expr, turns: set[str]) -> bool:
+def _picks(test: ast.expr, turns: set[str], *, holds: bool) -> bool:
     """`i == 0`, `step % 100 == 0`, `not i`"""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        return holds and all(_picks(value, turns, holds=holds) for value in test.values)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return isinstance(test.operand, ast.Name) and test.operand.id in turns
-    if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq)):
+        return _picks(test.operand, turns, holds=not holds)
+    if isinstance(test, ast.Name):
+        return not holds and test.id in turns
+    if not (holds and isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq)):
         return False
     return any(_counts(side, turns) for side in (test.left, *test.comparators))
 

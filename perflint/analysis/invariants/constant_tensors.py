@@ -53,15 +53,8 @@ def _is_empty(data: ast.expr) -> bool:
 
 def is_fallback_copy(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether `node` stands in for what an odd batch lacks: under a test of how much there is."""
-    child = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            return False
-        if isinstance(outer, (ast.If, ast.IfExp)) and child is not outer.test:
-            if _asks_for_data(outer.test, ctx) or _asks_a_tensor(outer.test, ctx):
-                return True
-        child = outer
-    return False
+    tests = (test for test, _ in ctx.conditions(node, exits=False))
+    return any(_asks_for_data(test, ctx) or _asks_a_tensor(test, ctx) for test in tests)
 
 
 def _asks_for_data(test: ast.expr, ctx: FileFacts) -> bool:

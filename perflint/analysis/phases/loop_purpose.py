@@ -102,30 +102,3 @@ def _is_timer(func: ast.expr) -> bool:
 def is_forever(loop: ast.stmt) -> bool:
     """A service loop: what it calls answers a world that changes."""
     return isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant)
-
-
-def is_trial_run(node: ast.AST, ctx: FileFacts) -> bool:
-    """Whether code stands under a module's main guard, beside a loop of a number of turns that is written there: a toy
-    that shows that the module works.
-    """
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            return False
-        if isinstance(outer, ast.If) and "__name__" in names_in(outer.test):
-            return any(isinstance(part, ast.For) and _is_counted(part.iter, outer) for part in walk(outer))
-    return False
-
-
-def _is_counted(turns: ast.expr, block: ast.If) -> bool:
-    """`range(10)`, and `range(steps)` with `steps = 10` in the block."""
-    if not (isinstance(turns, ast.Call) and callee_name(turns) == "range" and len(turns.args) == 1):
-        return False
-    count = turns.args[0]
-    if isinstance(count, ast.Name):
-        made = [item.value for item in walk(block) if isinstance(item, ast.Assign) and _names_it(item, count.id)]
-        return len(made) == 1 and isinstance(made[0], ast.Constant)
-    return isinstance(count, ast.Constant)
-
-
-def _names_it(statement: ast.Assign, name: str) -> bool:
-    return any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)

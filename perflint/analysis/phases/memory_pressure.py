@@ -54,45 +54,26 @@ def is_outside_training(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether the call only runs where a module is not trained, `if not self.training: del scores; empty_cache()`: so
     that an input fits that is larger than those of the training.
     """
-    child = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return False
-        if isinstance(outer, ast.If) and child is not outer.test:
-            asked, inside = outer.test, child in outer.body
-            while isinstance(asked, ast.UnaryOp) and isinstance(asked.op, ast.Not):
-                asked, inside = asked.operand, not inside
-            if not inside and isinstance(asked, ast.Attribute) and asked.attr == "training":
-                return True
-        child = outer
-    return False
+    return any(
+        not holds and isinstance(test, ast.Attribute) and test.attr == "training"
+        for test, holds in ctx.conditions(node)
+    )
 
 
 def is_where_something_moved(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether the call only runs where a test finds something on another device, or on the turn that a loop begins
     with: `if self.head.weight.device != self.device`, `if _ == 0`.
     """
-    child, looped = node, False
-    firsts: set[str] = set()
-    batch = {name for loop in ctx.loops(node)[:1] for name in names_in(getattr(loop, "target", ast.Pass()))}
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return False
-        if isinstance(outer, ast.If) and child in outer.body and not looped:
-            compared = [part for part in walk(outer.test) if isinstance(part, ast.Compare) and len(part.ops) == 1]
-            if any(isinstance(part.ops[0], ast.NotEq) and _asks_for_device(part.left, batch) for part in compared):
-                return True
-            test = outer.test
-            if (
-                isinstance(test, ast.Compare)
-                and isinstance(test.ops[0], ast.Eq)
-                and is_constant(test.comparators[0], 0)
-            ):
-                firsts.add(last_name(test.left))
-        if isinstance(outer, ast.For) and not firsts.isdisjoint(names_in(outer.target)):
+    loops = ctx.loops(node)
+    batch = {name for loop in loops[:1] for name in names_in(getattr(loop, "target", ast.Pass()))}
+    turns = {name for loop in loops for name in names_in(getattr(loop, "target", ast.Pass()))}
+    for test, holds in ctx.conditions(node, exits=False):
+        if not (holds and isinstance(test, ast.Compare) and len(test.ops) == 1 and ctx.loops(test) == loops):
+            continue
+        if isinstance(test.ops[0], ast.NotEq) and _asks_for_device(test.left, batch):
             return True
-        looped = looped or isinstance(outer, (ast.For, ast.While))
-        child = outer
+        if isinstance(test.ops[0], ast.Eq) and is_constant(test.comparators[0], 0) and last_name(test.left) in turns:
+            return True
     return False
 
 
@@ -147,11 +128,10 @@ def measures_memory(node: ast.AST, ctx: FileFacts) -> bool:
 
 def gives_up_the_step(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether the call stands where a batch is left out: `if has_nan: ...; continue`."""
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef)):
-            return False
-        if isinstance(outer, ast.If) and isinstance(outer.body[-1], (ast.Continue, ast.Return)):
-            if any(_GIVEN_UP.search(name) for name in names_in(outer.test)):
+    for test, holds in ctx.conditions(node, exits=False):
+        branch = ctx.tree.statement_of(test)
+        if holds and isinstance(branch, ast.If) and isinstance(branch.body[-1], (ast.Continue, ast.Return)):
+            if ctx.loops(test) == ctx.loops(node) and any(_GIVEN_UP.search(name) for name in names_in(test)):
                 return True
     return False
 
@@ -160,17 +140,10 @@ def is_load_shedding(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether `node` runs only when memory is short: under a test of how much is used, or in what tries again then; or
     where a switch says that speed is given up for it.
     """
-    inside = True
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            inside = False
-            if _RETRY.search(outer.name):
-                return True
-        if not inside:
-            continue
-        if isinstance(outer, ast.If):
-            for part in walk(outer.test):
-                name = last_name(part)
-                if name in _PRESSURE or _SAVING.search(name) or ("memory" in name and "pin" not in name):
-                    return True
-    return False
+    if any(_RETRY.search(name) for name in ctx.scope(node).function.split(".")):
+        return True
+    names = (last_name(part) for test, _ in ctx.conditions(node, exits=False) for part in walk(test))
+    return any(
+        name in _PRESSURE or _SAVING.search(name) is not None or ("memory" in name and "pin" not in name)
+        for name in names
+    )

@@ -223,16 +223,7 @@ def is_fallback(node: ast.AST, ctx: FileFacts) -> bool:
 
 def is_empty_case(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether `node` only runs where there is nothing: `if len(losses) == 0`, or the else of `if found.size(0) > 0`."""
-    child = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            return False
-        if isinstance(outer, ast.If) and child is not outer.test:
-            nothing = ast.Eq if child in outer.body else (ast.Gt, ast.NotEq)
-            if _compares_count(outer.test, nothing):
-                return True
-        child = outer
-    return False
+    return any(_compares_count(test, ast.Eq if holds else (ast.Gt, ast.NotEq)) for test, holds in ctx.conditions(node))
 
 
 def _compares_count(test: ast.expr, operators: type[ast.cmpop] | tuple[type[ast.cmpop], ...]) -> bool:
@@ -252,21 +243,12 @@ def _is_count(value: ast.expr) -> bool:
 
 def _missing_around(node: ast.AST, ctx: FileFacts) -> Iterator[str]:
     """The names that are None where `node` runs: `if x is None`, `if not exists(x)`, `x if x is not None else ...`."""
-    child = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            return
-        if isinstance(outer, ast.If):
-            yield from _none_in(outer.test, truth=child in outer.body)
-        elif isinstance(outer, ast.IfExp) and child is not outer.test:
-            yield from _none_in(outer.test, truth=child is outer.body)
-        child = outer
+    for test, holds in ctx.conditions(node):
+        yield from _none_in(test, truth=holds)
 
 
 def _none_in(test: ast.expr, *, truth: bool) -> Iterator[str]:
     """The name that is None where a test comes out as `truth`."""
-    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test, truth = test.operand, not truth
     if isinstance(test, ast.Call) and callee_name(test) == "exists" and len(test.args) == 1 and not truth:
         value: ast.expr | None = test.args[0]
     elif isinstance(test, ast.Compare) and len(test.ops) == 1 and is_constant(test.comparators[0], None):

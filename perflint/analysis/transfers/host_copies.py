@@ -214,8 +214,8 @@ def _is_kept(call: ast.Call, ctx: FileFacts) -> bool:
         return False
     if moved.id not in {item.arg for item in (*function.args.args, *function.args.kwonlyargs)}:
         return False
-    tests = [outer.test for outer in ctx.tree.ancestors(call) if isinstance(outer, ast.If)]
-    return isinstance(parent, ast.Return) or any(ctx.text(test) == f"{moved.id} is None" for test in tests)
+    tests = (ctx.text(test) for test, holds in ctx.conditions(call) if holds)
+    return isinstance(parent, ast.Return) or f"{moved.id} is None" in tests
 
 
 def asks_not_to_block(call: ast.Call) -> bool:

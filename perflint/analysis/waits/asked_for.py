@@ -22,27 +22,21 @@ def is_asked_for(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether `node` only runs under a flag that asks for text, because of what a device tensor held (the test has
     waited then), or where something went wrong.
     """
-    child = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return bool(_COMPLAINS.search(outer.name))
-        if isinstance(outer, ast.If) and child is not outer.test:
-            block = outer.body if child in outer.body else outer.orelse
-            if child in outer.body and _is_flag(outer.test):
-                return True
-            if _depends_on_device(outer.test, ctx) or _complains(block):
-                return True
-        child = outer
-    return False
+    function = ctx.tree.function_of(node)
+    if function is not None and _COMPLAINS.search(function.name):
+        return True
+    return any(
+        (holds and _is_flag(test)) or _depends_on_device(test, ctx) or _complains(_arm(test, node, ctx))
+        for test, holds in ctx.conditions(node, exits=False)
+    )
 
 
-def _is_flag(test: ast.expr) -> bool:
-    """`verbose`, `self.debug and step > 0`, `log_level > 1`."""
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        return any(_is_flag(item) for item in test.values)
-    if isinstance(test, ast.Compare):
-        test = test.left
-    return bool(_ASKED.search(last_name(test)))
+def _arm(test: ast.expr, node: ast.AST, ctx: FileFacts) -> list[ast.stmt]:
+    """The block that a test sends the program to, as far as `node` stands in it."""
+    branch = ctx.tree.statement_of(test)
+    if not isinstance(branch, ast.If):
+        return []
+    return branch.body if node.lineno <= (branch.body[-1].end_lineno or 0) else branch.orelse  # type: ignore[attr-defined]
 
 
 def _depends_on_device(test: ast.expr, ctx: FileFacts) -> bool:
@@ -65,3 +59,8 @@ def _complains(block: list[ast.stmt]) -> bool:
         if not isinstance(statement, (ast.FunctionDef, ast.ClassDef))
         for part in walk(statement)
     )
+
+
+def _is_flag(test: ast.expr) -> bool:
+    """`verbose`, `self.debug`, `log_level > 1`."""
+    return bool(_ASKED.search(last_name(test.left if isinstance(test, ast.Compare) else test)))

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.finding import Heat
-from perflint.syntax.walk import walk
 
 
 class GuardedUse(NamedTuple):
@@ -47,13 +46,15 @@ def _is_only_read(value: ast.expr, node: ast.Call, ctx: FileFacts) -> bool:
 
 def _guard_of(use: ast.Name, statement: ast.stmt, ctx: FileFacts) -> ast.If | None:
     """The outermost `if` around a use, beside the statement that binds the value, that makes it rarer."""
-    block = ctx.tree.parent(statement)
-    child: ast.AST = use
-    for outer in ctx.tree.ancestors(use):
-        if outer is block:
-            break
-        child = outer
-    if not isinstance(child, ast.If) or ctx.heat(child.body[0]) >= Heat.STEP:
-        return None
-    inside = {id(part) for item in child.body for part in walk(item)}
-    return child if id(use) in inside else None
+    around = rare_branch(use, ctx)
+    return around if around is not None and ctx.tree.parent(around) is ctx.tree.parent(statement) else None
+
+
+def rare_branch(node: ast.AST, ctx: FileFacts) -> ast.If | None:
+    """The outermost `if` around `node` in its loop whose body runs less often than a step."""
+    for test, holds in ctx.conditions(node, exits=False):
+        branch = ctx.tree.statement_of(test)
+        if holds and isinstance(branch, ast.If) and ctx.loops(test) == ctx.loops(node):
+            if ctx.heat(branch.body[0]) < Heat.STEP:
+                return branch
+    return None

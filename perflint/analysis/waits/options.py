@@ -16,21 +16,18 @@ def is_option_for(node: ast.Call, ctx: FileFacts) -> bool:
     """Whether a flag that is not known to be on decides about a call, and about nothing that works beside it: then the
     flag is there for it. One that is told by the machine is nobody's choice.
     """
-    child: ast.AST = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.AsyncFor, ast.While)):
-            return False
-        if isinstance(outer, ast.If) and child in outer.body and _is_flag(outer.test):
-            if not asks_hardware(outer.test, ctx) and not _is_on(outer.test, ctx):
-                return not any(_works(part, node, ctx) for item in outer.body for part in ctx.walk(item))
-        child = outer
+    for test, holds in reversed(ctx.conditions(node, exits=False)):
+        branch = ctx.tree.statement_of(test)
+        if not isinstance(branch, ast.If) or ctx.loops(test) != ctx.loops(node) or not _is_flag(test):
+            continue
+        if not asks_hardware(branch.test, ctx) and not (holds and _is_on(test, ctx)):
+            arm = branch.body if node.lineno <= (branch.body[-1].end_lineno or 0) else branch.orelse
+            return not any(_works(part, node, ctx) for item in arm for part in ctx.walk(item))
     return False
 
 
 def _is_flag(test: ast.expr) -> bool:
-    """`sync`, `args.timing`, `not quiet`, `config["timing"]`, `self.exact and self.on`"""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _is_flag(test.operand)
+    """`sync`, `args.timing`, `config["timing"]`"""
     if isinstance(test, ast.BoolOp):
         return any(_is_flag(item) for item in test.values)
     if isinstance(test, ast.Subscript):

@@ -422,20 +422,27 @@ def is_exceptional(node: ast.AST, ctx: FileFacts) -> bool:
     """
     if is_unused_way(node, ctx):
         return True
+    if any(_is_seldom(test, ctx, holds=holds) for test, holds in ctx.conditions(node, exits=False)):
+        return True
     child = node
     for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, ast.BoolOp) and _is_kept_from(outer, child):
-            return True
-        if isinstance(outer, ast.If) and child in outer.body and _fills_once(outer, ctx):
-            return True
-        if isinstance(outer, ast.IfExp) and child is outer.orelse and _looks_up(outer.test):
-            return True
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
         if isinstance(outer, (ast.Raise, ast.ExceptHandler)) or (isinstance(outer, ast.Assert) and child is outer.msg):
             return True
         child = outer
     return False
+
+
+def _is_seldom(test: ast.expr, ctx: FileFacts, *, holds: bool) -> bool:
+    """Whether a test of a branch, or to the left in `and` and `or`, comes out so on few steps."""
+    outer = ctx.tree.parent(test)
+    if isinstance(outer, ast.BoolOp):
+        decides = guards.classify if holds else guards.classify_negated
+        return decides(test) is not None
+    if isinstance(outer, ast.IfExp):
+        return not holds and _looks_up(test)
+    return holds and isinstance(outer, ast.If) and _fills_once(outer, ctx)
 
 
 def _fills_once(branch: ast.If, ctx: FileFacts) -> bool:
@@ -464,17 +471,6 @@ def _looks_up(test: ast.expr) -> bool:
         and isinstance(test.left, ast.Constant)
         and isinstance(test.left.value, str)
     )
-
-
-def _is_kept_from(test: ast.BoolOp, value: ast.AST) -> bool:
-    """Whether what stands to the left of one value of `and` or `or` mostly decides without it."""
-    for earlier in test.values:
-        if earlier is value:
-            return False
-        decides = guards.classify if isinstance(test.op, ast.And) else guards.classify_negated
-        if decides(earlier) is not None:
-            return True
-    return False
 
 
 def works_on_host(node: ast.AST, ctx: FileFacts) -> bool:
