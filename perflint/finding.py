@@ -88,7 +88,8 @@ class Hop:
     """One step of a route, or a related place: `path:line` and the source text or words that say what is there.
 
     In a notebook, `cell` counts its cells from 1 and `line` is the line in it. `code` is the rule that found the same
-    defect there, in reports that print a defect once; empty for any other place.
+    defect there: the finding's own, where one defect has two places, or that of a finding which reports print with
+    this one. It is empty for any other place.
     """
 
     path: str

@@ -69,16 +69,7 @@ class DataParallel(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not ctx.is_call_of(node, *distributed.DATA_PARALLEL) or not node.args + node.keywords:
-            return
-        if (
-            _is_without_device(node, ctx)
-            or _has_one_device(node)
-            or _is_offered(node, ctx)
-            or ctx.control_flow(node).block_of(node) is None  # under `if False:`
-        ):
-            return
-        certainty = _trains(node, ctx)
+        certainty = ctx.once(_certainty, node)
         if certainty is None:
             return
         model = argument(node, 0, "module")
@@ -90,7 +81,29 @@ class DataParallel(Rule):
             "one process.",
             advice="Use `torch.nn.parallel.DistributedDataParallel` with `torchrun` and a `DistributedSampler`.",
             confidence=certainty,
+            block=ctx.once(_first_in_file, ctx.tree.module),
         )
+
+
+def _certainty(node: ast.Call, ctx: Context) -> Confidence | None:
+    """How sure it is that a wrapper copies a model that is trained; None where it does not, or is none."""
+    if not ctx.is_call_of(node, *distributed.DATA_PARALLEL) or not node.args + node.keywords:
+        return None
+    if _is_without_device(node, ctx) or _has_one_device(node) or _is_offered(node, ctx):
+        return None
+    if ctx.control_flow(node).block_of(node) is None:  # under `if False:`
+        return None
+    return _trains(node, ctx)
+
+
+def _first_in_file(module: ast.Module, ctx: Context) -> ast.Call | None:
+    """Wrappers of one file are one decision, told at the first of them."""
+    calls = (part for part in ast.walk(module) if isinstance(part, ast.Call) and callee_name(part) == "DataParallel")
+    return min(
+        (call for call in calls if ctx.once(_certainty, call) is not None),
+        key=lambda call: (call.lineno, call.col_offset),
+        default=None,
+    )
 
 
 def _has_one_device(node: ast.Call) -> bool:

@@ -69,5 +69,16 @@ class HostIndexOfDeviceTensor(Rule):
             fix=index_there(node, copy.data, ctx),
             confidence=copy.certainty,
             impact=min(self.impact, impact_at(node, ctx)),
-            block=first_of_block(node, ctx),
+            block=_first_use(copy.data, ctx) or first_of_block(node, ctx),
         )
+
+
+def _first_use(index: ast.expr, ctx: Context) -> ast.Subscript | None:
+    """Where the same value of the host indexes first: whoever creates it on the device mends all of its uses."""
+    definitions = ctx.inference.flow.definitions(index) if isinstance(index, ast.Name) else ()
+    for use in ctx.inference.flow.uses_of(definitions[0]) if len(definitions) == 1 else ():
+        outer = ctx.tree.parent(use)
+        place = ctx.tree.parent(outer) if isinstance(outer, ast.Tuple) else outer
+        if isinstance(place, ast.Subscript) and (copy := index_copied_at(place, ctx)) is not None and copy.data is use:
+            return place
+    return None

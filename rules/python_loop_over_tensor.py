@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Loops, Phase, Rule, Tag, pattern, walk
 from perflint.api.loops import names_in
@@ -139,7 +140,7 @@ class PythonLoopOverTensor(Rule):
             confidence=Confidence.MEDIUM,
             # Few kernels are queued for each read; what does not train waits for its results in any case.
             impact=Impact.HIGH if _trains(node, ctx) else Impact.LOW,
-            related=(ctx.hop(read.at, "read on the host in every iteration"),),
+            related=(replace(ctx.hop(read.at, "read on the host in every iteration"), code=self.code),),
         )
 
 

@@ -10,7 +10,9 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from perflint.finding import Finding, Fix, Hop, Verdict
+from perflint.finding import Finding, Fix, Hop, Span, Verdict
+from perflint.report.copies import Copies
+from perflint.report.counts import many
 
 #: Lines between two findings of one block: more is another block to a reader.
 _GAP = 3
@@ -18,23 +20,29 @@ _GAP = 3
 Group: TypeAlias = "list[Finding]"
 
 
-def defects(findings: Sequence[Finding]) -> list[Group]:
+def defects(findings: Sequence[Finding], copies: Copies) -> list[Group]:
     """Findings by defect, in the order of the first ones.
 
-    One defect is what a rule finds in one block (`Finding.block`), and what it says in the same words by the same route
-    at several places: in two branches, or at the same call. Either all of them carry a fix of the same kind or none
-    does, and what an observed run says about all of them is the same.
+    One defect is what a rule finds in one block (`Finding.block`), in one line, or says in the same words by the same
+    route at several places: in two branches, or at the same call; and what it finds in copies of one file. Either all
+    of them carry a fix of the same kind or none does, and what an observed run says about all of them is the same. So
+    is a loop with the read that it names as its cause, which another rule finds.
     """
-    groups = _joined(findings, _by([[one] for one in findings], lambda one: one.block))
-    return _joined(findings, _by(groups, _words))
+    blocks = _blocks(findings)
+    groups = _joined(findings, _by([[one] for one in findings], lambda one: blocks.get(id(one), one.block)))
+    groups = _joined(findings, _by(groups, _words))
+    groups = _joined(findings, _by(groups, lambda one: (one.span.line, one.route, one.heat)))
+    groups = _with_causes(groups)
+    return _joined(findings, _by(groups, copies.in_files([group[0] for group in groups]), anywhere=True))
 
 
-def neighbours(findings: Sequence[Finding], groups: Sequence[Group]) -> list[Group]:
+def neighbours(findings: Sequence[Finding], groups: Sequence[Group], copies: Copies) -> list[Group]:
     """Groups with those joined that a reader takes for one: of one rule in neighbouring lines that run equally often by
-    one route, or of two rules at one expression or at a place that the other names. In the order of `findings`, which
-    are the first ones of the groups.
+    one route, of two rules at one expression, or in copies of one function. In the order of `findings`, which are the
+    first ones of the groups.
     """
-    return _joined(findings, _near(groups))
+    near = _joined(findings, _near(groups))
+    return _joined(findings, _by(near, copies.in_functions, anywhere=True))
 
 
 def as_one(group: Group) -> Finding:
@@ -42,12 +50,56 @@ def as_one(group: Group) -> Finding:
     lead, *others = group
     if not others:
         return lead
-    same = [one for one in others if one.code == lead.code]
+    same = [one for one in others if one.code == lead.code and one.path == lead.path]
     hops = [Hop(one.path, one.span.line, _said(one, lead), one.cell, one.code) for one in others]
     more = f" {len(same)} more {'occurrence' if len(same) == 1 else 'occurrences'} here." if same else ""
+    elsewhere = {one.path for one in others} - {lead.path}
+    if elsewhere:
+        more += f" The same code is in {many(len(elsewhere), 'more file')}."
     known = {(hop.path, hop.line) for hop in hops}
     kept = [hop for hop in lead.related if (hop.path, hop.line) not in known]
     return dataclasses.replace(lead, message=lead.message + more, related=(*kept, *hops), fix=_fix_of([lead, *same]))
+
+
+def _blocks(findings: Sequence[Finding]) -> dict[int, Span]:
+    """By finding, where the block begins that its own one is a part of: the second wait's block is the first wait's."""
+    placed = {(one.code, one.path, one.cell, one.span): one for one in findings}
+    found: dict[int, Span] = {}
+    for one in findings:
+        block, seen = one.block, {one.span}
+        while block is not None and block not in seen:
+            seen.add(block)
+            found[id(one)] = block
+            first = placed.get((one.code, one.path, one.cell, block))
+            block = None if first is None else first.block
+    return found
+
+
+def _with_causes(groups: Sequence[Group]) -> list[Group]:
+    """Groups, with those joined that one of them names as its cause: the loop and the read that it repeats."""
+    at: dict[tuple[str, int], list[Group]] = {}
+    for group in groups:
+        at.setdefault((group[0].path, group[0].span.line), []).append(group)
+    pairs: list[tuple[Group, Group]] = []
+    paired: set[int] = set()
+    for group in groups:
+        for hop in group[0].related:
+            for other in at.get((hop.path, hop.line), ()) if hop.code == group[0].code else ():
+                if paired.isdisjoint((id(other), id(group))) and _is_cause(other[0], group[0]):
+                    # The one that is worse stands for both, the loop where they are equal.
+                    pairs.append((group, other) if _rank(group[0]) <= _rank(other[0]) else (other, group))
+                    paired |= {id(other), id(group)}
+    joined = {id(first): [*first, *second] for first, second in pairs}
+    return [joined.get(id(group), group) for group in groups if id(group) in joined or id(group) not in paired]
+
+
+def _is_cause(one: Finding, other: Finding) -> bool:
+    """Whether another rule's finding names the place of this one as its own, and runs as often."""
+    return (
+        one.code != other.code
+        and (one.route, one.heat, one.cell) == (other.route, other.heat, other.cell)
+        and _verdict(one) is _verdict(other) is not Verdict.CONFIRMED
+    )
 
 
 def _joined(findings: Sequence[Finding], clusters: Iterable[Sequence[Group]]) -> list[Group]:
@@ -55,13 +107,20 @@ def _joined(findings: Sequence[Finding], clusters: Iterable[Sequence[Group]]) ->
     made: dict[int, Group] = {}
     for groups in clusters:
         members = [one for group in groups for one in group]
-        lead = min(members, key=lambda one: (-one.impact, -one.confidence, one.span))
-        made[id(lead)] = [lead, *sorted((one for one in members if one is not lead), key=lambda one: one.span)]
+        lead = groups[0][0] if len(groups) == 1 else min(members, key=lambda one: (*_rank(one), one.path, one.span))
+        rest = (one for one in members if one is not lead)
+        made[id(lead)] = [lead, *sorted(rest, key=lambda one: (one.path != lead.path, one.path, one.span))]
     return [made[id(one)] for one in findings if id(one) in made]
 
 
-def _by(groups: Sequence[Group], key: Callable[[Finding], object]) -> list[list[Group]]:
-    """Groups of one rule and file whose first findings have the same key; each for itself where that is None."""
+def _rank(one: Finding) -> tuple[int, int]:
+    return -one.impact, -one.confidence
+
+
+def _by(groups: Sequence[Group], key: Callable[[Finding], object], *, anywhere: bool = False) -> list[list[Group]]:
+    """Groups of one rule whose first findings have the same key; each for itself where that is None. They are of one
+    file, or `anywhere`.
+    """
     clusters: dict[object, list[Group]] = {}
     for group in groups:
         lead = group[0]
@@ -70,7 +129,8 @@ def _by(groups: Sequence[Group], key: Callable[[Finding], object]) -> list[list[
         if cause is None or _verdict(lead) is Verdict.CONFIRMED:
             clusters[id(lead)] = [group]
         else:
-            same = (lead.code, lead.path, lead.cell, _verdict(lead), _kind_of(lead.fix), cause)
+            place = None if anywhere else (lead.path, lead.cell)
+            same = (lead.code, place, _verdict(lead), _kind_of(lead.fix), cause)
             clusters.setdefault(same, []).append(group)
     return list(clusters.values())
 
@@ -97,17 +157,8 @@ def _belongs(one: Finding, last: Finding) -> bool:
     if _verdict(one) is not _verdict(last):
         return False
     if one.code != last.code or _verdict(one) is Verdict.CONFIRMED:
-        return one.span == last.span or _names(last, one)
+        return one.span == last.span
     return one.span.line - last.span.end_line <= _GAP and _cause(one) == _cause(last)
-
-
-def _names(one: Finding, other: Finding) -> bool:
-    """Whether a finding of another rule names the place of one as its own cause: the read that a loop repeats."""
-    return (
-        one.code != other.code
-        and one.route == other.route
-        and (other.path, other.span.line) in {(hop.path, hop.line) for hop in one.related if not hop.code}
-    )
 
 
 def _verdict(finding: Finding) -> Verdict | None:
@@ -136,6 +187,8 @@ def _said(one: Finding, lead: Finding) -> str:
     """The expression of a message, which is its first piece of code; for another rule, its name."""
     if one.code != lead.code:
         return f"`{one.code}` {one.name}"
+    if one.path != lead.path:
+        return "the same code"
     start = one.message.find("`")
     end = one.message.find("`", start + 1)
     return one.message[start : end + 1] if 0 <= start < end else one.name

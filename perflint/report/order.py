@@ -11,6 +11,7 @@ from perflint.finding import Applicability, Finding, Impact, Report
 from perflint.report import places
 from perflint.report.clusters import Group as Defect
 from perflint.report.clusters import as_one, defects, neighbours
+from perflint.report.copies import Copies
 from perflint.report.counts import Counts, many
 
 #: The default is `impact` for people and `path` for formats that other tools read.
@@ -61,7 +62,8 @@ def laid_out(report: Report, layout: Layout, output_format: str, *, counting: bo
     """
     least = layout.least_impact(output_format)
     findings = places.in_reading_order(report)
-    groups = [[one] for one in findings] if counting else defects(findings)
+    copies = Copies(report.texts)
+    groups = [[one] for one in findings] if counting else defects(findings, copies)
     kept = [group for group in groups if group[0].impact >= least or any(map(_costs_much, group))]
     kept_ids = set(map(id, kept))
     notes = list(report.notes)
@@ -73,7 +75,7 @@ def laid_out(report: Report, layout: Layout, output_format: str, *, counting: bo
     if _sort(layout, output_format) == "impact":
         kept = _worst_first(kept)
     if output_format in FOR_PEOPLE and not counting:
-        kept = neighbours([group[0] for group in kept], kept)
+        kept = neighbours([group[0] for group in kept], kept, copies)
     if layout.most is not None and len(kept) > layout.most:
         notes.append(f"{many(len(kept) - layout.most, 'more finding')} (`--max-findings`)")
         kept = _first(kept, layout.most)

@@ -56,7 +56,10 @@ def test_two_rules_at_one_expression_are_one_finding_of_the_worse() -> None:
 
 def test_a_loop_that_names_the_read_it_repeats_is_told_with_it() -> None:
     loop = dataclasses.replace(
-        read(5, "row"), code="TPL603", route=SYNC.route, related=(Hop("train.py", 6, "read on the host"),)
+        read(5, "row"),
+        code="TPL603",
+        route=SYNC.route,
+        related=(Hop("train.py", 6, "read on the host", code="TPL603"),),
     )
     assert len(concise(loop, read(6, "a"))) == 1
     assert len(concise(loop, read(7, "a"))) == 2
@@ -108,3 +111,74 @@ def test_a_block_of_another_rule_or_with_another_fix_is_another_finding() -> Non
     fix = Fix("Do it", Applicability.SAFE, (Edit(Span(6, 1, 6, 2), "x"),))
     found = block(read(5, "a"), read(6, "b", code="TPL999"), read(7, "c", fix=fix))
     assert len(json.loads(shown(Report(found, (), 1, {"train.py": TRAIN}), "json"))["findings"]) == 3
+
+
+def test_a_block_in_a_block_belongs_to_the_outer_one() -> None:
+    first, second, third = read(5, "a"), read(60, "b"), read(90, "c")
+    first = dataclasses.replace(first, block=first.span)
+    second = dataclasses.replace(second, block=first.span)
+    third = dataclasses.replace(third, block=second.span)
+    (one,) = json.loads(shown(Report((first, second, third), (), 1, {"train.py": TRAIN}), "json"))["findings"]
+    assert [hop["line"] for hop in one["related"]] == [60, 90]
+
+
+def test_two_places_in_one_line_are_one_finding_in_every_format() -> None:
+    found = (read(5, "a"), dataclasses.replace(read(5, "b"), span=Span(5, 30, 5, 40)))
+    (one,) = json.loads(shown(Report(found, (), 1, {"train.py": TRAIN}), "json"))["findings"]
+    assert (one["column"], [hop["text"] for hop in one["related"]]) == (5, ["`b.item()`"])
+
+
+@pytest.mark.parametrize(("impact", "lead"), [(Impact.HIGH, "TPL201"), (Impact.LOW, "TPL603")])
+def test_a_loop_and_the_read_that_it_repeats_are_one_finding_for_tools(impact: Impact, lead: str) -> None:
+    loop = dataclasses.replace(
+        read(5, "row"),
+        code="TPL603",
+        impact=Impact.MEDIUM,
+        route=SYNC.route,
+        related=(Hop("train.py", 6, "read on the host", code="TPL603"),),
+    )
+    report = Report((loop, read(6, "a", impact=impact)), (), 1, {"train.py": TRAIN})
+    (one,) = json.loads(shown(report, "json"))["findings"]
+    assert one["code"] == lead
+    assert {lead} | {hop["code"] for hop in one["related"]} == {"TPL201", "TPL603"}
+
+
+FUNCTION = "def step(batch):\n" + "".join(f"    x{i} = batch + {i}\n" for i in range(12)) + "    return x3.item()\n"
+
+
+def copied(*texts: str) -> Report:
+    """The same finding in files with these texts, each behind a comment line of its own if it is not the first."""
+    found, by_path = [], {}
+    for number, text in enumerate(texts):
+        path = f"{'abc'[number]}.py"
+        by_path[path] = text
+        line = 1 + text[: text.index("x3.item()")].count("\n")
+        route = (Hop(path, 1, "for b in loader"),)
+        found.append(dataclasses.replace(read(line, "x3"), path=path, route=route))
+    return Report(tuple(found), (), len(texts), by_path)
+
+
+def test_copies_of_a_file_are_one_finding_that_names_them() -> None:
+    (one,) = json.loads(shown(copied(FUNCTION, FUNCTION, FUNCTION), "json"))["findings"]
+    assert one["message"].endswith("The same code is in 2 more files.")
+    assert [(hop["path"], hop["line"], hop["code"]) for hop in one["related"]] == [
+        ("b.py", 14, "TPL201"),
+        ("c.py", 14, "TPL201"),
+    ]
+
+
+def test_copies_of_a_function_are_one_finding_for_people() -> None:
+    report = copied(FUNCTION, "import torch\n\n" + FUNCTION, FUNCTION.replace("+ 7", "+ 8"))
+    assert len(json.loads(shown(report, "json"))["findings"]) == 3
+    text = shown(report, "text")
+    assert "The same code is in 1 more file." in text
+    assert "see also:   b.py:16 the same code" in text
+    assert "c.py:14" in text
+
+
+def test_a_copy_keeps_its_own_fix() -> None:
+    fix = Fix("Do it", Applicability.SAFE, (Edit(Span(14, 12, 14, 21), "x3"),))
+    report = copied(FUNCTION, FUNCTION)
+    fixed = tuple(dataclasses.replace(one, fix=fix) for one in report.findings)
+    (one,) = json.loads(shown(dataclasses.replace(report, findings=fixed), "json"))["findings"]
+    assert len(one["fix"]["edits"]) == 1
