@@ -144,7 +144,8 @@ class _Reader:
             for target in part.targets:
                 self._bind(target, part.value)
         elif isinstance(part, (ast.AnnAssign, ast.NamedExpr)):
-            self._bind(part.target, part.value)
+            if part.value is not None:
+                self._bind(part.target, part.value)
         elif isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension)):
             self._bind(part.target, ast.Subscript(part.iter, ast.Constant(None), ast.Load()))
         elif isinstance(part, ast.withitem) and part.optional_vars is not None:

@@ -79,6 +79,8 @@ class ScopeBindings:
     chains: dict[str, list[tuple[ast.AST, ...]]] = field(default_factory=lambda: defaultdict(list))
     params: dict[str, Definition] = field(default_factory=dict)
     outer: set[str] = field(default_factory=set)
+    #: By key, what `x: Tensor` without a value declares: it binds nothing, and holds for what other places bind.
+    declared: dict[str, ast.expr] = field(default_factory=dict)
     _holders: dict[str, set[int]] = field(default_factory=dict)
     _targets: dict[str, dict[int, Definition]] = field(default_factory=dict)
 
@@ -98,7 +100,7 @@ class ScopeBindings:
         return known.get(id(target))
 
     def binds(self, name: str) -> bool:
-        return name not in self.outer and (name in self.params or name in self.by_key)
+        return name not in self.outer and (name in self.params or name in self.by_key or name in self.declared)
 
     def is_bound_once(self, name: str) -> bool:
         return name not in self.params and len(self.by_key.get(name, ())) == 1
@@ -148,6 +150,9 @@ def collect(node: ScopeLike, *, walrus: bool) -> ScopeBindings:
     if isinstance(node, ast.Lambda):
         return scope
     collector.block(node.body, ())
+    for key, annotation in scope.declared.items():
+        for made in scope.by_key.get(key, ()):
+            made.annotation = made.annotation or annotation
     return scope
 
 
@@ -214,9 +219,13 @@ class _Collector:
 
     def annotated(self, node: ast.AnnAssign, chain: tuple[ast.AST, ...]) -> None:
         key = key_of(node.target)
-        if key is not None and (node.value is not None or not isinstance(self.scope.node, ast.ClassDef)):
+        if key is None:
+            return
+        if node.value is not None:
             made = Definition(key, Binding.ASSIGN, node, node.value, target=node.target, annotation=node.annotation)
             self.record(made, chain)
+        elif not isinstance(self.scope.node, ast.ClassDef):
+            self.scope.declared.setdefault(key, node.annotation)
 
     def compound(self, node: ast.stmt, chain: tuple[ast.AST, ...]) -> None:
         if isinstance(node, _LOOPS):

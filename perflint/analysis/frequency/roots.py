@@ -39,6 +39,7 @@ from perflint.analysis.evidence import (
     looks_like_loader,
     may_give_batches,
 )
+from perflint.analysis.frequency.counting import counts
 from perflint.analysis.frequency.epochs import LoopHeat, mark_epochs
 from perflint.analysis.frequency.library import Library
 from perflint.analysis.frequency.public import public_functions
@@ -370,7 +371,7 @@ class RootFinder:
         return None
 
     def _loader_confidence(self, loop: LoopFacts, scope: Scope) -> Confidence | None:
-        if loop.iterable is None or is_range(loop.iterable):
+        if loop.iterable is None or counts(loop.iterable, scope, self.resolver):
             return None
         if any(ref.kind == BATCH for ref in self.resolver.elements(loop.iterable, scope)):
             # `for folder, data_loader in zip(folders, data_loaders)`: a turn gives a loader, not a batch of one.

@@ -313,7 +313,8 @@ class Inference:
         if binding in (Binding.ASSIGN, Binding.WALRUS, Binding.MATCH):
             return self._assigned(definition, inner)
         if binding in (Binding.FOR, Binding.COMPREHENSION) and value is not None:
-            return operations.unpack(self.iterate(self.eval(value, inner)), definition.path)
+            found = operations.unpack(self.iterate(self.eval(value, inner)), definition.path)
+            return self._as_declared(found, definition)
         if binding is Binding.AUGMENTED:
             return self._augmented(definition, inner)
         if binding is Binding.PARAM:
@@ -350,12 +351,12 @@ class Inference:
         found = UNKNOWN
         if definition.value is not None:
             found = operations.unpack(self.eval(definition.value, frame), definition.path)
-        elif definition.annotation is not None and definition.binding is Binding.ASSIGN:
-            # `x: Tensor` alone gives no value; it only says what others will give.
-            return NEVER
-        if definition.annotation is not None:
-            return promises.kept(found, self.annotated(definition.annotation))
-        return found
+        return self._as_declared(found, definition)
+
+    def _as_declared(self, found: Kind, definition: Definition) -> Kind:
+        if definition.annotation is None:
+            return found
+        return promises.kept(found, self.annotated(definition.annotation))
 
     def _augmented(self, definition: Definition, frame: Frame | None) -> Kind:
         node = definition.node
