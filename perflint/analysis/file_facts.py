@@ -286,9 +286,9 @@ class FileFacts:
         return found
 
     def are_exclusive(self, one: ast.AST, other: ast.AST) -> bool:
-        """Whether a test of their function sends one run to the one node and another run to the other."""
-        outcomes = {(id(test), not holds) for test, holds in self.control_flow(one).conditions(one)}
-        return any((id(test), holds) in outcomes for test, holds in self.control_flow(other).conditions(other))
+        """Whether a test of their function sends a run to either the one node or the other."""
+        outcomes = {(id(test), not holds) for test, holds in self.conditions(one)}
+        return any((id(test), holds) in outcomes for test, holds in self.conditions(other))
 
     # Text.
 

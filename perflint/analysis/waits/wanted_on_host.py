@@ -49,8 +49,6 @@ def is_wanted_on_host(node: ast.Call, read: Read, ctx: FileFacts) -> bool:
 
 def _is_alone(node: ast.Call, ctx: FileFacts) -> bool:
     """Whether the iteration reads nothing else, but on paths that this one is not on."""
-    graph = ctx.control_flow(node)
-    otherwise = {(id(test), not truth) for test, truth in graph.conditions(node)}
     return not any(
         isinstance(part, ast.Call)
         and part is not node
@@ -58,7 +56,7 @@ def _is_alone(node: ast.Call, ctx: FileFacts) -> bool:
         and ctx.heat(part) >= Heat.STEP
         and (read := device_read(part, ctx)) is not None
         and not read_before(part, read.value, ctx, tests=True)
-        and otherwise.isdisjoint((id(test), truth) for test, truth in graph.conditions(part))
+        and not ctx.are_exclusive(node, part)
         for part in ctx.walk(region_of(node, ctx))
     )
 
