@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from analysis.of_text import call_at, facts_of, node_at
+from of_text import call_at, facts_of, node_at
 
 from perflint.analysis.aliases.owned_modules import is_owned
 from perflint.analysis.aliases.points_to import Memory, meet

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.of_text import call_at, facts_of
+from of_text import call_at, facts_of
 
 _TEXT = """
 def go(batch, flag, steps):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from analysis.of_text import call_at, facts_of
+from of_text import call_at, facts_of
 
 from perflint.analysis.gradients.frozen import is_frozen
 from perflint.analysis.gradients.helper_forwards import forward_behind

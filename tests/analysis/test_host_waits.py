@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from analysis.of_text import call_at, facts_of, node_at
+from of_text import call_at, facts_of, node_at
 
 from perflint.analysis.feasibility.device_branches import is_without_cuda
 from perflint.analysis.feasibility.hardware import asks_hardware
@@ -123,12 +123,10 @@ def test_a_test_of_the_machine_is_nobodys_choice(test: str, *, asks: bool) -> No
 
 
 def test_the_same_data_is_copied_twice_on_one_path_only() -> None:
-    text = f"{_HEAD}def go(rows, flag):\n    x = torch.tensor(rows)\n    a = x.cuda()\n    {{}}b = x.cuda() + 1\n    return a, b\n"
-    facts = facts_of(text.format(""))
-    calls = [
-        part for part in ast.walk(facts.tree.module) if isinstance(part, ast.Call) and facts.text(part) == "x.cuda()"
-    ]
-    first, second = sorted(calls, key=lambda call: call.lineno)
+    body = "def go(rows):\n    x = torch.tensor(rows)\n    a = x.cuda()\n    b = x.cuda() + 1\n    return a, b\n"
+    facts = facts_of(_HEAD + body)
+    calls = [part for part in ast.walk(facts.tree.module) if isinstance(part, ast.Call)]
+    first, second = sorted((call for call in calls if facts.text(call) == "x.cuda()"), key=lambda call: call.lineno)
     assert copied_before(second, facts) is first
     assert copied_before(first, facts) is None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from analysis.of_text import call_at, facts_of
+from of_text import call_at, facts_of
 
 from perflint.analysis.invariants import in_loops
 from perflint.analysis.invariants.number_sources import Source, goes_back, is_kept, origin_of

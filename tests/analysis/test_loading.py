@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from analysis.of_text import facts_of
+from of_text import facts_of
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.loading.loaders import option, purpose, workers
