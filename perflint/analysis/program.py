@@ -56,6 +56,7 @@ class Program:
         *,
         base: str | None = None,
         torch_in: Mapping[str, tuple[Version | None, Version | None]] | None = None,
+        configured: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
         self.summaries = with_room(summaries)
         #: Gives the definitions and uses of a file, whose text it reads; None where it cannot be had.
@@ -69,13 +70,15 @@ class Program:
         #: The identifiers of the files that were asked about last; whether any file has one of some.
         self._identifiers: dict[str, set[str]] = {}
         self._mentioned: dict[frozenset[str], bool] = {}
+        #: The words of the project's configurations.
+        self.configured = configured
         self.base = Path.cwd().as_posix() if base is None else base
         self.modules = ModuleTable(self.summaries, self.base)
         self.resolver = Resolver(self.summaries, self.modules, is_loader)
         self.graph = CallGraph(self.resolver)
         self.graph.build(together)
         Guarding(self.resolver, self.graph).settle()
-        self.roots = RootFinder(self.resolver, self.graph)
+        self.roots = RootFinder(self.resolver, self.graph, configured)
         self.roots.find()
         self.heatmap = HeatMap(self.resolver, self.graph, self.roots)
         self.heatmap.flow()

@@ -143,7 +143,13 @@ class Run:
         self.known.keep_summaries()
         self.worker.sharing = None
         torches = self.known.torches
-        return Program(summaries, *torches.whole, self._helpers(summaries), torch_in=torches.parts)
+        return Program(
+            summaries,
+            *torches.whole,
+            self._helpers(summaries),
+            torch_in=torches.parts,
+            configured=self.known.configured,
+        )
 
     def _helpers(self, summaries: Mapping[str, Summary]) -> Linking | None:
         """Processes that help with the link, where a project is large enough for it."""
@@ -205,7 +211,9 @@ class Run:
 
         size = min(options.jobs, _MOST_MEMBERS, 2 * unknown // WORTH_IT)
         asks = self.known.keeps_inspected
-        return Crewed(self.worker, size, files, self._reported, summaries, self.known.torches, asks=asks)
+        return Crewed(
+            self.worker, size, files, self._reported, summaries, self.known.torches, self.known.configured, asks=asks
+        )
 
     def _crewed(self, crew: Crewed, summaries: dict[str, Summary]) -> dict[str, Inspected]:
         """What a crew finds, by file. If it did not do everything, `summaries` has more of them afterwards."""

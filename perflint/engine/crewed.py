@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from perflint.engine.governing import Torches
     from perflint.engine.worker_group import Member
     from perflint.ir.summary import FunctionFacts, Summary
+    from perflint.project.configured import Configured
 
 
 @dataclass
@@ -33,6 +34,7 @@ class Crewed:
     reported: frozenset[str]
     known: Mapping[str, Summary]
     torches: Torches
+    configured: Configured
     #: Whether what was asked while a file was inspected is wanted.
     asks: bool
     #: What is to be done with the summaries, in steps.
@@ -114,7 +116,9 @@ class Crewed:
         for path in worker.texts.moved:
             worker.texts.digests.pop(path, None)
         lift()
-        return Program(summaries, *self.torches.whole, _Linking(member), torch_in=self.torches.parts)
+        return Program(
+            summaries, *self.torches.whole, _Linking(member), torch_in=self.torches.parts, configured=self.configured
+        )
 
 
 class _Linking:

@@ -57,6 +57,7 @@ class Kept(Known):
             [file.display for file in self.discovery.reported],
             sorted(self.texts.digests.items()),
             [problem.path for problem in self.discovery.problems],
+            self.configured.state,
         )
         if self.discovery.problems or len(self.texts.digests) < len(self.discovery.analysed):
             return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perflint.engine.governing import Torches, torches
 from perflint.ir.summary import Summary
+from perflint.project.configured import Configured
 
 if TYPE_CHECKING:
     from perflint.analysis.program import Program
@@ -100,6 +101,11 @@ class Known:
         """Keep what was found in files, and all that was asked about them, for `inspected`."""
 
     # What answers depend on.
+
+    @cached_property
+    def configured(self) -> Configured:
+        """What the configurations of the project name."""
+        return Configured(self.discovery.configured)
 
     @cached_property
     def torches(self) -> Torches:

@@ -84,6 +84,7 @@ def _afar(worker: Worker, work: str, program: Program | None) -> Afar[Any]:
             program.pinned_torch,
             program.base,
             program.torch_in,
+            program.configured(),
             worker.all_texts(),
         )
     return Afar(work, options, known, worker.texts.digests if worker.reuse is not None else None)
@@ -97,6 +98,8 @@ class Known(NamedTuple):
     pinned_torch: tuple[int, int] | None
     base: str
     torch_in: Mapping[str, tuple[tuple[int, int] | None, tuple[int, int] | None]]
+    #: What its configurations name.
+    configured: frozenset[str]
     #: What all of its files hold, which those that are inspected ask about.
     texts: Mapping[str, bytes]
 
@@ -117,7 +120,10 @@ class Afar(Generic[Result]):
         worker = Worker(self.options, texts)
         if self.known is not None:
             with gc_paused(), room_to_nest():
-                program = Program(*self.known[:3], base=self.known.base, torch_in=self.known.torch_in)
+                known = self.known
+                program = Program(
+                    *known[:3], base=known.base, torch_in=known.torch_in, configured=lambda: known.configured
+                )
             texts.carried = self.known.texts
             worker.ask_of(program, lambda path: FoundFile(path, Path(path)))
             if self.digests is not None:

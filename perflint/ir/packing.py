@@ -103,6 +103,7 @@ def packed(summary: Summary) -> _Packed:
         "functions": packer.facts(summary.functions, _FUNCTION),
         "classes": packer.facts(summary.classes, _CLASS),
         "statements": packer.columns(summary.statements, _STATEMENT),
+        "texts": summary.texts,
         **{name: packer.records(name) for name in _RECORDS},
         "table": packer.table,  # last: all else adds to it
     }
@@ -117,6 +118,7 @@ def unpacked(data: _Packed, sharing: Sharing | None = None) -> Summary:
         functions=reader.facts(FunctionFacts, data["functions"], _FUNCTION),
         classes=reader.facts(ClassFacts, data["classes"], _CLASS),
         statements=tuple([StatementFacts(*row) for row in reader.rows(data["statements"], _STATEMENT)]),
+        texts=str(data["texts"]),
     )
 
 

@@ -297,13 +297,15 @@ class StatementFacts:
 @dataclass(slots=True)
 class Summary:
     """All facts of one file. `imports` maps a bound name to what it stands for (`np` -> `numpy`); relative imports
-    keep their leading dots. `stars` are modules imported with `*`."""
+    keep their leading dots. `stars` are modules imported with `*`. `texts` are the words that its string literals begin
+    with, as `syntax.literals` has them."""
 
     imports: dict[str, str] = field(default_factory=dict)
     stars: tuple[str, ...] = ()
     functions: dict[str, FunctionFacts] = field(default_factory=dict)
     classes: dict[str, ClassFacts] = field(default_factory=dict)
     statements: tuple[StatementFacts, ...] = ()
+    texts: str = ""
 
     def words(self) -> set[str]:
         """All identifiers used in the file."""

@@ -30,6 +30,7 @@ from perflint.ir.summary import (
     record,
 )
 from perflint.ir.targets import may_be_code, names_in, parts_of
+from perflint.syntax.literals import texts_of
 from perflint.syntax.walk import children
 
 _DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
@@ -92,6 +93,8 @@ class _Surveyor(Flags):
             cls.computed = {name: tuple(values) for name, values in known.items()} if known else NOTHING
             cls.unclear = tuple(sorted(self.unclear.get(qualname, ())))
         self.drop_plain_reads()
+        if not self.outlined:
+            self.summary.texts = texts_of(module, self.lines)
         return self.summary
 
     def forget_doings(self) -> None:

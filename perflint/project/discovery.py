@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from perflint.errors import PerflintError
 from perflint.finding import Problem
+from perflint.project.configured import CONFIGURED
 from perflint.project.settings import CONFIGURATIONS, Settings, settings_above, settings_in
 from perflint.syntax.ignored import IgnoreFile, ignore_files_above, is_ignored, read_ignore_file
 
@@ -49,6 +50,8 @@ class Discovery:
     reported: tuple[FoundFile, ...]
     analysed: tuple[FoundFile, ...]
     problems: tuple[Problem, ...] = ()
+    #: What says which parts of the project are used, and is no code.
+    configured: tuple[str, ...] = ()
 
     @cached_property
     def _files(self) -> dict[str, Path]:
@@ -141,7 +144,7 @@ def discover(
     analysed = dict(reported)
     if root is not None and root not in given:
         analysed.update(walk.files(root))
-    return Discovery(root, _sorted(reported), _sorted(analysed), problems)
+    return Discovery(root, _sorted(reported), _sorted(analysed), problems, tuple(sorted(walk.configured)))
 
 
 def _sorted(files: dict[str, Path]) -> tuple[FoundFile, ...]:
@@ -173,6 +176,7 @@ class _Walk:
     def __init__(self, settings: Settings) -> None:
         self._problems: dict[str, Problem] = {}
         self._settings = settings
+        self.configured: set[str] = set()
 
     def problems(self) -> Iterator[Problem]:
         for path in sorted(self._problems):
@@ -200,6 +204,8 @@ class _Walk:
                         pending.append((entry.path, ignores))
                 elif entry.name.endswith(SUFFIXES) and self._reads(entry, real_top, ignores):
                     yield prefix + entry.name, Path(entry.path)
+                elif entry.name.endswith(CONFIGURED) and self._reads(entry, real_top, ignores):
+                    self.configured.add(entry.path)
 
     def leaves_out(self, path: Path) -> bool:
         """Whether a walk from further up would not come to a path."""

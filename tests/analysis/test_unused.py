@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+import pytest
+
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.program import Program
 from perflint.ir.survey import survey
@@ -29,10 +31,11 @@ def module(*names: str) -> str:
     )
 
 
-def program(**files: str) -> Program:
+def program(*, configured: frozenset[str] = frozenset(), **files: str) -> Program:
     texts = {name.replace("__", "/") + ".py": text for name, text in files.items()}
     texts = {path.replace("/INIT", "/__init__"): text for path, text in texts.items()}
-    return Program({path: survey(ast.parse(text), text.split("\n")) for path, text in texts.items()})
+    summaries = {path: survey(ast.parse(text), text.split("\n")) for path, text in texts.items()}
+    return Program(summaries, configured=lambda: configured)
 
 
 def heats(linked: Program, *functions: str) -> list[str]:
@@ -102,3 +105,111 @@ def test_the_runner_of_mmcv_takes_the_steps() -> None:
     assert hot == ["step"] * 4
     assert linked.role(Scope("main.py", "Segmentor.val_step"), -1) == "eval"
     assert heats(linked, "Head.forward", "left_over") == ["once", "once"]
+
+
+LOOKED_UP = """
+import argparse
+import nets
+from torch.utils.data import DataLoader
+
+def train(name, data, optimizer):
+    model = getattr(nets, name)()
+    for x, y in DataLoader(data):
+        model(x, y).backward()
+        optimizer.step()
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--net", default="Small")
+    train(parser.parse_args().net, None, None)
+"""
+
+
+@pytest.mark.parametrize(
+    "look_up",
+    [
+        "getattr(nets, name)()",
+        "nets.__getattribute__(getattr(nets, name).__name__)",
+        "getattr(nets, f'{name}')()",
+    ],
+)
+def test_a_text_opens_what_it_names_of_the_module_that_it_is_looked_up_in(look_up: str) -> None:
+    linked = program(main=LOOKED_UP.replace("getattr(nets, name)()", look_up), nets=module("Small", "Large"))
+    assert heats(linked, "Small.forward", "Large.forward") == ["step", "once"]
+
+
+def test_configurations_of_the_tree_name_what_is_used() -> None:
+    files = {"main": LOOKED_UP, "nets": module("Small", "Large", "Huge")}
+    linked = program(configured=frozenset({"nets.Large", "model"}), **files)
+    assert heats(linked, "Large.forward", "Huge.forward") == ["step", "once"]
+
+
+def test_what_is_listed_is_all_open() -> None:
+    listing = LOOKED_UP.replace("nets, name", "nets, sorted(name for name in nets.__dict__)[0]")
+    linked = program(main=listing, nets=module("Small", "Large"))
+    assert heats(linked, "Large.forward") == ["step"]
+
+
+def test_the_attributes_of_an_object_are_no_look_up_of_classes() -> None:
+    text = TRAIN.format(imports="from losses import Used", made="Used()")
+    kept = "class Kept:\n    def state(self):\n        return dict(self.__dict__), vars(self)\n"
+    linked = program(
+        train=text.replace("loss = ", "Kept().state()\n    loss = ") + kept, losses=module("Used", "Other")
+    )
+    assert heats(linked, "Other.forward") == ["once"]
+
+
+REGISTRY = """
+from mmcv.utils import Registry
+LOSSES = Registry("losses")
+"""
+
+
+def test_a_registry_that_is_built_by_configuration_makes_what_is_named() -> None:
+    registered = module("Dice", "Focal").replace("class ", "@LOSSES.register_module()\nclass ")
+    linked = program(
+        train=TRAIN.format(imports="import losses\nfrom registry import LOSSES", made="LOSSES.build(cfg)"),
+        registry=REGISTRY,
+        losses="from registry import LOSSES\n" + registered,
+        config="model = dict(loss=dict(type='Dice'))\n",
+    )
+    assert heats(linked, "Dice.forward", "Focal.forward") == ["step", "once"]
+
+
+DYNAMIC = """
+import importlib
+import sys
+from torch.utils.data import DataLoader
+
+def main(name, data, optimizer):
+    module = importlib.import_module({path})
+    net = module.build()
+    for x, y in DataLoader(data):
+        net(x, y).backward()
+        optimizer.step()
+
+if __name__ == "__main__":
+    main(sys.argv[1], None, None)
+"""
+
+
+@pytest.mark.parametrize(("path", "found"), [("f'zoo.{name}'", "once"), ("'zoo.' + name", "once"), ("name", "step")])
+def test_a_module_that_is_imported_by_a_text_is_of_the_package_that_it_begins_with(path: str, found: str) -> None:
+    build = "\ndef build():\n    return Net()\n"
+    linked = program(
+        main=DYNAMIC.format(path=path),
+        zoo__INIT="",
+        zoo__small=module("Net").replace("Net", "Small") + build.replace("Net", "Small"),
+        other__INIT="",
+        other__large=module("Net").replace("Net", "Large") + build.replace("Net", "Large"),
+    )
+    assert heats(linked, "Small.forward", "Large.forward") == ["step", found]
+
+
+def test_instantiate_makes_what_a_target_names() -> None:
+    linked = program(
+        main="import hydra\n" + TRAIN.format(imports="import nets", made="hydra.utils.instantiate(cfg.loss)"),
+        nets=module("Small", "Large"),
+        configured=frozenset({"_target_:", "nets.Large"}),
+    )
+    assert heats(linked, "Small.forward", "Large.forward") == ["once", "step"]

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from perflint.analysis.names.refs import Scope
 from perflint.ir.summary import CallFacts, ClassFacts, FunctionFacts, Summary, Value
+from perflint.torch_model import registries
 
 #: A file and what is defined at its top: a function, a class, or a method as `Class.name`. "" for its statements.
 Node: TypeAlias = "tuple[str, str]"
@@ -36,7 +37,9 @@ class Definitions(NamedTuple):
     imports: frozenset[str]
     words: Mapping[str, frozenset[str]]
     methods: Mapping[str, tuple[str, ...]]
+    #: What a decorator may keep for others to find; and what a registry keeps under its own name.
     registered: tuple[str, ...]
+    registered_by_name: tuple[str, ...]
     calls: Mapping[str, list[CallFacts]]
 
 
@@ -44,7 +47,7 @@ def definitions_of(summary: Summary) -> Definitions:
     words: dict[str, set[str]] = {}
     methods: dict[str, list[str]] = {}
     calls: dict[str, list[CallFacts]] = {}
-    registered = []
+    registered: dict[bool, list[str]] = {False: [], True: []}
     homes: dict[int, str] = {}
     for qualname, facts in summary.functions.items():
         name = top_of(qualname)
@@ -56,8 +59,8 @@ def definitions_of(summary: Summary) -> Definitions:
                 methods.setdefault(owner, []).append(method)
             else:
                 homes[summary.statement_at(facts.line)] = name
-                if "." not in qualname and _is_registered(facts, summary):
-                    registered.append(name)
+                if "." not in qualname and (kept := _keeping(facts, summary)):
+                    registered[all(map(_keeps_by_name, kept))].append(name)
     for qualname, cls in summary.classes.items():
         if "." not in qualname:
             name = qualname.partition("~")[0]
@@ -66,8 +69,8 @@ def definitions_of(summary: Summary) -> Definitions:
             words.setdefault(name, set()).update(
                 *[item.translate(_SEPARATORS).split() for item in cls.annotations.values()]
             )
-            if _is_registered(cls, summary):
-                registered.append(name)
+            if kept := _keeping(cls, summary):
+                registered[all(map(_keeps_by_name, kept))].append(name)
     plain: set[str] = set()
     imports: set[str] = set()
     for statement in summary.statements:
@@ -84,7 +87,8 @@ def definitions_of(summary: Summary) -> Definitions:
         frozenset(imports),
         {name: frozenset(said) for name, said in words.items()},
         {name: tuple(dict.fromkeys(found)) for name, found in methods.items()},
-        tuple(registered),
+        tuple(registered[False]),
+        tuple(registered[True]),
         calls,
     )
 
@@ -96,14 +100,24 @@ def _annotated(facts: FunctionFacts) -> list[list[str]]:
     return [text.translate(_SEPARATORS).split() for text in texts if text]
 
 
-def _is_registered(facts: FunctionFacts | ClassFacts, summary: Summary) -> bool:
-    """Whether a decorator may keep a function or class for others to find."""
+def _keeping(facts: FunctionFacts | ClassFacts, summary: Summary) -> list[Value]:
+    """The decorators that may keep a function or class for others to find."""
+    found = []
     for decorator in facts.decorators:
         named = decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator
         first = named.partition(".")[0] if isinstance(named, str) else ""
         if summary.imports.get(first, first).partition(".")[0] not in _PLAIN_DECORATORS:
-            return True
-    return False
+            found.append(decorator)
+    return found
+
+
+def _keeps_by_name(decorator: Value) -> bool:
+    """`@LOSSES.register_module()`: a registry that is given no other name has it under its own."""
+    if isinstance(decorator, tuple) and decorator[0] == "call":
+        _, decorator, args, keywords = decorator
+        if args or keywords:
+            return False
+    return isinstance(decorator, str) and "." in decorator and decorator.rpartition(".")[2] in registries.REGISTERING
 
 
 def finds_methods(summary: Summary, name: str) -> bool:

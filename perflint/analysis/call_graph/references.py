@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
+from perflint.analysis.call_graph.texts import Texts
 from perflint.analysis.names.module_names import ModuleTable
 from perflint.ir.summary import MODULE, Summary
 from perflint.syntax.roles import is_test
 
-#: What finds the names of its own file by texts.
-_BY_TEXT = frozenset({"globals", "locals", "vars", "__dict__", "getmembers", "__subclasses__"})
+#: What lists all that a file or a module has, and what gives one of it by a text.
+_LISTING = frozenset({"getmembers", "__subclasses__"})
+_LOOKING_UP = frozenset({"globals", "locals"})
 #: The same, as builtins only: a module has an `eval` as well.
 _CALLED = frozenset({"eval", "exec"})
+#: What gives the attributes of a module, of whatever else is mentioned with it.
+_ATTRIBUTES = frozenset({"__dict__", "vars", "dir"})
+_EACH = frozenset({"items", "keys", "values"})
 #: How many files an import is followed through.
 _DEEPEST = 8
 
@@ -19,9 +24,12 @@ _DEEPEST = 8
 class References:
     """The files of one program, but its tests."""
 
-    def __init__(self, summaries: Mapping[str, Summary], modules: ModuleTable) -> None:
+    def __init__(
+        self, summaries: Mapping[str, Summary], modules: ModuleTable, configured: Callable[[], frozenset[str]]
+    ) -> None:
         self._modules = modules
         self.summaries = {path: summary for path, summary in summaries.items() if not is_test(path)}
+        self._texts = Texts(self.summaries, configured)
         #: By file, its top-level functions and classes.
         self.own = {path: _top_level(summary) for path, summary in self.summaries.items()}
         self._defining: dict[str, list[str]] = {}
@@ -75,19 +83,37 @@ class References:
         return [found] if found else []
 
     def found_by_text(self, path: str, words: Iterable[str], calls: set[str]) -> Iterator[tuple[str, str]]:
-        """What code with these identifiers may find by names that it computes."""
+        """What code with these identifiers may find by names that it computes: what it lists, and what texts name of
+        the places that it looks in.
+        """
         told = set(words)
-        if not _BY_TEXT.isdisjoint(told) and (
-            not (_BY_TEXT - _CALLED).isdisjoint(told) or not _CALLED.isdisjoint(calls)
-        ):
+        looks_up = not _LOOKING_UP.isdisjoint(told)
+        if not _LISTING.isdisjoint(told) or (looks_up and not _EACH.isdisjoint(told)):
             yield from self.all_of(path)
-        if "getattr" in told:
-            if "modules" in told:  # `getattr(sys.modules[__name__], name)`
-                yield from self.all_of(path)
+        elif looks_up or not _CALLED.isdisjoint(calls) or {"getattr", "modules"} <= told:
+            yield from self.named_by_text(self.all_of(path))  # `getattr(sys.modules[__name__], name)`
+        lists = not (_LISTING | _ATTRIBUTES).isdisjoint(told)
+        if lists or "getattr" in told:
             for word in told:
                 file, name = self._imports(path).get(word, ("", ""))
                 if file and not name:
-                    yield from self.all_of(file)
+                    yield from self.all_of(file) if lists else self.named_by_text(self.all_of(file))
+
+    def named_by_text(self, definitions: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """Those that a text of the program names."""
+        return (item for item in definitions if self._texts.name(item[1]))
+
+    def importable(self, path: str) -> frozenset[str]:
+        """The files that a file may import by a name that it computes: of the packages that its texts begin with, or
+        any where there are none.
+        """
+        folders = [f".{folder}." for folder in self._texts.folders(path)]
+        found = {
+            file
+            for file in self.summaries
+            if folders and any(folder in f".{self._modules.name_of(file)}." for folder in folders)
+        }
+        return frozenset(found or self.summaries)
 
     # Imports.
 

@@ -7,7 +7,7 @@ name. In a library everything may be used, by others; so it may where no trainin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 from perflint.analysis.call_graph.definitions import Definitions, Node, definitions_of, finds_methods, node_of
@@ -17,11 +17,12 @@ from perflint.analysis.names.refs import CLASS, EXTERNAL, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import MODULE, CallFacts
 
-#: What imports modules by texts, and what makes objects of classes that it finds by texts, or runs whatever it finds.
+#: What imports modules by texts; what makes objects of classes that texts name; and what runs whatever it finds.
 _IMPORTING = frozenset(
     "import_module __import__ spec_from_file_location iter_modules walk_packages load_source run_path".split()
 )
-_MAKING = frozenset({"instantiate", "locate", "get_class", "get_object", "entry_points", "LightningCLI", "Fire"})
+_MAKING = frozenset({"instantiate", "locate", "get_class", "get_object"})
+_RUNNING = frozenset({"entry_points", "LightningCLI", "Fire"})
 #: Bases that call no method of a class but those known to be theirs.
 _PLAIN_BASES = frozenset("object ABC Module Generic Protocol NamedTuple TypedDict Enum IntEnum Exception dict".split())
 
@@ -37,8 +38,10 @@ class _Reached:
         #: By name, methods of classes that are reached, while nothing uses the name.
         self.unnamed: dict[str, list[tuple[Node, Node]]] = {}
         self.waiting: list[Node] = []
-        #: Whether any name may be of any module, for modules are found by texts; and whether everything is found so.
-        self.anywhere = False
+        #: The files that are imported by names that are computed: a name may be of any of them.
+        self.importable: set[str] = set()
+        #: Whether whatever texts name is found, and whether everything is.
+        self.by_text = False
         self.everything = False
         self.methods_by_text = False
 
@@ -64,10 +67,15 @@ class Unused:
     """
 
     def __init__(
-        self, resolver: Resolver, training: Iterable[Scope], driving: Iterable[Scope], called: Iterable[Scope]
+        self,
+        resolver: Resolver,
+        training: Iterable[Scope],
+        driving: Iterable[Scope],
+        called: Iterable[Scope],
+        configured: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
         self._resolver = resolver
-        self._references = References(resolver.summaries, resolver.modules)
+        self._references = References(resolver.summaries, resolver.modules, configured)
         self._training = {node_of(scope) for scope in training}
         self._driving = {node_of(scope) for scope in driving}
         self._called = {node_of(scope) for scope in called}
@@ -179,20 +187,21 @@ class Unused:
     # What is reached.
 
     def _from(self, starts: Iterable[Node]) -> _Reached:
+        """Gone through anew each time that more files turn out to be imported by computed names."""
         starts, found = list(starts), _Reached()
-        for anywhere in (False, True):
-            found = _Reached()
+        while True:
+            importable, found = found.importable, _Reached()
+            found.importable |= importable
             for node in starts:
                 found.add(node, node)
-            for path in self._references.summaries if anywhere else ():
+            for path in importable:
                 self._run(path, found)
             while found.waiting and not found.everything:
                 node = found.waiting.pop()
                 self._run(node[0], found)
-                self._follow(node, found, anywhere=anywhere)
-            if not found.anywhere:
-                break
-        return found
+                self._follow(node, found, importable)
+            if found.importable == importable or found.everything:
+                return found
 
     def _run(self, path: str, found: _Reached) -> None:
         """Run the statements of a file, of those that it imports, and of the packages it lies in."""
@@ -203,8 +212,10 @@ class Unused:
                 continue
             found.running.add(path)
             found.add((path, ""), (path, ""))
-            for name in self._file(path).registered:
-                found.add((path, name), (path, ""))
+            file = self._file(path)
+            named = self._references.named_by_text((path, name) for name in file.registered_by_name)
+            for target in (*((path, name) for name in file.registered), *named):
+                found.add(target, (path, ""))
             waiting += self._references.imported_files(path)
             folder = path.rpartition("/")[0]
             while folder:
@@ -213,7 +224,7 @@ class Unused:
                     waiting.append(around)
                 folder = folder.rpartition("/")[0]
 
-    def _follow(self, node: Node, found: _Reached, *, anywhere: bool) -> None:
+    def _follow(self, node: Node, found: _Reached, importable: set[str]) -> None:
         path, name = node
         file = self._file(path)
         words = file.words.get(name, frozenset()) if name else file.statements
@@ -222,8 +233,9 @@ class Unused:
         for word in words:
             for target in self._references.named(path, word, words):
                 found.add(target, node)
-            for target in self._references.anywhere(word) if anywhere else ():
-                found.add(target, node)
+            for target in self._references.anywhere(word) if importable else ():
+                if target[0] in importable:
+                    found.add(target, node)
         for target in self._references.found_by_text(
             path, words, {call.func for call in calls if type(call.func) is str}
         ):
@@ -272,18 +284,29 @@ class Unused:
                         yield from self._references.named(path, item[2])
 
     def _import_by_text(self, node: Node, words: frozenset[str], calls: list[CallFacts], found: _Reached) -> None:
-        if not _MAKING.isdisjoint(words):
+        if not _RUNNING.isdisjoint(words):
             found.everything = True
+        if not _MAKING.isdisjoint(words) and not found.by_text:
+            found.by_text = True
+            self._reach_named(self._references.summaries, node, found)
         if _IMPORTING.isdisjoint(words):
             return
         told = [call.args[0] for call in calls if last_name(call.func) in _IMPORTING and call.args]
         texts = [item[2] for item in told if isinstance(item, tuple) and item[:2] == ("const", "str") and item[2]]
         if not told or len(texts) < len(told):
-            found.anywhere = True
-            found.everything = found.everything or "getattr" in words or "__dict__" in words
+            files = self._references.importable(node[0])
+            found.importable |= files
+            if "getattr" in words or "__dict__" in words:
+                self._reach_named(files, node, found)
         for text in texts:
             for path in self._references.files(text, node[0]):
                 self._run(path, found)
+
+    def _reach_named(self, files: Iterable[str], node: Node, found: _Reached) -> None:
+        """Reach what texts name of some files."""
+        for path in files:
+            for target in self._references.named_by_text((path, name) for name in self._references.own[path]):
+                found.add(target, node)
 
     def _reach_methods(self, cls: Node, names: tuple[str, ...], found: _Reached) -> None:
         path, owner = cls

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from perflint.analysis.call_graph.call_graph import CallGraph
@@ -140,16 +140,35 @@ class HeatMap:
         if not edges:
             return []
         heats = self.contexts(scope, facts, reason.heat)
+        unused = self.roots.unused
         found = []
         for edge in edges:
             # What stands in for a method in a test is no part of training either.
-            if edge.callee in self.cached or is_test(edge.callee.path):
+            callee = edge.callee
+            if callee in self.cached or is_test(callee.path) or (callee in unused and self._is_another(edge, edges)):
                 continue
             heat = heats[edge.context] if edge.context >= 0 else reason.heat
             if heat > Heat.ONCE:
                 confidence = min(reason.confidence, edge.confidence, self._loop_confidence(scope, facts, edge.context))
                 found.append((edge, heat, confidence))
         return found
+
+    def _is_another(self, edge: Edge, edges: Sequence[Edge]) -> bool:
+        """Whether a call that may run a function that nothing uses may also run one that something does: not one that
+        it overrides, which an annotation may be all that uses.
+        """
+        return any(
+            other.index == edge.index
+            and other.callee not in self.roots.unused
+            and not is_test(other.callee.path)
+            and not self._overrides(edge.callee, other.callee)
+            for other in edges
+        )
+
+    def _overrides(self, scope: Scope, other: Scope) -> bool:
+        cls = self.resolver.nesting.enclosing_class(scope)
+        base = self.resolver.nesting.enclosing_class(other)
+        return bool(cls.name) and base in self.resolver.mro(cls)
 
     def _phase(self, scope: Scope, facts: FunctionFacts, context: int, around: int) -> int:
         """Whether a call is a part of training, by the innermost hot loop around it, or else by its function's own."""

@@ -95,8 +95,11 @@ def _is_given_data(names: frozenset[str], call: CallFacts, _: Scope) -> bool:
 class RootFinder:
     """Finds the hot loops and hot functions of a linked program."""
 
-    def __init__(self, resolver: Resolver, graph: CallGraph) -> None:
+    def __init__(
+        self, resolver: Resolver, graph: CallGraph, configured: Callable[[], frozenset[str]] = frozenset
+    ) -> None:
         self.resolver = resolver
+        self._configured = configured
         self.graph = graph
         self._taking: set[Scope] = set()
         self._reading: set[Scope] = set()
@@ -113,6 +116,8 @@ class RootFinder:
         self.library = Library(resolver, graph, self.loops)
         self._callbacks = CallbackFinder(resolver, graph)
         self.functions = self._callbacks.functions
+        #: Functions that no run of the program comes to.
+        self.unused: frozenset[Scope] = frozenset()
 
     def hook_of(self, scope: Scope, facts: FunctionFacts) -> tuple[str, Hook] | None:
         """As the finder of callbacks has it: the method of a framework that a method is, however seldom that runs."""
@@ -154,11 +159,12 @@ class RootFinder:
             return
         driving = [scope for scope, _ in self.loops]
         driving += [scope for scope, root in self.functions.items() if not root.last_resort]
-        unused = Unused(self.resolver, training, driving, self.functions)
-        for place in [place for place in self.loops if unused.is_unused(place[0])]:
+        unused = Unused(self.resolver, training, driving, self.functions, self._configured)
+        self.unused = frozenset([scope for scope, _ in self.resolver.nesting.functions if unused.is_unused(scope)])
+        for place in [place for place in self.loops if place[0] in self.unused]:
             del self.loops[place]
         for scope, root in list(self.functions.items()):
-            if unused.is_unused(scope) or (root.last_resort and unused.is_never_trained(scope)):
+            if scope in self.unused or (root.last_resort and unused.is_never_trained(scope)):
                 del self.functions[scope]
 
     # Loops.

@@ -1,0 +1,60 @@
+"""Which definitions the texts of a program name: its string literals, and the words of its configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+
+from perflint.ir.summary import Summary
+
+_SEPARATORS = str.maketrans(dict.fromkeys("./:-", " "))
+#: Shorter beginnings and ends of names say nothing.
+_SHORTEST = 3
+
+
+class Texts:
+    """`configured` gives the words of configurations; they are read when the first name is asked for."""
+
+    def __init__(self, summaries: Mapping[str, Summary], configured: Callable[[], frozenset[str]]) -> None:
+        self._summaries = summaries
+        self._configured = configured
+
+    def name(self, name: str) -> bool:
+        """Whether a text names a definition, in whatever case, or is the beginning or the end of one that does."""
+        told = _plain(name)
+        whole, begins, ends = self._words
+        return told in whole or told.startswith(begins) or told.endswith(ends)
+
+    @cached_property
+    def _words(self) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
+        whole: set[str] = set()
+        begins: set[str] = set()
+        ends: set[str] = set()
+        for word in self._all():
+            if word[0] == "}":
+                ends.add(_plain(word[1:]))
+            else:
+                parts = word.translate(_SEPARATORS).split()
+                if word[-1] == "{":
+                    begins.add(_plain(parts.pop()[:-1]))  # ends with the brace
+                whole.update(map(_plain, parts))
+        return (
+            frozenset(whole),
+            tuple(word for word in begins if len(word) >= _SHORTEST),
+            tuple(word for word in ends if len(word) >= _SHORTEST),
+        )
+
+    def _all(self) -> Iterable[str]:
+        found: set[str] = set(self._configured())
+        for summary in self._summaries.values():
+            found.update(summary.texts.split())
+        return found
+
+    def folders(self, path: str) -> list[str]:
+        """The packages below which a file may look for modules: `models.` of `import_module(f"models.{name}")`."""
+        words = (word.rstrip("{").replace("/", ".") for word in self._summaries[path].texts.split())
+        return [word.strip(".") for word in words if word.endswith(".")]
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()

@@ -1,0 +1,26 @@
+"""The words that the string literals of a file begin with: by such words code finds modules, classes and functions."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.system.patterns import pattern
+
+#: What stands behind a quote, to the brace that an f-string goes on with; and what ends one, behind a brace.
+_WORD = pattern(r"""["'][A-Za-z_][\w./:-]*\{?|\}\w+["']""")
+
+
+def texts_of(module: ast.Module, lines: list[str]) -> str:
+    """`losses.Dice`, `Net{` for what begins with it, `}Loss` for what ends so: sorted, with blanks between them.
+
+    Told from the text, which takes no visit of each literal: words of comments are among them. What `__all__` lists is
+    not: a name that is exported is not asked for.
+    """
+    kept = lines
+    for node in module.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+            first, last = node.lineno - 1, node.end_lineno or node.lineno
+            kept = [*kept[:first], *[""] * (last - first), *kept[last:]]
+    found = {word.strip("\"'") for word in _WORD.findall("\n".join(kept))}
+    return " ".join(sorted(found))

@@ -1,0 +1,68 @@
+"""Names in configurations: which files are read, and that a cached report does not outlive them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perflint.cli.app import run
+from perflint.project.configured import Configured
+from perflint.project.discovery import discover
+from perflint.project.settings import Settings
+
+NETS = """from torch import nn
+
+class Small(nn.Module):
+    def forward(self, x):
+        return x / x.max().item()
+
+class Large(nn.Module):
+    def forward(self, x):
+        return x / x.min().item()
+"""
+MAIN = """import nets
+from torch.utils.data import DataLoader
+
+def train(config, data, optimizer):
+    model = getattr(nets, config["net"])().cuda()
+    for x in DataLoader(data):
+        model(x.cuda(non_blocking=True)).mean().backward()
+        optimizer.step()
+
+if __name__ == "__main__":
+    train(load("net.yaml"), None, None)
+"""
+
+
+def test_the_words_of_configurations_are_read_and_those_of_data_are_not(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("model:\n  _target_: zoo.Net\n")
+    (tmp_path / "b.json").write_text('{"type": "Dice"}')
+    (tmp_path / "large.json").write_text('{"type": "Focal"}' + " " * 300_000)
+    (tmp_path / "notes.csv").write_text("Huge")
+    found = discover([tmp_path], Settings())
+    assert [Path(path).name for path in found.configured] == ["a.yaml", "b.json", "large.json"]
+    words = Configured(found.configured)()
+    assert {"zoo.Net", "Dice"} <= words
+    assert not {"Focal", "Huge"} & words
+
+
+def test_a_kept_report_holds_while_the_configurations_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'a'\n")
+    (tmp_path / "nets.py").write_text(NETS)
+    (tmp_path / "main.py").write_text(MAIN)
+    config = tmp_path / "net.yaml"
+
+    def lines() -> set[int]:
+        run(["check", "--select", "TPL201", "--output-format", "concise"])
+        said = capsys.readouterr().out
+        return {line for line in (5, 9) if f"nets.py:{line}:" in said}
+
+    config.write_text("net: Small\n")
+    assert lines() == {5}
+    assert lines() == {5}
+    config.write_text("net: Large # \n")
+    assert lines() == {9}
