@@ -12,6 +12,7 @@ from perflint.api import (
     KEEPING,
     Applicability,
     Calls,
+    Confidence,
     Context,
     Finding,
     Fix,
@@ -28,6 +29,7 @@ from perflint.api import (
     walk,
 )
 from perflint.api.gradients import (
+    holds_walked_back,
     is_loss_function,
     is_loss_name,
     is_model_call,
@@ -117,7 +119,12 @@ class GraphKeptByAccumulator(Rule):
             return
         loop = ctx.loops(node)[0]
         # What the text alone tells comes first: nearly every list that grows is refused by it.
-        if not _starts_before(kept.name, node, loop, ctx) or not _is_only_read(kept.name, node, ctx):
+        if not _starts_before(kept.name, node, loop, ctx):
+            return
+        if isinstance(node, ast.Call) and holds_walked_back(kept.value, loop, ctx):
+            yield self._of_dict(node, kept, ctx)
+            return
+        if not _is_only_read(kept.name, node, ctx):
             return
         walked_back = _is_walked_back(kept.value, loop, ctx)
         if not walked_back and (_goes_back(loop) or not _has_graph(kept.value, loop, ctx)):
@@ -152,6 +159,18 @@ class GraphKeptByAccumulator(Rule):
             if isinstance(kept.value, ast.Name) and fix is not None
             else "Detach it before you keep it.",
             fix=fix,
+        )
+
+    def _of_dict(self, node: ast.AST, kept: _Kept, ctx: Context) -> Finding:
+        """`losses.append(parts)` after `parts["total"].backward()`: nobody can go back through the rest any more."""
+        value = ctx.text(kept.value)
+        return self.finding(
+            node,
+            ctx,
+            f"`{kept.name}` keeps the tensors of `{value}` of every iteration with their graphs, which `backward` has "
+            "already used.",
+            advice=f"Keep detached values: `{{key: value.detach() for key, value in {value}.items()}}`.",
+            confidence=Confidence.MEDIUM,
         )
 
     def _handed_over(self, call: ast.Call, ctx: Context) -> Iterator[Finding]:

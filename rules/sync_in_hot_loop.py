@@ -35,6 +35,7 @@ from perflint.api.waits import (
     read_before,
     region_of,
     roots,
+    stored_on_host,
     used_under_guard,
     works_on_host,
 )
@@ -53,7 +54,7 @@ class SyncInHotLoop(Rule):
     What it does
 
     Reports `.item()`, `.tolist()`, `.cpu()`, `float(t)`, `int(t)`, `bool(t)`, `min`, `max`, `sorted`, `range`, `math`
-    functions and slice bounds that read a device tensor on the hot path.
+    functions, slice bounds and writes into host tensors that read a device tensor on the hot path.
 
     Why is this slow?
 
@@ -109,10 +110,12 @@ class SyncInHotLoop(Rule):
     claims = Claims("read", "to-host", adopts=("read", "to-host"))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if not isinstance(node, ast.Call) or callee_name(node) in NUMBER_NAMES:
-            yield from self._needed(node, ctx)
-            return
         read = device_read(node, ctx)
+        if read is None and (not isinstance(node, ast.Call) or callee_name(node) in NUMBER_NAMES):
+            found = list(self._needed(node, ctx))
+            yield from found or self._stored(node, ctx)
+            return
+        assert isinstance(node, ast.Call)
         if read is None or works_on_host(node, ctx) or is_exceptional(node, ctx):
             return
         if formatter_around(node, ctx) is not None or used_under_guard(node, ctx) is not None:
@@ -157,6 +160,28 @@ class SyncInHotLoop(Rule):
             confidence=min(self.confidence, read.certainty),
             impact=impact_at(node, ctx),
             block=first_of_block(node, ctx),
+        )
+
+    def _stored(self, place: ast.AST, ctx: Context) -> Iterator[Finding]:
+        """`kept[i] = scores.max()`, where `kept` is a tensor of the host: what is written there is copied down."""
+        read = stored_on_host(place, ctx)
+        if read is None or (ctx.role(place) not in ("train", "batches") and not in_forward(place, ctx)):
+            return
+        assert isinstance(place, ast.Subscript)
+        if works_on_host(place, ctx) or is_exceptional(place, ctx):
+            return
+        held = ctx.text(place.value)
+        yield self.finding(
+            place,
+            ctx,
+            f"`{short_text(place, ctx)} = ...` copies a device tensor into `{held}`, a host tensor, which "
+            f"{ctx.heat(place).phrase}: the host blocks until all queued GPU work has finished.",
+            advice=f"Make `{held}` on the device: `device={ctx.text(read.value)}.device`."
+            if isinstance(read.value, ast.Name)
+            else f"Make `{held}` on the device of what is written into it.",
+            confidence=min(self.confidence, read.certainty),
+            impact=impact_at(place, ctx),
+            block=first_of_block(place, ctx),
         )
 
 

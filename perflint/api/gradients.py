@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perflint.analysis.effects.kept_by_calls import is_part_of_walked_back, kept_by_call
+from perflint.analysis.effects.kept_by_calls import holds_walked_back, is_part_of_walked_back, kept_by_call
 from perflint.analysis.gradients.evaluation_helpers import run_by_helper
 from perflint.analysis.gradients.evaluation_loops import (
     evaluated,
@@ -75,6 +75,7 @@ __all__ = [
     "gradients_in_reach",
     "has_fast_path",
     "has_no_graph",
+    "holds_walked_back",
     "is_changed",
     "is_forward",
     "is_given_counts",

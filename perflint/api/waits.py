@@ -19,7 +19,14 @@ from perflint.analysis.waits.guarded import GuardedUse, rare_branch, used_under_
 from perflint.analysis.waits.handed_over import hand_over_after, reads_events_after
 from perflint.analysis.waits.masks import is_boolean, mask_in, selects_on_device
 from perflint.analysis.waits.next_reads import is_read_next
-from perflint.analysis.waits.numbers import NUMBER_NAMES, device_number, may_be_tensor, numbers_of, roots
+from perflint.analysis.waits.numbers import (
+    NUMBER_NAMES,
+    device_number,
+    may_be_tensor,
+    numbers_of,
+    roots,
+    stored_on_host,
+)
 from perflint.analysis.waits.options import is_option_for
 from perflint.analysis.waits.protected import meets_for_files, protects_data
 from perflint.analysis.waits.reads import (
@@ -114,6 +121,7 @@ __all__ = [
     "region_of",
     "roots",
     "selects_on_device",
+    "stored_on_host",
     "tests",
     "trains",
     "use_of",

@@ -17,6 +17,8 @@ DULL_METHODS = frozenset(
     "info debug error exists repeat softmax sigmoid argmax argmin pow sqrt exp log abs cumsum gather scatter_ any "
     "all".split()
 )
+#: How many positional arguments the methods of lists, sets and dicts take that fill them, at least and at most.
+TAKEN = {"append": (1, 1), "extend": (1, 1), "insert": (2, 2), "add": (1, 2), "update": (1, 1)}
 #: Of these, the ones that only tensors, strings and lists have.
 PLAIN_METHODS = frozenset(
     "append extend strip lstrip rstrip startswith endswith lower upper view reshape permute transpose contiguous "

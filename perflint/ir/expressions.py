@@ -18,6 +18,7 @@ from perflint.ir.dull import (
     MAYBE_DULL,
     MODELS,
     PLAIN_METHODS,
+    TAKEN,
 )
 from perflint.ir.effects import effects_of
 from perflint.ir.growing import HEADER_LENGTH, Growing
@@ -295,8 +296,8 @@ class Expressions(Targets):
 
     def is_dull(self, func: ast.Attribute, node: ast.Call) -> bool:
         receiver = func.value
-        if func.attr == "update" and node.keywords and not node.args:
-            return False  # meters are told values by their names, dicts seldom
+        if func.attr in TAKEN and _is_own(node, TAKEN[func.attr]):
+            return False  # meters and buffers are told several values, or by their names
         if type(receiver) is ast.Name:
             if func.attr in DULL_FUNCTIONS and self.imports.get(receiver.id) in DULL_MODULES:
                 return True
@@ -550,6 +551,14 @@ HANDLERS: dict[type, _Handler] = {
     ast.DictComp: Expressions.comprehension,
     ast.Lambda: Expressions.lambda_,
 }
+
+
+def _is_own(node: ast.Call, taken: tuple[int, int]) -> bool:
+    """Whether a call gives what no method of a list or a dict takes, which has so many positional arguments."""
+    least, most = taken
+    if any(type(item) is ast.Starred for item in node.args):
+        return False
+    return not least <= len(node.args) <= most or bool(node.keywords and not node.args)
 
 
 def _is_model(node: ast.expr) -> bool:

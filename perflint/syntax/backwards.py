@@ -210,7 +210,7 @@ class Backwards:
         found += [*inner.found.values(), *own]
         # `for k in batch: batch[k] = ...` gives every item a new value, however many there are.
         if isinstance(loop, _FOR) and any(item.name.endswith("[*]") for item in found):
-            source = _iterated(loop.iter)
+            source = iterated_key(loop.iter)
             if source is not None and f"{source}[*]" in query.keys and not self._jumps_of(loop):
                 through = not all(_unconditional(item, loop) for item in found if item.name == f"{source}[*]")
         if loop.orelse:
@@ -290,13 +290,18 @@ def _falls_through(body: list[ast.stmt]) -> bool:
     return True
 
 
-def _iterated(node: ast.expr) -> str | None:
+_GOES_THROUGH = ("list", "range", "len", "enumerate", "tuple")
+
+
+def iterated_key(node: ast.expr) -> str | None:
     """The key of what a loop runs over: `batch` in `for k in batch`, `batch.items()`, `range(len(batch))`."""
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("keys", "items"):
             return key_of(node.func.value)
         if isinstance(node.func, ast.Name) and node.args:
-            return _iterated(node.args[0]) if node.func.id in ("list", "range", "len", "enumerate", "tuple") else None
+            return (
+                iterated_key(node.args[0]) if node.func.id in ("list", "range", "len", "enumerate", "tuple") else None
+            )
         return None
     return key_of(node)
 
@@ -313,22 +318,37 @@ def _unconditional(definition: Definition, loop: LoopNode) -> bool:
     return False
 
 
-def keys_left_out(store: Definition, branch: ast.If) -> tuple[str, ...]:
-    """The keys for which `branch` leaves out a store to `batch[key]` in it: `if key != "meta"`, `if key not in ("meta",
-    "path")`; empty for any other test.
+def keys_left_out(store: Definition, branch: ast.AST | None) -> tuple[str, ...]:
+    """The keys for which a store to `batch[key]` is left out by the `branch` around it, or stores what was there:
+    `if key != "meta"`, `if key not in ("meta", "path")`, `value if key == "meta" else value.cpu()`; empty for any other
+    test.
     """
-    test, target = branch.test, store.target
-    if store.node not in branch.body or not (isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Name)):
+    target, value = store.target, store.value
+    if not (isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Name)):
         return ()
+    if isinstance(branch, ast.If) and store.node in branch.body:
+        return keys_where(branch.test, target.slice.id, truth=False)
+    if isinstance(value, ast.IfExp) and isinstance(value.body, ast.Name):
+        return keys_where(value.test, target.slice.id, truth=True)
+    if isinstance(value, ast.IfExp) and isinstance(value.orelse, ast.Name):
+        return keys_where(value.test, target.slice.id, truth=False)
+    return ()
+
+
+def keys_where(test: ast.expr, name: str, *, truth: bool) -> tuple[str, ...]:
+    """The texts for which alone a test of `name` is true, or false; empty where it is no such test."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) is truth:
+        each = [keys_where(part, name, truth=truth) for part in test.values]
+        return tuple(key for keys in each for key in keys) if all(each) else ()
     if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name)):
         return ()
-    if test.left.id != target.slice.id:
+    if test.left.id != name:
         return ()
-    named = test.comparators[0]
-    if isinstance(test.ops[0], ast.NotIn) and isinstance(named, (ast.Tuple, ast.List, ast.Set)):
+    op, named = test.ops[0], test.comparators[0]
+    if isinstance(op, ast.In if truth else ast.NotIn) and isinstance(named, (ast.Tuple, ast.List, ast.Set)):
         values = named.elts
     else:
-        values = [named] if isinstance(test.ops[0], ast.NotEq) else []
+        values = [named] if isinstance(op, ast.Eq if truth else ast.NotEq) else []
     keys = [item.value for item in values if isinstance(item, ast.Constant) and isinstance(item.value, str)]
     return tuple(keys) if len(keys) == len(values) else ()
 

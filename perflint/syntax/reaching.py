@@ -84,8 +84,7 @@ class Reaching:
 
     def keys_left_out(self, store: Definition) -> tuple[str, ...]:
         """The keys of what stays as it was: `"meta"` of `if key != "meta": batch[key] = ...`."""
-        around = self.tree.parent(store.node)
-        return keys_left_out(store, around) if isinstance(around, ast.If) else ()
+        return keys_left_out(store, self.tree.parent(store.node))
 
     def item_stores(self, use: ast.Name) -> tuple[tuple[Definition, ...], bool]:
         """The stores to `use[...]` under an index that is not constant, and whether the value may also be as it was."""

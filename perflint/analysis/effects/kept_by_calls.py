@@ -51,6 +51,29 @@ def is_part_of_walked_back(value: ast.Name, loop: ast.stmt, ctx: FileFacts) -> b
     return False
 
 
+def holds_walked_back(value: ast.expr, loop: ast.stmt, ctx: FileFacts) -> bool:
+    """Whether `backward` is called, once, of an item of a dict that each iteration makes: `losses["total"]`."""
+    if not isinstance(value, ast.Name):
+        return False
+    calls = [part for part in walk(loop) if isinstance(part, ast.Call) and callee_name(part) in _BACKWARD]
+    if len(calls) != 1 or any(item.arg in ("retain_graph", "create_graph") for item in calls[0].keywords):
+        return False
+    made = ctx.inference.flow.definitions(value)
+    inside = {id(part) for part in walk(loop)}
+    if not made or any(id(item.node) not in inside for item in made):
+        return False
+    ours = set(map(id, made))
+    return any(
+        isinstance(part, ast.Subscript)
+        and isinstance(part.slice, ast.Constant)
+        and isinstance(part.slice.value, str)
+        and isinstance(part.value, ast.Name)
+        and part.value.id == value.id
+        and ours == set(map(id, ctx.inference.flow.definitions(part.value)))
+        for part in walk(calls[0])
+    )
+
+
 def _argument(call: ast.Call, callee: Scope, name: str, ctx: FileFacts) -> ast.expr | None:
     facts = ctx.program.function(callee)
     names = [param.name.lstrip("=") for param in facts.params if not param.name.startswith("*")]

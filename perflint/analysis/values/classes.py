@@ -455,7 +455,13 @@ class Classes:
         if base.tag is Tag.CLASS:
             return self._applied(base, arguments) if name == "apply" else None
         held = self.member(base, name)
-        return self.inference.calls.value(held, arguments) if held is not None and held.known else None
+        if held is None or held.tag is Tag.NEVER:
+            return held
+        if held.known:
+            return self.inference.calls.value(held, arguments)
+        # What a module holds, from a registry say, and calls with tensors of the device gives such again.
+        given = next(arguments.kinds(), UNKNOWN) if base.tag is Tag.MODULE else UNKNOWN
+        return methods.module_result(base, arguments) if given.is_tensor and given.on_accelerator else None
 
     def _applied(self, base: Kind, arguments: Arguments) -> Kind | None:
         """`Function.apply(x)` of an own autograd function: what its forward returns, on the device of its inputs."""

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from perflint.analysis.values import operations
 from perflint.analysis.values.frames import Frame
 from perflint.analysis.values.kind import UNKNOWN, Kind, Tag, join, mapping, sequence
+from perflint.syntax.backwards import keys_where
 from perflint.syntax.bindings import Binding, Definition
 from perflint.syntax.reaching import Reaching
 from perflint.syntax.tree import Tree
@@ -17,6 +18,7 @@ from perflint.system.patterns import pattern
 
 _Eval: TypeAlias = "Callable[[ast.expr, Frame | None], Kind]"
 _MOVES = ("to", "cuda")
+_PLACES = (*_MOVES, "cpu")
 #: What a test asks for a device by.
 _DEVICE = pattern(r"cuda|gpu|device|cpu", re.IGNORECASE)
 
@@ -39,13 +41,25 @@ def kind_of(node: ast.expr, frame: Frame | None, evaluate: _Eval) -> Kind:
 
 def arms(node: ast.IfExp) -> tuple[ast.expr, ...]:
     """The arms of a conditional that tell what it gives. Of `value.to(device) if torch.is_tensor(value) else value` it
-    is the one that moves: what is left as it is has no values to wait for.
+    is the one that moves: what is left as it is has no values to wait for. So it is of `value if key == "meta" else
+    value.cpu()`: what goes by that key is told apart (`Flow.keys_left_out`).
     """
     if isinstance(node.orelse, ast.Name):
         moved = _moved(node.body)
         if moved is not None and moved.id == node.orelse.id:
             return (node.body,)
+    for left, other, truth in ((node.body, node.orelse, True), (node.orelse, node.body, False)):
+        if isinstance(left, ast.Name) and _is_of_keys(node.test, truth=truth):
+            moved = _moved(other, _PLACES)
+            if moved is not None and moved.id == left.id:
+                return (other,)
     return node.body, node.orelse
+
+
+def _is_of_keys(test: ast.expr, *, truth: bool) -> bool:
+    first = test.values[0] if isinstance(test, ast.BoolOp) else test
+    asked = first.left if isinstance(first, ast.Compare) else None
+    return isinstance(asked, ast.Name) and bool(keys_where(test, asked.id, truth=truth))
 
 
 def telling(definitions: tuple[Definition, ...], flow: Reaching, tree: Tree) -> tuple[Definition, ...]:
@@ -68,9 +82,9 @@ def _moves_where_it_can(definition: Definition, tree: Tree) -> bool:
     return any(_DEVICE.search(getattr(part, "id", "") or getattr(part, "attr", "")) for part in ast.walk(branch.test))
 
 
-def _moved(value: ast.expr | None) -> ast.Name | None:
+def _moved(value: ast.expr | None, methods: tuple[str, ...] = _MOVES) -> ast.Name | None:
     """`x` of `x.cuda()` and `x.float().to(device)`."""
-    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES):
+    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in methods):
         return None
     moved: ast.expr = value
     while isinstance(moved, ast.Call) and isinstance(moved.func, ast.Attribute):

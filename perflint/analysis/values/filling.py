@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 from perflint.analysis.values import promises
 from perflint.analysis.values.frames import Frame
-from perflint.analysis.values.kind import UNKNOWN, Kind, Tag, join
+from perflint.analysis.values.kind import UNKNOWN, Kind, Place, Tag, join
 from perflint.finding import Confidence
-from perflint.syntax.bindings import Definition, key_of
+from perflint.syntax.backwards import iterated_key
+from perflint.syntax.bindings import Definition
 from perflint.syntax.tree import FUNCTIONS
 
 if TYPE_CHECKING:
     from perflint.analysis.values.inference import Inference
 
+#: What may be a mapping of tensors: a part of a batch, an object of a class with items, something unknown.
+_KEYED = (Tag.TENSOR, Tag.INSTANCE, Tag.UNKNOWN)
 #: Methods that put something into a list, or take the order that its items came in.
 _FILLS_LIST = frozenset({"append", "extend", "insert"})
 _MOST_APPENDS = 4
@@ -56,16 +59,22 @@ class Filling:
         stores, through = self._inference.flow.item_stores(node)
         if not stores or (through and not empty):
             return kind
-        if kind.tag is Tag.TENSOR:
+        made = join(self._inference.definition_kind(item, frame) for item in stores)
+        before = kind
+        if kind.tag in _KEYED:
             if not all(self._goes_through_keys(item, node.id) for item in stores):
                 return kind
-            kind = kind.but(tag=Tag.BATCH)
-        made = join(self._inference.definition_kind(item, frame) for item in stores)
-        if not made.known:
-            return kind
+            if kind.tag is Tag.TENSOR:
+                kind = kind.but(tag=Tag.BATCH)
+            elif made.place is not Place.UNKNOWN:
+                kind = Kind(Tag.BATCH, certainty=Confidence.MEDIUM)
+        is_nothing = made.place is Place.UNKNOWN and not made.known if kind.tag is Tag.BATCH else not made.known
+        if is_nothing or kind.tag in _KEYED:
+            return before
         if kind.tag is Tag.BATCH:
             left_out = self._inference.flow.keys_left_out
-            left = tuple((key, kind.but(items=())) for item in stores for key in left_out(item))
+            as_it_was = UNKNOWN if before.tag in (Tag.INSTANCE, Tag.UNKNOWN) else kind.but(items=())
+            left = tuple((key, as_it_was) for item in stores for key in left_out(item))
             return kind.but(place=made.place, device=made.device, pinned=made.pinned, items=left, origin=made.origin)
         if empty:
             made = promises.kept(made, kind.element or UNKNOWN).at_most(Confidence.MEDIUM)
@@ -119,13 +128,7 @@ class Filling:
         loops = (
             outer for outer in self._inference.tree.ancestors(store.node) if isinstance(outer, (ast.For, ast.AsyncFor))
         )
-        return any(
-            isinstance(loop.iter, ast.Call)
-            and isinstance(loop.iter.func, ast.Attribute)
-            and loop.iter.func.attr in ("items", "keys")
-            and key_of(loop.iter.func.value) == name
-            for loop in loops
-        )
+        return any(isinstance(loop.iter, ast.Call) and iterated_key(loop.iter) == name for loop in loops)
 
 
 def _is_given(statement: ast.stmt, name: str) -> bool:

@@ -27,6 +27,8 @@ def numbers_in(call: ast.Call, dotted: str) -> Iterator[ast.expr]:
         # A number alone is copied on the device; of a list each is read.
         if isinstance(call.args[0], (ast.List, ast.Tuple)):
             yield from _flat(call.args[0])
+        elif isinstance(call.args[0], ast.ListComp):
+            yield from _flat(call.args[0].elt)
 
 
 def _given(call: ast.Call, taken: counts.Counts, *, after: int) -> Iterator[ast.expr]:

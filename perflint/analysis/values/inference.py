@@ -63,6 +63,8 @@ _EXECUTES = pattern(r"^\s*exec\(|\bglobals\(\)", re.MULTILINE)
 _Node = TypeVar("_Node", ast.expr, Definition)
 #: Attributes that are the same of whatever has them, so that nobody need know what that is.
 _OF_WHATEVER = {"shape": SHAPE, "dtype": DTYPE, "ndim": NUMBER}
+#: What may have got new items since it was bound.
+_FILLED = frozenset({Tag.BATCH, Tag.MAPPING, Tag.SEQUENCE, Tag.INSTANCE, Tag.UNKNOWN})
 #: Comparisons that give a bool of the host for whatever they compare.
 _HOST_ANSWERS = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 
@@ -84,9 +86,9 @@ class Inference:
         self.siblings = siblings or Siblings(self.program)
         self.siblings.add(self)
         self.queries = self.siblings.queries
-        self.narrowing = Narrowing(self.tree, self.flow, self.eval)
-        self.filling = Filling(self)
         self.classes = Classes(self)
+        self.narrowing = Narrowing(self.tree, self.flow, self.eval, self.classes.instance)
+        self.filling = Filling(self)
         self.parameters = Parameters(self, self.classes)
         self.calls = Calls(self, self.classes, self.parameters, self.narrowing)
         self._memo: dict[int, Kind] = {}
@@ -237,7 +239,7 @@ class Inference:
             found = found.but(device=Device.MAYBE) if self._overridable(definitions) else found
         if found.tag is Tag.SEQUENCE and len(definitions) == 1:
             found = self.filling.with_appended(definitions[0], found, frame)
-        if found.tag in (Tag.BATCH, Tag.MAPPING, Tag.SEQUENCE) or _may_be_mapping(found):
+        if found.tag in _FILLED or _may_be_mapping(found):
             empty = len(definitions) == 1 and (is_empty_dict(definitions[0]) or is_placeholder(definitions[0]))
             found = self.filling.with_new_items(node, found, frame, empty=empty)
         if found.tag is Tag.MAPPING:

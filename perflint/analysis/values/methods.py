@@ -33,6 +33,8 @@ from perflint.torch_model import arrays, frameworks, modules, tensors, wrappers
 from perflint.torch_model.names import canonical, last
 
 _MOVES = tensors.TO_DEVICE_METHODS | {"to", "cpu", "pin_memory"}
+#: What is called of something that was moved, whatever it is, is called of a tensor by these.
+_OF_TENSORS = (tensors.FRESH_METHODS | tensors.VIEW_METHODS) - {"values", "indices"}
 _ARRAY_REDUCTIONS = frozenset("mean sum std var max min prod any all argmax argmin ptp".split())
 _VIEWS = frozenset({"items", "keys", "values", "get", "pop", "copy", "setdefault", "update", "popitem"})
 
@@ -408,7 +410,7 @@ def _unknown(call: _MethodCall) -> Kind:
     if call.name in ("gather_for_metrics", "pad_across_processes") and len(call.arguments):
         return call.arguments.at(0) or UNKNOWN
     placed = call.receiver.tag is Tag.UNKNOWN and call.receiver.place is not Place.UNKNOWN
-    if call.name in tensors.TELLING_METHODS or (placed and call.name in tensors.FRESH_METHODS):
+    if call.name in tensors.TELLING_METHODS or (placed and call.name in _OF_TENSORS):
         guess = tensor(
             call.receiver.place, device=call.receiver.device, certainty=Confidence.MEDIUM, origin=call.receiver.origin
         )
@@ -422,8 +424,10 @@ def _unknown(call: _MethodCall) -> Kind:
         return NUMBER
     if call.name == "numpy":
         return ARRAY.at_most(Confidence.MEDIUM)
-    if call.name == "size" and len(call.arguments) == 1:
-        return NUMBER.at_most(Confidence.MEDIUM)
+    if call.name == "size" and len(call.arguments) < 2:
+        return (NUMBER if len(call.arguments) else SHAPE).at_most(Confidence.MEDIUM)
+    if call.name in ("modules", "named_modules") and not len(call.arguments):
+        return _module(call.on(Kind(Tag.MODULE, call.receiver.place, device=call.receiver.device)))
     if call.name == "parameters" and not len(call.arguments):
         return sequence(tensor(requires_grad=True, certainty=Confidence.MEDIUM))
     if call.name == "named_parameters":

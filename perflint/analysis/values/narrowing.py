@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
+from perflint.analysis.names.refs import CLASS, Ref
 from perflint.analysis.values.frames import Frame
 from perflint.analysis.values.kind import ARRAY, NEVER, NUMBER, STRING, Kind, Tag, mapping, sequence, tensor
 from perflint.analysis.values.operations import part_of
@@ -54,10 +55,17 @@ Fact: TypeAlias = tuple[ast.expr, bool, ast.Name]
 class Narrowing:
     """Asks for the kinds of the tests' own parts with `evaluate`."""
 
-    def __init__(self, tree: Tree, flow: Flow, evaluate: Callable[[ast.expr, Frame | None], Kind]) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        flow: Flow,
+        evaluate: Callable[[ast.expr, Frame | None], Kind],
+        instance: Callable[[Ref], Kind],
+    ) -> None:
         self.tree = tree
         self.flow = flow
         self.evaluate = evaluate
+        self.instance = instance
         self._known: dict[int, list[Fact]] = {}
         #: By block, for each statement of it, what ran before it tells.
         self._blocks: dict[int, dict[int, list[Fact]]] = {}
@@ -163,7 +171,7 @@ class Narrowing:
             return kind.but(optional=False) if truth and kind.optional and kind.tag is not Tag.TENSOR else kind
         wanted = self._wanted(test, frame)
         if not wanted:
-            return kind
+            return self._of_class(kind, test, frame) if truth else kind
         if truth:
             return _only(kind, wanted)
         excluded |= wanted
@@ -173,6 +181,19 @@ class Narrowing:
             # Neither a tensor nor a container: nothing that lives on a device.
             return NEVER
         return kind
+
+    def _of_class(self, kind: Kind, test: ast.Call, frame: Frame | None) -> Kind:
+        """What is an instance of one class of the project by `isinstance(layer, Block)`, where less was known."""
+        if kind.path or kind.tag not in (Tag.UNKNOWN, Tag.MODULE, Tag.INSTANCE) or len(test.args) != 2:
+            return kind
+        if self.evaluate(test.func, frame).qualified != "builtins.isinstance":
+            return kind
+        cls = self.evaluate(test.args[1], frame)
+        if cls.tag is not Tag.CLASS or not cls.path:
+            return kind
+        made = self.instance(Ref(CLASS, cls.path, cls.qualified))
+        is_module = kind.tag is Tag.MODULE and made.tag is Tag.MODULE
+        return made.but(place=kind.place, device=kind.device) if is_module else made
 
     def _wanted(self, test: ast.Call, frame: Frame | None) -> set[Tag]:
         """The tags a type test asks for; empty when it is not understood."""

@@ -79,8 +79,8 @@ def iterate(kind: Kind) -> Kind:
         return ARRAY.at_most(Confidence.MEDIUM)
     if kind.tag is Tag.MODULE:
         return _part_of_module(kind)
-    if kind.tag is Tag.UNKNOWN and kind.place is Place.HOST:
-        return kind  # whatever it is, its parts are on the host as well
+    if kind.tag is Tag.UNKNOWN and kind.place is not Place.UNKNOWN:
+        return kind  # whatever it is, its parts are where it was moved
     return NEVER if kind.tag in _NOTHING else UNKNOWN
 
 
@@ -156,7 +156,7 @@ def index(kind: Kind, key: int | str | None, *, is_slice: bool = False, by: Kind
         return kind.element
     if kind.tag in (Tag.STRING, Tag.ARRAY):
         return kind.but(device=None).at_most(Confidence.MEDIUM)
-    if kind.tag is Tag.UNKNOWN and kind.place is Place.HOST:
+    if kind.tag is Tag.UNKNOWN and kind.place is not Place.UNKNOWN:
         return kind
     return NEVER if kind.tag in _NOTHING else UNKNOWN
 
@@ -171,6 +171,8 @@ def binary(left: Kind, op: ast.operator, right: Kind) -> Kind:
         return _tensor_result(left, right).but(dtype=_arithmetic(left, op, right))
     if Tag.ARRAY in (left.tag, right.tag):
         return ARRAY
+    if Tag.UNKNOWN in (left.tag, right.tag):
+        return _of_unknown((left, right))
     tags = {left.tag, right.tag}
     if tags == {Tag.NUMBER}:
         return NUMBER
@@ -186,6 +188,19 @@ def binary(left: Kind, op: ast.operator, right: Kind) -> Kind:
     if left.tag is right.tag and left.tag is Tag.STRING:
         return STRING
     return UNKNOWN
+
+
+def _of_unknown(kinds: tuple[Kind, ...]) -> Kind:
+    """The result of an operator on values of which one is not known: a tensor where one was moved to the device, on the
+    host where all of them are.
+    """
+    moved = [kind for kind in kinds if kind.tag is Tag.UNKNOWN and kind.on_accelerator]
+    if moved:
+        place, device = same_place(moved)
+        return tensor(place, device=device, fresh=True, certainty=Confidence.MEDIUM, origin=moved[0].origin)
+    left, right = kinds[0], kinds[-1]
+    is_host = all(kind.tag is Tag.NUMBER or (kind.tag is Tag.UNKNOWN and kind.on_host) for kind in (left, right))
+    return UNKNOWN.but(place=Place.HOST) if is_host else UNKNOWN
 
 
 def _tensor_result(left: Kind, right: Kind) -> Kind:
@@ -236,7 +251,7 @@ def compare(left: Kind, ops: list[ast.cmpop], others: list[Kind]) -> Kind:
         if any(kind.tag is Tag.ARRAY for kind in kinds):
             return ARRAY
         if any(kind.tag is Tag.UNKNOWN for kind in kinds):
-            return UNKNOWN
+            return _of_unknown((left, others[0]))
     return NUMBER
 
 

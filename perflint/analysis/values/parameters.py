@@ -353,6 +353,9 @@ class Parameters:
         if shown and all(shown):
             given = [kind.but(place=Place.UNKNOWN, device=None) for kind in given]
         known = [kind for kind in given if kind.known] or [kind for kind in given if kind.on_accelerator]
+        if any(kind.is_tensor for kind in known):
+            # Who takes tensors is given arrays too, brought to the host by the caller: the tensors tell.
+            known = [kind for kind in known if kind.tag is not Tag.ARRAY]
         if not known:
             return UNKNOWN
         if len(given) < len(kinds):

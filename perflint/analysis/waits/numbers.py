@@ -25,6 +25,8 @@ _OF_HOST = frozenset("size dim numel ndimension item tolist index find count get
 _LIBRARIES = frozenset("self math np numpy random os re time".split())
 #: What an operation of torch makes, or has moved.
 _MADE = (Provenance.CONSTRUCTOR, Provenance.LIKE, Provenance.TOKENIZER, Provenance.MOVE, Provenance.FUNCTION)
+#: What makes a tensor that values are written into.
+_KEPT = (Provenance.CONSTRUCTOR, Provenance.LIKE)
 #: How many names a value is followed through.
 _LINKS = 4
 
@@ -93,11 +95,34 @@ def _runs_project(func: ast.expr, ctx: FileFacts) -> bool:
 
 
 def _is_one_position(index: ast.expr, ctx: FileFacts) -> bool:
-    """Whether an index is known to be a single integer: then it is read, to know which part is meant."""
+    """Whether an index is known to be a single integer: then it is read, to know which part is meant. A list takes no
+    other.
+    """
     if not may_be_tensor(index, ctx):
         return False
     kind = ctx.kind(index)
-    return kind.is_tensor and kind.scalar and kind.dtype is Dtype.INT
+    if not kind.is_tensor:
+        return False
+    if kind.scalar and kind.dtype is Dtype.INT:
+        return True
+    node = ctx.tree.parent(index)
+    return kind.rank is None and isinstance(node, ast.Subscript) and ctx.kind(node.value).tag is Tag.SEQUENCE
+
+
+def stored_on_host(place: ast.AST, ctx: FileFacts) -> Read | None:
+    """The device tensor that an assignment copies into a part of a tensor that this function made on the host. What an
+    object holds for long, such as a buffer of experience, is there because it is large.
+    """
+    statement = ctx.tree.parent(place)
+    if not isinstance(statement, ast.Assign) or not isinstance(place, ast.Subscript) or place not in statement.targets:
+        return None
+    if not isinstance(place.value, ast.Name):
+        return None
+    held = ctx.kind(place.value)
+    if not (held.is_tensor and held.on_host and is_from(held.origin, *_KEPT)):
+        return None
+    certainty = certainty_on_device(statement.value, ctx)
+    return None if certainty is None else Read(statement.value, min(certainty, held.certainty), copies=True)
 
 
 def bounds(node: ast.Slice) -> Iterator[ast.expr]:

@@ -120,7 +120,7 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: FileFacts) 
         if certainty is None and is_wanted:
             whole = _as_it_was(value, ctx)
             found = _is_unknown_value(whole, ctx) or (whole is not value and _is_out_of_graph(value, ctx))
-            certainty = Confidence.MEDIUM if found else None
+            certainty = Confidence.MEDIUM if found or _is_output(ctx.kind(value)) else None
         return Read(value, certainty, copies=True) if certainty is not None else None
     kind = ctx.kind(value)
     # What a model gives may be of many forms, but only a tensor has these methods.
@@ -134,6 +134,11 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: FileFacts) 
     if certainty is None and is_unknown_in_step(value, kind, ctx, also):
         certainty = Confidence.MEDIUM
     return None if certainty is None else Read(value, certainty)
+
+
+def _is_output(kind: Kind) -> bool:
+    """Whether a value is what a model on the device gave, of whatever form: only a tensor of it has these methods."""
+    return kind.tag is Tag.OUTPUT and kind.place.is_accelerator and kind.certainty is not Confidence.LOW
 
 
 def is_unknown_in_step(value: ast.expr, kind: Kind, ctx: FileFacts, also: tuple[Tag, ...] = ()) -> bool:
