@@ -96,6 +96,13 @@ def test_a_line_that_is_not_there_has_no_heat(hot: Path) -> None:
     assert "train.py has no line 80; its last line is 8" in done.stderr
 
 
+def test_attributes_of_macos_are_no_source(hot: Path) -> None:
+    (hot.parent / "._train.py").write_bytes(b"\0\5\x16\7\0\2\0\0Mac OS X        \xff")
+    done = perflint("check", "--exit-zero")
+    assert done.returncode == 0
+    assert "left out: 1 AppleDouble file (`._*`), no source" in done.stdout
+
+
 def test_exit_zero(hot: Path) -> None:
     assert perflint("check", "--exit-zero").returncode == 0
 

@@ -213,6 +213,9 @@ def _once(asked: _Asked, memory: Memory | None = None) -> int:
             console.write(_explain_heat(discovery, options, asked.explain_heat))
             return CLEAN
         report, made, ignored = _checked(asked, discovery, options, narrow)
+    if discovery.left_out:
+        files = many(len(discovery.left_out), "AppleDouble file")
+        report = dataclasses.replace(report, notes=(*report.notes, f"{files} (`._*`), no source"))
     for line in made.lines() if made is not None else ():
         console.complain(line)
     notes = _notes(asked, discovery, options, report) if shown_as == "text" else ()

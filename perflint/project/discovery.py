@@ -33,6 +33,8 @@ DEFAULT_EXCLUDES = frozenset(
 #: Build outputs by name, but only where they are no package: `engine/dist/__init__.py` is somebody's code.
 OUTPUT_FOLDERS = frozenset({"build", "_build", "dist", "env"})
 SUFFIXES = (".py", ".pyw", ".ipynb")
+#: How the names begin of the files in which macOS keeps attributes on disks that have none (AppleDouble): no source.
+_ATTRIBUTES = "._"
 
 
 class FoundFile(NamedTuple):
@@ -44,7 +46,9 @@ class FoundFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Discovery:
-    """`analysed` holds every file of `reported`. `root` is None where the paths lie in no project."""
+    """`analysed` holds every file of `reported`. `root` is None where the paths lie in no project. `left_out` are files
+    with the name of a source file that hold none.
+    """
 
     root: Path | None
     reported: tuple[FoundFile, ...]
@@ -52,6 +56,7 @@ class Discovery:
     problems: tuple[Problem, ...] = ()
     #: What says which parts of the project are used, and is no code.
     configured: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @cached_property
     def _files(self) -> dict[str, Path]:
@@ -140,11 +145,12 @@ def discover(
             reported[display_path(path)] = path
     reported.update((display_path(path), path) for path in virtual)
     # What cannot be read around the paths is no fault of theirs, as it is none of files there.
-    problems = tuple(walk.problems())
+    problems, left_out = tuple(walk.problems()), tuple(sorted(walk.left_out))
     analysed = dict(reported)
     if root is not None and root not in given:
         analysed.update(walk.files(root))
-    return Discovery(root, _sorted(reported), _sorted(analysed), problems, tuple(sorted(walk.configured)))
+    configured = tuple(sorted(walk.configured))
+    return Discovery(root, _sorted(reported), _sorted(analysed), problems, configured, left_out)
 
 
 def _sorted(files: dict[str, Path]) -> tuple[FoundFile, ...]:
@@ -177,6 +183,8 @@ class _Walk:
         self._problems: dict[str, Problem] = {}
         self._settings = settings
         self.configured: set[str] = set()
+        #: Files of attributes beside source files, as they are shown.
+        self.left_out: set[str] = set()
 
     def problems(self) -> Iterator[Problem]:
         for path in sorted(self._problems):
@@ -203,7 +211,10 @@ class _Walk:
                     if self._enters(entry, ignores):
                         pending.append((entry.path, ignores))
                 elif entry.name.endswith(SUFFIXES) and self._reads(entry, real_top, ignores):
-                    yield prefix + entry.name, Path(entry.path)
+                    if entry.name.startswith(_ATTRIBUTES):
+                        self.left_out.add(prefix + entry.name)
+                    else:
+                        yield prefix + entry.name, Path(entry.path)
                 elif entry.name.endswith(CONFIGURED) and self._reads(entry, real_top, ignores):
                     self.configured.add(entry.path)
 

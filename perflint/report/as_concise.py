@@ -33,8 +33,10 @@ def finding_line(finding: Finding, paint: Palette) -> str:
     code = paint(OF_IMPACT[finding.impact], visible(finding.code))
     mark = "" if finding.fix is None else _MARKS.get(finding.fix.applicability.label, "")
     seen = "" if finding.observed is None else f"; observed: {finding.observed.phrase}"
+    also = places.other_places(finding)
+    message = f"{finding.message} Also at {also}." if also else finding.message
     rating = paint(Tint.QUIET, f"({finding.impact.label} impact{seen})")
-    return f"{code} {mark}{visible_prose(finding.message)} {rating}"
+    return f"{code} {mark}{visible_prose(message)} {rating}"
 
 
 _MARKS = {"safe": "[*] ", "unsafe": "[-] "}

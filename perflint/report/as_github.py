@@ -39,11 +39,13 @@ def _finding(finding: Finding, texts: places.Texts, options: Options) -> str:
     if exact and span.line == span.end_line:
         properties |= {"col": span.column, "endColumn": span.end_column}
     properties["title"] = f"{finding.code} {finding.name}"
-    parts = [visible_prose(finding.message)]
+    parts = [places.cell_words(finding) + visible_prose(finding.message)]
     if seen := places.observed_line(finding):
         parts.append(f"observed: {seen}")
     if why := places.why_hot(finding):
         parts.append(f"why hot: {visible_prose(why)}")
+    if also := places.related_words(finding):
+        parts.append(f"see also: {visible_prose(also)}")
     if finding.advice:
         parts.append(f"what to do: {visible_prose(finding.advice)}")
     if finding.fix is not None:

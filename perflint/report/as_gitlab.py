@@ -36,9 +36,10 @@ def _finding(finding: Finding, key: str, texts: places.Texts, options: Options) 
     end: dict[str, int] = {"line": span.end_line}
     if exact:
         begin["column"], end["column"] = span.column, span.end_column
-    seen = places.observed_line(finding)
+    seen, also = places.observed_line(finding), places.other_places(finding)
+    said = f"{places.cell_words(finding)}{finding.message}{f' Also at {also}.' if also else ''}"
     return {
-        "description": f"{finding.code}: {finding.message}{f' (observed: {seen})' if seen else ''}",
+        "description": f"{finding.code}: {said}{f' (observed: {seen})' if seen else ''}",
         "check_name": finding.code,
         "fingerprint": key,
         "severity": _SEVERITY[finding.impact],

@@ -47,6 +47,8 @@ def _failure(finding: Finding, file: str) -> str:
         parts.append(f"observed: {seen}")
     if why := places.why_hot(finding):
         parts.append(f"why hot: {visible_prose(why)}")
+    if also := places.related_words(finding):
+        parts.append(f"see also: {visible_prose(also)}")
     if finding.advice:
         parts.append(f"what to do: {visible_prose(finding.advice)}")
     where = places.place(finding)

@@ -30,8 +30,13 @@ def render(report: Report, options: Options) -> str:
 def _finding(finding: Finding, texts: places.Texts, options: Options) -> dict[str, Any]:
     span, exact = texts.raw_span(finding)
     lines = texts.lines(finding.path) if exact else ()
-    seen = places.observed_line(finding)
-    said = [finding.message, f"Observed: {seen}" if seen else "", finding.advice]
+    seen, also = places.observed_line(finding), places.related_words(finding)
+    said = [
+        places.cell_words(finding) + finding.message,
+        f"Observed: {seen}" if seen else "",
+        f"See also: {also}" if also else "",
+        finding.advice,
+    ]
     message = "\n".join(part for part in said if part)
     item: dict[str, Any] = {
         "message": message,

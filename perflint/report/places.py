@@ -103,6 +103,32 @@ def problem_place(problem: Problem) -> str:
     return ":".join(str(part) for part in parts if part is not None)
 
 
+def cell_words(finding: Finding) -> str:
+    """`cell 3, line 2: ` of a finding in a notebook, for formats whose own place is a line of the file on disk."""
+    return "" if finding.cell is None else f"cell {finding.cell}, line {finding.span.line}: "
+
+
+#: So many related places are listed in a line of text.
+_MOST_LISTED = 6
+
+
+def related_words(finding: Finding) -> str:
+    """`train.py:60 `b.item()`, train.py:90 `c.item()``: the related places, the first few of them; empty for none."""
+    return _listed([hop_text(hop) for hop in finding.related])
+
+
+def other_places(finding: Finding) -> str:
+    """`60, 90, b.py:14`: where else the defect of a finding is, by lines of its own file and places in others."""
+    here = (finding.path, finding.cell)
+    same = [hop for hop in finding.related if hop.code]
+    return _listed([str(hop.line) if (hop.path, hop.cell) == here else hop_place(hop) for hop in same])
+
+
+def _listed(parts: list[str]) -> str:
+    more = len(parts) - _MOST_LISTED
+    return ", ".join(parts[:_MOST_LISTED]) + (f", and {more} more" if more > 0 else "")
+
+
 def in_reading_order(report: Report) -> list[Finding]:
     """By path and position, cells of a notebook in their order."""
     return sorted(report.findings, key=lambda one: (one.path, one.cell or 0, one.span, one.code, one.message))

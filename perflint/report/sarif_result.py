@@ -46,6 +46,8 @@ def result_of(finding: Finding, tool: Tool, locator: Locator) -> Json:
         "impact": finding.impact.label,
         "heat": finding.heat.label,
     }
+    if finding.cell is not None:
+        result["properties"]["cell"] = finding.cell
     if finding.observed is not None:
         result["properties"]["observed"] = observed_object(finding.observed)
     return result
@@ -82,6 +84,8 @@ def _message(finding: Finding, route: tuple[Hop, ...]) -> str:
         first = len(route) + 1
         places = ", ".join(f"[{_link_text(hop)}]({first + index})" for index, hop in enumerate(finding.related))
         parts.append(f"See also {places}.")
+    if finding.cell is not None:
+        parts.append(f"In cell {finding.cell}, line {finding.span.line}.")
     if finding.advice:
         parts.append(sentence(_unlinked(visible_prose(finding.advice))))
     return " ".join(parts)

@@ -148,6 +148,15 @@ def test_what_tools_make_is_left_out(project: Path) -> None:
     assert names(find(".").analysed) == ["kept.py"]
 
 
+def test_files_of_attributes_beside_source_files_are_left_out_and_named(project: Path) -> None:
+    write(project, "a.py", "._a.py", "sub/._b.ipynb")
+
+    found = find(".")
+    assert names(found.analysed) == ["a.py"]
+    assert found.left_out == ("._a.py", "sub/._b.ipynb")
+    assert names(find("._a.py").reported) == ["._a.py"]  # given by name, it is read
+
+
 def test_a_package_called_dist_is_code(project: Path) -> None:
     write(project, "engine/dist/__init__.py", "engine/dist/utils.py", "dist/wheel.py")
 

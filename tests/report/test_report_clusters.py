@@ -7,6 +7,7 @@ import pytest
 from report_samples import SYNC, TRAIN, TRANSFER, shown
 
 from perflint.finding import Applicability, Edit, Finding, Fix, Heat, Hop, Impact, Report, Span
+from perflint.report import FORMATS
 
 
 def read(line: int, name: str, **changes: object) -> Finding:
@@ -21,7 +22,9 @@ def concise(*findings: Finding) -> list[str]:
 
 def test_reads_of_one_block_are_one_finding_with_the_other_places() -> None:
     three = (read(5, "a"), read(6, "b"), read(8, "c"))
-    assert concise(*three) == ["train.py:5:5: TPL201 `a.item()` synchronizes. 2 more occurrences here. (high impact)"]
+    assert concise(*three) == [
+        "train.py:5:5: TPL201 `a.item()` synchronizes. 2 more occurrences here. Also at 6, 8. (high impact)"
+    ]
     text = shown(Report(three, (), 1, {"train.py": TRAIN}), "text")
     assert "see also:   train.py:6 `b.item()`" in text
     assert "see also:   train.py:8 `c.item()`" in text
@@ -182,3 +185,11 @@ def test_a_copy_keeps_its_own_fix() -> None:
     fixed = tuple(dataclasses.replace(one, fix=fix) for one in report.findings)
     (one,) = json.loads(shown(dataclasses.replace(report, findings=fixed), "json"))["findings"]
     assert len(one["fix"]["edits"]) == 1
+
+
+@pytest.mark.parametrize("output_format", [*FORMATS])
+def test_every_format_names_the_other_places(output_format: str) -> None:
+    found = block(read(5, "a"), read(61, "b"), read(97, "c"))
+    text = shown(Report(found, (), 1, {"train.py": TRAIN}), output_format)
+    assert "61" in text
+    assert "97" in text

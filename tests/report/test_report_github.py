@@ -14,6 +14,7 @@ def test_whole_output_worst_first() -> None:
         "::warning file=train.py,line=5,endLine=5,col=11,endColumn=22,title=TPL201 sync-in-hot-loop::"
         "`loss.item()` makes the host wait for the device%0A"
         "why hot: runs every step: train.py:3 `for step, batch in enumerate(loader)`%0A"
+        "see also: train.py:5 `print(loss.item())`%0A"
         "fix: log every 100 steps (unsafe, fewer lines are printed)\n"
         "::warning file=train.py,line=4,endLine=4,col=24,endColumn=49,title=TPL101 blocking-transfer::"
         '`batch["image"].to(device)` makes the host wait for the copy.%0A'

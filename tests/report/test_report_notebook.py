@@ -2,9 +2,12 @@
 
 import json
 
+import pytest
 from report_samples import shown
 
 from perflint.finding import Confidence, Finding, Impact, Report, Span
+from perflint.report import FORMATS
+from perflint.report.order import Layout
 
 SOURCE = ["import torch\n", "x = '🔥'; y = f(x)\n", "z"]
 NOTEBOOK = {"cells": [{"cell_type": "markdown", "source": "# T"}, {"outputs": [], "source": SOURCE}], "nbformat": 4}
@@ -29,9 +32,8 @@ def test_viewers_of_the_file_get_its_own_line() -> None:
     region = location["physicalLocation"]["region"]
     assert (region["startLine"], region["endLine"], region["startColumn"]) == (RAW_LINE, RAW_LINE, 1)
     assert region["snippet"] == {"text": "f(x)"}
-    assert (
-        shown(REPORT, "github") == f"::notice file=n.ipynb,line={RAW_LINE},endLine={RAW_LINE},title=TPL501 odd::Odd.\n"
-    )
+    place = f"file=n.ipynb,line={RAW_LINE},endLine={RAW_LINE}"
+    assert shown(REPORT, "github") == f"::notice {place},title=TPL501 odd::cell 2, line 2: Odd.\n"
 
 
 def test_text_that_is_no_notebook_is_no_reason_to_fail() -> None:
@@ -39,3 +41,9 @@ def test_text_that_is_no_notebook_is_no_reason_to_fail() -> None:
         report = Report((FINDING,), (), 1, {"n.ipynb": text})
         assert shown(report, "text").startswith("n.ipynb:cell 2:2:14")
         shown(report, "sarif")
+
+
+@pytest.mark.parametrize("output_format", [*FORMATS])
+def test_every_format_names_the_cell(output_format: str) -> None:
+    text = shown(REPORT, output_format, layout=Layout(impact=Impact.LOW))
+    assert "cell 2" in text or '"cell": 2' in text
