@@ -20,6 +20,7 @@ from perflint.api import (
     canonical,
     has_unpacking,
     is_constant,
+    last_name,
 )
 
 _ATTENTION = "torch.nn.MultiheadAttention"
@@ -79,7 +80,7 @@ class AttentionWeightsUnused(Rule):
         call = _first_taken(node) if isinstance(node, ast.Subscript) else _only_first_used(node, ctx)
         if call is None or not _is_attention(call.func, ctx) or not _asks_for_weights(call):
             return
-        if ctx.mentions(*_HOOKS):
+        if ctx.mentions(*_HOOKS) or ctx.program.whole.is_hooked(last_name(call.func)):
             return
         name = ctx.text(call.func)
         yield self.finding(

@@ -249,10 +249,8 @@ def _needs_gradients(node: ast.Call, ctx: Context) -> bool:
 def _wrapped(ctx: Context) -> Confidence | None:
     """How sure it is that what this file trains is put under DDP: in the file itself, or by one that it calls."""
     program = ctx.program
-    if not program.mentions(_DDP_NAMES) or ctx.mentions(*_SHARDED) or _is_passed_by(ctx):
+    if not program.mentions(_DDP_NAMES) or ctx.mentions(*_SHARDED):
         return None
-    if _wraps(program, ctx.path):
-        return Confidence.HIGH
     called = {
         edge.callee.path
         for name in ctx.summary.functions
@@ -260,6 +258,11 @@ def _wrapped(ctx: Context) -> Confidence | None:
         # A method found by its name alone may be anybody's.
         if edge.confidence is Confidence.HIGH
     }
+    around = [there for path in sorted({ctx.path} | called) if (there := ctx.at(path)) is not None]
+    if any(map(_is_passed_by, around)):
+        return None
+    if _wraps(program, ctx.path):
+        return Confidence.HIGH
     return Confidence.MEDIUM if any(_wraps(program, path) for path in sorted(called)) else None
 
 

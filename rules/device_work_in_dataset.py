@@ -120,18 +120,13 @@ def _is_told_by_device(node: ast.AST, ctx: Context) -> bool:
 
 
 def _is_run_there(node: ast.Call, ctx: Context) -> bool:
-    """Whether a whole batch is moved for a model that runs while batches are put together, in workers that the file
-    lets start anew: such may use the device, and nothing but that one copy is made.
+    """Whether a whole batch is moved for a model that runs while batches are put together, in workers that are
+    started anew: such may use the device, and nothing but that one copy is made.
     """
     function, outer = ctx.tree.function_of(node), ctx.tree.parent(node)
     if function is None or "collat" not in function.name or not isinstance(outer, ast.Call) or outer.func is node:
         return False
-    return any(
-        isinstance(part, ast.Call)
-        and callee_name(part) in ("set_start_method", "get_context")
-        and any(isinstance(item, ast.Constant) and item.value in _ANEW for item in part.args)
-        for part in walk(ctx.tree.module)
-    )
+    return ctx.program.whole.starts_anew(ctx.path, ("set_start_method", "get_context"))
 
 
 def _asks_for_device(node: ast.AST) -> bool:

@@ -5,7 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Place, Rule, attention, last_name, walk
+from perflint.api import (
+    CLASS,
+    Calls,
+    Context,
+    Finding,
+    Heat,
+    Impact,
+    Place,
+    Ref,
+    Rule,
+    attention,
+    class_of,
+    last_name,
+    walk,
+)
 from perflint.api.loops import names_in
 
 from ._shared.attention import Attention, written_out
@@ -132,23 +146,26 @@ def _goes_two_ways(node: ast.AST, ctx: Context) -> bool:
     owner = _outermost(node, ctx)
     if not isinstance(owner, ast.ClassDef):
         return False
-    two_ways = [
-        item for item in ctx.tree.module.body if isinstance(item, ast.ClassDef) and item.name.startswith("TwoWay")
-    ]
-    return any(isinstance(part, ast.Name) and part.id == owner.name for item in two_ways for part in walk(item))
+    return any(
+        isinstance(part, ast.Name) and part.id == owner.name
+        for path, name in ctx.program.whole.classes_called("TwoWay")
+        if ctx.program.mentions((owner.name,), (path,))
+        for item, _ in class_of(Ref(CLASS, path, name), ctx)
+        for part in walk(item)
+    )
 
 
 def has_fused_way(node: ast.AST, ctx: Context) -> bool:
     """Whether the code names a fused attention: the written-out one is its fallback, or was chosen over it."""
     if ctx.mentions(*attention.DISPATCHERS):
         return True
-    if not ctx.mentions(*attention.FUSED):
-        return False
     owner = _outermost(node, ctx)
-    if isinstance(owner, ast.ClassDef):
-        family = [owner, *_relatives(owner, ctx)]
-        return any(_names_fused(item, ctx) for item in family)
-    return True
+    if not isinstance(owner, ast.ClassDef):
+        return ctx.mentions(*attention.FUSED)
+    below = ctx.program.resolver.hierarchy.below(Ref(CLASS, ctx.path, owner.name))
+    family = [(owner, ctx), *((item, ctx) for item in _relatives(owner, ctx))]
+    family += [found for ref in below if ref.path != ctx.path for found in class_of(ref, ctx)]
+    return any(there.mentions(*attention.FUSED) and _names_fused(item, there) for item, there in family)
 
 
 def _names_fused(owner: ast.ClassDef, ctx: Context) -> bool:

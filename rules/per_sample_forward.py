@@ -352,7 +352,14 @@ def _gives_the_same(call: ast.Call, ctx: Context) -> bool:
     keywords = {item.arg for item in call.keywords}
     if keywords & {"past_key_values", "cache", "memory", "state", "hidden", "hidden_state", "hx", "mems"}:
         return False
-    return ctx.grad_off(call) or not (ctx.program.trains(ctx.scope(call)) or _BATCH_STATISTICS.search(ctx.source.text))
+    return ctx.grad_off(call) or not (ctx.program.trains(ctx.scope(call)) or _has_batch_statistics(call.func, ctx))
+
+
+def _has_batch_statistics(model: ast.expr, ctx: Context) -> bool:
+    """Whether the file, or that of the model's class, speaks of batch normalisation."""
+    homes = {ctx.path, ctx.kind(model).path} - {""}
+    texts = (there.source.text for there in map(ctx.at, sorted(homes)) if there is not None)
+    return any(_BATCH_STATISTICS.search(text) for text in texts)
 
 
 def _has_a_batched_way(call: ast.Call, ctx: Context) -> bool:

@@ -242,13 +242,7 @@ def _spawns(call: ast.Call, ctx: Context) -> bool:
     wanted = keyword(call, "multiprocessing_context")
     if wanted is not None:
         return any(is_constant(wanted, word) for word in _SPAWNING)
-    for facts in ctx.summary.functions.values():
-        for made in facts.calls:
-            if isinstance(made.func, str) and made.func.endswith("set_start_method") and made.args:
-                value = made.args[0]
-                if isinstance(value, tuple) and value[0] == "const" and value[2] in _SPAWNING:
-                    return True
-    return False
+    return ctx.program.whole.starts_anew(ctx.path, ("set_start_method",))
 
 
 def _is_made_each_epoch(call: ast.Call, ctx: Context) -> bool:

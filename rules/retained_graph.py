@@ -6,18 +6,25 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import (
+    FUNCTION,
     Calls,
     Context,
+    Effect,
     Finding,
     Heat,
     Impact,
+    Ref,
     Rule,
     callee_name,
+    definition_of,
     has_unpacking,
     is_constant,
     keyword,
     walk,
 )
+
+#: What goes through the graph of a loss.
+_WALKS = ("backward", "manual_backward", "grad", "jacobian", "hessian")
 
 
 class RetainedGraph(Rule):
@@ -88,13 +95,19 @@ def _unreduced(loss: ast.expr) -> ast.expr:
 
 
 def _walks_back_elsewhere(node: ast.Call, ctx: Context) -> bool:
-    for part in walk(ctx.tree.module):
-        if isinstance(part, ast.Call) and part is not node:
-            if callee_name(part) in ("backward", "manual_backward", "grad", "jacobian", "hessian"):
-                return True
-        if isinstance(part, ast.FunctionDef) and part.name == "backward":
-            return True
-    return False
+    """Whether the function, one that leads to it, or one that either runs, goes through a graph as well."""
+    scope = ctx.scope(node)
+    ways = [edge.caller for edge in ctx.program.callers(scope)]
+    homes = [found for at in ways if (found := definition_of(at, ctx)) is not None]
+    regions = [(ctx.tree.function_of(node) or ctx.tree.module, ctx), *homes]
+    return any(
+        isinstance(part, ast.Call)
+        and part is not node
+        and (callee_name(part) in _WALKS or there.effects(part).does(Effect.BACKWARD))
+        and there.project_target(part.func) != Ref(FUNCTION, scope.path, scope.function)
+        for region, there in regions
+        for part in walk(region)
+    )
 
 
 def _is_made_in(loop: ast.stmt, loss: ast.Name, ctx: Context) -> bool:

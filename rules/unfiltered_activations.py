@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import (
+    FUNCTION,
     Applicability,
     Calls,
     Context,
@@ -16,7 +17,9 @@ from perflint.api import (
     Impact,
     Nodes,
     Rule,
+    Scope,
     callee_name,
+    definition_of,
     has_unpacking,
     is_constant,
     keyword,
@@ -182,10 +185,12 @@ def _is_repeated(call: ast.Call, ctx: Context) -> bool:
 class _Reads:
     """What is read of the result of a call, where every use can be seen."""
 
-    def __init__(self, call: ast.Call, ctx: Context) -> None:
+    def __init__(self, call: ast.Call, ctx: Context, found: list[str] | None = None) -> None:
         self.call, self.ctx = call, ctx
-        self.found: list[str] = []
+        self.found: list[str] = [] if found is None else found
         self.items: list[ast.expr] = []
+        #: The loops around the call, of which a function that is called knows nothing.
+        self.around = {id(loop) for loop in ctx.tree.ancestors(call)} if found is None else set()
 
     def of_cache(self) -> list[str]:
         """The keys read of the cache that `run_with_cache` gives; none where it may be read in other ways."""
@@ -236,15 +241,14 @@ class _Reads:
 
     def _varies(self, key: ast.expr) -> bool:
         """Whether a key depends on what a loop behind the call binds."""
-        around = {id(loop) for loop in self.ctx.tree.ancestors(self.call)}
         for part in walk(key):
             if not isinstance(part, ast.Name):
                 continue
             for made in self.ctx.inference.flow.definitions(part):
-                if isinstance(made.node, ast.comprehension) and id(made.node) not in around:
+                if isinstance(made.node, ast.comprehension) and id(made.node) not in self.around:
                     return True
                 loops = [made.node] if isinstance(made.node, ast.For) else self.ctx.loops(made.node)
-                if any(id(loop) not in around for loop in loops):
+                if any(id(loop) not in self.around for loop in loops):
                     return True
         return False
 
@@ -279,18 +283,13 @@ class _Reads:
         return self._is_item(value)
 
     def _is_read_by(self, call: ast.Call, value: ast.expr, depth: int) -> bool:
-        """Whether a function of this file reads one item of the output that it is given."""
+        """Whether a function of the project reads one item of the output that it is given."""
         ref = self.ctx.project_target(call.func)
-        if ref is None or ref.kind != "function" or ref.path != self.ctx.path or not depth:
-            return False
+        found = definition_of(Scope(ref.path, ref.name), self.ctx) if ref is not None and ref.kind == FUNCTION else None
         position = call.args.index(value)
-        for function in self.ctx.tree.module.body:
-            if (
-                isinstance(function, ast.FunctionDef)
-                and function.name == ref.name
-                and position < len(function.args.args)
-            ):
-                name = function.args.args[position].arg
-                uses = self.ctx.inference.flow.uses(function, name)
-                return bool(uses) and all(self._is_output(use, depth - 1) for use in uses)
-        return False
+        if found is None or not depth or position >= len(found[0].args.args):
+            return False
+        function, there = found
+        uses = there.inference.flow.uses(function, function.args.args[position].arg)
+        inside = _Reads(self.call, there, self.found)
+        return bool(uses) and all(inside._is_output(use, depth - 1) for use in uses)

@@ -49,6 +49,7 @@ class FileFacts:
             for qualname, facts in self.summary.functions.items()
             if qualname != MODULE
         }
+        self._others: dict[str, Self | None] = {}
         self._scopes: dict[int, Scope] = {}
         self._around: dict[int, ScopeNode] = {}
         self._contexts: dict[int, int] = {}
@@ -60,6 +61,17 @@ class FileFacts:
         self._effects: dict[int, Effects] = {}
         self._calls: dict[str, dict[tuple[int, int, str], int]] = {}
         self._once: dict[tuple[Callable[[Any, Any], Any], int], Any] = {}
+
+    # Other files.
+
+    def at(self, path: str) -> Self | None:
+        """What may be asked about another file of the program, None where its text is not at hand."""
+        if path == self.path:
+            return self
+        if path not in self._others:
+            flow = self.program.flow(path) if path in self.program.summaries else None
+            self._others[path] = type(self)(flow.tree, self.program, flow) if flow is not None else None
+        return self._others[path]
 
     # Where a node stands.
 
@@ -225,6 +237,7 @@ class FileFacts:
     def close(self) -> None:
         """Free what was remembered; nothing may be asked any more."""
         self._once.clear()
+        self._others.clear()
         if "inference" in vars(self):
             self.inference.siblings.trim()
 

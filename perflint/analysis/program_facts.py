@@ -11,12 +11,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from perflint.analysis.call_graph.compiled import COMPILING_NAMES, compiles_anything
+from perflint.analysis.call_graph.starting import files_starting_anew
 from perflint.analysis.effects.lasting import Lasting
 from perflint.analysis.evidence import last_name
 from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.finding import Heat
 from perflint.ir.summary import CallFacts, Summary, Value
 from perflint.syntax.roles import is_test
+
+#: What registers a hook that sees what a module gives.
+_HOOKS = ("register_forward_hook", "register_module_forward_hook")
 
 if TYPE_CHECKING:
     from perflint.analysis.program import Program
@@ -27,6 +31,7 @@ class Whole:
 
     def __init__(self, program: Program) -> None:
         self._program = program
+        self._starting: dict[tuple[str, ...], set[str]] = {}
 
     @cached_property
     def has_training(self) -> bool:
@@ -102,6 +107,11 @@ class Whole:
         """Whether any file defines a class of that name at its top."""
         return any(name in summary.classes for summary in self._program.summaries.values())
 
+    def classes_called(self, prefix: str) -> tuple[tuple[str, str], ...]:
+        """The classes of the program whose names begin so, each by its file."""
+        summaries = self._program.summaries.items()
+        return tuple((path, name) for path, summary in summaries for name in summary.classes if name.startswith(prefix))
+
     @cached_property
     def _bases(self) -> set[str]:
         summaries = self._program.summaries.values()
@@ -139,6 +149,36 @@ class Whole:
             for path, summary in self._program.summaries.items()
             if not is_test(path) and any(is_module(Ref(CLASS, path, name)) for name in summary.classes)
         )
+
+    def is_used_outside(self, name: str, path: str) -> bool:
+        """Whether another file than `path` uses a name, beyond importing it; a package's `__init__.py` gives it out."""
+        return any(
+            name in summary.used() or (other.endswith("__init__.py") and name in summary.words())
+            for other, summary in self._program.summaries.items()
+            if other != path and self._program.mentions((name,), (other,))
+        )
+
+    def is_hooked(self, attribute: str) -> bool:
+        """Whether a forward hook is registered on what goes by that name: `block.attention.register_forward_hook`."""
+        return attribute in self._hooked
+
+    @cached_property
+    def _hooked(self) -> frozenset[str]:
+        """The last names of what forward hooks are registered on."""
+        functions = self._program.resolver.nesting.functions if self._program.mentions(_HOOKS) else ()
+        calls = (str(call.func).split(".") for _, facts in functions for call in facts.calls)
+        return frozenset(names[-2] for names in calls if names[-1] in _HOOKS and len(names) > 1)
+
+    def starts_anew(self, path: str, setters: tuple[str, ...]) -> bool:
+        """Whether workers of a file's process are spawned, for a call of one of `setters` says so."""
+        known = self._starting.get(setters)
+        if known is None:
+            program = self._program
+            found = (
+                files_starting_anew(setters, program.summaries, program.modules) if program.mentions(setters) else set()
+            )
+            known = self._starting[setters] = found
+        return path in known
 
     def outlasting(self, started: tuple[tuple[str, str, str], ...]) -> str:
         """What there may be that outlives a run of classes and functions, given as their refs: a word of

@@ -11,6 +11,7 @@ from perflint.analysis.device_queue.queue import DeviceQueue
 from perflint.analysis.device_queue.transfer import Transfer
 from perflint.analysis.effects.summary import Effects, Kept, Witness
 from perflint.analysis.effects.wrappers import KEEPING, is_wrapper
+from perflint.analysis.elsewhere import bound, class_of, definition_of
 from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.feasibility.at_nodes import is_in_training, is_unreached
 from perflint.analysis.frequency.epochs import LoopHeat
@@ -123,12 +124,15 @@ __all__ = [
     "arrays",
     "attention",
     "beside_own_training",
+    "bound",
     "callee_name",
     "canonical",
+    "class_of",
     "compiling",
     "copied_data",
     "counts",
     "debugging",
+    "definition_of",
     "distributed",
     "frameworks",
     "guards",

@@ -317,6 +317,12 @@ class Summary:
         texts += [facts.identifiers for facts in self.functions.values()]
         return f" {' '.join(texts)} "
 
+    def used(self) -> set[str]:
+        """The identifiers of the file but for those that only its import statements name."""
+        texts = [statement.identifiers for statement in self.statements if not statement.imports]
+        texts += [facts.identifiers for facts in self.functions.values()]
+        return set(" ".join(texts).split())
+
     def words_by_statement(self) -> dict[int, set[str]]:
         """By first line of each top-level statement, all identifiers used in it."""
         found: dict[int, set[str]] = {}

@@ -18,7 +18,8 @@ from perflint.syntax.flow import Flow
 from perflint.syntax.parse import parse
 from perflint.syntax.tree import Tree
 
-ORDERS = ("forward", "reverse", "shuffled")
+SEEDS = (0, 1, 2)
+ORDERS = ("forward", "reverse", *(f"shuffled by {seed}" for seed in SEEDS))
 
 
 class Difference(NamedTuple):
@@ -89,11 +90,11 @@ def told(kind: Kind) -> str:
     return repr(tuple(kind))
 
 
-def differences(program: Program, trees: dict[str, Tree], seed: int = 0) -> Iterator[tuple[int, list[Difference]]]:
+def differences(program: Program, trees: dict[str, Tree]) -> Iterator[tuple[int, list[Difference]]]:
     """For each file how many expressions it has, and those whose answers depend on what was asked before."""
     for path, tree in trees.items():
         asked = expressions(tree)
-        orders = [asked, asked[::-1], random.Random(seed).sample(asked, len(asked))]
+        orders = [asked, asked[::-1], *(random.Random(seed).sample(asked, len(asked)) for seed in SEEDS)]
         given = [answers(tree, program, order) for order in orders]
         found = []
         for node in asked:

@@ -18,7 +18,9 @@ class Split(NamedTuple):
 
 
 def split(text: str, name: str = "main") -> Split | None:
-    """None for what cannot be taken apart: functions that set globals, names that are bound twice, star imports."""
+    """A program of files that all have one name, which may say what they are for, in folders. None for what cannot be
+    taken apart: functions that set globals, names that are bound twice, star imports.
+    """
     module = ast.parse(text)
     defined = {item.name: item for item in module.body if isinstance(item, _DEFINED)}
     bound = [name for item in module.body for name in _bound(item)]
@@ -29,12 +31,13 @@ def split(text: str, name: str = "main") -> Split | None:
     lines = text.split("\n")
     imports = [item for item in module.body if isinstance(item, _IMPORTS)]
     imported = {each for item in imports for each in _bound(item)}
-    homes = {each: f"part_{each.lower()}" if each in defined else name for each in bound if each not in imported}
+    folders = {each: f"of_{each.lower()}" if each in defined else "program" for each in bound if each not in imported}
+    homes = {each: f"{folder}/{name}" for each, folder in folders.items()}
     found = Split({}, {})
     for each, item in defined.items():
         _write(f"{homes[each]}.py", [item], imports, homes, lines, found)
     rest = [item for item in module.body if item not in imports and item not in defined.values()]
-    _write(f"{name}.py", rest, imports, homes, lines, found, also=defined)
+    _write(f"program/{name}.py", rest, imports, homes, lines, found, also=defined)
     return found if len(found.texts) == len(defined) + 1 else None
 
 
@@ -53,7 +56,7 @@ def _write(
     numbers: list[int] = []
     for each in sorted(used & homes.keys()):
         if f"{homes[each]}.py" != path:
-            written.append(f"from {homes[each]} import {each}")
+            written.append(f"from {homes[each].replace('/', '.')} import {each}")
             numbers.append(0)
     for item in sorted([*imports, *kept], key=lambda one: one.lineno):
         decorators = getattr(item, "decorator_list", [])

@@ -7,21 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.frequency.epochs import Loops
 from perflint.analysis.names.refs import CLASS, FUNCTION, MODULE_REF
 from perflint.analysis.names.resolver import Resolver
+from perflint.finding import Confidence
 from perflint.torch_model import frameworks
 
 #: Of what a file that only imports a driver's module says, if it means to use a device itself.
 _DEVICE_WORDS = frozenset({"cuda", "device", "non_blocking", "backward"})
 
 
-def find_drivers(loops: Loops, resolver: Resolver) -> frozenset[str]:
+def find_drivers(loops: Loops, resolver: Resolver, graph: CallGraph) -> frozenset[str]:
     """The files of a program that are drivers."""
     speaking = {path for path, summary in resolver.summaries.items() if _imports_workers(summary.imports.values())}
     if not speaking:
         return frozenset()
-    trains = {scope.path for (scope, _), loop in loops.items() if loop.role == "train"}
+    training = {scope: None for (scope, _), loop in loops.items() if loop.role == "train"}
+    # What a training calls itself runs in its process.
+    run = [edge for scope in training for edge in graph.outgoing.get(scope, ()) if edge.confidence is Confidence.HIGH]
+    trains = {scope.path for scope in (*training, *(edge.callee for edge in run))}
     return frozenset(
         path
         for path, summary in resolver.summaries.items()

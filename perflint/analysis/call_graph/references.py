@@ -63,13 +63,17 @@ class References:
         return ((file, word) for file in self._defining.get(word, ()))
 
     def all_of(self, path: str) -> Iterator[tuple[str, str]]:
+        """What a file defines, what it imports by name, and what modules define that it imports whole."""
+        yield from self.names_of(path)
+        for file in self._whole(path):
+            yield from ((file, name) for name in self.own[file])
+
+    def names_of(self, path: str) -> Iterator[tuple[str, str]]:
         """What a file defines, and what it imports by name."""
         yield from ((path, name) for name in self.own[path])
         for file, name in self._imports(path).values():
             if file and name:
                 yield from self._followed(file, name)
-        for file in self._whole(path):
-            yield from ((file, name) for name in self.own[file])
 
     def starred(self, path: str) -> Iterator[tuple[str, str]]:
         """What a file brings in by stars."""

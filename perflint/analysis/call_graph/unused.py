@@ -115,8 +115,11 @@ class Unused:
                 if node not in seen:
                     seen.add(node)
                     waiting.append(node)
-        starts = [node for path in self._references.summaries for node in self._starts(path)]
-        return self._from([node for node in starts if node in seen])
+        starts: list[Node] = []
+        for path in self._references.summaries:
+            own = [node for node in self._starts(path) if node in seen]
+            starts += own if not own or own[0] == (path, "") else [(path, ""), *own]
+        return self._from(starts)
 
     def _trains(self, found: _Reached) -> bool:
         return any(self._is_training(node) for node in found.nodes)
@@ -160,15 +163,19 @@ class Unused:
         is_imported = path in self._imported
         if "__name__" in file.statements or not is_imported or path.endswith(".ipynb"):
             yield path, ""
-        entries: Iterable[str] = ()
+        entries: Iterable[Node] = ()
         if path.startswith(self._installed):
-            entries = [name for name in own if not name.startswith("_")]
+            entries = [(path, name) for name in own if not name.startswith("_")]
         elif not (is_guarded or is_imported or path.endswith("__init__.py")):
-            entries = [name for name in own if name not in file.methods or self._drives(path, name)]
-        for name in entries:
-            yield path, name
-            for base in self._family(path, name) if name in file.methods else ():
+            entries = [node for node in self._references.names_of(path) if self._may_be_run(*node)]
+        for home, name in entries:
+            yield home, name
+            for base in self._family(home, name) if name in self._file(home).methods else ():
                 yield from self._methods(base)
+
+    def _may_be_run(self, path: str, name: str) -> bool:
+        """Whether something that a file has may be an entry point: a function, a class that has loops of its own."""
+        return name not in self._file(path).methods or self._drives(path, name)
 
     def _drives(self, path: str, cls: str) -> bool:
         """Whether a class, or a base of it, has loops over batches of its own, or is run by a framework."""

@@ -140,7 +140,7 @@ class RootFinder:
         mark_generators(self.loops, self.resolver)
         mark_producers(self.loops, self.resolver)
         self.repeating = mark_repeating(self.loops, self.resolver, self.graph, training, self._hot_functions())
-        self.drivers = find_drivers(self.loops, self.resolver)
+        self.drivers = find_drivers(self.loops, self.resolver, self.graph)
         mark_drivers(self.loops, self.drivers)
         if self.library.is_library:
             for scope, root in public_functions(self.resolver, self.graph):

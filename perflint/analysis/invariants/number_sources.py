@@ -7,9 +7,10 @@ import enum
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from perflint.analysis.elsewhere import bound, definition_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.invariants.step_constants import is_step_constant
-from perflint.analysis.names.refs import FUNCTION
+from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.analysis.transfers.moves import only_converts
 from perflint.analysis.values.kind import Tag
 from perflint.analysis.values.origin import Provenance, is_from
@@ -88,7 +89,10 @@ _SETS_UP = pattern(
     r"^(?:__init__|__post_init__|_?init\w*|_?set_?up\w*|_?build\w*|configure\w*|reset_parameters|<module>)$"
 )
 _ADDS = frozenset("append extend insert add update setdefault".split())
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+#: What binds a name to one thing for good.
+_NAMED = (Binding.FUNCTION, Binding.CLASS, Binding.IMPORT)
 
 
 class _Frame(NamedTuple):
@@ -114,20 +118,41 @@ def _tracing(_: ast.Module, ctx: FileFacts) -> tuple[_Tracing, _Frame]:
 
 
 class _Tracing:
-    """Walks backwards from values. What is met again on the way changes from turn to turn, and so does all that leads
-    back to it: what is known of a value does not depend on where the walk began.
+    """Walks backwards from values. What is met again on the way changes from turn to turn: it is taken to be data, and
+    where it turns out to be something else the walk begins anew with that. So what is known of a value does not depend
+    on where the walk began.
     """
 
     def __init__(self, ctx: FileFacts) -> None:
         self.ctx = ctx
         self.open: set[int] = set()
+        #: What definitions that were met again are taken to be, whether one is something else, and what rests on them.
+        self.taken: dict[int, Origin] = {}
+        self.replaced: set[int] = set()
+        self.has_changed = False
+        self.written: list[tuple[dict[int, Origin], int]] | None = None
 
     def of(self, node: ast.expr | None, frame: _Frame) -> Origin:
         """The origin of an expression of a function."""
         found = frame.known.get(id(node))
         if found is None:
-            found = frame.known[id(node)] = self._of(node, frame)
+            found = self._from_here(node, frame) if self.written is None else self._of(node, frame)
+            frame.known[id(node)] = found
+            if self.written is not None:
+                self.written.append((frame.known, id(node)))
         return found
+
+    def _from_here(self, node: ast.expr | None, frame: _Frame) -> Origin:
+        while True:
+            self.written, self.has_changed = [], False
+            found = self._of(node, frame)
+            written, self.written = self.written, None
+            if not self.has_changed:
+                self.taken.clear()
+                self.replaced.clear()
+                return found
+            for known, key in written:
+                known.pop(key, None)
 
     def _of(self, node: ast.expr | None, frame: _Frame) -> Origin:
         match node:
@@ -160,18 +185,31 @@ class _Tracing:
         definitions = self.ctx.inference.flow.definitions(name)
         if not definitions:
             return _DATA
-        if any(id(item) in self.open for item in definitions):
-            return _DATA
-        found = []
-        for item in definitions:
-            self.open.add(id(item))
-            found.append(self._of_definition(item, name, frame))
-            self.open.discard(id(item))
-        return joined(found)
+        return joined(self._once_of(item, name, frame) for item in definitions)
+
+    def _once_of(self, item: Definition, name: ast.Name, frame: _Frame) -> Origin:
+        """What a definition binds; one that is met again while it is followed, what it is taken for."""
+        key = id(item)
+        if key in self.open:
+            return self.taken.setdefault(key, _DATA)
+        self.open.add(key)
+        found = self._of_definition(item, name, frame)
+        self.open.discard(key)
+        taken = self.taken.get(key)
+        if taken is not None and found != taken:
+            # After the first time it only grows, so this comes to an end.
+            self.taken[key] = grown = joined((taken, found)) if key in self.replaced else found
+            self.replaced.add(key)
+            self.has_changed = self.has_changed or grown != taken
+        return found
 
     def _of_definition(self, item: Definition, name: ast.Name, frame: _Frame) -> Origin:
         ctx = self.ctx
-        if item.binding in (Binding.FUNCTION, Binding.CLASS, Binding.IMPORT):
+        if item.binding is Binding.IMPORT:
+            found, there = bound(name, ctx)
+            given = [one for one in found if one.binding not in _NAMED]
+            return _CONSTANT if all(_is_bound_once(one, there) for one in given) else _DATA
+        if item.binding in _NAMED:
             return _CONSTANT
         if item.binding is Binding.PARAM:
             return frame.bound[name.id] if name.id in frame.bound else self._of_parameter(name, item)
@@ -257,22 +295,37 @@ class _Tracing:
     def _of_function(self, call: ast.Call, given: list[ast.expr], frame: _Frame) -> Origin:
         """What a function of the project gives for what it is given; one that cannot be looked into is foreign."""
         ctx = self.ctx
-        ref = ctx.project_target(call.func)
         parts = self.all_of(given, frame)
-        node = None
-        if ref is not None and ref.kind == FUNCTION and ref.path == ctx.path and frame.calls:
-            node = ctx.inference.classes.function_node(ref.name)
-        if isinstance(node, _FUNCTIONS) and id(node) not in self.open:
-            returns, yields, _ = ctx.inference.classes.results(node)
-            if returns and not yields:
-                inner = {name: self.of(value, frame) for name, value in _passed(call, node)}
-                self.open.add(id(node))
-                found = self.all_of(returns, _Frame(inner, frame.calls - 1, {}))
-                self.open.discard(id(node))
-                return found
+        ref = ctx.project_target(call.func) if frame.calls else None
+        defined = definition_of(Scope(ref.path, ref.name), ctx) if ref is not None and ref.kind == FUNCTION else None
+        if defined is not None:
+            node, there = defined
+            inner = {name: self.of(value, frame) for name, value in _passed(call, node)}
+            found = there.once(_tracing, there.tree.module)[0].returned(node, inner, frame.calls - 1)
+            if found is not None:
+                return found if there is ctx else _as_seen_from_outside(found, inner.values())
         if is_from(ctx.kind(call).origin, Provenance.CONSTRUCTOR, Provenance.LIKE):
             return joined((_SIZES, parts))
         return joined((Origin(Source.DATA, foreign=True), parts))
+
+    def returned(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef, bound: Mapping[str, Origin], calls: int
+    ) -> Origin | None:
+        """What a function of this file returns for what its parameters are bound to, None where it does not tell."""
+        returns, yields, _ = self.ctx.inference.classes.results(node)
+        if id(node) in self.open or yields or not returns:
+            return None
+        self.open.add(id(node))
+        found = self.all_of(returns, _Frame(bound, calls, {}))
+        self.open.discard(id(node))
+        return found
+
+
+def _as_seen_from_outside(found: Origin, given: Iterable[Origin]) -> Origin:
+    """An origin without the calls of a file that is not the caller's: nobody can change or show them from there."""
+    parts = joined(given)
+    made = tuple(call for call in found.made if call in parts.made)
+    return found._replace(made=made, fetched=tuple(call for call in found.fetched if call in parts.fetched))
 
 
 def round_trip(node: ast.Call, ctx: FileFacts) -> tuple[ast.Call, ...]:

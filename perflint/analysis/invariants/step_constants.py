@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from perflint.analysis.elsewhere import bound
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.values.kind import Tag
@@ -104,12 +105,12 @@ def _owner(node: ast.AST, ctx: FileFacts) -> str:
 
 
 def _is_fixed_name(node: ast.Name, ctx: FileFacts, depth: int) -> bool:
-    definitions = ctx.inference.flow.definitions(node)
+    definitions, ctx = bound(node, ctx)
     if len(definitions) != 1 or definitions[0].path:
         return False
-    if ctx.inference.flow.is_mutated(node.id, ctx.tree.scope_of(definitions[0].node)):
-        return False
     made = definitions[0]
+    if ctx.inference.flow.is_mutated(made.name, ctx.tree.scope_of(made.node)):
+        return False
     if isinstance(made.node, ast.arg):
         return _is_fixed_parameter(made.node, ctx)
     if isinstance(made.node, (ast.Assign, ast.AnnAssign)) and made.value is not None:

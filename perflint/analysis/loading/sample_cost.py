@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias
 
+from perflint.analysis.elsewhere import definition_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.loading.loaders import option
 from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Ref, Scope
@@ -171,17 +172,14 @@ def _project_work(ref: Ref, left_out: frozenset[str], ctx: FileFacts) -> Work:
 
 
 def _goes_on(scope: Scope, ctx: FileFacts) -> bool:
-    """Whether a `__getitem__` of this file computes an attribute anew from what it was: `self.part += 1` at the end of
+    """Whether a `__getitem__` computes an attribute anew from what it was: `self.part += 1` at the end of
     a part, which tells where to look. Then samples have to be asked for in their order, and a worker is asked for some
     of them only.
     """
-    if scope.path != ctx.path:
+    found = definition_of(scope, ctx)
+    if found is None:
         return False
-    name = scope.function.rpartition(".")[2]
-    line = ctx.program.function(scope).line
-    node = next((part for part in walk(ctx.tree.module) if _is_function_at(part, name, line)), None)
-    if node is None:
-        return False
+    node, ctx = found
     places = {
         ctx.text(inner)
         for part in walk(node)
@@ -190,10 +188,6 @@ def _goes_on(scope: Scope, ctx: FileFacts) -> bool:
         if _is_own(inner)
     }
     return bool(places) and any(_steps_on(part, places, ctx) for part in walk(node))
-
-
-def _is_function_at(node: ast.AST, name: str, line: int) -> bool:
-    return isinstance(node, ast.FunctionDef) and node.name == name and node.lineno == line
 
 
 def _steps_on(node: ast.AST, places: set[str], ctx: FileFacts) -> bool:

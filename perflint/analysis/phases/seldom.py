@@ -201,7 +201,7 @@ def _is_operation(base: ast.expr, ctx: FileFacts) -> bool:
 
 def _is_used(owner: ast.ClassDef, ctx: FileFacts) -> bool:
     """Whether a class is named anywhere outside of itself."""
-    if any(ctx.program.mentions((owner.name,), (path,)) for path in ctx.program.summaries if path != ctx.path):
+    if ctx.program.whole.is_used_outside(owner.name, ctx.path):
         return True
     inside = {id(part) for part in walk(owner)}
     return any(

@@ -206,10 +206,14 @@ def _was_brought_down(name: ast.Name, ctx: FileFacts) -> bool:
 
 
 def _means_accelerator(node: ast.AST, ctx: FileFacts) -> bool:
-    """Whether the file means to run on an accelerator, or is a library's, or the iteration trains a model of such a
-    program.
+    """Whether the file, or one that leads to it, means to run on an accelerator, or is a library's, or the iteration
+    trains a model of such a program.
     """
     if ctx.mentions(*_ACCELERATOR_WORDS) or not ctx.program.whole.has_step_loops:
+        return True
+    _, route, _ = ctx.heat_and_route(node)
+    around = {hop.path for hop in route} | {edge.caller.path for edge in ctx.program.callers(ctx.scope(node))}
+    if ctx.program.mentions(_ACCELERATOR_WORDS, sorted(around)):
         return True
     return any(isinstance(part, ast.Call) and callee_name(part) in _BACKWARD for part in ctx.walk(region_of(node, ctx)))
 
