@@ -162,7 +162,7 @@ def has_fused_way(node: ast.AST, ctx: Context) -> bool:
     owner = _outermost(node, ctx)
     if not isinstance(owner, ast.ClassDef):
         return ctx.mentions(*attention.FUSED)
-    below = ctx.program.resolver.hierarchy.below(Ref(CLASS, ctx.path, owner.name))
+    below = [Ref(CLASS, *item) for item in ctx.program.whole.derived_from(ctx.path, owner.name)]
     family = [(owner, ctx), *((item, ctx) for item in _relatives(owner, ctx))]
     family += [found for ref in below if ref.path != ctx.path for found in class_of(ref, ctx)]
     return any(there.mentions(*attention.FUSED) and _names_fused(item, there) for item, there in family)

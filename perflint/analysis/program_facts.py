@@ -107,6 +107,11 @@ class Whole:
         """Whether any file defines a class of that name at its top."""
         return any(name in summary.classes for summary in self._program.summaries.values())
 
+    def derived_from(self, path: str, name: str) -> tuple[tuple[str, str], ...]:
+        """The classes below a class of a file, each by its file."""
+        below = self._program.resolver.hierarchy.below(Ref(CLASS, path, name))
+        return tuple((ref.path, ref.name) for ref in below)
+
     def classes_called(self, prefix: str) -> tuple[tuple[str, str], ...]:
         """The classes of the program whose names begin so, each by its file."""
         summaries = self._program.summaries.items()

@@ -22,7 +22,7 @@ def files_starting_anew(setters: tuple[str, ...], summaries: Mapping[str, Summar
     setting = {path for path, summary in summaries.items() if _sets(summary, setters)}
     if not setting:
         return set()
-    references = References(summaries, modules)
+    references = References(summaries, modules, frozenset)
     found = set(setting)
     for path in references.summaries:
         if not path.endswith("__init__.py"):

@@ -193,6 +193,7 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "is_used_outside": (_plain, _plain),
     "is_hooked": (_plain,),
     "classes_called": (_plain,),
+    "derived_from": (_plain, _plain),
     "data_asks": (),
     "pins_itself": (),
     "is_method_called_without_grad": (_plain,),
