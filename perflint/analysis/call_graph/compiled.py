@@ -79,11 +79,26 @@ def _is_always(scope: Scope, traced: AbstractSet[Scope], entered: AbstractSet[Sc
 
 
 def _is_on_request(resolver: Resolver, graph: CallGraph, hop: Hop) -> bool:
-    """Whether the place where something is compiled stands in a method of a class that no code of the project calls."""
+    """Whether the place where something is compiled stands in a method of a class that only users call, or that such
+    methods call.
+    """
     functions = resolver.summaries[hop.path].functions
     methods = [name for name, facts in functions.items() if facts.in_class and facts.name != "__init__"]
     around = [name for name in methods if any(call.line == hop.line for call in functions[name].calls)]
-    return any(not graph.incoming.get(Scope(hop.path, name)) for name in around)
+    return any(_is_left_to_users(resolver, graph, Scope(hop.path, name)) for name in around)
+
+
+def _is_left_to_users(resolver: Resolver, graph: CallGraph, method: Scope) -> bool:
+    seen, waiting = {method}, [method]
+    while waiting:
+        scope = waiting.pop()
+        facts = resolver.summaries[scope.path].functions[scope.function]
+        if not facts.in_class or facts.name == "__init__":
+            return False
+        callers = {edge.caller for edge in graph.incoming.get(scope, ())} - seen
+        seen |= callers
+        waiting += callers
+    return True
 
 
 def _may_be_left_out(resolver: Resolver, edge: Edge) -> bool:

@@ -24,6 +24,8 @@ def is_constant_copy(call: ast.Call, data: ast.expr, read: ast.expr, ctx: FileFa
     """Whether a call, which hot code makes to have `data` on the device, copies the same numbers each time for what
     only reads them; `read` is the expression that is read.
     """
+    if ctx.kind(data).is_tensor:
+        return False  # it may be there already
     if _is_empty(data) or not is_step_constant(data, ctx) or is_fallback_copy(call, ctx) or is_traced(call, ctx):
         return False
     return is_only_read(read, ctx)

@@ -7,6 +7,7 @@ import ast
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.values.kind import Kind, Tag
 from perflint.finding import Confidence
+from perflint.syntax.bindings import key_of
 
 _PLAIN = (Tag.NUMBER, Tag.ARRAY, Tag.SHAPE)
 _DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
@@ -27,7 +28,29 @@ def certainty_of_host(data: ast.expr, ctx: FileFacts, depth: int = _DEPTH) -> Co
         items = data.elts if isinstance(data, (ast.List, ast.Tuple)) else [data.elt]
         found = [certainty_of_host(item, ctx, depth - 1) for item in items]
         return min((item for item in found if item is not None), default=None) if None not in found else None
-    return _certainty_of_kind(ctx.kind(data), depth)
+    found = _certainty_of_kind(ctx.kind(data), depth)
+    return Confidence.MEDIUM if found is None and _is_no_tensor(data, ctx) else found
+
+
+def _is_no_tensor(data: ast.expr, ctx: FileFacts) -> bool:
+    """Whether a test on the way has found something unknown to be no tensor: `if not isinstance(mean, Tensor)`."""
+    written = key_of(data)
+    if written is None or ctx.kind(data).known:
+        return False
+    return any(
+        isinstance(test, ast.Call) and not truth and _asks_for_tensor(test, written, ctx)
+        for test, truth in ctx.control_flow(data).conditions(data)
+    )
+
+
+def _asks_for_tensor(test: ast.Call, written: str, ctx: FileFacts) -> bool:
+    """`isinstance(x, Tensor)`, `torch.is_tensor(x)`"""
+    if not test.args or key_of(test.args[0]) != written:
+        return False
+    name = ctx.inference.qualified(test.func)
+    if name == "builtins.isinstance" and len(test.args) == 2:
+        return ctx.inference.qualified(test.args[1]) == "torch.Tensor"
+    return name == "torch.is_tensor"
 
 
 def _certainty_of_kind(kind: Kind, depth: int) -> Confidence | None:

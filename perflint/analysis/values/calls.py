@@ -173,6 +173,9 @@ class Calls:
             found = self.classes.call_method(base, name, arguments)
             if found is not None:
                 return found
+            if base.tag is Tag.INSTANCE and base.place is not Place.UNKNOWN:
+                drawn_from = self.classes.distribution_of(Ref(CLASS, base.path, base.qualified))
+                base = base.but(path="", qualified=drawn_from) if drawn_from else base
         return methods.method(base, name, arguments, written)
 
     def arguments(self, node: ast.Call, frame: Frame | None) -> Arguments:

@@ -166,7 +166,14 @@ class Classes:
             return made.but(qualified=cls.name, path=cls.path)
         if known.tag in (Tag.INSTANCE, Tag.OUTPUT) and self._is_record(cls):
             return known.but(items=tuple(self._fields(cls, arguments)))
+        if known.tag is Tag.INSTANCE and self.distribution_of(cls):
+            return library.distribution(known, arguments)
         return known
+
+    def distribution_of(self, cls: Ref) -> str:
+        """The distribution of torch's that a class of the project is made of; empty for others."""
+        bases = self.library_bases(cls)
+        return next((name for name in bases if name.startswith(modules.DISTRIBUTION_PACKAGE)), "")
 
     def _typed_dict(self, cls: Ref) -> Kind:
         """A dictionary with the keys that a class and its bases name."""

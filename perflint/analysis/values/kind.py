@@ -71,6 +71,8 @@ class Device(enum.Enum):
     MPS = "mps"
     CUDA_OR_CPU = "cuda or cpu"  # chosen at run time, and nothing else
     MAYBE = "maybe"  # chosen at run time: cuda, cpu or mps
+    GIVEN = "given"  # where something is that nothing is known of
+    CPU_OR_GIVEN = "cpu or given"  # the host, unless something is given that is elsewhere
     ACCELERATOR = "accelerator"  # xpu, hpu, npu, xla: not the host, not CUDA
 
     @property
@@ -81,6 +83,8 @@ class Device(enum.Enum):
     @property
     def place(self) -> Place:
         """Where a tensor is that was made on or moved to this device. MPS counts as `TARGET`: it is no CUDA."""
+        if self is Device.CPU_OR_GIVEN:
+            return Place.UNKNOWN
         if self in (Device.CUDA, Device.ACCELERATOR):
             return Place.DEVICE
         return Place.HOST if self is Device.CPU else Place.TARGET
@@ -393,7 +397,8 @@ def _join_devices(left: Kind, right: Kind) -> Device | None:
         return left.device
     if left.tag in (Tag.DEVICE, Tag.STRING) and left.device is not None and right.device is not None:
         either = {left.device, right.device} <= {Device.CUDA, Device.CPU, Device.CUDA_OR_CPU}
-        return Device.CUDA_OR_CPU if either else Device.MAYBE
+        given = {left.device, right.device} <= {Device.CPU, Device.GIVEN, Device.CPU_OR_GIVEN}
+        return Device.CUDA_OR_CPU if either else Device.CPU_OR_GIVEN if given else Device.MAYBE
     return None
 
 
@@ -433,4 +438,6 @@ def same_place(kinds: Iterable[Kind]) -> tuple[Place, Device | None]:
                 return wanted, kind.device
     if places and all(kind.place is Place.HOST for kind in places):
         return Place.HOST, None
+    if places and all(kind.place is Place.HOST or kind.device is Device.CPU_OR_GIVEN for kind in places):
+        return Place.UNKNOWN, Device.CPU_OR_GIVEN
     return Place.UNKNOWN, None

@@ -112,14 +112,19 @@ def _torch(name: str, arguments: Arguments, default: Kind | None) -> Kind | None
     if name in COLLECTIVES:
         return NONE
     if name.startswith(modules.DISTRIBUTION_PACKAGE):
-        kinds = list(arguments.kinds())
-        place, device = same_place(kinds)
-        if kinds and arguments.exact and all(kind.tag is Tag.NUMBER for kind in kinds):
-            place = Place.HOST  # torch makes tensors of numbers, where it makes them unless told otherwise
-        return Kind(Tag.INSTANCE, place, device=device, qualified=name)
+        return distribution(Kind(Tag.INSTANCE, qualified=name), arguments)
     if name in ("torch.Generator", "torch.cuda.Generator"):
         return Kind(Tag.INSTANCE, qualified=name)
     return None
+
+
+def distribution(made: Kind, arguments: Arguments) -> Kind:
+    """A distribution, which draws where its parameters are."""
+    kinds = list(arguments.kinds())
+    place, device = same_place(kinds)
+    if kinds and arguments.exact and all(kind.tag is Tag.NUMBER for kind in kinds):
+        place = Place.HOST  # torch makes tensors of numbers, where it makes them unless told otherwise
+    return made.but(place=place, device=device)
 
 
 def _made(name: str, arguments: Arguments, default: Kind | None) -> Kind | None:
@@ -137,6 +142,7 @@ def _made(name: str, arguments: Arguments, default: Kind | None) -> Kind | None:
             source = arguments.at(0)
             if source is not None and source.tag is Tag.TENSOR:
                 place, device = source.place, source.device
+                made = source.origin or made  # it is the tensor that it was
         return tensor(
             place,
             device=device,

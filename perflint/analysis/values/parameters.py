@@ -190,7 +190,7 @@ class Parameters:
         in_forward = is_forward or (not found.known and self._is_of_library(function, cls))
         if in_forward and not found.known and self._used_as_tensor(definition, in_forward=True):
             found = tensor(certainty=Confidence.MEDIUM, origin=Origin(Provenance.USE))
-        if is_forward and found.holds_tensors:
+        if is_forward and found.holds_tensors and found.device is not Device.CPU_OR_GIVEN:
             if found.place is Place.UNKNOWN or self._is_moved_by_wrapper(found, cls):
                 found = found.but(place=Place.MODULE, device=None)
         if not found.known and found.place is Place.UNKNOWN and self._used_as_tensor(definition, in_forward=False):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from perflint.analysis.values.arguments import Arguments
 from perflint.analysis.values.dtypes import Dtype
-from perflint.analysis.values.kind import Kind, Place, Tag, sequence, tensor
+from perflint.analysis.values.kind import UNKNOWN, Kind, Place, Tag, sequence, tensor
 from perflint.analysis.values.operations import rank_of
 from perflint.analysis.values.ranks import SCALAR, SOME, broadcast, fewer, more
 from perflint.analysis.values.transfers import named_by
@@ -42,8 +42,10 @@ def _of_data(kind: Kind) -> int | None:
     """The rank of a tensor of Python data."""
     if kind.tag in (Tag.NUMBER, Tag.TENSOR):
         return rank_of(kind)
-    if kind.tag is Tag.SEQUENCE and kind.element is not None:
-        held = _of_data(kind.element)
+    if kind.tag is Tag.SEQUENCE:
+        # All rows are alike: one of which everything is known tells of the others.
+        rows = [row for _, row in kind.items] or [kind.element or UNKNOWN]
+        held = next((rank for rank in map(_of_data, rows) if rank is not None), None)
         return None if held is None else more(held)
     return None
 

@@ -63,7 +63,7 @@ def _device_at(kind: Kind) -> Device | None:
         return Device.CPU
     if kind.place is Place.DEVICE:
         return kind.device or Device.CUDA
-    return (kind.device or Device.MAYBE) if kind.on_accelerator else None
+    return kind.device or (Device.MAYBE if kind.on_accelerator else Device.GIVEN)
 
 
 def looks_like_device(written: str) -> bool:
@@ -167,6 +167,7 @@ def device_attribute(kind: Kind) -> Kind:
         Place.HOST: Device.CPU,
         Place.DEVICE: kind.device or Device.CUDA,
         Place.TARGET: kind.device or Device.MAYBE,
+        Place.UNKNOWN: Device.GIVEN if kind.is_tensor else Device.MAYBE,
     }.get(kind.place, Device.MAYBE)
     return Kind(Tag.DEVICE, device=found, certainty=kind.certainty)
 

@@ -12,7 +12,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.model_calls import is_model_call
 from perflint.analysis.phases.rate_finders import LOOKS_FOR_RATE, sweeps_rate
 from perflint.analysis.transfers.moves import only_converts
-from perflint.analysis.values.kind import Kind, Place, Tag
+from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
 from perflint.analysis.waits.host_values import is_of_host, speaks_of_arrays
 from perflint.finding import Confidence, Heat
@@ -254,10 +254,19 @@ def _may_go_to_host(call: ast.Call, name: str, ctx: FileFacts) -> bool:
     return name == "cpu" or (says_where and not only_converts(call, ctx))
 
 
+def _goes_to_host_by_default(call: ast.Call, ctx: FileFacts) -> bool:
+    """`drawn.to(device=place_of(self.low, self.high))` of what is known to be on the device: to the host, unless a user
+    gave tensors for the bounds.
+    """
+    moved = ctx.kind(call.func.value).place if isinstance(call.func, ast.Attribute) else Place.UNKNOWN
+    return moved.is_accelerator and ctx.kind(call).device is Device.CPU_OR_GIVEN
+
+
 def _goes_to_host(call: ast.Call, ctx: FileFacts) -> bool:
     return (
         any(isinstance(item, ast.Constant) and item.value == "cpu" for item in (*call.args, keyword(call, "device")))
         or ctx.kind(call).place is Place.HOST
+        or _goes_to_host_by_default(call, ctx)
     )
 
 
@@ -282,7 +291,7 @@ def is_on_device(node: ast.expr, ctx: FileFacts) -> bool:
 
 def kind_on_device(kind: Kind, node: ast.expr, ctx: FileFacts) -> Confidence | None:
     """As `certainty_on_device`, of a value of this kind that `node` gives or holds."""
-    if kind.tag is not Tag.TENSOR or kind.certainty is Confidence.LOW:
+    if kind.tag is not Tag.TENSOR or kind.certainty is Confidence.LOW or kind.device is Device.CPU_OR_GIVEN:
         return None
     if kind.place in (Place.DEVICE, Place.TARGET):
         return kind.certainty
