@@ -28,8 +28,8 @@ def certainty_of_host(data: ast.expr, ctx: FileFacts, depth: int = _DEPTH) -> Co
         items = data.elts if isinstance(data, (ast.List, ast.Tuple)) else [data.elt]
         found = [certainty_of_host(item, ctx, depth - 1) for item in items]
         return min((item for item in found if item is not None), default=None) if None not in found else None
-    found = _certainty_of_kind(ctx.kind(data), depth)
-    return Confidence.MEDIUM if found is None and _is_no_tensor(data, ctx) else found
+    certainty = _certainty_of_kind(ctx.kind(data), depth)
+    return Confidence.MEDIUM if certainty is None and _is_no_tensor(data, ctx) else certainty
 
 
 def _is_no_tensor(data: ast.expr, ctx: FileFacts) -> bool:
