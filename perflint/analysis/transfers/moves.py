@@ -22,14 +22,31 @@ _BETWEEN = (
 
 
 def constructor(value: ast.expr, functions: frozenset[str], ctx: FileFacts) -> ast.Call | None:
-    """The call of one of `functions` that a chain begins with: `torch.zeros(n)` of `torch.zeros(n).long().view(-1)`."""
-    while isinstance(value, ast.Call):
+    """The call of one of `functions` that a chain begins with: `torch.zeros(n)` of `torch.zeros(n).long().view(-1)`,
+    also where plain numbers change each of its elements: `torch.arange(n) * width`.
+    """
+    while isinstance(value, (ast.Call, ast.BinOp, ast.UnaryOp)):
+        if isinstance(value, ast.UnaryOp):
+            value = value.operand
+            continue
+        if isinstance(value, ast.BinOp):
+            if _is_plain(value.right, ctx):
+                value = value.left
+            elif _is_plain(value.left, ctx):
+                value = value.right
+            else:
+                return None
+            continue
         if ctx.target(value.func) in functions:
             return value
         if not isinstance(value.func, ast.Attribute) or value.func.attr not in _BETWEEN:
             return None
         value = value.func.value
     return None
+
+
+def _is_plain(operand: ast.expr, ctx: FileFacts) -> bool:
+    return not isinstance(operand, ast.Call) and ctx.kind(operand).tag is Tag.NUMBER
 
 
 #: What holds a device without being a tensor: `args.device`, `self.accelerator.device`, `model.device`.
