@@ -81,7 +81,7 @@ _WITHOUT_GRAPH = frozenset(
     "count_nonzero".split()
 )
 #: Calls that take the values out of a result.
-_VALUE_READS = ("item", "tolist", "argmax", "multinomial", "topk", "max")
+_VALUE_READS = ("item", "tolist", "argmax", "multinomial", "topk", "max", "sample")
 _DEPTH = 7
 _KEEPS = pattern(r"record|log|store|save|meter|callback|track", re.IGNORECASE)
 

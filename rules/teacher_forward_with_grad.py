@@ -46,7 +46,7 @@ _LAYERS = frozenset(
 _SETTING_UP = frozenset("super __init__ register_buffer".split())
 _HIDING = frozenset("setattr add_module register_module register_parameter Parameter UninitializedParameter".split())
 _LIBRARIES_OF_NUMBERS = ("math.", "numpy.", "scipy.", "librosa.")
-_DEPTH = 6
+_DEPTH = 12
 #: Calls on the way to a forward that are looked at.
 _CALLERS = 3
 #: Methods of one name, of which each may be meant where it is called.
@@ -112,7 +112,8 @@ class TeacherForwardWithGrad(Rule):
                 continue
             if _may_run_without_grad(ctx.scope(forward), ctx) or may_differentiate(forward, ctx, losses=True):
                 continue
-            if Followed(ctx).ends(forward, _DEPTH):
+            followed = Followed(ctx)
+            if followed.ends(forward, _DEPTH) and followed.detached:
                 yield self._told(forward, ctx, often=often)
 
     def _told(self, node: ast.Call, ctx: Context, *, often: bool) -> Finding:

@@ -11,7 +11,6 @@ from perflint.analysis.gradients.forwards import FORWARD_METHODS
 from perflint.analysis.gradients.frozen import is_frozen
 from perflint.analysis.gradients.model_calls import is_loss_function, is_model_call, name_of_whole
 from perflint.analysis.names.refs import Scope
-from perflint.analysis.values.kind import Tag
 from perflint.ir.calls import callee_name
 from perflint.system.patterns import pattern
 from perflint.torch_model import tensors
@@ -28,6 +27,8 @@ _BUILTINS = frozenset({"isinstance", "len", "hasattr", "type"})
 _VALUE_READERS = _READERS | frozenset("eq ne lt le gt ge any all nonzero count_nonzero multinomial numpy".split())
 _VALUE_READING = _READING | frozenset("multinomial eq ne lt le gt ge any all nonzero equal".split())
 _VALUE_BUILTINS = _BUILTINS | frozenset("float int bool str repr print".split())
+#: Methods of distributions that draw without a gradient.
+_DRAWS = frozenset({"sample", "sample_n"})
 #: Give values and their places: no gradient flows through the places.
 _WITH_PLACES = frozenset({"max", "min", "topk", "sort", "median", "mode", "kthvalue"})
 #: Modules without parameters: transformations, metrics.
@@ -74,9 +75,16 @@ def computes(call: ast.Call, ctx: FileFacts) -> bool:
     if is_loss_function(call.func, ctx):
         return True
     target = ctx.target(call.func) or ""
+    if is_distribution(target):
+        return True
     if target.startswith("torch.") and target.rpartition(".")[2] in _WITH_PLACES:
         return True
     return target in tensors.FUNCTIONS | tensors.TUPLE_FUNCTIONS or target.startswith("torch.nn.functional.")
+
+
+def is_distribution(target: str) -> bool:
+    """Whether a class of torch is one of distributions, whose draws have no gradient and whose densities have one."""
+    return target.startswith("torch.distributions.")
 
 
 def learns(node: ast.Call, ctx: FileFacts) -> bool:
@@ -179,15 +187,14 @@ class Followed:
         """`logits.max(1)[1]`"""
         index = item.slice
         return (
-            self.by_value
-            and isinstance(item.value, ast.Call)
+            isinstance(item.value, ast.Call)
             and callee_name(item.value) in _WITH_PLACES
             and isinstance(index, ast.Constant)
             and index.value == 1
         )
 
     def _ends_at_attribute(self, node: ast.Attribute, depth: int) -> bool:
-        if node.attr in _READ_ATTRIBUTES or (self.by_value and node.attr in ("data", "indices")):
+        if node.attr in _READ_ATTRIBUTES or node.attr == "indices" or (self.by_value and node.attr == "data"):
             return True
         call = self.ctx.tree.parent(node)
         if not isinstance(call, ast.Call) or call.func is not node:
@@ -195,9 +202,9 @@ class Followed:
         if node.attr in _DETACHERS:
             self.detached = True
             return True
-        if node.attr in self.readers:
+        if node.attr in self.readers or (node.attr in _DRAWS and self._is_distribution(node.value)):
             return True
-        carries = node.attr in _CARRIERS or (self.by_value and node.attr in _WITH_PLACES)
+        carries = node.attr in _CARRIERS or node.attr in _WITH_PLACES
         return carries and self.ends(call, depth)
 
     def _ends_at_call(self, node: ast.Call | ast.keyword, depth: int) -> bool:
@@ -214,22 +221,14 @@ class Followed:
             return False
         if target.rpartition(".")[2] in self.reading:
             return True
-        if not self.by_value and target.rpartition(".")[2] in _WITH_PLACES and not self._is_of_two(call):
-            return False
         return computes(call, self.ctx) and self.ends(call, depth)
 
-    def _is_of_two(self, call: ast.Call) -> bool:
-        """`torch.min(q1, q2)`: element by element, with no places."""
-        return (
-            callee_name(call) in ("min", "max")
-            and len(call.args) == 2
-            and not call.keywords
-            and self.ctx.kind(call.args[1]).tag is not Tag.NUMBER
-        )
+    def _is_distribution(self, value: ast.expr) -> bool:
+        return is_distribution(self.ctx.kind(value).qualified)
 
     def _ends_at_target(self, target: ast.expr, depth: int, value: ast.expr) -> bool:
         names = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
-        if self.by_value and len(names) == 2 and isinstance(value, ast.Call) and callee_name(value) in _WITH_PLACES:
+        if len(names) == 2 and isinstance(value, ast.Call) and callee_name(value) in _WITH_PLACES:
             names = names[:1]
         flow, found = self.ctx.inference.flow, len(names) < 2 and isinstance(target, (ast.Tuple, ast.List))
         for name in names:
