@@ -156,6 +156,8 @@ class GrowingCat(Rule):
             ctx,
             f"Every iteration of this loop copies all of `{grown.name}` to add `{grown.new}`.",
             advice=f"Append `{grown.new}` to a list, and concatenate the list once after the loop.",
+            # Where a model runs in each turn, it takes longer than the copy for all but very many turns.
+            impact=Impact.MEDIUM if _runs_a_model(loop, ctx) else None,
             confidence=Confidence.MEDIUM if reads else None,
             fix=None if reads else _collect(grown, loop, ctx),
         )
