@@ -15,6 +15,7 @@ from perflint.api import (
     Place,
     Provenance,
     Rule,
+    Scope,
     Tag,
     callee_name,
     has_unpacking,
@@ -169,9 +170,16 @@ def _is_asked_for(node: ast.Call, ctx: Context) -> bool:
 
 
 def _makes_batches(node: ast.Call, ctx: Context) -> bool:
-    """Whether whole batches are made here, one copy each, in the process that asks for them."""
-    function = ctx.tree.function_of(node)
-    return function is not None and function.name in loaders.BATCH_MAKERS
+    """Whether whole batches are made here or by what calls it, one copy each, in the process that asks for them."""
+    scope: Scope | None = ctx.scope(node)
+    seen: set[Scope] = set()
+    while scope is not None and scope not in seen:
+        seen.add(scope)
+        if scope.function.rpartition(".")[2] in loaders.BATCH_MAKERS:
+            return True
+        edge = ctx.program.hottest_call(scope)
+        scope = None if edge is None else edge.caller
+    return False
 
 
 def _is_buffer(node: ast.Call, ctx: Context) -> bool:
