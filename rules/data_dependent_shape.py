@@ -130,9 +130,16 @@ class DataDependentShape(Rule):
             advice=advice,
             fix=select_by_positions(node, ctx) if isinstance(node, ast.Subscript) else None,
             confidence=min(self.confidence, certainty),
-            impact=impact_at(node, ctx),
+            impact=_impact(node, ctx),
             block=first_of_block(node, ctx),
         )
+
+
+def _impact(node: ast.Call | ast.Subscript, ctx: Context) -> Impact:
+    """Only whoever makes the batch may know how many rows repeats come to, so that sparing the wait is not certain."""
+    found = impact_at(node, ctx)
+    repeats = isinstance(node, ast.Call) and callee_name(node) == "repeat_interleave"
+    return min(found, Impact.MEDIUM) if repeats else found
 
 
 _POSITIONS = ("nonzero", "where")
@@ -180,7 +187,7 @@ def _called(node: ast.Call, ctx: Context) -> tuple[ast.expr, str, str] | None:
     if name == "one_hot":
         return value, _COUNTS, "Pass `num_classes`."
     if name == "repeat_interleave":
-        return value, _COUNTS, "Pass `output_size` if the sum of the repeats is known."
+        return value, _COUNTS, "Pass `output_size`: sum the repeats on the host, where the batch is made."
     if name in _SUPPRESSIONS and ctx.role(node) != "train" and not in_forward(node, ctx):
         return None  # what is found in an evaluation goes to the host in any case
     if name in _SUPPRESSIONS and target in tensors.SYNC_FUNCTIONS:

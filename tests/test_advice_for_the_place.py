@@ -68,6 +68,21 @@ USES = {
         "A size has to be known",
         "Keep",
     ),
+    "a filled tensor": (
+        ("n = (x > 0).sum().item()", "loss = loss + torch.full((4,), float(n), device='cuda').sum()"),
+        "becomes a tensor again",
+        "size",
+    ),
+    "a library of the host": (
+        ("rows, columns = linear_sum_assignment(x.cpu())", "loss = loss + x[rows, columns].sum()"),
+        "The host needs the values",
+        "_assert_async",
+    ),
+    "an array whose shape is checked": (
+        ("rows = x.cpu()", "assert rows.shape[0] > 1", "loss = loss * float(numpy.std(rows))"),
+        "The host needs the values",
+        "_assert_async",
+    ),
     "a branch": (("n = loss.item()", "if n > 3:", "    loss = loss / n"), "decide", "Keep `loss`"),
     "a number that is kept": (("model.last = loss.item()",), "steps that need the number", "size"),
 }
@@ -77,7 +92,12 @@ USES = {
 def test_a_value_is_kept_on_the_device_where_its_use_allows_it(
     body: tuple[str, ...], said: str, unsaid: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (finding,) = found(in_step(*body, above="NAMES = ['a', 'b']\n"), "TPL201", tmp_path, monkeypatch)
+    (finding,) = found(
+        in_step(*body, above="NAMES = ['a', 'b']\nimport numpy\nfrom scipy.optimize import linear_sum_assignment\n"),
+        "TPL201",
+        tmp_path,
+        monkeypatch,
+    )
     assert said in finding.advice
     assert unsaid not in finding.advice
 

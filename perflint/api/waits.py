@@ -61,7 +61,7 @@ from perflint.analysis.waits.truth_tests import (
     read_by_helper,
     tests,
 )
-from perflint.analysis.waits.value_uses import Use, check_around, later_uses, use_of
+from perflint.analysis.waits.value_uses import Use, check_around, is_fill_value, later_uses, use_of
 from perflint.analysis.waits.wanted_on_host import is_wanted_on_host
 
 __all__ = [
@@ -92,6 +92,7 @@ __all__ = [
     "is_boolean",
     "is_company",
     "is_exceptional",
+    "is_fill_value",
     "is_formatter",
     "is_measurement",
     "is_on_device",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.api import Context, callee_name, counts
-from perflint.api.waits import Read, Use, check_around, use_of
+from perflint.api.waits import Read, Use, check_around, is_fill_value, use_of
 from perflint.api.words import short_text
 
 
@@ -44,6 +44,11 @@ def _for_use(use: Use, node: ast.Call, read: Read, ctx: Context) -> str:
             "A size has to be known on the host: compute it there from what the host has (lengths of the inputs), use "
             "a fixed size with padding, or read all sizes of the step with one `.tolist()`."
         )
+    if use is Use.HOST:
+        return _for_host(node, ctx)
+    if use is Use.TENSOR:
+        value = " ".join(ctx.edit.receiver(read.value).split())
+        return f"The number becomes a tensor again: keep `{value}` on the device, and `expand` it where one is filled."
     if use is Use.LOOKUP:
         return (
             "The host needs the number for its look-up: read all numbers of the step with one `.tolist()`, or keep "
@@ -52,6 +57,17 @@ def _for_use(use: Use, node: ast.Call, read: Read, ctx: Context) -> str:
     return (
         "The host needs the value to decide: test it every few iterations, decide by what the host knows, or compute "
         "both results and choose with `torch.where`."
+    )
+
+
+def _for_host(node: ast.Call, ctx: Context) -> str:
+    """What a value can gain that a library of the host needs: the wait stays, but it may be one and come late."""
+    others = [part for loop in ctx.loops(node)[:1] for part in ctx.walk(loop) if isinstance(part, ast.Call)]
+    if any(callee_name(part) in ("cpu", "numpy", "item", "tolist") and part is not node for part in others):
+        return "The host needs the values: bring all that this iteration reads in one copy, after its other GPU work."
+    return (
+        "The host needs the values: start the copy with `non_blocking=True` into pinned memory, queue other GPU work, "
+        "then wait for it."
     )
 
 
@@ -77,6 +93,8 @@ def advice_for_number(node: ast.AST, read: Read, ctx: Context) -> str:
     if isinstance(node, ast.Call):
         if callee_name(node) in counts.OF_LISTS:
             return f"Stack the device tensors (`torch.stack([...])`) instead of reading `{ctx.text(read.value)}`."
+        if is_fill_value(node, read.value):
+            return _for_use(Use.TENSOR, node, read, ctx)
         return _for_use(Use.SIZE, node, read, ctx)
     if ctx.loops(node):
         return (

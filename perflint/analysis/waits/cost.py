@@ -29,7 +29,7 @@ from perflint.analysis.waits.numbers import device_number
 from perflint.analysis.waits.reads import device_read, is_on_device
 from perflint.analysis.waits.texts import formatter_around, is_formatter, printed_in
 from perflint.analysis.waits.truth_tests import certainty_asked, is_tested
-from perflint.analysis.waits.value_uses import ends_loop
+from perflint.analysis.waits.value_uses import Use, ends_loop, use_of
 from perflint.finding import Heat, Hop, Impact
 from perflint.ir import guards
 from perflint.ir.calls import callee_name
@@ -74,7 +74,9 @@ def impact_of_decision(node: ast.expr, ctx: FileFacts) -> Impact:
     """
     if ends_loop(node, ctx) and ctx.phase(node).phase is Phase.TRAIN:
         return Impact.LOW
-    return impact_at(node, ctx)
+    found = impact_at(node, ctx)
+    # What a library of the host computes with has to come there: the wait can be put off, and not spared.
+    return min(found, Impact.MEDIUM) if use_of(node, ctx) is Use.HOST else found
 
 
 def first_of_block(node: ast.AST, ctx: FileFacts) -> ast.AST:

@@ -13,9 +13,11 @@ class Use(enum.Enum):
     """The first of these that holds for any use of a value."""
 
     CHECK = "check"  # an assertion, or an `if` that raises
+    HOST = "host"  # an argument of a library that works on the host, an array
     SIZE = "size"  # a bound of a slice, a shape, a count
     LOOKUP = "lookup"  # a place in a list or a key of a dict
     BRANCH = "branch"  # decides what runs
+    TENSOR = "tensor"  # made a tensor again
     OTHER = "other"
 
 
@@ -25,6 +27,31 @@ _SIZED = frozenset(
     "expand repeat split chunk narrow unflatten islice topk linspace eye unfold broadcast_to tile pad one_hot "
     "pack_padded_sequence".split()
 )
+#: Functions that make a tensor of a number, with the place and the name of the parameter that it is handed to.
+_FILLED = {
+    "full": (1, "fill_value"),
+    "new_full": (1, "fill_value"),
+    "full_like": (1, "fill_value"),
+    "tensor": (0, "data"),
+    "as_tensor": (0, "data"),
+    "scalar_tensor": (0, "s"),
+}
+#: What a tensor tells without its values.
+_OUTSIDE = frozenset("shape dtype device ndim".split())
+#: Libraries that compute on the host, or keep what they are given.
+_ON_HOST = (
+    "numpy.",
+    "scipy.",
+    "sklearn.",
+    "skimage.",
+    "cv2.",
+    "PIL.",
+    "json.",
+    "pickle.",
+    "csv.",
+    "pandas.",
+    "matplotlib.",
+)
 #: Functions that give a number of the numbers they are given.
 _NUMERIC = frozenset("int float bool round abs min max len sum ceil floor sqrt log exp isnan isinf isfinite".split())
 _DEPTH = 4
@@ -33,6 +60,8 @@ _DEPTH = 4
 def use_of(value: ast.expr, ctx: FileFacts) -> Use:
     """What becomes of a value, under whatever names it goes in its function."""
     found = _uses(value, ctx, _DEPTH)
+    if Use.TENSOR in found and found != {Use.TENSOR}:
+        found.discard(Use.TENSOR)  # it is on the host in any case
     # What is also needed otherwise is on the host in any case, where a check costs nothing.
     found = found - {Use.CHECK} or found
     return next((use for use in Use if use in found), Use.OTHER)
@@ -83,26 +112,40 @@ def _uses(value: ast.expr, ctx: FileFacts, depth: int) -> set[Use]:
             return {Use.SIZE}
         if isinstance(outer, ast.Subscript):
             if child is not outer.value:
-                return set() if ctx.kind(outer.value).is_tensor else {Use.LOOKUP}
+                return {Use.OTHER} if ctx.kind(outer.value).is_tensor else {Use.LOOKUP}
+        elif isinstance(outer, ast.Attribute):
+            if outer.attr in _OUTSIDE:
+                return set()
+            if outer.attr == "numpy":
+                return {Use.HOST}
         elif isinstance(outer, ast.Call) and child is not outer.func:
+            if is_fill_value(outer, child):
+                return {Use.TENSOR}
+            if (ctx.target(outer.func) or "").startswith(_ON_HOST):
+                return {Use.HOST}
             if callee_name(outer) in _SIZED:
                 return {Use.SIZE}
             if callee_name(outer) not in _NUMERIC:
-                return set()
+                return {Use.OTHER}
         elif isinstance(outer, (ast.If, ast.While, ast.IfExp, ast.Assert)):
             return _tested(outer, child)
         elif isinstance(outer, ast.comprehension):
-            return {Use.BRANCH} if child in outer.ifs else set()
+            return {Use.BRANCH} if child in outer.ifs else {Use.OTHER}
         elif isinstance(outer, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
             found = _uses_of_names(outer, ctx, depth - 1) if depth else set()
-            if not isinstance(outer, ast.NamedExpr):
-                return found
-            if found:
-                return found
+            return found | _uses(outer, ctx, depth) if isinstance(outer, ast.NamedExpr) else found
         elif isinstance(outer, (ast.stmt, ast.Lambda, ast.JoinedStr, ast.Dict)):
-            return set()
+            return {Use.OTHER}
         child = outer
-    return set()
+    return {Use.OTHER}
+
+
+def is_fill_value(call: ast.Call, given: ast.AST) -> bool:
+    """Whether a call makes a tensor whose entries are what it is given: `torch.full((n,), value)`."""
+    place, name = _FILLED.get(callee_name(call), (-1, ""))
+    if given in call.args:
+        return call.args.index(given) == place
+    return any(item.arg == name and given in (item, item.value) for item in call.keywords)
 
 
 def _tested(outer: ast.If | ast.While | ast.IfExp | ast.Assert, child: ast.AST) -> set[Use]:
