@@ -26,6 +26,7 @@ from perflint.api import (
     tensors,
 )
 from perflint.api.invariants import is_constant_copy
+from perflint.api.names import PICTURES_FILE
 from perflint.api.phases import beside_generation, hands_over, is_empty_case, is_export, is_fallback, is_tried_out
 from perflint.api.transfers import asks_not_to_block, constructor, copied_data, drawn_by, dtype_of, is_pass
 from perflint.api.waits import emptied_by, impact_at
@@ -40,8 +41,6 @@ from ._fixes.legacy_fixes import made_there
 _COPIES = tensors.COPYING_CONSTRUCTORS
 _MADE = (tensors.CONSTRUCTORS - _COPIES - {"torch.from_file", "torch.empty_strided"}) | {"torch.tensor"}
 _MODEL = pattern(r"model|net$", re.IGNORECASE)
-#: Files that draw what a model does, for people.
-_PICTURES = pattern(r"(?:^|[/_])(?:visuali[sz]|plot)[^/]*\.py$", re.IGNORECASE)
 _EPOCH = pattern(r"epoch", re.IGNORECASE)
 _LOOKS_LIKE_TYPE = pattern(r"type|^d?t$|float|int|half|cpu|host", re.IGNORECASE)
 _MOVES = frozenset({"to", "cuda", "type_as"})
@@ -111,7 +110,7 @@ class AllocThenTransfer(Rule):
             return
         if not isinstance(node.func, ast.Attribute) or has_unpacking(node):
             return
-        if _PICTURES.search(ctx.path) or is_export(ctx):
+        if PICTURES_FILE.search(ctx.path) or is_export(ctx):
             return
         made = constructor(node.func.value, _MADE | tensors.LIKE_CONSTRUCTORS, ctx)
         if made is None or ctx.role(node) == "data" or not _goes_to_device(node, ctx):
@@ -164,7 +163,7 @@ class AllocThenTransfer(Rule):
         if not _names_legacy_classes(ctx) or ctx.heat(node) < Heat.STEP or ctx.role(node) == "data":
             return
         data = copied_data(node, ctx)
-        if data is None or _PICTURES.search(ctx.path) or is_export(ctx) or is_tried_out(node, ctx):
+        if data is None or PICTURES_FILE.search(ctx.path) or is_export(ctx) or is_tried_out(node, ctx):
             return
         draw, dtype = drawn_by(data, ctx), dtype_of(node, ctx)
         if draw:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -20,12 +19,9 @@ from perflint.api import (
     walk,
 )
 from perflint.api.loading import dataset_work, is_plain_loader, option, purpose
+from perflint.api.names import EVALUATING_FILE, OF_MANY_SHAPES
 
 _OPTION = pattern(r"^--?(?:per[-_]device[-_])?(?:train(?:ing)?[-_])?(?:micro[-_])?batch[-_]?size$|^--?bs$")
-#: Where one sample a batch is meant: samples of different shapes, whole graphs, or batches already made.
-_SHAPES = pattern(r"graph|bucket|variable|ragged|volume|scene|episode|rollout|chunk|shard|packed|batch", re.IGNORECASE)
-#: Scripts that evaluate, whatever their loaders are called, on samples of all sizes.
-_EVALUATES = pattern(r"(?:^|/)(?:eval|infer|extract|predict|demo)\w*\.(?:py|ipynb)$")
 #: Libraries whose samples are whole graphs.
 _GRAPHS = ("dgl", "torch_geometric")
 
@@ -83,7 +79,7 @@ class BatchSizeOne(Rule):
         assert isinstance(node, ast.Call)
         if not ctx.program.whole.has_training:
             return
-        if _EVALUATES.search(ctx.path) or ctx.mentions(*_GRAPHS) or ctx.mentions(*_SHARDED):
+        if EVALUATING_FILE.search(ctx.path) or ctx.mentions(*_GRAPHS) or ctx.mentions(*_SHARDED):
             return
         message = _of_option(node, ctx) if _is_option(node) else _of_loader(node, ctx)
         if message:
@@ -132,6 +128,6 @@ def _of_loader(node: ast.Call, ctx: Context) -> str:
     dataset = option(node, "dataset", ctx)
     if purpose(node, ctx) != "train" or dataset is None or dataset_work(node, ctx) == "iterable":
         return ""
-    if _SHAPES.search(ctx.text(dataset)) or any(_SHAPES.search(ref.name) for ref in ctx.refs(dataset)):
+    if OF_MANY_SHAPES.search(ctx.text(dataset)) or any(OF_MANY_SHAPES.search(ref.name) for ref in ctx.refs(dataset)):
         return ""
     return "This training loader has batch size 1: every step pays its fixed cost for one sample."

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Scope, Tag, argument, callee_name, pattern
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Scope, Tag, argument, callee_name
+from perflint.api.names import ONE_PROCESS
 from perflint.api.waits import is_exceptional
 from perflint.api.words import short_call
 
@@ -14,7 +14,6 @@ _SAVERS = {"torch.save": 0, "safetensors.torch.save_file": 0, "safetensors.torch
 _SAVED = frozenset({Tag.STATE_DICT, Tag.MODULE, Tag.OPTIMIZER_STATE, Tag.OPTIMIZER})
 #: Calls between the loop and the save: past that many, a test on the way decides whether one is due.
 _LONGEST = 2
-_RANKS = pattern(r"rank|main_process|master|is_main|primary|zero|distributed|world_size", re.IGNORECASE)
 
 
 class BlockingCheckpoint(Rule):
@@ -138,4 +137,4 @@ def _is_state(saved: ast.expr, ctx: Context) -> bool:
 
 def _is_conditional(node: ast.Call, ctx: Context) -> bool:
     """Whether a test in the same function, other than of which process this is, decides about the save."""
-    return any(not _RANKS.search(ctx.text(test)) for test, _ in ctx.conditions(node))
+    return any(not ONE_PROCESS.search(ctx.text(test)) for test, _ in ctx.conditions(node))

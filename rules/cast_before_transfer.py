@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -27,16 +26,12 @@ from perflint.api import (
     walk,
 )
 from perflint.api.invariants import round_trip
+from perflint.api.names import PADDING_MASK, PIXELS
 from perflint.api.transfers import constructor
 
 #: Wider than anything they are called on, or no change at all.
 _WIDEST = {"long": "int64", "double": "float64"}
-_PIXELS = pattern(
-    r"(?:^|_)(?:im|imgs?|images?|frames?|pixels?|pixel_values|masks?|videos?|clips?)(?:_|\d*$)", re.IGNORECASE
-)
 _NARROW = pattern(r"uint8|int8|bool|float16|bfloat16|half|byte|ByteTensor|BoolTensor|read_image|pil_to_tensor")
-#: One flag for each place of a text or series: a few kilobytes.
-_PADDING = pattern(r"(?:^|_)(?:pad|padding|attn|attention|length|sequence|token)_masks?$")
 
 
 class CastBeforeTransfer(Rule):
@@ -99,7 +94,7 @@ class CastBeforeTransfer(Rule):
         kind = ctx.kind(value)
         if not kind.holds_tensors or kind.place is not Place.HOST or not ctx.kind(node).on_accelerator:
             return
-        if round_trip(node, ctx) or _PADDING.search(last_name(value)):
+        if round_trip(node, ctx) or PADDING_MASK.search(last_name(value)):
             return
         sure = _widens(cast.func.attr, value, node, ctx)
         if sure is None:
@@ -163,7 +158,7 @@ def _widens(cast: str, value: ast.expr, node: ast.Call, ctx: Context) -> Confide
     if cast == "float" and ctx.program.mentions({"ToTensor", "ToImageTensor", "img_as_float"}):
         return None  # pictures are float32 from then on
     name = ctx.text(value).rpartition(".")[2]
-    return Confidence.MEDIUM if _PIXELS.search(name) and not _comes_from_numpy(value, ctx) else None
+    return Confidence.MEDIUM if PIXELS.search(name) and not _comes_from_numpy(value, ctx) else None
 
 
 def _is_scaled(node: ast.Call, ctx: Context) -> bool:

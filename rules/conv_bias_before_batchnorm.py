@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 
 from perflint.api import (
@@ -22,9 +21,9 @@ from perflint.api import (
     is_constant,
     keyword,
     modules,
-    pattern,
     walk,
 )
+from perflint.api.names import FREEZES_NORMS
 
 #: What reads weights of another training, which then have a bias each.
 _PRETRAINED = (
@@ -38,8 +37,6 @@ _PRETRAINED = (
     "PreTrainedModel",
     "PreTrainedConfig",
 )
-#: Normalisations that are frozen use their running statistics, from which a bias does not cancel.
-_FROZEN = pattern(r"(?:freeze|frozen|fix)_?\w*(?:bn|norm)|(?:bn|norm)\w*_?(?:freeze|frozen|eval)", re.IGNORECASE)
 
 
 class ConvBiasBeforeBatchnorm(Rule):
@@ -90,7 +87,7 @@ class ConvBiasBeforeBatchnorm(Rule):
         assert isinstance(node, ast.Call)
         if ctx.target(node.func) not in modules.CONVOLUTIONS or not _has_bias(node):
             return
-        if ctx.mentions(*_PRETRAINED) or _FROZEN.search(ctx.source.text):
+        if ctx.mentions(*_PRETRAINED) or FREEZES_NORMS.search(ctx.source.text):
             return
         norm = _next_in_sequence(node, ctx) or _next_in_forward(node, ctx)
         if norm is None:

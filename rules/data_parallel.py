@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -17,13 +16,9 @@ from perflint.api import (
     argument,
     callee_name,
     distributed,
-    pattern,
 )
+from perflint.api.names import DATA_PARALLEL, WITHOUT_TRAINING
 from perflint.api.phases import asks_hardware
-
-_WITHOUT_TRAINING = pattern(r"eval|infer|predict|valid|test|demo|export|deploy|generate|extract", re.IGNORECASE)
-#: Who offers the wrapper by name leaves the choice to whoever asks for it.
-_OFFERS_IT = pattern(r"data_?parallel|\b(?:\w*_)?dp(?:_\w*)?\b", re.IGNORECASE)
 
 
 class DataParallel(Rule):
@@ -122,9 +117,9 @@ def _is_without_device(node: ast.Call, ctx: Context) -> bool:
 
 def _is_offered(node: ast.Call, ctx: Context) -> bool:
     """Whether a function, a class or a test around it is there for it, so that a user has chosen it."""
-    if any(_OFFERS_IT.search(name) for name in ctx.scope(node).function.split(".")):
+    if any(DATA_PARALLEL.search(name) for name in ctx.scope(node).function.split(".")):
         return True
-    asked = (test for test, _ in ctx.conditions(node) if _OFFERS_IT.search(ctx.text(test)))
+    asked = (test for test, _ in ctx.conditions(node) if DATA_PARALLEL.search(ctx.text(test)))
     return any(not asks_hardware(test, ctx) for test in asked)
 
 
@@ -133,7 +128,7 @@ def _trains(node: ast.Call, ctx: Context) -> Confidence | None:
     scope, function = ctx.scope(node), ctx.tree.function_of(node)
     if ctx.program.trains(scope):
         return Confidence.HIGH
-    if function is not None and _WITHOUT_TRAINING.search(function.name):
+    if function is not None and WITHOUT_TRAINING.search(function.name):
         return None
     if ctx.grad_off(node):
         return None

@@ -20,21 +20,15 @@ from perflint.api import (
     canonical,
     distributed,
     guards,
-    pattern,
     walk,
 )
 from perflint.api.loops import names_in
+from perflint.api.names import MINDS_SYNC, WITHOUT_SYNC
 
 _DDP_NAMES = frozenset({"DistributedDataParallel"})
 
-#: Whatever keeps gradients from being reduced, or reduces them itself, however it is spelt.
-_HANDLED = pattern(
-    r"no_sync|no_backward_sync|require_backward_grad_sync|requires_gradient_sync|sync_gradients|"
-    r"delay_allreduce|accumulate_grads$"
-)
 #: Where a file can shard the model as well, nobody sees which of the two is trained.
 _SHARDED = ("FullyShardedDataParallel", "FSDP", "fully_shard")
-_WITHOUT_SYNC = pattern(r"no_sync|no_backward_sync")
 _WITHOUT = ("no_sync", "no_backward_sync")
 
 
@@ -141,7 +135,7 @@ def _no_sync_around_backward_only(node: ast.Call, ctx: Context) -> ast.expr | No
             continue
         for item in outer.items:
             call = item.context_expr
-            if isinstance(call, ast.Call) and _WITHOUT_SYNC.search(callee_name(call)):
+            if isinstance(call, ast.Call) and WITHOUT_SYNC.search(callee_name(call)):
                 return call if _only_backward(outer) and _forward_before(node, outer, ctx) else None
     return None
 
@@ -215,10 +209,10 @@ def _is_optimizer(node: ast.Call) -> bool:
 
 def _is_handled(node: ast.Call, ctx: Context) -> bool:
     """Whether the file, or a function on the way to the line, minds when gradients are reduced."""
-    if any(_HANDLED.search(name) for words in ctx.summary.words_by_statement().values() for name in words):
+    if any(MINDS_SYNC.search(name) for words in ctx.summary.words_by_statement().values() for name in words):
         return True
     _, route, _ = ctx.heat_and_route(node)
-    return any(_WITHOUT_SYNC.search(hop.text) for hop in route) or _is_in_own_block(node, ctx)
+    return any(WITHOUT_SYNC.search(hop.text) for hop in route) or _is_in_own_block(node, ctx)
 
 
 def _is_in_own_block(node: ast.Call, ctx: Context) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -21,15 +20,11 @@ from perflint.api import (
     is_constant,
     keyword,
     last,
-    pattern,
     walk,
 )
+from perflint.api.names import COMPARES, DIAGNOSES, ENTRY
 from perflint.api.phases import is_conversion, is_main_guard, main_guard
 
-_HELPERS = pattern(r"debug|profil|bench|determin|reproduc|trace|anomal|diagnos|snapshot|nvtx|check", re.IGNORECASE)
-#: Scripts that hold numbers against each other.
-_COMPARES = pattern(r"(?:^|_)(?:tests?|numerics?|numerical|parity|compare|verify|equivalence)(?:_|\.)", re.IGNORECASE)
-_ENTRIES = pattern(r"main|train|run|fit|worker|launch|start|setup|init|learn|pretrain|finetune", re.IGNORECASE)
 #: What a script names that trains, or hands itself to what does.
 _TRAINING = ("backward", "fit", "optim", "optimizer", "Trainer", "train", "main", "grad")
 #: The last names of what is set, and what sets variables of the environment.
@@ -91,7 +86,7 @@ class DebugModeLeftOn(Rule):
         if found is None or is_conversion(ctx):
             return
         file = ctx.path.rpartition("/")[2]
-        if _HELPERS.search(file) or _COMPARES.search(file) or not _is_unconditional(node, ctx):
+        if DIAGNOSES.search(file) or COMPARES.search(file) or not _is_unconditional(node, ctx):
             return
         what, cost = found
         if "anomaly" in what and _walks_back_nothing(node, ctx):
@@ -173,11 +168,11 @@ def _is_unconditional(node: ast.AST, ctx: Context) -> bool:
         return False
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if _HELPERS.search(outer.name) or not (
-                _ENTRIES.search(outer.name) or ctx.program.trains(ctx.own_scope(outer))
+            if DIAGNOSES.search(outer.name) or not (
+                ENTRY.search(outer.name) or ctx.program.trains(ctx.own_scope(outer))
             ):
                 return False
-        elif isinstance(outer, ast.ClassDef) and _HELPERS.search(outer.name):
+        elif isinstance(outer, ast.ClassDef) and DIAGNOSES.search(outer.name):
             return False
         elif isinstance(outer, (ast.ExceptHandler, ast.Lambda, ast.Match)):
             return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -18,21 +17,16 @@ from perflint.api import (
     is_constant,
     keyword,
     last_name,
-    pattern,
     walk,
 )
 from perflint.api.gradients import asks_for_gradients, is_model_call
 from perflint.api.loops import names_in
+from perflint.api.names import CACHE, KNOWN_TEXT, WITHOUT_CACHE
 
-_CACHES = pattern(r"past|cache|(?:^|_)kv|state|memor|hidden|incremental", re.IGNORECASE)
 #: So few tokens that what came before is as well computed again.
 _FEW = 4
-#: What a short answer that is known is called.
-_KNOWN = pattern(r"answer|label|choice|option|verbali[sz]er|expected|gold", re.IGNORECASE)
 #: What picks the next token.
 _PICKS = frozenset("argmax multinomial topk sample categorical".split())
-#: Generation that goes over the whole sequence again on purpose.
-_NO_CACHE = pattern(r"diffusion|llada|mamba|rwkv|mdlm", re.IGNORECASE)
 #: What the sequence can go through on its way to the model.
 _MOVES = frozenset("to cuda cpu long contiguous unsqueeze".split())
 
@@ -81,7 +75,7 @@ class DecodeWithoutKvCache(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if _NO_CACHE.search(str(ctx.path)):
+        if WITHOUT_CACHE.search(str(ctx.path)):
             return
         if isinstance(node.func, ast.Attribute) and node.func.attr == "generate":
             if is_constant(keyword(node, "use_cache"), value=False) and not _is_short(node):
@@ -108,7 +102,11 @@ def _is_short(node: ast.Call) -> bool:
     """Whether a few tokens are generated: a written number of them, or as many as an answer that is known has."""
     wanted = keyword(node, "max_new_tokens")
     if isinstance(wanted, ast.Call):
-        return callee_name(wanted) == "len" and len(wanted.args) == 1 and bool(_KNOWN.search(last_name(wanted.args[0])))
+        return (
+            callee_name(wanted) == "len"
+            and len(wanted.args) == 1
+            and bool(KNOWN_TEXT.search(last_name(wanted.args[0])))
+        )
     return isinstance(wanted, ast.Constant) and isinstance(wanted.value, int) and wanted.value <= _FEW
 
 
@@ -166,7 +164,7 @@ def _names_a_cache(loop: ast.stmt) -> bool:
         name = last_name(part)
         if isinstance(part, ast.keyword):
             name = "" if part.arg == "use_cache" and is_constant(part.value, value=False) else part.arg or "past"
-        if name != "empty_cache" and _CACHES.search(name):
+        if name != "empty_cache" and CACHE.search(name):
             return True
     return False
 

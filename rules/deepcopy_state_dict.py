@@ -19,20 +19,13 @@ from perflint.api import (
     argument,
     callee_name,
     has_unpacking,
-    pattern,
     walk,
 )
 from perflint.api.aliases import is_owned, is_part, is_same, loads_in_its_own_way
+from perflint.api.names import HAS_STATE
 
 _SAVERS = ("torch.save", "safetensors.torch.save_file", "torch.distributed.checkpoint.save")
 _IN_PLACE = frozenset("copy_ add_ sub_ mul_ div_ zero_ fill_ lerp_ addcmul_ addcdiv_ normal_ uniform_ clamp_".split())
-
-
-#: Names of what is trained or run; an optimizer keeps the tensors of a dict that it loads.
-_MODEL = pattern(
-    r"(?:^|[._])(?:model|net|network|module|backbone|encoder|decoder|actor|critic|policy|student|teacher|generator|"
-    r"discriminator|hypernet\w*)s?(?:_\w+)?$"
-)
 
 
 class DeepcopyStateDict(Rule):
@@ -159,7 +152,7 @@ def _is_state_dict(node: ast.expr, ctx: Context) -> bool:
     if kind.tag is Tag.STATE_DICT:
         return True
     if not kind.known and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
-        return node.func.attr == "state_dict" and _MODEL.search(ctx.text(node.func.value)) is not None
+        return node.func.attr == "state_dict" and HAS_STATE.search(ctx.text(node.func.value)) is not None
     if kind.tag is Tag.MAPPING and kind.element is not None and kind.element.tag is Tag.TENSOR:
         return "state_dict" in ctx.text(node) or ctx.text(node) in ("sd", "state")
     return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -19,13 +18,12 @@ from perflint.api import (
     callee_name,
     is_constant,
     last,
-    pattern,
     randomness,
     walk,
 )
+from perflint.api.names import REPRODUCIBLE
 from perflint.api.phases import is_conversion, main_guard
 
-_REPRODUCIBLE = pattern(r"seed|determin|reprod|random_state", re.IGNORECASE)
 #: Calls by which a block shows that it is about repeating a run; `seed` alone is a name of many things.
 _SEEDING = frozenset(last(name) for name in randomness.SEEDING)
 
@@ -184,7 +182,7 @@ def _holds_by_default(node: ast.AST, ctx: Context) -> bool:
 def _is_for_reproducing(node: ast.AST, ctx: Context) -> bool:
     """Whether seeds are set beside it, or its function is named for reproducing runs."""
     around = ctx.tree.function_of(node)
-    if around is not None and _REPRODUCIBLE.search(around.name):
+    if around is not None and REPRODUCIBLE.search(around.name):
         return True
     owner = ctx.tree.class_of(node)
     if owner is not None and any(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name, last_name, pattern
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name, last_name
 from perflint.api.loops import CLOCKS, names_in
+from perflint.api.names import CLOCKED, MEASURES_MEMORY, PROFILER, PROFILING_FILE
 from perflint.api.phases import is_between_phases, is_tried_out
 from perflint.api.waits import Use, is_exceptional, region_of, use_of
 
@@ -20,12 +20,6 @@ _MANAGEMENT = frozenset(
     "nvmlDeviceGetMemoryInfo nvmlDeviceGetUtilizationRates nvmlDeviceGetTemperature nvmlDeviceGetPowerUsage "
     "showUtilization getGPUs".split()
 )
-#: Classes that are there to measure, and objects that are asked to.
-_MEASURES = pattern(r"(?:[Mm]em\w*|[Pp]eak\w*)(?:Monitor|Tracer|Tracker|Profiler|Recorder)$")
-_PROFILING = pattern(r"(?:^|/)(?:profil(?:ing|er?)|mem(?:ory)?_(?:profil\w*|track\w*))\.py$")
-_PROFILER = pattern(r"(?:^|_)prof(?:iler)?$")
-#: Names of options that ask for times.
-_CLOCKED = pattern(r"(?:^|_)(?:time|timed|timing|timer|bench\w*|measure\w*)(?:_|$)", re.IGNORECASE)
 _MODULES = tuple(f"torch.{name}." for name in ("cuda", "xpu", "mps", "npu", "accelerator"))
 
 
@@ -128,7 +122,7 @@ def _is_synchronize(node: ast.AST) -> bool:
 
 
 def _names_times(test: ast.expr) -> bool:
-    return any(_CLOCKED.search(name) for name in names_in(test))
+    return any(CLOCKED.search(name) for name in names_in(test))
 
 
 def _is_timed(loop: ast.stmt, ctx: Context) -> bool:
@@ -143,14 +137,14 @@ def _called(loop: ast.AST, ctx: Context) -> set[str]:
 def _is_for_a_profiler(node: ast.Call, ctx: Context) -> bool:
     """Whether a class that is there to measure memory asks, or a profiler is told."""
     owner = ctx.tree.class_of(node)
-    if (owner is not None and _MEASURES.search(owner.name)) or _PROFILING.search(ctx.path):
+    if (owner is not None and MEASURES_MEMORY.search(owner.name)) or PROFILING_FILE.search(ctx.path):
         return True
     statement = ctx.tree.statement_of(node)
     told = statement.value if isinstance(statement, ast.Expr) else None
     return (
         isinstance(told, ast.Call)
         and isinstance(told.func, ast.Attribute)
-        and bool(_PROFILER.search(last_name(told.func.value)))
+        and bool(PROFILER.search(last_name(told.func.value)))
     )
 
 

@@ -23,6 +23,7 @@ from perflint.api import (
     walk,
 )
 from perflint.api.loops import names_in
+from perflint.api.names import LOOKS_INSIDE
 
 from ._shared.programs import file_passes
 
@@ -31,12 +32,6 @@ _FAST = pattern(r"""["'](?:sdpa|flash_attention_[23]|flex_attention)["']""")
 #: Names of models as they stand in identifiers such as "google/gemma-2-9b": `led` is one, `loaded` is none.
 _WRITTEN_OUT = pattern(
     rf"^[\w.\-/]*(?<![A-Za-z])(?:{'|'.join(sorted(attention.WRITTEN_OUT_ONLY))})(?![a-z])[\w.\-/]*$", re.IGNORECASE
-)
-#: Words in the name of a function, class or file that is about the slow way itself, or about leaving torch.
-_ON_PURPOSE = pattern(
-    r"eager|reference|golden|parity|compar|export|convert|trace|onnx|attn_map|attention_map|heatmap|visuali|saliency"
-    r"|interpret|explain|probe",
-    re.IGNORECASE,
 )
 
 
@@ -142,13 +137,13 @@ def _is_on_purpose(node: ast.Call, ctx: Context) -> bool:
     if (
         any("#" in line for line in lines)
         or _FAST.search(ctx.source.text)
-        or _ON_PURPOSE.search(ctx.path.rpartition("/")[2])
+        or LOOKS_INSIDE.search(ctx.path.rpartition("/")[2])
     ):
         return True
     statement = ctx.tree.statement_of(node)
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", statement)]
     names = [name for target in targets if isinstance(target, ast.expr) for name in names_in(target)]
-    if any(_ON_PURPOSE.search(name) for name in (*names, *ctx.scope(node).function.split("."))):
+    if any(LOOKS_INSIDE.search(name) for name in (*names, *ctx.scope(node).function.split("."))):
         return True
     return any("attn" in ctx.text(test) for test, _ in ctx.conditions(node)) or _replaces_forwards(ctx)
 

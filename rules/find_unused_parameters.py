@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -16,10 +15,10 @@ from perflint.api import (
     Tier,
     callee_name,
     is_constant,
-    pattern,
     walk,
 )
 from perflint.api import keyword as keyword_of
+from perflint.api.names import RUNS_IN_PARTS
 
 _WRAPPERS = (
     "DistributedDataParallel",
@@ -34,11 +33,6 @@ _CONFIGURED = ("Trainer", "Fabric", "TrainingArguments", "Seq2SeqTrainingArgumen
 #: What accelerate is told for DDP, and what it hands the model to instead.
 _OF_ACCELERATE = "DistributedDataParallelKwargs"
 _NO_DDP = ("deepspeed_plugin", "fsdp_plugin")
-#: What programs with branches that a step may leave out are made of.
-_CONDITIONAL = pattern(
-    r"discriminator|(?:^|_)gan(?:_|$)|netD|(?:^|_)moe(?:_|$)|experts?(?:_|$)|stochastic_depth|layer_?drop|multi_?task",
-    re.IGNORECASE,
-)
 
 
 class FindUnusedParameters(Rule):
@@ -134,4 +128,4 @@ def _is_conditional(node: ast.Call, ctx: Context) -> bool:
     homes = {ctx.path, *(ctx.kind(item).path for item in node.args[:1])} - {""}
     summaries = [ctx.program.summaries[path] for path in sorted(homes)]
     words = (words for summary in summaries for words in summary.words_by_statement().values())
-    return any(_CONDITIONAL.search(name) for found in words for name in found)
+    return any(RUNS_IN_PARTS.search(name) for found in words for name in found)

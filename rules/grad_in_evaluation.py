@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -20,7 +19,6 @@ from perflint.api import (
     Scope,
     Tag,
     callee_name,
-    pattern,
     walk,
     ways_in,
 )
@@ -53,17 +51,8 @@ from perflint.api.gradients import (
     tells_of_gradients,
     tells_of_modes,
 )
+from perflint.api.names import EVALUATES, HOOK, KEEPS_VALUES, PREDICTS
 
-_EVALUATION = pattern(
-    r"^_?(?:test|eval|evaluate|evaluation|validate|validation|valid|val|run_eval)(?:_|$)|_(?:test|eval|evaluate|validate)$"
-)
-#: Functions that answer by a model, and hand out what it says.
-_PREDICTION = pattern(
-    r"^_?(?:predict|infer|inference|transcribe|translate|classify|recogni[sz]e|caption|summari[sz]e|annotate|detect|"
-    r"parse|tag)(?:_|$)"
-)
-#: Methods that frameworks call, with gradients switched off.
-_HOOK = pattern(r"_step$|^on_|_hook$|_epoch_end$|^test_")
 #: Functions that read what they are given and keep nothing of it.
 _READERS = frozenset(
     "abs bool dict enumerate float format hasattr int isinstance len list max min print range repr reversed round "
@@ -83,7 +72,6 @@ _WITHOUT_GRAPH = frozenset(
 #: Calls that take the values out of a result.
 _VALUE_READS = ("item", "tolist", "argmax", "multinomial", "topk", "max", "sample")
 _DEPTH = 7
-_KEEPS = pattern(r"record|log|store|save|meter|callback|track", re.IGNORECASE)
 
 
 class GradInEvaluation(Rule):
@@ -158,9 +146,9 @@ class GradInEvaluation(Rule):
                 yield from self._without_training(node, ctx)
             return
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        if _HOOK.search(node.name) or not tells_of_modes(node, ctx):
+        if HOOK.search(node.name) or not tells_of_modes(node, ctx):
             return
-        if _EVALUATION.search(node.name):
+        if EVALUATES.search(node.name):
             yield from self._function(node, ctx, Heat.EPOCH)
             return
         said = list(self._function(node, ctx, Heat.STEP)) if _predicts(node) else []
@@ -323,7 +311,7 @@ def _is_looked_at(forward: ast.Call, ctx: Context) -> bool:
         return forward in evaluating_passes(script_parts(ctx), ctx)
     if function.name == "forward":
         return True  # who runs the module has the say
-    if _EVALUATION.search(function.name):
+    if EVALUATES.search(function.name):
         return any(evaluated(part) for part in walk(function))
     return (
         _predicts(function)
@@ -346,7 +334,7 @@ def _forwards_of(node: ast.Call, ctx: Context) -> Iterator[ast.Call]:
 
 def _predicts(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether a function is named for what a model says, and puts the model into evaluation mode to ask it."""
-    return _PREDICTION.search(function.name) is not None and any(evaluated(part) for part in walk(function))
+    return PREDICTS.search(function.name) is not None and any(evaluated(part) for part in walk(function))
 
 
 def _switch_off(
@@ -517,7 +505,7 @@ def _only_reads(call: ast.Call, made: set[str], own: set[str], ctx: Context) -> 
         return target != "torch.save"
     if isinstance(func, ast.Name) and func.id in _READERS:
         return True
-    if is_model_call(call, ctx) or (is_loss_function(func, ctx) and not _KEEPS.search(name_of_whole(func))):
+    if is_model_call(call, ctx) or (is_loss_function(func, ctx) and not KEEPS_VALUES.search(name_of_whole(func))):
         return True
     if (ctx.kind(func).qualified or "").startswith("torch.nn."):
         return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -19,15 +18,12 @@ from perflint.api import (
     compiling,
     last,
     last_name,
-    pattern,
 )
+from perflint.api.names import ONE_TIME, TELLS
 from perflint.api.words import short_call
 
 from ._shared.compiling import compiled_at
 
-_HELPER = pattern(r"^_?(?:log|warn|print|rank_zero|master_print|debug)", re.IGNORECASE)
-#: Flags of what happens on one call only.
-_ONE_TIME = pattern(r"first|once|initiali[sz]ed|printed|logged|warned|shown")
 _HELPERS = ("log_once", "log_rank_zero", "log0", "log_info", "log_metrics", "warn_once", "warning_once", "print_once")
 _NAMES = (
     *(last(name) for name in compiling.BREAKING_FUNCTIONS),
@@ -117,7 +113,7 @@ class GraphBreakInCompiled(Rule):
         if why is None or ctx.program.mentions(_KEPT.get(why, ())):
             return
         condition = _condition(node, ctx)
-        if condition is not None and (why is compiling.Break.WARN or _ONE_TIME.search(ctx.text(condition))):
+        if condition is not None and (why is compiling.Break.WARN or ONE_TIME.search(ctx.text(condition))):
             return
         if why in (compiling.Break.PRINT, compiling.Break.LOG) and condition is not None and _is_flag(condition):
             return
@@ -162,12 +158,12 @@ def _break(node: ast.Call, ctx: Context) -> compiling.Break | None:
 def _is_log_helper(node: ast.Call, ctx: Context) -> bool:
     """A project function named for it that logs: the break is told of where it is called."""
     helper = ctx.project_target(node.func)
-    return helper is not None and bool(_HELPER.match(last(helper.name)))
+    return helper is not None and bool(TELLS.match(last(helper.name)))
 
 
 def _is_exceptional(node: ast.AST, ctx: Context) -> bool:
     """Whether the call is off the traced way: under a guard, in an error path, or inside a logging helper itself."""
-    if ctx.guards(node) or _HELPER.match(ctx.facts(node).name) or _is_behind_switch(node, ctx):
+    if ctx.guards(node) or TELLS.match(ctx.facts(node).name) or _is_behind_switch(node, ctx):
         return True
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):

@@ -23,7 +23,6 @@ from perflint.api import (
     Ref,
     Rule,
     callee_name,
-    pattern,
     statements,
     tensors,
     walk,
@@ -38,20 +37,16 @@ from perflint.api.gradients import (
     makes_instance,
     name_of_whole,
 )
+from perflint.api.names import LOGS, SWITCHES_GRADIENTS
 
 #: What takes a tensor and gives a value that nothing flows back through.
 _READERS = frozenset("item tolist numpy detach detach_ float int format print isnan isinf isfinite len".split())
-_LOGGERS = pattern(
-    r"^(?:log|info|debug|warning|print|write|add_scalars?|log_metrics?|log_dict|set_postfix(?:_str)?|set_description|"
-    r"scalar_summary)$"
-)
 #: Calls that give a tensor with the graph of what they are given.
 _CARRIERS = frozenset("mean sum stack cat view reshape squeeze unsqueeze to cuda cpu div mul add clone max min".split())
 #: Attributes of what a model gives, through which a graph is kept.
 _GRAPH_ATTRIBUTES = frozenset({"loss", "logits"})
 #: Libraries whose functions give no loss, but those that are called one.
 _LIBRARIES = frozenset("torch numpy math os time random".split())
-_SWITCHES = pattern(r"no_grad|inference_mode|set_grad_enabled|enable_grad")
 _BACKWARD = frozenset({"backward", "manual_backward"})
 #: What makes a tensor of a tensor on the way to `backward`: methods of it, and functions that are given it.
 _ARITHMETIC = frozenset("mean sum div mul add sub float double half squeeze to div_ mul_ add_ sub_".split())
@@ -241,7 +236,7 @@ def _switches_gradients(node: ast.AST, ctx: Context) -> bool:
     """Whether something around may switch gradients."""
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return any(_SWITCHES.search(name) for name in _names(outer))
+            return any(SWITCHES_GRADIENTS.search(name) for name in _names(outer))
     return False
 
 
@@ -525,7 +520,7 @@ def _reads_number(use: ast.expr, ctx: Context) -> bool:
                 return False
         elif isinstance(outer, ast.Call):
             name = callee_name(outer)
-            if name in _READERS or (child is not outer.func and _LOGGERS.search(name)):
+            if name in _READERS or (child is not outer.func and LOGS.search(name)):
                 return True
             if child is outer.func and isinstance(outer.func, ast.Attribute) and name not in _CARRIERS:
                 return False
@@ -556,7 +551,7 @@ def _becomes_text(use: ast.expr, ctx: Context) -> bool:
             return re.search(r"%[^a-z%]*[sra]", template) is not None
         if isinstance(outer, ast.Call):
             name = callee_name(outer)
-            if child is not outer.func and (name in ("print", "str", "repr") or _LOGGERS.search(name)):
+            if child is not outer.func and (name in ("print", "str", "repr") or LOGS.search(name)):
                 return True
             if name in _READERS:
                 return name == "format" and child is not outer.func and not _has_spec(outer)

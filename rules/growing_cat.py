@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -23,12 +22,12 @@ from perflint.api import (
     has_unpacking,
     is_constant,
     last_name,
-    pattern,
     walk,
 )
 from perflint.api.aliases import is_written_in
 from perflint.api.gradients import is_model_call
 from perflint.api.loops import is_of_a_kind, names_in, turns_few_times
+from perflint.api.names import COLLECTED, ENCODER, HANDFUL, KEY, MANY, OVER_DATA
 from perflint.api.phases import generates, runs_rarely
 
 from ._shared.grown_attributes import WRITTEN, grown_attributes
@@ -42,34 +41,14 @@ _NUMPY = ("numpy.concatenate", "numpy.vstack", "numpy.hstack")
 _SIZES = frozenset("shape size dim ndim numel nelement device dtype".split())
 #: Loops of so few turns are not worth a word.
 _FEW = 8
-#: What there is a handful of, whatever the data: parts of a model, of a batch, of a machine; what fills up a rest.
-_HANDFUL = pattern(
-    r"(?:^|_)(?:layers?|blocks?|devices?|gpus?|ranks?|experts?|towers?|heads?|groups?|beam\w*|crops?|views?|scales?|levels?|"
-    r"stages?|in_?context\w*|few_?shot|shots|demos|branch(?:es)?|folds?|days|modes?|components?|class(?:es)?|categor(?:y|ies)|conds?|conditions?|types?|kwargs|"
-    r"modalit(?:y|ies)|pad(?:s|ding)?|dummies|n_?class(?:es)?|spaces?|before|after|unroll|tasks?|"
-    r"degrees?|l_?max|m_?max|resolutions?)(?:_|$)",
-    re.IGNORECASE,
-)
 #: What is given the sizes of its result, as a method or a function.
 _SHAPED = frozenset("reshape view ones zeros new_ones new_zeros".split())
-#: Loops over a data set, which turn often: what is encoded in them is copied as often as there are batches.
-_DATA = pattern(r"loader|dataset|batches|iter|range|(?:^|_)data$", re.IGNORECASE)
-#: What there may be thousands of, also in code that runs once.
-_MANY = pattern(
-    r"loader|dataset|batches|iter|vocab|corpus|data(?:$|_)|(?:^|_)(?:data|samples|sentences|texts|prompts|tokens|examples|"
-    r"records|rows|documents|queries|episodes|frames|steps|files|paths|users?|uids?|instances|scenes)(?:_|$)",
-    re.IGNORECASE,
-)
-#: What an epoch leaves behind, one of each batch, and what files hold; within a step there may be a handful.
-_COLLECTED = pattern(r"(?:^|_)(?:outputs|predictions|preds|embeddings|lines?|reader)$", re.IGNORECASE)
 #: What gives all that a file or a folder holds.
 _READS = frozenset("read readlines splitlines iterrows itertuples glob rglob iterdir listdir scandir".split())
 _CUTS = frozenset("chunk split tensor_split unbind split_with_sizes".split())
-_ENCODER = pattern(r"(?:^|_)(?:vae|encoder|tokenizer|autoencoder|first_stage_model)$", re.IGNORECASE)
 #: How models of speech and of series say that they generate.
 _GENERATES = frozenset({"inference", "synthesize"})
 _RANKS = frozenset(("shape", "ndim", "dim"))
-_KEYS = pattern(r"^(?:k|key|name|kind)$")
 
 
 class GrowingCat(Rule):
@@ -239,7 +218,7 @@ def _goes_over_a_handful(loop: ast.stmt) -> bool:
         return False
     if isinstance(loop.iter, ast.Call) and isinstance(loop.iter.func, ast.Attribute) and loop.iter.func.attr == "items":
         first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
-        if isinstance(first, ast.Name) and _KEYS.match(first.id):
+        if isinstance(first, ast.Name) and KEY.match(first.id):
             return True  # things by their kinds
     # Keywords are about how progress is shown: `trange(longest, disable=rank > 0)`.
     shown = {id(part) for item in walk(loop.iter) if isinstance(item, ast.keyword) for part in walk(item)}
@@ -253,7 +232,7 @@ def _goes_over_a_handful(loop: ast.stmt) -> bool:
     if isinstance(loop.iter, ast.Call) and callee_name(loop.iter) in ("range", "trange") and len(loop.iter.args) > 1:
         shown |= {id(part) for part in walk(loop.iter.args[0])}
     return any(
-        _HANDFUL.search(part.id if isinstance(part, ast.Name) else part.attr)
+        HANDFUL.search(part.id if isinstance(part, ast.Name) else part.attr)
         for header in (loop.target, loop.iter)
         for part in walk(header)
         if isinstance(part, (ast.Name, ast.Attribute)) and id(part) not in shown
@@ -285,7 +264,7 @@ def _runs_a_model(loop: ast.stmt, ctx: Context) -> bool:
 
 def _is_encoded(loop: ast.stmt, ctx: Context) -> bool:
     """Whether a turn encodes one item of a batch, which takes far longer than to copy the codes of the others."""
-    if not isinstance(loop, ast.For) or any(_DATA.search(name) for name in names_in(loop.iter)):
+    if not isinstance(loop, ast.For) or any(OVER_DATA.search(name) for name in names_in(loop.iter)):
         return False
     is_cut = _is_cut_up(loop.iter, ctx)
     return any(
@@ -341,10 +320,8 @@ def _need_not_be_many(node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
         if not indexed:
             return False
         header += indexed
-    collected = ctx.heat(node) < Heat.STEP and any(
-        _COLLECTED.search(name) for name in (*header, *names_in(loop.target))
-    )
-    return not collected and not any(_MANY.search(name) for name in header)
+    collected = ctx.heat(node) < Heat.STEP and any(COLLECTED.search(name) for name in (*header, *names_in(loop.target)))
+    return not collected and not any(MANY.search(name) for name in header)
 
 
 def _is_generated(grown: _Grown, loop: ast.stmt, ctx: Context) -> bool:
@@ -363,7 +340,7 @@ def _encodes(call: ast.Call) -> bool:
     if not isinstance(call.func, (ast.Name, ast.Attribute)) or not callee_name(call).startswith("encode"):
         return False
     models = [*call.args, *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
-    return any(_ENCODER.search(last_name(item)) for item in models)
+    return any(ENCODER.search(last_name(item)) for item in models)
 
 
 def _may_be_a_number(part: ast.expr, loop: ast.stmt) -> bool:

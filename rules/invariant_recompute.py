@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -21,7 +20,6 @@ from perflint.api import (
     is_constant,
     last,
     last_name,
-    pattern,
     tensors,
     walk,
 )
@@ -36,6 +34,7 @@ from perflint.api.loops import (
     starts_afresh,
     trains_inside,
 )
+from perflint.api.names import DRAWS_SAMPLES
 from perflint.api.words import short_call
 
 _MODELS = (
@@ -54,8 +53,6 @@ _MAKERS = ("meshgrid", "linspace", "arange", "outer", "logspace", "tril_indices"
 _SHAPING = tensors.VIEW_METHODS | tensors.CAST_METHODS | {"repeat", "size", "to", "clone"}
 #: The tables and decompositions of torch that are worth keeping.
 _KEPT = frozenset(name for name in tensors.COSTLY_FUNCTIONS if last(name) in ("meshgrid", "eigh", "svd", "pinv"))
-#: How often something is drawn, by the names of such numbers.
-_SAMPLES = pattern(r"(?:^|_)(?:samples?|draws?|mc|monte_?carlo|particles?)(?:_|$)", re.IGNORECASE)
 _COUNTING = ("range", "trange")
 
 
@@ -184,7 +181,7 @@ def _takes_samples(call: ast.Call, loop: ast.stmt, ctx: Context) -> bool:
     """
     if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or callee_name(loop.iter) not in _COUNTING:
         return False
-    if not any(_SAMPLES.search(name) for item in loop.iter.args for name in names_in(item)):
+    if not any(DRAWS_SAMPLES.search(name) for item in loop.iter.args for name in names_in(item)):
         return False
     return is_forward(call, ctx) or _runs_a_model(call, ctx)
 

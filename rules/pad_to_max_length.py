@@ -22,13 +22,13 @@ from perflint.api import (
     walk,
 )
 from perflint.api import keyword as given
+from perflint.api.names import EVALUATING_FILE, LONG_TEXTS, TOKENIZER, WITHOUT_TRAINING
 
 from ._shared.jax import trains_with_jax
 
 _METHODS = ("encode_plus", "batch_encode_plus", "pad")
 _NAMES = ("tokenizer", "tok", "_tokenizer", "text_tokenizer", "processor")
 _COLLATORS = ("DataCollatorWithPadding", "DataCollatorForSeq2Seq", "DataCollatorForTokenClassification")
-_TOKENIZER = pattern(r"(?:^|_)(?:tok(?:enizer)?|processor)$", re.IGNORECASE)
 #: What has to be of one length: programs that are compiled for their shapes, and encoders of short prompts.
 _STATIC = ("xla", "torch_xla", "tpu", "TPU", "neuron", "CLIP", "CLIPTokenizer", "CLIPTextModel")
 _STATIC_TEXT = pattern(r"\b(?:TPUs?|cloud-tpu-client)\b")
@@ -102,10 +102,6 @@ class PadToMaxLength(Rule):
         )
 
 
-#: What is far longer than any text that a model takes.
-_LONG = pattern(r"genom|chrom|fasta", re.IGNORECASE)
-
-
 def _is_for_jax(node: ast.Call, ctx: Context) -> bool:
     """Whether the batch is for a program that is compiled for its shapes, one file of which this is."""
     tensors = given(node, "return_tensors")
@@ -134,7 +130,7 @@ def _is_cut(text: ast.expr, ctx: Context, depth: int = 4) -> bool:
         return _is_cut(text.args[0], ctx, depth - 1)
     if callee_name(text) in ("rjust", "ljust", "zfill"):
         return True
-    return given(text, "max_length") is not None and bool(_LONG.search(ctx.text(text.func)))
+    return given(text, "max_length") is not None and bool(LONG_TEXTS.search(ctx.text(text.func)))
 
 
 def _is_window(cut: ast.Slice) -> bool:
@@ -185,15 +181,7 @@ def _pads_text(node: ast.Call, ctx: Context) -> bool:
         return True
     func = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS else node.func
     kind = ctx.kind(func)
-    return kind.tag is Tag.TOKENIZER or (not kind.known and bool(_TOKENIZER.search(ctx.text(func).rpartition(".")[2])))
-
-
-_EVALUATION = pattern(r"(?:^|_)(?:eval\w*|val|valid\w*|test|infer\w*|predict\w*|generat\w*|benchmark|embed\w*)(?:_|$)")
-#: Files that evaluate, by their names: not `generative_model.py`, nor `generation_finetuning.py`.
-_EVALUATES = pattern(
-    r"^(?!.*(?:train|tun(?:e|ing)))"
-    r"(?:evals?|evaluat(?:e|ion|ing|or)|infer(?:ence)?|predict(?:ions?|ing)?|generat(?:e|ion|ing))(?:_|-|\.)"
-)
+    return kind.tag is Tag.TOKENIZER or (not kind.known and bool(TOKENIZER.search(ctx.text(func).rpartition(".")[2])))
 
 
 def _needs_one_shape(ctx: Context) -> bool:
@@ -203,7 +191,9 @@ def _needs_one_shape(ctx: Context) -> bool:
 def _is_for_evaluation(node: ast.AST, ctx: Context) -> bool:
     function = ctx.tree.function_of(node)
     file = ctx.path.rpartition("/")[2].lower()
-    return bool(_EVALUATES.search(file)) or (function is not None and bool(_EVALUATION.search(function.name.lower())))
+    return bool(EVALUATING_FILE.search(file)) or (
+        function is not None and bool(WITHOUT_TRAINING.search(function.name.lower()))
+    )
 
 
 def _feeds_training(node: ast.AST, ctx: Context) -> bool:

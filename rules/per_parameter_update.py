@@ -22,17 +22,15 @@ from perflint.api import (
     keyword,
     last_name,
     last_of,
-    pattern,
     walk,
 )
 from perflint.api.loops import names_in
+from perflint.api.names import ADAPTS, LAST_LAYERS, PARAMETER_LISTS
 from perflint.api.phases import is_trial_run
 
 _WALKS = frozenset("parameters named_parameters buffers named_buffers".split())
 #: Functions around a walk that leave it one.
 _WRAPPERS = frozenset("list tuple enumerate filter zip zip_strict reversed chain".split())
-#: Lists that are named for what they hold.
-_LISTS = pattern(r"(?:^|_)(?:params|parameters|grads|gradients|param(?:eter)?_(?:keys|names))(?:_|$)")
 _UPDATES = frozenset(
     "mul_ add_ sub_ div_ lerp_ addcmul_ addcdiv_ clamp_ clamp_min_ clamp_max_ clip_ copy_ mul add sub lerp".split()
 )
@@ -49,14 +47,8 @@ _FEW = 2
 _OF_NUMBERS = frozenset("int float bool len max min round".split())
 #: By which a module may hold more than its attributes say.
 _ADD_UNSEEN = frozenset("setattr add_module register_module register_parameter".split())
-#: Attributes that hold the last layer or two of a network.
-_LAST_LAYERS = pattern(r"(?:classifier|head|fc|last_layer|output_layer|out_proj)$")
 #: Methods by which classes of moving averages mix two values.
 _MIXERS = frozenset("update_average".split())
-#: What adapts a copy of the model to a task: each step runs whole loops of them.
-_ADAPTS = pattern(
-    r"(?:^|_)(?<!domain_)(?:adapt|inner_loop|inner_update)$|(?:^|_)adapt_(?:to_)?(?:tasks?|model|learner|net\w*|weights|params|parameters)$"
-)
 #: Tensors that are spread over processes, which `torch._foreach_*` does not take everywhere.
 _SHARDED = (
     "FullyShardedDataParallel",
@@ -162,9 +154,9 @@ class _Update(NamedTuple):
 def _is_walk(node: ast.expr) -> bool:
     """`model.parameters()`, pairs of those, entries of state dicts, lists named for parameters or gradients."""
     if isinstance(node, ast.Name):
-        return _LISTS.search(node.id) is not None
+        return PARAMETER_LISTS.search(node.id) is not None
     if isinstance(node, ast.Attribute):
-        return _LISTS.search(node.attr) is not None
+        return PARAMETER_LISTS.search(node.attr) is not None
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return _is_walk(node.left) and _is_walk(node.right)
     if not isinstance(node, ast.Call):
@@ -272,7 +264,7 @@ def _adapts_to_tasks(node: ast.For, ctx: Context) -> bool:
     small network.
     """
     return any(
-        isinstance(part, ast.Call) and _ADAPTS.search(callee_name(part))
+        isinstance(part, ast.Call) and ADAPTS.search(callee_name(part))
         for loop in ctx.loops(node)[:1]
         for part in ctx.walk(loop)
     )
@@ -282,7 +274,7 @@ def _is_few(node: ast.AST, ctx: Context) -> bool:
     """`model.classifier.parameters()`, `params[-2:]`, and names that were set to these."""
     if isinstance(node, ast.Call) and callee_name(node) in _WALKS and isinstance(node.func, ast.Attribute):
         owner = node.func.value
-        return isinstance(owner, ast.Attribute) and _LAST_LAYERS.match(owner.attr) is not None
+        return isinstance(owner, ast.Attribute) and LAST_LAYERS.match(owner.attr) is not None
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
         return isinstance(node.slice.lower, ast.UnaryOp) and node.slice.upper is None
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):

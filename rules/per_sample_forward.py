@@ -28,6 +28,7 @@ from perflint.api import (
 )
 from perflint.api.gradients import FORWARD_METHODS, is_model_call, name_of_whole
 from perflint.api.loops import names_in
+from perflint.api.names import CHANGED_BY_RUN, CHEAP, OVER_BATCHES, PLURAL, TIMES, TOKENIZER
 
 from ._shared.samples import (
     Turning,
@@ -43,29 +44,9 @@ from ._shared.samples import (
     turns_rarely,
 )
 
-_TOKENIZER_NAME = pattern(r"(?:^|_)(?:tokenizer|processor|tok)$")
 _TOKENIZERS = ("tokenizer", "processor", "tok", "encode", "encode_plus", "to_tokens")
 #: What is read of a language model's result, whatever the tokenizer before it is called.
 _OUTPUTS = ("logits", "hidden_states", "last_hidden_state", "pooler_output")
-#: What hands out several samples a turn, or parts that are cut as large as fits, or comes as it happens.
-_BATCHES = pattern(
-    r"batch|chunk|loader|split\(|group|shard|tile|patch|crop|window|slid|stride|fold|stream|frame|video|capture|stdin|"
-    r"input\(|turn|conversation|dialog|history|queue|request|step|epoch|iteration|episode|attempt|retr(?:y|ies)|"
-    r"layer|head|level|lvl|scale|stage|block|model|augment|view|seed|trial|device|gpu|rank",
-    re.IGNORECASE,
-)
-#: Code that measures the time of single samples.
-_TIMING = pattern(
-    r"^(?:perf_counter(?:_ns)?|elapsed_time|timeit|do_bench|process_time|monotonic)$|(?:^|_)warm_?up$|"
-    r"^(?:start|stop|begin|end)_(?:profil\w*|range)$"
-)
-#: Code whose turns change the model or what comes next, or that asks for the gradients of each sample.
-_CHANGES = pattern(
-    r"^(?:backward|manual_backward|autograd|jacobian|jacrev|vjp|jvp|functional_call|zero_grad|step|requires_grad_?|"
-    r"retain_grad|enable_grad|grad|load_state_dict|environment|env|act|past_key_values|kv_cache)$|"
-    r"influence|saliency|attack|adversar|perturb|^optim",
-    re.IGNORECASE,
-)
 _BATCH_STATISTICS = pattern(r"Batch_?Norm|\bbn\d*\b", re.IGNORECASE)
 _FEW = 10
 _WRAPPERS = ("enumerate", "tqdm", "zip", "list", "sorted", "reversed")
@@ -217,7 +198,7 @@ def _is_tokenizer(node: ast.Call) -> bool:
         func = func.value
     if not node.args or not any(item.arg == "return_tensors" for item in node.keywords):
         return False
-    return isinstance(func, (ast.Name, ast.Attribute)) and bool(_TOKENIZER_NAME.search(name_of_whole(func).lower()))
+    return isinstance(func, (ast.Name, ast.Attribute)) and bool(TOKENIZER.search(name_of_whole(func).lower()))
 
 
 def _rows(loop: ast.For, parts: list[ast.AST]) -> Iterator[ast.Subscript]:
@@ -283,23 +264,15 @@ def _is_model(call: ast.Call, ctx: Context, *, sure: bool) -> bool:
 
 def callee_is_cheap(call: ast.Call) -> bool:
     """Whether what is called only changes an image, or looks a row up."""
-    return bool(_CHEAP.search(name_of_whole(call.func))) or (
-        isinstance(call.func, ast.Attribute) and bool(_CHEAP.search(name_of_whole(call.func.value)))
+    return bool(CHEAP.search(name_of_whole(call.func))) or (
+        isinstance(call.func, ast.Attribute) and bool(CHEAP.search(name_of_whole(call.func.value)))
     )
-
-
-_CHEAP = pattern(
-    r"resize|transform|normali[sz]e|pad|crop|interp|augment|upsampl|downsampl|pool|embedding$|^embed$|wte|wpe|flip|"
-    r"blur|embeds?_|_embed$|position|tokenizer|processor|dropout|softmax|act$|activation|"
-    r"(?:^|_)ln(?:_|$)|(?:^|_)norm\d*$",
-    re.IGNORECASE,
-)
 
 
 def _loop_of(made: ast.expr, call: ast.Call, ctx: Context) -> Turning | None:
     """The loop that hands out one sample a turn, where its turns do not need each other."""
     function = ctx.tree.function_of(call)
-    if function is not None and any(_TIMING.search(name) for name in names_in(function)):
+    if function is not None and any(TIMES.search(name) for name in names_in(function)):
         return None
     if any(isinstance(outer, ast.While) for outer in ctx.loops(call)):
         return None
@@ -338,7 +311,7 @@ def _is_apart(turning: Turning, region: ast.AST, call: ast.Call, ctx: Context) -
         return False
     if turns_rarely(turning, ctx) or shows_each(turning, ctx) or _comes_in_parts(turning, ctx):
         return False
-    if any(_CHANGES.search(name) for name in names_in(region)) or _changes_model(region, call):
+    if any(CHANGED_BY_RUN.search(name) for name in names_in(region)) or _changes_model(region, call):
         return False
     return _gives_the_same(call, ctx)
 
@@ -398,8 +371,8 @@ def _comes_in_parts(turning: Turning, ctx: Context) -> bool:
     if isinstance(rows, ast.Call) and isinstance(rows.func, ast.Name) and rows.func.id in ("enumerate", "tqdm"):
         rows = rows.args[0] if rows.args else rows
     if isinstance(rows, (ast.Name, ast.Attribute)) and name_of_whole(rows) in ("batch", "minibatch", "batch_samples"):
-        return bool(_BATCHES.search(target))
-    return bool(_BATCHES.search(target) or _BATCHES.search(handed_out(turning.iter, ctx)))
+        return bool(OVER_BATCHES.search(target))
+    return bool(OVER_BATCHES.search(target) or OVER_BATCHES.search(handed_out(turning.iter, ctx)))
 
 
 def _is_several(made: ast.expr, ctx: Context) -> bool:
@@ -419,7 +392,7 @@ def _calling_loop(made: ast.expr, call: ast.Call, ctx: Context) -> Edge | None:
     params = [
         param.name for param in ctx.program.function(scope).params if param.name.lstrip("=*") not in ("self", "cls")
     ]
-    given = [name for name in params if name in names and not _BATCHES.search(name) and not _PLURAL.search(name)]
+    given = [name for name in params if name in names and not OVER_BATCHES.search(name) and not PLURAL.search(name)]
     held = [name for name in params if name in set(names_in(call.func))]
     for edge in ctx.program.callers(scope):
         if edge.callback or edge.confidence < Confidence.HIGH:
@@ -431,16 +404,12 @@ def _calling_loop(made: ast.expr, call: ast.Call, ctx: Context) -> Edge | None:
     return None
 
 
-#: Parameters that hold several samples.
-_PLURAL = pattern(r"(?:texts|prompts|sentences|images|samples|inputs|examples|list|s_ids)$")
-
-
 def _is_rough(function: ast.AST, call: ast.Call) -> bool:
     """Whether a function times, trains or changes what it runs, or generates token by token."""
     if re.search(r"generat|(?:^|_)decode|stream|^_*sample_", getattr(function, "name", ""), re.IGNORECASE):
         return True
     names = set(names_in(function))
-    return any(_TIMING.search(name) or _CHANGES.search(name) for name in names) or _changes_model(function, call)
+    return any(TIMES.search(name) or CHANGED_BY_RUN.search(name) for name in names) or _changes_model(function, call)
 
 
 def _targets_around(edge: Edge, ctx: Context) -> set[str]:
@@ -451,7 +420,7 @@ def _targets_around(edge: Edge, ctx: Context) -> set[str]:
         return set()
     loop = facts.loops[index]
     # The turns of a `range` are numbers, and a call that is given one is not given a sample.
-    if loop.kind == "while" or "range(" in loop.text or _BATCHES.search(loop.text) or _is_written_out(loop, facts):
+    if loop.kind == "while" or "range(" in loop.text or OVER_BATCHES.search(loop.text) or _is_written_out(loop, facts):
         return set()
     return set(loop.targets)
 
@@ -477,7 +446,7 @@ def _loop_index(edge: Edge, ctx: Context) -> int | None:
 def _is_busy(facts: FunctionFacts) -> bool:
     """Whether the caller trains, plays or measures."""
     called = {str(call.func).rpartition(".")[2] for call in facts.calls}
-    return any(_TIMING.search(name) or _CHANGES.search(name) for name in called)
+    return any(TIMES.search(name) or CHANGED_BY_RUN.search(name) for name in called)
 
 
 def _loop_header(edge: Edge, ctx: Context) -> str:

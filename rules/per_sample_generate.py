@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -18,11 +17,11 @@ from perflint.api import (
     Tag,
     callee_name,
     keyword,
-    pattern,
     walk,
 )
 from perflint.api.gradients import name_of_whole
 from perflint.api.loops import CLOCKS, is_timing, names_in
+from perflint.api.names import MODEL, OVER_BATCHES, TOKENIZER
 from perflint.api.phases import Helper, one_text_helper
 
 from ._shared.samples import (
@@ -35,11 +34,6 @@ from ._shared.samples import (
     shows_each,
     turns_rarely,
 )
-
-_MODEL_NAME = pattern(r"(?:^|_)(?:model|llm|lm|generator|policy|student|teacher)$")
-_TOKENIZER_NAME = pattern(r"(?:^|_)(?:tokenizer|processor|tok)$")
-#: What hands out several prompts a turn, or waits for somebody to write one.
-_BATCHES = pattern(r"batch|chunk|loader|split|group|input\(|stdin|stream|turn|conversation|dialog", re.IGNORECASE)
 
 
 class PerSampleGenerate(Rule):
@@ -90,7 +84,11 @@ class PerSampleGenerate(Rule):
                 return
         loop = next((item for item in ctx.loops(node) if isinstance(item, ast.For)), None)
         function = ctx.tree.function_of(node)
-        if loop is None or _BATCHES.search(handed_out(loop.iter, ctx)) or _BATCHES.search(ctx.text(loop.target)):
+        if (
+            loop is None
+            or OVER_BATCHES.search(handed_out(loop.iter, ctx))
+            or OVER_BATCHES.search(ctx.text(loop.target))
+        ):
             return
         if (function is not None and is_timing(function)) or _carries_over(loop, node, ctx):
             return
@@ -137,7 +135,7 @@ def _is_timed(node: ast.Call, loop: ast.For) -> bool:
 
 def _is_model(receiver: ast.expr, ctx: Context) -> bool:
     kind = ctx.kind(receiver)
-    return kind.tag is Tag.MODULE or (not kind.known and bool(_MODEL_NAME.search(name_of_whole(receiver).lower())))
+    return kind.tag is Tag.MODULE or (not kind.known and bool(MODEL.search(name_of_whole(receiver).lower())))
 
 
 def _text_of(node: ast.Call, loop: ast.For, ctx: Context) -> ast.Call | None:
@@ -193,7 +191,7 @@ def _is_tokenizer(call: ast.Call) -> bool:
         func = func.value
     if not any(item.arg == "return_tensors" for item in call.keywords):
         return False
-    return isinstance(func, (ast.Name, ast.Attribute)) and bool(_TOKENIZER_NAME.search(name_of_whole(func).lower()))
+    return isinstance(func, (ast.Name, ast.Attribute)) and bool(TOKENIZER.search(name_of_whole(func).lower()))
 
 
 def _is_one_text(value: ast.expr, loop: ast.For) -> bool:

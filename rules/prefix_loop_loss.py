@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -15,21 +14,16 @@ from perflint.api import (
     Rule,
     callee_name,
     is_constant,
-    pattern,
     walk,
 )
 from perflint.api.gradients import arguments, is_model_call
 from perflint.api.loops import names_in
+from perflint.api.names import CHEAP, NOT_CAUSAL
 
 from ._shared.samples import feeds_itself
 
 #: Loops of fewer turns are not worth a word.
 _FEW = 4
-#: Models that look at later positions too, and work that is done as the sequence arrives.
-_NOT_CAUSAL = pattern(
-    r"bert|bidirect|masked|diffusion|mdlm|encoder$|simul|stream|online|latency|wait_?k|early", re.IGNORECASE
-)
-_CHEAP = pattern(r"emb|wte|wpe|tokeniz|position|pad|mask|dropout|norm", re.IGNORECASE)
 
 
 class PrefixLoopLoss(Rule):
@@ -81,7 +75,7 @@ class PrefixLoopLoss(Rule):
         if not _counts(node.iter):
             return
         prefixes = list(_prefixes(node, node.target.id, ctx))
-        if not prefixes or _NOT_CAUSAL.search(_place(node, ctx)):
+        if not prefixes or NOT_CAUSAL.search(_place(node, ctx)):
             return
         for prefix in prefixes:
             call = _forward_of(prefix, node, ctx)
@@ -168,7 +162,7 @@ def _forward_of(prefix: ast.Subscript, loop: ast.For, ctx: Context) -> ast.Call 
 
 
 def _is_causal_model(call: ast.Call, ctx: Context) -> bool:
-    if _CHEAP.search(callee_name(call)) or _NOT_CAUSAL.search(callee_name(call)):
+    if CHEAP.search(callee_name(call)) or NOT_CAUSAL.search(callee_name(call)):
         return False
     return is_model_call(call, ctx)
 

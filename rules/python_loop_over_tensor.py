@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Loops, Phase, Rule, Tag, pattern, walk
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Loops, Phase, Rule, Tag, walk
 from perflint.api.loops import names_in
+from perflint.api.names import OVER_FEW_PARTS
 from perflint.api.waits import TurnRead, read_by_turns
 
 from ._shared.spans import fills_spans
@@ -17,12 +17,6 @@ from ._shared.spans import fills_spans
 _SHORT = 60
 #: Loops of fewer turns are not worth a word.
 _FEW = 10
-#: What there are few of.
-_SMALL = pattern(
-    r"layer|head|level|lvl|scale|stage|block|channel|coord|dim|stack|codebook|quantizer|group|chunk|expert|view|order|"
-    r"world|device|gpu|class|camera|axis|ndim|spatial|window|kernel",
-    re.IGNORECASE,
-)
 #: Methods that give the same for one row as for all rows at once, where no axis is named.
 _BY_ELEMENT = frozenset(
     "exp log sqrt abs sin cos tanh sigmoid relu square clamp pow neg add sub mul div float long half to detach "
@@ -84,13 +78,13 @@ class PythonLoopOverTensor(Rule):
             return
         if not isinstance(node, ast.For) or ctx.body_heat(node) < Heat.STEP:
             return
-        read = read_by_turns(node, ctx) if not _SMALL.search(ctx.text(node.target)) else None
+        read = read_by_turns(node, ctx) if not OVER_FEW_PARTS.search(ctx.text(node.target)) else None
         if read is not None:
             yield self._reads(node, read, ctx)
             return
         if not isinstance(node.target, ast.Name):
             return
-        if node.orelse or _SMALL.search(ctx.text(node.target)):
+        if node.orelse or OVER_FEW_PARTS.search(ctx.text(node.target)):
             return
         name = _computed(node, node.target.id, ctx) if _is_long(node.iter, ctx) else fills_spans(node, ctx)
         if name is None:
@@ -113,8 +107,8 @@ class PythonLoopOverTensor(Rule):
         if turns.ifs or not isinstance(turns.target, ast.Name) or ctx.heat(rows.elt) < Heat.STEP:
             return
         index = turns.target.id
-        goes_through = _is_tensor(turns.iter, ctx) and not _SMALL.search(ctx.text(turns.iter))
-        if _SMALL.search(index) or not (goes_through or _is_long(turns.iter, ctx)):
+        goes_through = _is_tensor(turns.iter, ctx) and not OVER_FEW_PARTS.search(ctx.text(turns.iter))
+        if OVER_FEW_PARTS.search(index) or not (goes_through or _is_long(turns.iter, ctx)):
             return
         of_rows = (index,) if goes_through else ()
         works = any(isinstance(part, (ast.Call, ast.BinOp)) for part in walk(rows.elt))
@@ -157,7 +151,7 @@ def _is_long(turns: ast.expr, ctx: Context) -> bool:
     if len(turns.args) == 2 and not isinstance(turns.args[0], ast.Constant):
         return False
     stop = turns.args[-1]
-    if _SMALL.search(ctx.text(stop)):
+    if OVER_FEW_PARTS.search(ctx.text(stop)):
         return False
     if isinstance(stop, ast.Constant):
         return isinstance(stop.value, int) and stop.value >= _FEW

@@ -23,6 +23,7 @@ from perflint.api import (
     pattern,
     walk,
 )
+from perflint.api.names import NAME_OF_PART, STATE_DICT
 from perflint.api.phases import runs_rarely
 
 from ._shared.trifles import is_a_trifle
@@ -30,12 +31,6 @@ from ._shared.trifles import is_a_trifle
 _FUNCTIONS = ("compile", "search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn")
 _TARGETS = tuple(f"{module}.{name}" for module in ("re", "regex") for name in _FUNCTIONS)
 
-#: What a loop over a state dict, or over named parameters, calls its turns.
-_NAMES = pattern(r"^(?:k|n)\d*$|key|name|param|weight|module|layer", re.IGNORECASE)
-#: What holds every name of a model.
-_ALL = pattern(
-    r"dict|keys|items|named_|param|weight|layer|modules|checkpoint|ckpt|(?:^|_)states?(?:_|$)|^sd$", re.IGNORECASE
-)
 #: Annotations of whole numbers, one or some of them.
 _NUMBERS = pattern(
     r"(?=.*\bint\b)(?:typing\.)?(?:(?:int|bool|None|list|List|tuple|Tuple|Sequence|Iterable|Optional|Union)\b|[\[\]|,.\s])+"
@@ -279,7 +274,7 @@ def _is_update_of_metric(node: ast.AST, ctx: Context) -> bool:
 def _goes_over_names(loop: ast.AST) -> bool:
     """Whether a loop goes over the names of parameters or modules, of which a model has hundreds (but few children)."""
     return any(
-        isinstance(part, ast.Name) and _NAMES.search(part.id) is not None
+        isinstance(part, ast.Name) and NAME_OF_PART.search(part.id) is not None
         for target, items in _pairs(loop)
         if _is_of_a_model(items)
         for part in walk(target)
@@ -296,7 +291,7 @@ def _pairs(loop: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
 def _is_of_a_model(items: ast.expr) -> bool:
     """Whether what is gone over may be all of a model: a state dict or what a model is asked for, no list of names."""
     named = {part.attr if isinstance(part, ast.Attribute) else part.id for part in _named(items)}
-    return "named_children" not in named and any(_ALL.search(name) for name in named)
+    return "named_children" not in named and any(STATE_DICT.search(name) for name in named)
 
 
 def _named(node: ast.AST) -> Iterator[ast.Name | ast.Attribute]:

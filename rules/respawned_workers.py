@@ -38,12 +38,11 @@ from perflint.api.loading import (
     use,
     workers,
 )
+from perflint.api.names import ENDLESS, FOR_EVALUATION
 
 _NAMES = ("DataLoader", "loader_class", "loader_cls", "dataloader_class", "dataloader_cls", "data_loader_class")
-_ENDLESS = pattern(r"infinite|endless|cycl|repeat|forever|streaming|TrainingSampler", re.IGNORECASE)
 _TELLS = pattern(r"(?:dataset|_ds|_set|trainset)\.(?:set_epoch\(|\w*epoch\w*\s*=[^=])")
 _TRAINS = pattern(r"^(?:train|trn)", re.IGNORECASE)
-_LOOKS = pattern(r"^(?:val|valid|validation|test|eval|dev)", re.IGNORECASE)
 _SPAWNING = ("spawn", "forkserver")
 
 
@@ -192,8 +191,7 @@ class RespawnedWorkers(Rule):
 def _is_endless(call: ast.Call, ctx: Context) -> bool:
     parts = (option(call, "dataset", ctx), keyword(call, "sampler"), keyword(call, "batch_sampler"))
     return any(
-        part is not None
-        and (_ENDLESS.search(ctx.text(part)) or any(_ENDLESS.search(ref.name) for ref in ctx.refs(part)))
+        part is not None and (ENDLESS.search(ctx.text(part)) or any(ENDLESS.search(ref.name) for ref in ctx.refs(part)))
         for part in parts
     )
 
@@ -234,7 +232,8 @@ def _serves_both(call: ast.Call, ctx: Context) -> bool:
     if not isinstance(table, ast.DictComp) or not isinstance(table.generators[0].iter, (ast.List, ast.Tuple)):
         return False
     phases = [item.value for item in table.generators[0].iter.elts if isinstance(item, ast.Constant)]
-    return any(_TRAINS.search(str(item)) for item in phases) and any(_LOOKS.search(str(item)) for item in phases)
+    named = [str(phase) for phase in phases]
+    return any(_TRAINS.search(name) for name in named) and any(FOR_EVALUATION.search(name) for name in named)
 
 
 def _spawns(call: ast.Call, ctx: Context) -> bool:

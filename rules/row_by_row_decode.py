@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -24,14 +23,9 @@ from perflint.api import (
 )
 from perflint.api.gradients import name_of_whole
 from perflint.api.loops import names_in
+from perflint.api.names import STREAM, TOKEN, TOKENIZER
 from perflint.api.phases import generates_or_predicts
 
-_TOKENIZER = pattern(r"tokenizer$|^tok$|processor$", re.IGNORECASE)
-#: Names of single tokens: decoding those one by one shows where one ends and the next begins.
-_TOKEN = pattern(r"tok|word|piece|char|vocab|idx|index|^(?:t|i|j|k|v|id|tid|_id)$|^(?!.*ids).*_id$", re.IGNORECASE)
-#: Tokenizers that have no `batch_decode`.
-#: What gives one piece of text after the other, to be shown as it comes.
-_STREAM = pattern(r"(?:^|_)(?:generator|stream(?:er)?)(?:_|$)")
 _OTHERS = pattern(r"\b(?:tiktoken|sentencepiece|from tokenizers|import tokenizers|torchtune|mistral_common)\b")
 #: What says that a tokenizer is one of transformers.
 _TRANSFORMERS = pattern(r"\b(?:transformers|batch_decode|skip_special_tokens)\b")
@@ -81,7 +75,7 @@ class RowByRowDecode(Rule):
         if has_unpacking(node) or len(node.args) != 1 or not _is_tokenizer(node, ctx):
             return
         row = _row(node.args[0])
-        if not isinstance(row, ast.Name) or _TOKEN.search(row.id):
+        if not isinstance(row, ast.Name) or TOKEN.search(row.id):
             return
         loop = _loop_of(node, row.id, ctx)
         if loop is None:
@@ -91,7 +85,7 @@ class RowByRowDecode(Rule):
         rest = [*(part.value for part in node.keywords), node.func]
         if any(own & set(names_in(part)) for part in rest) or not _is_batch(rows) or generates_or_predicts(node, ctx):
             return
-        if _STREAM.search(last_name(rows)):
+        if STREAM.search(last_name(rows)):
             return
         tokenizer = ctx.text(node.func.value) if isinstance(node.func, ast.Attribute) else ""
         yield self.finding(
@@ -109,7 +103,7 @@ def _is_tokenizer(node: ast.Call, ctx: Context) -> bool:
         return False
     if ctx.kind(node.func.value).tag is Tag.TOKENIZER:
         return True
-    if ctx.project_target(node.func) is not None or not _TOKENIZER.search(name_of_whole(node.func.value)):
+    if ctx.project_target(node.func) is not None or not TOKENIZER.search(name_of_whole(node.func.value)):
         return False
     return bool(_TRANSFORMERS.search(ctx.source.text))
 

@@ -23,7 +23,6 @@ from perflint.api import (
     Tag,
     last,
     last_of,
-    pattern,
     tensors,
     walk,
 )
@@ -35,9 +34,8 @@ from perflint.api.gradients import (
     may_differentiate,
     may_hold_parameters,
 )
+from perflint.api.names import EVALUATES
 
-#: Functions that another rule looks at as a whole: grad-in-evaluation.
-_EVALUATION = pattern(r"^_?(?:test|eval|evaluate|validate|val)(?:_|$)|_(?:test|eval|evaluate|validate)$")
 #: Layers whose forward is one operation.
 _LAYERS = frozenset(
     f"torch.nn.{name}" for name in "Linear Embedding Identity Dropout LayerNorm Softmax Sigmoid ReLU GELU Tanh".split()
@@ -131,7 +129,7 @@ class TeacherForwardWithGrad(Rule):
 
 def _evaluates(node: ast.Call, ctx: Context) -> bool:
     function = ctx.tree.function_of(node)
-    return function is not None and bool(_EVALUATION.search(function.name))
+    return function is not None and bool(EVALUATES.search(function.name))
 
 
 def _is_small(forward: ast.Call, ctx: Context) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -18,10 +17,10 @@ from perflint.api import (
     callee_name,
     is_constant,
     keyword,
-    pattern,
     precision,
     walk,
 )
+from perflint.api.names import CONVOLVES
 from perflint.api.phases import (
     identifiers_below,
     identifiers_near,
@@ -31,10 +30,6 @@ from perflint.api.phases import (
     trains_one_layer,
 )
 
-_CONVOLVES = pattern(
-    r"^(?:Lazy)?Conv(?:Transpose)?[123]d$|^conv(?:_transpose)?[123]d$|resnet|resnext|vgg|densenet|inception|unet$",
-    re.IGNORECASE,
-)
 _LAST_LAYERS = frozenset({"Linear", "LazyLinear"})
 _SILENT = precision.NEEDS_DIGITS | precision.TENSOR_CORES | precision.POLICIES | {"half"}
 
@@ -122,7 +117,7 @@ def _multiplies(names: set[str]) -> bool:
     """Whether products are more than the last layer of a net of convolutions."""
     if names & precision.PRODUCTS:
         return True
-    return bool(names & precision.HEADS) and not any(_CONVOLVES.search(name) for name in names)
+    return bool(names & precision.HEADS) and not any(CONVOLVES.search(name) for name in names)
 
 
 def _own_factories(names: set[str], ctx: Context) -> set[str]:

@@ -18,14 +18,13 @@ from perflint.api import (
     Tag,
     callee_name,
     modules,
-    pattern,
     walk,
 )
+from perflint.api.names import TOKENIZER
 from perflint.api.phases import runs_rarely
 
 _METHODS = ("encode", "encode_plus", "batch_encode_plus", "tokenize", "apply_chat_template", "predict")
 _NAMES = ("tokenizer", "tok", "_tokenizer", "text_tokenizer", "bert_tokenizer", "clip_tokenizer")
-_TOKENIZER = pattern(r"(?:^|_)tok(?:enizer)?s?$", re.IGNORECASE)
 #: What makes the text in the step itself: then there is nothing to tokenize beforehand.
 _FRESH = frozenset("generate sample rollout rollouts respond chat completions".split())
 _OPENS = frozenset({"load_dataset", "load_from_disk"})
@@ -121,7 +120,7 @@ def _is_tokenizer(node: ast.expr, ctx: Context) -> bool:
         return False
     if not isinstance(node, (ast.Name, ast.Attribute)) or any(ref.path for ref in ctx.refs(node)):
         return False  # a tokenizer of the project's own may be anything, such as a module that quantizes images
-    return bool(_TOKENIZER.search(ctx.text(node).rpartition(".")[2]))
+    return bool(TOKENIZER.search(ctx.text(node).rpartition(".")[2]))
 
 
 def _is_in_step(node: ast.Call, ctx: Context) -> bool:

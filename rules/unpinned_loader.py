@@ -19,7 +19,6 @@ from perflint.api import (
     callee_name,
     last_of,
     loaders,
-    pattern,
     ways_in,
 )
 from perflint.api.loading import (
@@ -43,14 +42,10 @@ from perflint.api.loading import (
     uses_accelerator,
     workers,
 )
+from perflint.api.names import MOVES
 
 from ._shared.jax import trains_with_jax
 
-#: What moves a batch, by the last name of the call, and who does it for the loop. A tensor that is given the size of
-#: each batch (`resize_`) is one that batches are copied into.
-_MOVES = pattern(
-    r"^(?:to|cuda|Variable|type|xpu|resize_)$|device|cuda|gpu|^set_input$|^feed_data$|^prepare_inputs?$|^send_to"
-)
 _WORKERS_FIRST = "Add workers first: pinning on the main thread costs as much as it saves. "
 _CONVERSIONS = frozenset({"float", "double", "half", "long", "int"})
 #: What a file says that means to compute with its batches, not only to prepare them.
@@ -259,7 +254,7 @@ def _moves(run: Run, ctx: Context) -> bool:
         # Parts of the batch are moved as they come: what else is made of arrays says nothing of it.
         return not any(_makes_anew(call) and _is_made_of(call, names) for call in own)
     calls = [*own, *(call for scope in called_in(run, ctx) for call in ctx.program.function(scope).calls)]
-    return any(_MOVES.search(last_of(call.func)) for call in calls) and not any(_makes_anew(call) for call in calls)
+    return any(MOVES.search(last_of(call.func)) for call in calls) and not any(_makes_anew(call) for call in calls)
 
 
 def _around(run: Run, ctx: Context) -> set[str] | None:
@@ -290,7 +285,7 @@ def _makes_anew(call: CallFacts) -> bool:
     func = call.func
     if func == "torch.Tensor" or last_of(func) == "from_numpy":
         return True
-    if not (isinstance(func, tuple) and func[0] == "attr" and _MOVES.search(str(func[2]))):
+    if not (isinstance(func, tuple) and func[0] == "attr" and MOVES.search(str(func[2]))):
         return False
     inner = func[1]
     return isinstance(inner, tuple) and inner[0] == "call" and last_of(inner[1]) in _CONVERSIONS

@@ -19,8 +19,8 @@ from perflint.api import (
     Tag,
     callee_name,
     guards,
-    pattern,
 )
+from perflint.api.names import SETTLES
 from perflint.api.waits import is_exceptional, uses_accelerator
 from perflint.api.words import short_call
 
@@ -29,11 +29,6 @@ _CLOCKS = frozenset(
     "timeit.default_timer".split()
 )
 _CLOCK_NAMES = tuple(sorted({name.rpartition(".")[2] for name in _CLOCKS}))
-#: Methods that bring values to the host or wait for it, on whatever they are called.
-_SETTLING = pattern(
-    r"^(?:item|tolist|cpu|numpy|wait\w*|barrier|elapsed_time|nonzero|unique|get_scale|generate|record|result|join|block\w*)$"
-    r"|synchroni[sz]e|all_?reduce|all_?gather"
-)
 #: Calls that leave the device alone.
 _HARMLESS = frozenset(
     "range enumerate len zip iter next append min max isinstance getattr hasattr time perf_counter monotonic time_ns "
@@ -228,7 +223,7 @@ def _is_moved(value: ast.expr, ctx: Context) -> bool:
 def _may_wait(call: ast.Call, ctx: Context) -> bool:
     """Whether a call may make the host wait for the device, as far as can be seen."""
     name = callee_name(call)
-    if _SETTLING.search(name):
+    if SETTLES.search(name):
         return True
     if name == "to" and any(isinstance(item, ast.Constant) and item.value in _SHORT_CIRCUITS for item in call.args):
         return True

@@ -1,4 +1,4 @@
-"""Names are evidence in one table, `analysis.evidence`: patterns over identifiers elsewhere only become fewer."""
+"""Names are evidence in one table, `analysis.naming`: patterns over identifiers elsewhere only become fewer."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("rules", "perflint/analysis", "perflint/ir", "perflint/rule_api")
-TABLE = ROOT / "perflint" / "analysis" / "evidence.py"
+#: The table of names: what the analyses trust a name to say, and below them what the guards do.
+TABLE = (
+    *sorted((ROOT / "perflint" / "analysis" / "naming").glob("*.py")),
+    ROOT / "perflint" / "analysis" / "evidence.py",
+    ROOT / "perflint" / "ir" / "words.py",
+)
 
 #: Lower it with each pattern that a fact has replaced.
-MOST = {"rules": 105, "perflint/analysis": 79, "perflint/ir": 34, "perflint/rule_api": 5}
+MOST = {"rules": 24, "perflint/analysis": 4, "perflint/ir": 4, "perflint/rule_api": 5}
 
 
 def patterns_in(room: str) -> dict[str, int]:
     """By file, how many regular expressions it makes."""
     found: dict[str, int] = {}
     for file in sorted((ROOT / room).rglob("*.py")):
-        if file == TABLE:
+        if file in TABLE:
             continue
         calls = (node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Call))
         made = sum(_makes_pattern(call.func) for call in calls)

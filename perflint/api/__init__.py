@@ -15,6 +15,7 @@ from perflint.analysis.elsewhere import bound, class_of, definition_of
 from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.feasibility.at_nodes import is_in_training, is_unreached
 from perflint.analysis.frequency.epochs import LoopHeat
+from perflint.analysis.frequency.routes import function_of
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope
 from perflint.analysis.phases.own_training import beside_own_training
 from perflint.analysis.phases.phase import Phase, PhaseOf
@@ -135,6 +136,7 @@ __all__ = [
     "definition_of",
     "distributed",
     "frameworks",
+    "function_of",
     "guards",
     "has_unpacking",
     "impact_of_wait",

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.api import CLASS, Applicability, Context, Edit, Fix, Ref, callee_name, keyword, pattern, tensors, walk
+from perflint.api import CLASS, Applicability, Context, Edit, Fix, Ref, callee_name, keyword, tensors, walk
 from perflint.api.invariants import is_kept
 
 from .copy_fixes import is_device, on_host
 
-_NAME = pattern(r"[^A-Za-z0-9]+")
 _AS_BUFFER = (
     "the buffer follows the module to its device and its type (`model.half()`), and is one tensor for all calls: "
     "nothing may write into it"
@@ -190,7 +189,7 @@ def _wanted(node: ast.AST, ctx: Context) -> str:
         return statement.targets[0].id.strip("_").lower() or "kept"
     given = [item for part in walk(node) if isinstance(part, ast.Call) for item in part.args]
     names = [item.id for item in given if isinstance(item, ast.Name) and "device" not in item.id]
-    return _NAME.sub("_", names[0]).strip("_").lower() if names else "constant"
+    return names[0].strip("_").lower() if names else "constant"
 
 
 def _free_attribute(node: ast.AST, ctx: Context) -> str:

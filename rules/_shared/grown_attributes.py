@@ -6,10 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from perflint.api import Context, callee_name, is_constant, pattern, walk
+from perflint.api import Context, callee_name, is_constant, walk
+from perflint.api.names import TAKES_NEXT
 
-#: Methods that are given the next part, once a batch.
-_TAKES = pattern(r"^_?(?:update|add|append|push|accumulate|collect|record|store|observe)(?:_|$)")
 #: Methods that begin anew with nothing: an object that has one is filled up again and again.
 _EMPTIES = frozenset({"reset", "clear", "_reset", "_clear", "reset_states", "reset_state"})
 _STARTS = _EMPTIES | {"__init__"}
@@ -40,7 +39,7 @@ def grown_attributes(cls: ast.ClassDef, ctx: Context, joins: tuple[str, ...]) ->
     if not emptied:
         return
     for method in methods:
-        if not _TAKES.match(method.name):
+        if not TAKES_NEXT.match(method.name):
             continue
         for statement in walk(method):
             grown = _grown(statement, method, ctx, joins)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, pattern
-
-_PLAIN = pattern(r"(?:^|[_/])(?:naive|reference|ref_impl|golden)(?:_|\.py$|$)")
+from perflint.api import Context
+from perflint.api.names import PLAIN_FORM
 
 
 def is_plain_form(node: ast.AST, ctx: Context) -> bool:
     """Whether a node stands in a function or a module that is called naive, or a reference: it is there to be read."""
-    if _PLAIN.search(ctx.path.rpartition("/")[2]):
+    if PLAIN_FORM.search(ctx.path.rpartition("/")[2]):
         return True
     function = ctx.tree.function_of(node)
-    return function is not None and bool(_PLAIN.search(function.name))
+    return function is not None and bool(PLAIN_FORM.search(function.name))

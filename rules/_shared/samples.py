@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
-from perflint.api import Context, argument, is_constant, last_name, pattern, walk
+from perflint.api import Context, argument, is_constant, last_name, walk
 from perflint.api.gradients import arguments
+from perflint.api.names import SEVERAL_TEXTS, TO_SHOW
 
 #: Methods that leave a tensor what it is: the same sample, somewhere else or in another type.
 _MOVES = frozenset(
@@ -18,8 +18,6 @@ _DEEP = 5
 _FEW = 10
 _WRAPPERS = ("enumerate", "tqdm", "zip", "list", "sorted", "reversed")
 _SHOWN = frozenset({"desc", "description", "total", "unit", "leave", "disable", "ncols", "postfix"})
-_TO_SHOW = pattern(r"sample|example|demo|qualitative", re.IGNORECASE)
-_SEVERAL = pattern(r"texts$|prompts$|sentences$|batch")
 
 Turning = ast.For | ast.comprehension
 
@@ -118,7 +116,7 @@ def _is_head(rows: ast.expr) -> bool:
 
 def shows_each(turning: Turning, ctx: Context) -> bool:
     """Whether a loop over samples or examples prints each of its turns: a handful, for a person to look at."""
-    if not isinstance(turning, ast.For) or not _TO_SHOW.search(handed_out(turning.iter, ctx)):
+    if not isinstance(turning, ast.For) or not TO_SHOW.search(handed_out(turning.iter, ctx)):
         return False
     return any(
         isinstance(item, ast.Expr)
@@ -136,7 +134,7 @@ def is_several_texts(text: ast.expr, ctx: Context) -> bool:
             return True
         if isinstance(item, ast.Subscript) and isinstance(item.slice, ast.Slice):
             return True
-    return isinstance(text, (ast.Name, ast.Attribute)) and bool(_SEVERAL.search(last_name(text)))
+    return isinstance(text, (ast.Name, ast.Attribute)) and bool(SEVERAL_TEXTS.search(last_name(text)))
 
 
 def _lengthens(call: ast.Call) -> bool:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 
 from perflint.api import Context, callee_name, is_constant, pattern, tensors
+from perflint.api.names import CACHE_ARGUMENT
 
 _TRIANGLES = ("torch.tril", "torch.triu")
 _SQUARES = ("torch.ones", "torch.full")
 _NEW_SQUARES = frozenset({"new_ones", "new_full"})
 _BETWEEN = tensors.VIEW_METHODS | tensors.CAST_METHODS | {"to", "cuda"}
-#: Parameters of a forward that knows what was generated before.
-_POSITION = pattern(r"^(?:start_pos|input_pos|cache_position|past_key_values?|kv_caches?|past|cache|offset)$")
 _SETS_UP = pattern(r"^_?(?:set_?up|init(?:iali[sz]e)?|reset|allocate)(?:_|$)")
 #: Masks of fewer rows are not worth a word.
 _SMALL = 16
@@ -20,7 +19,7 @@ _SMALL = 16
 def is_of_prompt(node: ast.AST, ctx: Context) -> bool:
     """Whether only a prompt is masked: in the forward of a generation, `if length > 1`, once before all tokens."""
     function = ctx.tree.function_of(node)
-    if function is None or not any(_POSITION.match(item.arg) for item in function.args.args):
+    if function is None or not any(CACHE_ARGUMENT.match(item.arg) for item in function.args.args):
         return False
     if ctx.role(node) == "train":
         return False  # each text that is learned from is longer than one token

@@ -5,16 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Context, Scope, callee_name, is_constant, pattern, walk
+from perflint.api import Context, Scope, callee_name, function_of, is_constant, pattern, walk
+from perflint.api.names import FILTERS, WRITER_CLASS, WRITES_OR_FILTERS
 
-#: Functions on the way that write results, look through all data once, or prepare a model.
-_SELDOM = pattern(r"(?:^|_)(?:write|dump|filter|unwrap)(?:_|$)|^to_(?:pdb|mmcif|csv|json|html|markdown)$")
 #: Where samples are made, again in each epoch.
 _SAMPLES = pattern(r"__getitem__|__iter__|collate")
-_FILTERS = pattern(r"(?:^|_)filter(?:_|$)")
-_WRITERS = pattern(r"(?:Saver|Writer|Exporter|Dumper)$")
 _ON = ("const", "bool", True)
-_NAME = pattern(r"[\w.]+")
 #: What starts other programs.
 _PROGRAMS = frozenset({"subprocess", "Popen", "check_call", "check_output"})
 _STORES = frozenset({"save", "dump", "savez", "savez_compressed", "to_csv", "to_parquet"})
@@ -81,26 +77,24 @@ def _defaults(given: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
 
 def _is_seldom(node: ast.AST, ctx: Context) -> bool:
     """Whether a function on the way writes results, looks through all data once, or runs other programs."""
-    function = ctx.tree.function_of(node)
+    around = ctx.tree.function_of(node)
     _, route, _ = ctx.heat_and_route(node)
     paths = [*(hop.path for hop in route[1:]), ctx.path]
     often = bool(route) and _SAMPLES.search(route[0].text) is not None
     for hop, path in zip(route, paths):
-        found = _NAME.match(hop.text)
-        if found is None:
-            continue
-        owner, _, name = found.group().rpartition(".")
-        if _says_seldom(name, often=often) or _WRITERS.search(owner):
+        function = function_of(hop)
+        owner, _, name = function.rpartition(".")
+        if _says_seldom(name, often=often) or WRITER_CLASS.search(owner):
             return True
-        facts = ctx.program.summaries[path].functions.get(found.group()) if path in ctx.program.summaries else None
+        facts = ctx.program.summaries[path].functions.get(function) if path in ctx.program.summaries else None
         if facts is not None and not _PROGRAMS.isdisjoint(facts.identifiers.split()):
             return True
-    return function is not None and _says_seldom(function.name, often=often)
+    return around is not None and _says_seldom(around.name, often=often)
 
 
 def _says_seldom(name: str, *, often: bool) -> bool:
     """Whether a name says that a function writes or filters; a sample is filtered whenever it is made."""
-    return bool(_SELDOM.search(name)) and not (often and _FILTERS.search(name))
+    return bool(WRITES_OR_FILTERS.search(name)) and not (often and FILTERS.search(name))
 
 
 def _fills_a_file(node: ast.AST, ctx: Context) -> bool:

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.naming.loops import MANY_TEXTS
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.ir.calls import callee_name
 from perflint.ir.control_flow import Condition
 from perflint.ir.notation import last_name
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
 
 _FEW = 8
 #: What gives the names of a mapping or of a model's parts.
@@ -19,14 +19,13 @@ _OF_NAMES = frozenset(
     "items keys list sorted tuple enumerate reversed state_dict named_parameters named_modules named_children "
     "named_buffers".split()
 )
-_MANY = pattern(r"files?(?:names?)?$|paths?$|lines$|texts$|words$|tokens$|sentences$|samples$|listdir|glob")
 
 
 def is_of_a_kind(node: ast.AST, loop: ast.stmt, ctx: FileFacts) -> bool:
     """Whether `node` is for what is told by its name, `if "film" in key:`: there are few names. Files have names too,
     and lines of text: of these there are many.
     """
-    if not isinstance(loop, ast.For) or any(_MANY.search(name) for name in names_in(loop.iter)):
+    if not isinstance(loop, ast.For) or any(MANY_TEXTS.search(name) for name in names_in(loop.iter)):
         return False
     if any(isinstance(part, ast.Call) and callee_name(part) not in _OF_NAMES for part in walk(loop.iter)):
         return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from perflint.analysis.frequency.heat import HeatMap
 from perflint.analysis.names.refs import Scope
 from perflint.finding import Confidence, Heat, Hop
@@ -84,3 +86,8 @@ def hot_loop_around(heat: HeatMap, scope: Scope, facts: FunctionFacts, loop: int
 
 def _facts(heat: HeatMap, scope: Scope) -> FunctionFacts:
     return heat.resolver.summaries[scope.path].functions[scope.function]
+
+
+def function_of(hop: Hop) -> str:
+    """The function that a hop names first: `Trainer.step`."""
+    return "".join(itertools.takewhile(lambda sign: sign.isalnum() or sign in "._", hop.text))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 import itertools
-import re
 from collections.abc import Iterable
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.naming.models import TABLES
+from perflint.analysis.naming.values import IS_COUNT
 from perflint.analysis.values.kind import Tag
 from perflint.ir.calls import callee_name
 from perflint.ir.notation import last_name
 from perflint.ir.summary import FunctionFacts
-from perflint.system.patterns import pattern
 from perflint.torch_model import modules, tensors
 
 #: Methods of models that run them, besides calling them.
@@ -33,10 +33,6 @@ _PURE = frozenset(
 )
 #: What a model cannot look at and give something of.
 _PLAIN = (Tag.NUMBER, Tag.STRING, Tag.NONE, Tag.DEVICE, Tag.DTYPE)
-_COUNTS = pattern(r"^(?:n|bs|n_\w+|num_\w+|\w*batch_?size|\w*seed|\w+_(?:count|number))$", re.IGNORECASE)
-_TABLES = pattern(
-    r"encod|embed|emb$|tokeni[sz]|rotary|rope|pos(?:$|_|ition)|freq|table|grid|run_with_cache", re.IGNORECASE
-)
 #: Builtin functions, and methods that texts, lists, dicts and tensors have.
 _FUNCTIONS = frozenset(
     "len print range isinstance getattr setattr int float str tuple list zip enumerate super".split()
@@ -87,7 +83,7 @@ def is_given_counts(model: str, given: Iterable[ast.expr], ctx: FileFacts) -> bo
     each run gives something else. Encoders, tables of positions and models that are analysed give the same for the
     same.
     """
-    if _TABLES.search(model):
+    if TABLES.search(model):
         return False
     things = [item for item in given if ctx.kind(item).tag is not Tag.MODULE]
     return bool(things) and all(_is_count(item, ctx) for item in things)
@@ -97,7 +93,7 @@ def _is_count(item: ast.expr, ctx: FileFacts) -> bool:
     kind = ctx.kind(item)
     if kind.known or isinstance(item, ast.Constant):
         return isinstance(item, ast.Constant) or kind.tag in _PLAIN
-    return isinstance(item, (ast.Name, ast.Attribute)) and bool(_COUNTS.search(last_name(item)))
+    return isinstance(item, (ast.Name, ast.Attribute)) and bool(IS_COUNT.search(last_name(item)))
 
 
 def arguments(node: ast.Call) -> list[ast.expr]:

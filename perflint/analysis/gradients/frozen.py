@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.analysis.evidence import last_name as last_of
@@ -11,20 +10,12 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.forwards import FORWARD_METHODS
 from perflint.analysis.gradients.model_calls import name_of_whole
 from perflint.analysis.names.refs import FUNCTION, INSTANCE, Ref, Scope
+from perflint.analysis.naming.models import ALL_PARAMETERS, FREEZERS, PARTS
 from perflint.ir.calls import callee_name, is_constant, keyword
 from perflint.ir.summary import FunctionFacts
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
 
-#: Functions that take the gradients away from the parameters of what they are given, or may.
-_FREEZERS = pattern(
-    r"^(?!un|(?:re_?)?activate|enable)\w*(?:freeze|requires_?grad|disable_?grad|(?:stop|no)_?grad)", re.IGNORECASE
-)
 _OFF, _ON = ("const", "bool", False), ("const", "bool", True)
-#: What is taken from a module when the gradients are taken from a part of it.
-_PARTS = pattern(r"(?:^|_)(?:bn|batch_?norms?|norms?|layers?|blocks?|stages?|embed\w*)(?:_|\d|$)", re.IGNORECASE)
-#: Methods that give all that a module holds, and attributes that do.
-_ALL = pattern(r"param|modules$|children$|^(?:values|items)$")
 _WRAPPED = ("module", "_orig_mod")
 
 
@@ -77,7 +68,7 @@ def _wholes(value: ast.expr) -> Iterator[str]:
         for item in value.elts:
             yield from _wholes(item)
     elif isinstance(value, ast.Call):
-        if isinstance(value.func, ast.Attribute) and _ALL.search(value.func.attr):
+        if isinstance(value.func, ast.Attribute) and ALL_PARAMETERS.search(value.func.attr):
             yield from _wholes(value.func.value)
         for item in (*value.args, *(given.value for given in value.keywords)):
             yield from _wholes(item)
@@ -102,7 +93,7 @@ def _freezing_calls(module: ast.Module, ctx: FileFacts) -> list[tuple[ast.Call, 
 
 def _is_freezer(name: str) -> bool:
     """Not a class: `with RequiresGrad(model)` is the other way round."""
-    return _FREEZERS.match(name) is not None and not name[0].isupper() and _PARTS.search(name) is None
+    return FREEZERS.match(name) is not None and not name[0].isupper() and PARTS.search(name) is None
 
 
 def _freezes_what_it_is_given(call: ast.Call, ctx: FileFacts) -> bool:

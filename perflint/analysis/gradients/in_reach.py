@@ -8,10 +8,10 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.evaluation_loops import evaluated
 from perflint.analysis.gradients.model_calls import is_loss_function, is_model_call
 from perflint.analysis.names.refs import INSTANCE, Ref, Refs, Scope
+from perflint.analysis.naming.models import FITS
 from perflint.analysis.values.kind import Tag
 from perflint.ir.calls import callee_name
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
 
 #: Names that only code has which walks a graph back where none may be recorded around it.
 ASKING = frozenset({"enable_grad", "jacrev", "jacfwd", "jacobian", "hessian", "vjp", "jvp", "hvp"})
@@ -28,8 +28,6 @@ _FAST_PATHS = frozenset(
         "LSTMCell scaled_dot_product_attention matrix_norm svdvals eigvalsh"
     ).split()
 )
-#: Names of calls that may fit something, in code that cannot be seen.
-_LEARNS = pattern(r"^_?(?:fit|adapt|train|tune|fine_?tune|learn|optimi[sz]e|calibrate|invert|step)(?:_|$)")
 #: Functions that read what they are given, and learn nothing.
 _READERS = frozenset("hasattr id isinstance getattr len print repr str type tqdm".split())
 
@@ -171,7 +169,7 @@ def may_learn(part: ast.AST, ctx: FileFacts) -> bool:
     given = [*part.args, *(keyword.value for keyword in part.keywords)]
     if isinstance(part.func, ast.Name) and not given and _is_argument(part.func, ctx):
         return True  # `on_end()`: whatever a caller wants done
-    return bool(_LEARNS.search(callee_name(part))) or any(ctx.kind(item).tag is Tag.MODULE for item in given)
+    return bool(FITS.search(callee_name(part))) or any(ctx.kind(item).tag is Tag.MODULE for item in given)
 
 
 def _is_argument(name: ast.Name, ctx: FileFacts) -> bool:

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.forwards import is_forward, is_method_of_values
 from perflint.analysis.names.refs import INSTANCE, Ref, Scope
+from perflint.analysis.naming.models import LOSS, MODEL, NEEDS_GRADIENTS
 from perflint.ir.calls import callee_name
 from perflint.ir.notation import last_name
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
-
-#: Words of code that needs gradients, or that switches them by a way that cannot be followed.
-_GRADIENT_WORDS = pattern(
-    r"^(?:backward|manual_backward|autograd|requires_grad_?|enable_grad|set_grad_enabled|no_grad|inference_mode|"
-    r"retain_grad|create_graph|retain_graph|jacobian|hessian|vjp|jvp|functional_call|zero_grad|optimizer|optim|"
-    r"pgd|fgsm|grad|grads|gradients?)$|perturb|attack|adversar|saliency|influence|attribut(?:e|ion)s?$|grad_?cam|"
-    r"optimi[sz]er|inference_mode|no_grad",
-    re.IGNORECASE,
-)
-_LOSS_NAME = pattern(r"criterion|loss|objective", re.IGNORECASE)
-_MODEL_NAME = pattern(
-    r"^_?(?:model|net|network|encoder|decoder|backbone|classifier|generator|discriminator|policy|student|"
-    r"teacher|netG|netD|unet|vae|gnn|ddp_model|model_ema|ema_model|detector|predictor)$|_(?:model|net|network)$"
-)
 
 
 def is_model_call(node: ast.AST, ctx: FileFacts) -> bool:
@@ -44,7 +29,7 @@ def is_model_call(node: ast.AST, ctx: FileFacts) -> bool:
     if name == "forward" and isinstance(model, ast.Attribute):
         model = model.value  # `model.forward(x)`
         name = name_of_whole(model)
-    if not (node.args or node.keywords) or not _MODEL_NAME.search(name):
+    if not (node.args or node.keywords) or not MODEL.search(name):
         return False
     return not (ctx.kind(node.func).known or ctx.kind(model).known or ctx.project_target(node.func) is not None)
 
@@ -68,7 +53,7 @@ def is_loss_function(func: ast.expr, ctx: FileFacts) -> bool:
 
 def is_loss_name(func: ast.expr) -> bool:
     """Whether what is called goes by the name of a loss."""
-    return bool(_LOSS_NAME.search(name_of_whole(func)))
+    return bool(LOSS.search(name_of_whole(func)))
 
 
 def name_of_whole(node: ast.expr) -> str:
@@ -93,7 +78,7 @@ def asks_in(parts: Iterable[ast.AST]) -> bool:
             name = part.id
         elif isinstance(part, (ast.keyword, ast.arg)):
             name = part.arg or ""
-        if name and _GRADIENT_WORDS.search(name):
+        if name and NEEDS_GRADIENTS.search(name):
             return True
     return False
 

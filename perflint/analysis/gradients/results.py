@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
@@ -11,8 +10,8 @@ from perflint.analysis.gradients.forwards import FORWARD_METHODS
 from perflint.analysis.gradients.frozen import is_frozen
 from perflint.analysis.gradients.model_calls import is_loss_function, is_model_call, name_of_whole
 from perflint.analysis.names.refs import Scope
+from perflint.analysis.naming.models import GRADIENTS_OFF, LAYER_WITH_PARAMETERS, WITHOUT_PARAMETERS
 from perflint.ir.calls import callee_name
-from perflint.system.patterns import pattern
 from perflint.torch_model import tensors
 
 #: End a graph: what comes out has no gradient.
@@ -31,13 +30,6 @@ _VALUE_BUILTINS = _BUILTINS | frozenset("float int bool str repr print".split())
 _DRAWS = frozenset({"sample", "sample_n"})
 #: Give values and their places: no gradient flows through the places.
 _WITH_PLACES = frozenset({"max", "min", "topk", "sort", "median", "mode", "kthvalue"})
-#: Modules without parameters: transformations, metrics.
-_WITHOUT_PARAMETERS = pattern(r"^(?:torchvision\.transforms|torchaudio\.transforms|torchmetrics|kornia\.augm)")
-#: Layers of torch with parameters.
-_PARAMETERS = pattern(
-    r"Module$|Linear|Bilinear|Conv|Embedding|Transformer|LSTM|GRU|RNN|Sequential|Multihead|ModuleList"
-)
-_OFF = pattern(r"no_?grad|inference_?mode|eval_mode", re.IGNORECASE)
 #: Methods of tensors through which gradients flow.
 _CARRIERS = (
     tensors.VIEW_METHODS | tensors.CAST_METHODS | tensors.FRESH_METHODS | tensors.TUPLE_METHODS | {"to", "cpu", "cuda"}
@@ -94,9 +86,9 @@ def learns(node: ast.Call, ctx: FileFacts) -> bool:
 
 def may_hold_parameters(qualified: str) -> bool:
     """Whether objects of a class may, by its full name."""
-    if _WITHOUT_PARAMETERS.search(qualified):
+    if WITHOUT_PARAMETERS.search(qualified):
         return False
-    return not qualified.startswith("torch.nn.") or bool(_PARAMETERS.match(qualified.rpartition(".")[2]))
+    return not qualified.startswith("torch.nn.") or bool(LAYER_WITH_PARAMETERS.match(qualified.rpartition(".")[2]))
 
 
 def has_no_graph(node: ast.Call, ctx: FileFacts) -> bool:
@@ -112,7 +104,7 @@ def has_no_graph(node: ast.Call, ctx: FileFacts) -> bool:
         return True
     if function is None:
         return False
-    return any(_OFF.search(ctx.text(decorator)) for decorator in function.decorator_list)
+    return any(GRADIENTS_OFF.search(ctx.text(decorator)) for decorator in function.decorator_list)
 
 
 def switches_itself(node: ast.Call, ctx: FileFacts, *, wholly: bool = False) -> bool:
@@ -130,7 +122,7 @@ def switches_itself(node: ast.Call, ctx: FileFacts, *, wholly: bool = False) -> 
     for scope in scopes:
         facts = ctx.program.function(scope)
         if (
-            any(_OFF.search(str(decorator)) for decorator in facts.decorators)
+            any(GRADIENTS_OFF.search(str(decorator)) for decorator in facts.decorators)
             or (any(context.kind == "no_grad" for context in facts.contexts) and not (wholly and _goes_on(scope, ctx)))
             or (not wholly and any("detach" in str(value) for value in facts.returns))
         ):

@@ -6,16 +6,15 @@ import ast
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.invariants.step_constants import is_step_constant
+from perflint.analysis.naming.values import COUNT
 from perflint.analysis.phases.seldom import is_export
 from perflint.analysis.values.kind import Tag
 from perflint.ir.calls import callee_name
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
 from perflint.torch_model import tensors
 
 #: What a test asks that depends on the data: what stands under it runs for the odd batch.
 _ASKS = frozenset("numel len size any all isnan isinf isfinite item nelement".split())
-_COUNTS = pattern(r"^(?:n|num|nb|count|len|total)_|_(?:count|len|num)$|^(?:n|count|total)$")
 _COLLECTORS = frozenset("append extend insert add update setdefault register_buffer".split())
 _DEPTH = 4
 
@@ -67,7 +66,7 @@ def _asks_for_data(test: ast.expr, ctx: FileFacts) -> bool:
             return True
         if isinstance(part, ast.Attribute) and part.attr == "shape":
             return True
-        if isinstance(part, ast.Name) and _COUNTS.search(part.id):
+        if isinstance(part, ast.Name) and COUNT.search(part.id):
             return True
     return False
 

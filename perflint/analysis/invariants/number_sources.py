@@ -11,6 +11,7 @@ from perflint.analysis.elsewhere import bound, definition_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.invariants.step_constants import is_step_constant
 from perflint.analysis.names.refs import FUNCTION, Scope
+from perflint.analysis.naming.phases import SETS_UP
 from perflint.analysis.transfers.moves import only_converts
 from perflint.analysis.values.kind import Tag
 from perflint.analysis.values.origin import Provenance, is_from
@@ -19,7 +20,6 @@ from perflint.finding import Heat
 from perflint.ir.calls import callee_name, keyword
 from perflint.ir.summary import MODULE
 from perflint.syntax.bindings import Binding, Definition
-from perflint.system.patterns import pattern
 from perflint.torch_model import arrays, tensors
 
 
@@ -84,10 +84,6 @@ _METHODS = (
 _PLAIN = (Tag.DEVICE, Tag.DTYPE, Tag.STRING, Tag.NONE, Tag.FUNCTION, Tag.CLASS)
 #: How much they give depends on the numbers: on the device the host would wait for it, and one fetch is a fair trade.
 _COUNTED = frozenset("nonzero argwhere flatnonzero unique unique_consecutive masked_select bincount compress".split())
-#: Where what an object keeps for its life is bound.
-_SETS_UP = pattern(
-    r"^(?:__init__|__post_init__|_?init\w*|_?set_?up\w*|_?build\w*|configure\w*|reset_parameters|<module>)$"
-)
 _ADDS = frozenset("append extend insert add update setdefault".split())
 
 
@@ -377,7 +373,7 @@ def is_kept(node: ast.expr, ctx: FileFacts) -> bool:
         return False
     around = ctx.tree.class_of(node)
     stores = ctx.inference.classes.stores(around, node.attr) if around is not None else ()
-    return bool(stores) and all(_SETS_UP.match(_function_name(item.node, ctx)) for item in stores)
+    return bool(stores) and all(SETS_UP.match(_function_name(item.node, ctx)) for item in stores)
 
 
 def _is_of_library(base: ast.expr, ctx: FileFacts) -> bool:

@@ -7,16 +7,13 @@ import ast
 from perflint.analysis.elsewhere import bound
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import Scope
+from perflint.analysis.naming.phases import SETS_UP
+from perflint.analysis.naming.values import SETTINGS
 from perflint.analysis.values.kind import Tag
 from perflint.ir.notation import is_text, last_name
-from perflint.system.patterns import pattern
 
 _NUMBERS = frozenset({"float", "int", "bool", "abs", "round", "len", "list", "tuple", "sorted", "min", "max", "sum"})
 _MODULES = ("math.", "numpy.pi", "numpy.inf", "numpy.nan", "torch.pi", "torch.inf", "torch.nan", "torch.finfo")
-#: Names of objects that hold settings.
-_SETTINGS = pattern(r"^_?(?:\w+_)?(?:args?|config|cfg|conf|hparams?|hps|opts?|settings|options|hyp)$")
-#: Where an object is set up: what is bound there holds for its life.
-_SETTERS = pattern(r"^(?:__init__|__post_init__|_?init\w*|set_?up\w*|build\w*|_build\w*|configure\w*)$")
 _DEPTH = 6
 
 
@@ -67,7 +64,7 @@ def _is_fixed_attribute(node: ast.Attribute, ctx: FileFacts) -> bool:
         root = root.value
     if not isinstance(root, ast.Name):
         return False
-    if _SETTINGS.match(last_name(base)):
+    if SETTINGS.match(last_name(base)):
         return not _is_stored(node, ctx)
     return root.id == "self" and base is root and _is_set_up_once(node, ctx)
 
@@ -78,7 +75,7 @@ def _may_be_numbers(node: ast.expr, ctx: FileFacts) -> bool:
 
 def _is_stored(node: ast.Attribute, ctx: FileFacts) -> bool:
     """Whether this file stores to an attribute of this name outside of a constructor."""
-    return any(not _SETTERS.match(_owner(store, ctx)) for store in _stores(node.attr, ctx.tree.module, ctx))
+    return any(not SETS_UP.match(_owner(store, ctx)) for store in _stores(node.attr, ctx.tree.module, ctx))
 
 
 def _is_set_up_once(node: ast.Attribute, ctx: FileFacts) -> bool:
@@ -166,4 +163,4 @@ def _is_fixed_value(value: object) -> bool:
     if not isinstance(value, str):
         return False
     *bases, _ = value.split(".")
-    return bool(bases) and (bases == ["self"] or bool(_SETTINGS.match(bases[-1])))
+    return bool(bases) and (bases == ["self"] or bool(SETTINGS.match(bases[-1])))

@@ -9,9 +9,11 @@ from pathlib import PurePath
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.loading.spread_options import hides_options, spread_options
 from perflint.analysis.names.refs import CLASS, EXTERNAL, INSTANCE, Ref, Scope
+from perflint.analysis.naming.phases import FOR_EVALUATION
+from perflint.analysis.naming.values import SETTINGS
 from perflint.ir.calls import argument, has_unpacking, is_constant, keyword
+from perflint.ir.notation import last_name
 from perflint.ir.summary import FunctionFacts
-from perflint.system.patterns import pattern
 from perflint.torch_model import loaders
 from perflint.torch_model.names import canonical
 
@@ -21,12 +23,6 @@ LOADER_NAMES = tuple(name.rpartition(".")[2] for name in DATA_LOADERS)
 #: Last names of the loaders that sample graphs.
 SAMPLERS = frozenset(name.rpartition(".")[2] for name in loaders.SAMPLING_LOADERS)
 _POSITIONS = {"dataset": 0, "batch_size": 1, "shuffle": 2, "num_workers": 5, "collate_fn": 6, "pin_memory": 7}
-_EVALUATION = pattern(
-    r"(?:^|_)(?:val|valid|validation|test|eval\w*|dev|infer\w*|pred\w*|calib\w*|viz|vis|debug|toy)(?:_|$)",
-    re.IGNORECASE,
-)
-#: What a command line's options are kept in.
-_ARGUMENTS = pattern(r"(?:^|[._])(?:args?|opts?|options|flags|hparams)$", re.IGNORECASE)
 _DEVICE_WORDS = frozenset(
     "cuda to_device Accelerator accelerator Fabric LightningModule pl xpu local_rank get_device".split()
 )
@@ -126,7 +122,7 @@ def is_zero(count: ast.expr, ctx: FileFacts) -> bool:
     """Whether a variable number of workers is 0 by all that can be seen: what it is bound to, or the default of the
     command line's option.
     """
-    if isinstance(count, ast.Attribute) and _ARGUMENTS.search(ctx.text(count.value)):
+    if isinstance(count, ast.Attribute) and SETTINGS.match(last_name(count.value)):
         defaults = set(ctx.program.whole.option_defaults(count.attr, ctx.path))
         if defaults:
             return defaults == {0}
@@ -144,7 +140,7 @@ def purpose(call: ast.Call, ctx: FileFacts) -> str:
         ctx.text(dataset) if dataset is not None else "",
         function.name if function is not None else "",
     ):
-        if any(_EVALUATION.search(part) for part in re.split(r"[^A-Za-z_]+", text)):
+        if any(FOR_EVALUATION.search(part) for part in re.split(r"[^A-Za-z_]+", text)):
             return "eval"
         if re.search(r"train", text, re.IGNORECASE):
             return "train"

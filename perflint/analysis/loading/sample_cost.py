@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias
 
@@ -11,36 +10,22 @@ from perflint.analysis.elsewhere import definition_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.loading.loaders import option
 from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Ref, Scope
+from perflint.analysis.naming.data import COSTLY, IN_MEMORY, LABELS, TEXT_ENCODER, TOKENIZES
 from perflint.finding import Confidence
 from perflint.ir import guards
 from perflint.ir.calls import has_unpacking, is_constant, keyword
 from perflint.ir.summary import CallFacts, FunctionFacts
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
 from perflint.torch_model import loaders
 
 #: What giving one sample costs: a look-up; reading, decoding, augmenting or tokenizing; nothing known, as samples
 #: stream in; nothing known at all.
 Work: TypeAlias = Literal["memory", "work", "iterable", "unknown"]
-#: What reads a file, decodes, augments or tokenizes, by the last name of what is called. Bare `load`, `read`, `process`
-#: or `collate` say nothing: the project's own are looked into.
-_COSTLY = pattern(
-    r"open|imread|imdecode|decode_image|read_image|read_video|VideoReader|VideoCapture|load_image\w*|load_audio\w*|"
-    r"load_wav\w*|pil_loader|image_loader|fromfile|memmap|loadtxt|read_csv|"
-    r"\w*transforms?|transform_\w+|augment\w*|\w+_augment\w*|\w*_aug|aug|pipeline|resample|\w*spectrogram|mfcc|stft|"
-    r"resize\w*|rotate\w*|warp\w*|nlp|parse\w*|simulate\w*|render\w*|\w*processor|feature_extractor"
-)
-#: What tokenizes a text: worth a worker sample by sample, not where a fast tokenizer does a batch at once.
-_TOKENIZERS = pattern(r"\w*tokeni[sz]er|tokeni[sz]e\w*|encode_plus|batch_encode_plus|apply_chat_template")
-_LABELS = pattern(r"target|label")
-_ENCODERS = pattern(r"tok|bpe|sp(?:_?model|_?processor)?$", re.IGNORECASE)
 _SPLITS = frozenset({"Subset", "random_split", "ConcatDataset"})
 #: Run when a sample is asked for, and no sooner.
 _LAZY = frozenset({"with_transform", "set_transform"})
 #: Guards of what happens to few samples, or to each of them once.
 _SELDOM = frozenset({guards.PERIODIC, guards.FIRST, guards.LAZY, guards.RARE, guards.LEAVES, guards.TURN})
-#: What data sets are derived from that read everything at once.
-_IN_MEMORY = pattern(r"in_?memory", re.IGNORECASE)
 #: Calls that are followed from `__getitem__`.
 _DEPTH = 2
 #: A `__getitem__` of no more calls and no loop looks a sample up.
@@ -156,7 +141,7 @@ def _project_work(ref: Ref, left_out: frozenset[str], ctx: FileFacts) -> Work:
         return "iterable" if _method(ref, "__iter__", ctx) is not None else "unknown"
     if _goes_on(scope, ctx):
         return "iterable"
-    if any(_IN_MEMORY.search(base.rpartition(".")[2]) for base in _bases(ref, ctx)):
+    if any(IN_MEMORY.search(base.rpartition(".")[2]) for base in _bases(ref, ctx)):
         return "memory"  # what is left for each sample is small beside handing it over
     absent = {f"self.{name}" for name in left_out}
 
@@ -223,8 +208,8 @@ def _works(scope: Scope, ctx: FileFacts, depth: int, costs: Callable[[CallFacts,
 
 def _is_costly(call: CallFacts, scope: Scope, ctx: FileFacts) -> bool:
     name = _dotted(call.func).rpartition(".")[2]
-    if _COSTLY.fullmatch(name.lstrip("_")):
-        return not _LABELS.search(name)
+    if COSTLY.fullmatch(name.lstrip("_")):
+        return not LABELS.search(name)
     refs = ctx.program.refs(call.func, scope) if isinstance(call.func, str) else ()
     return any(ref.kind == EXTERNAL and ref.name in loaders.FILE_READERS for ref in refs)
 
@@ -232,8 +217,8 @@ def _is_costly(call: CallFacts, scope: Scope, ctx: FileFacts) -> bool:
 def _is_costly_or_tokenizes(call: CallFacts, scope: Scope, ctx: FileFacts) -> bool:
     base, _, name = _dotted(call.func).rpartition(".")
     if name in ("encode", "encode_as_ids", "EncodeAsIds"):
-        return _ENCODERS.search(base.rpartition(".")[2]) is not None
-    return _TOKENIZERS.fullmatch(name.lstrip("_")) is not None or _is_costly(call, scope, ctx)
+        return TEXT_ENCODER.search(base.rpartition(".")[2]) is not None
+    return TOKENIZES.fullmatch(name.lstrip("_")) is not None or _is_costly(call, scope, ctx)
 
 
 def _is_seldom(facts: FunctionFacts, context: int) -> bool:

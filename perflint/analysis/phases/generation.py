@@ -7,21 +7,15 @@ import ast
 from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.model_calls import is_model_call
+from perflint.analysis.naming.phases import GENERATES, MAKES_SAMPLES, SERVER
 from perflint.analysis.waits.reads import in_forward
 from perflint.finding import Heat
 from perflint.ir.calls import callee_name
 from perflint.ir.notation import last_name
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
 from perflint.torch_model.effects import Effect
 
-_GENERATES = pattern(
-    r"^_?generate(?:_(?!\w*(?:mask|anchor|grid|noise|label|target|proposal|coord|position|bin|batch$|data$))\w+)?$"
-)
-#: What makes a sample in many steps, given what to make: `sample()` of a distribution or a buffer is given less.
-_SAMPLES = pattern(r"^(?:ddim_|ddpm_|p_)?sample(?:_func|_loop|_images?|_videos?)?$|^p_sample_loop\w*$")
 _FEWEST_GIVEN = 3
-_SERVER = pattern(r"(?:^|_)(?:client|server|requests|httpx|openai)$")
 
 
 def beside_generation(node: ast.AST, ctx: FileFacts) -> bool:
@@ -61,7 +55,7 @@ def _is_step_of_samples(node: ast.AST, ctx: FileFacts) -> bool:
         and (
             ctx.program.call_effects(scope, index).does(Effect.GENERATES)
             if index in known
-            else len(call.args) + len(call.keywords) >= _FEWEST_GIVEN and _SAMPLES.search(last_of(call.func))
+            else len(call.args) + len(call.keywords) >= _FEWEST_GIVEN and MAKES_SAMPLES.search(last_of(call.func))
         )
         for index, call in enumerate(facts.calls)
     )
@@ -74,11 +68,11 @@ def generates(call: ast.Call, ctx: FileFacts) -> bool:
     index = ctx.call_index(call)
     if index is not None and any(edge.index == index for edge in ctx.program.graph.outgoing.get(ctx.scope(call), ())):
         effects = ctx.effects(call)
-        by_name = _GENERATES.search(callee_name(call)) is not None
+        by_name = GENERATES.search(callee_name(call)) is not None
         return effects.surely(Effect.GENERATES) or (by_name and effects.does(Effect.GENERATES))
-    if _GENERATES.search(callee_name(call)):
+    if GENERATES.search(callee_name(call)):
         return True
-    return isinstance(call.func, ast.Attribute) and bool(_SERVER.search(last_name(call.func.value)))
+    return isinstance(call.func, ast.Attribute) and bool(SERVER.search(last_name(call.func.value)))
 
 
 def generates_or_predicts(node: ast.AST, ctx: FileFacts) -> bool:

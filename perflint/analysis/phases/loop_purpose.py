@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import Scope
+from perflint.analysis.naming.loops import STARTS_AFRESH
+from perflint.analysis.naming.phases import TRAINS
 from perflint.ir.calls import callee_name
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
 
-_TRAINING = pattern(
-    r"^(?:backward|fit|finetune|fine_tune|zero_grad|learn|optimizer|optim|opt|trainer|Trainer|manual_backward)$"
-    r"|^(?:train|finetune|fit|optimi[sz]e|calibrate)_|_(?:train|trainer|optimizer|optim)$"
-)
-#: Loops whose turns are meant to begin from the start.
-_FRESH = pattern(
-    r"fold|seed|trial|attempt|retr(?:y|ies)|repeat|restart|ensemble|member|replica|worker|rank|experiment|(?:^|_)runs?(?:_|$)",
-    re.IGNORECASE,
-)
 #: What reads a clock, by last names.
 CLOCKS = frozenset({"time", "perf_counter", "monotonic", "process_time", "time_ns", "perf_counter_ns"})
 _TIMING = frozenset(
@@ -39,7 +30,7 @@ def names_in(node: ast.AST) -> Iterator[str]:
 
 def trains_inside(loop: ast.stmt, ctx: FileFacts) -> bool:
     """Whether a loop trains something, itself or in a function of the project that it calls."""
-    if any(_TRAINING.search(name) for name in names_in(loop)):
+    if any(TRAINS.search(name) for name in names_in(loop)):
         return True
     for part in walk(loop):
         if isinstance(part, ast.Call):
@@ -56,8 +47,8 @@ def trains_inside(loop: ast.stmt, ctx: FileFacts) -> bool:
 def starts_afresh(loop: ast.stmt) -> bool:
     """Whether a loop runs over folds, seeds, trials or the like, each of which needs a model of its own."""
     if isinstance(loop, (ast.For, ast.AsyncFor)):
-        return any(_FRESH.search(name) for part in (loop.target, loop.iter) for name in names_in(part))
-    return isinstance(loop, ast.While) and any(_FRESH.search(name) for name in names_in(loop.test))
+        return any(STARTS_AFRESH.search(name) for part in (loop.target, loop.iter) for name in names_in(part))
+    return isinstance(loop, ast.While) and any(STARTS_AFRESH.search(name) for name in names_in(loop.test))
 
 
 def is_timing(node: ast.AST) -> bool:

@@ -3,51 +3,35 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.naming.models import RUNS_MODEL
+from perflint.analysis.naming.phases import GIVES_UP, RETRIES, SAVES_MEMORY, WEIGHED
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.ir.calls import callee_name, is_constant
 from perflint.ir.notation import last_name
 from perflint.ir.summary import FunctionFacts
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
 
 _PRESSURE = frozenset(
     "memory_allocated memory_reserved max_memory_allocated mem_get_info virtual_memory memory_percent memory_usage "
     "get_memory free_memory used_memory memory_summary memory_stats is_oom oom low_memory".split()
 )
 
-_RETRY = pattern(r"(?:^|_)oom(?:$|_)|out_of_memory")
 
-
-#: Switches that give up speed for memory: results that are kept on the host, sleep of what shares the device.
-_SAVING = pattern(
-    r"offload|cpu_cache|low_?v?(?:ram|mem)|(?:^|_)sleep|save_?(?:v?ram|mem)|"
-    r"(?:clear|empty|free)_?(?:cuda_?|gpu_?)?(?:cache|mem)",
-    re.IGNORECASE,
-)
-
-
-#: Names of flags by which a step is given up.
-_GIVEN_UP = pattern(r"(?:^|_)(?:skip|nans?|infs?|bad|broken|invalid|non_?finite|overflow(?:ed)?|failed|corrupt)(?:_|$)")
 _MEASURING = ("reset_peak_memory_stats", "reset_max_memory_allocated", "reset_accumulated_memory_stats")
 
 
 #: What starts and stops an engine that shares the device.
 _WAKES = frozenset({"wake_up", "wakeup", "sleep", "resume_memory_occupation", "release_memory_occupation"})
 _PAUSES = frozenset({"time.sleep", "asyncio.sleep"})
-#: Whoever says this of the call knows what it costs.
-_WEIGHED = pattern(r"slow|trade.?off|expensive|costs?\b", re.IGNORECASE)
-#: What runs a model, by its last name.
-_RUNS = pattern(r"(?:^|_)(?:model|net|network|forward|denoise|sampling)$|^(?:predict|_?internal_\w*predict)\w*$")
 
 
 def is_weighed(node: ast.expr, ctx: FileFacts) -> bool:
     """Whether a comment on the line of the call says that it makes the step slower."""
     line = ctx.source.lines[node.lineno - 1]
-    return "#" in line and bool(_WEIGHED.search(line.partition("#")[2]))
+    return "#" in line and bool(WEIGHED.search(line.partition("#")[2]))
 
 
 def is_outside_training(node: ast.AST, ctx: FileFacts) -> bool:
@@ -113,7 +97,8 @@ def has_run_a_whole_loop(node: ast.AST, ctx: FileFacts) -> bool:
 def _runs_models_in_a_loop(facts: FunctionFacts) -> bool:
     """Not `for net in self.nets: x = net(x)`: those are the parts of one forward."""
     return any(
-        _RUNS.search(last_of(call.func)) and not any(last_of(call.func) in facts.loops[at].targets for at in around)
+        RUNS_MODEL.search(last_of(call.func))
+        and not any(last_of(call.func) in facts.loops[at].targets for at in around)
         for call in facts.calls
         if (around := facts.loops_around(call.context))
     )
@@ -131,7 +116,7 @@ def gives_up_the_step(node: ast.AST, ctx: FileFacts) -> bool:
     for test, holds in ctx.conditions(node, exits=False):
         branch = ctx.tree.statement_of(test)
         if holds and isinstance(branch, ast.If) and isinstance(branch.body[-1], (ast.Continue, ast.Return)):
-            if ctx.loops(test) == ctx.loops(node) and any(_GIVEN_UP.search(name) for name in names_in(test)):
+            if ctx.loops(test) == ctx.loops(node) and any(GIVES_UP.search(name) for name in names_in(test)):
                 return True
     return False
 
@@ -140,10 +125,10 @@ def is_load_shedding(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether `node` runs only when memory is short: under a test of how much is used, or in what tries again then; or
     where a switch says that speed is given up for it.
     """
-    if any(_RETRY.search(name) for name in ctx.scope(node).function.split(".")):
+    if any(RETRIES.search(name) for name in ctx.scope(node).function.split(".")):
         return True
     names = (last_name(part) for test, _ in ctx.conditions(node, exits=False) for part in walk(test))
     return any(
-        name in _PRESSURE or _SAVING.search(name) is not None or ("memory" in name and "pin" not in name)
+        name in _PRESSURE or SAVES_MEMORY.search(name) is not None or ("memory" in name and "pin" not in name)
         for name in names
     )

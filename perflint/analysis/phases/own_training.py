@@ -5,22 +5,14 @@ function is, nothing is found there that is only worth a word on every step.
 from __future__ import annotations
 
 import ast
-import re
 from collections import Counter
 
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.evidence import last_name
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.naming.loops import FEW_STEPS
+from perflint.analysis.naming.phases import STEPS_OTHERWISE
 from perflint.ir.summary import CallFacts, FunctionFacts
-from perflint.system.patterns import pattern
-
-#: Loops of a handful of steps, of one part of a model or of several models.
-_FEW = pattern(
-    r"critic|disc|(?:^|_)[dgn]_(?:steps|iters|updates)|range\([1-9]\)|optim|\bopts?\b|models\b|agents\b|[nN]ets\b|networks\b"
-)
-
-#: What takes steps and trains nothing.
-_OTHER_STEPS = pattern(r"env|sched|prof|simul|world|timer", re.IGNORECASE)
 
 
 def beside_own_training(node: ast.AST, ctx: FileFacts) -> bool:
@@ -89,7 +81,7 @@ def _takes_step(func: object) -> bool:
     """`optimizer.step()`, not `env.step(action)`"""
     if last_name(func) != "step":
         return False
-    return not (isinstance(func, str) and _OTHER_STEPS.search(func))
+    return not (isinstance(func, str) and STEPS_OTHERWISE.search(func))
 
 
 def _trains_apart(facts: FunctionFacts, around: set[int]) -> bool | None:
@@ -101,6 +93,6 @@ def _trains_apart(facts: FunctionFacts, around: set[int]) -> bool | None:
         return None
     steps = {index for call in facts.calls if _takes_step(call.func) for index in facts.loops_around(call.context)}
     return all(
-        (loops - around) & steps and not any(_FEW.search(facts.loops[index].text) for index in loops - around)
+        (loops - around) & steps and not any(FEW_STEPS.search(facts.loops[index].text) for index in loops - around)
         for loops in found
     )

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
 
-#: Names of functions, classes and files.
-LOOKS_FOR_RATE = pattern(r"lr_?finder|find_(?:best_|optimal_)?lr|lr_range_test", re.IGNORECASE)
 _FIRST_RATE, _LAST_RATE = frozenset({"start_lr", "lr_start"}), frozenset({"end_lr", "lr_end"})
 
 

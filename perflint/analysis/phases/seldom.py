@@ -3,60 +3,40 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.frequency.routes import function_of
 from perflint.analysis.gradients.forwards import is_forward
 from perflint.analysis.names.refs import Scope
+from perflint.analysis.naming.phases import BETWEEN_PHASES, CHANGES_MODEL, CONVERTING_FILE, EXPORTING_FILE, RUNS_RARELY
+from perflint.analysis.naming.values import COUNT
 from perflint.finding import Heat
 from perflint.ir.calls import callee_name, is_constant
 from perflint.ir.notation import last_name
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
 from perflint.torch_model import tensors
 
-#: Functions that nobody calls on every step, whatever leads to them: checkpoints, exports, set-up, making models.
-_RARELY = pattern(
-    r"(?:^|_)(?:fallback|plot|visuali[sz]e|requirements?|save|resume|restore|export|onnx|checkpoints?|ckpt|state_dict|set_?up|inject|warm_?up|profile|from_pretrained)"
-    r"(?:_|$)|(?:^|_)(?:model_provider|(?:build|create|make)_(?:\w+_)?models?)$|(?:^|_)load_(?:\w+_)?(?:state|model|weights?|params|optim\w*|prompts?|pretrained)(?:_|$)",
-    re.IGNORECASE,
-)
-_NAME = pattern(r"[\w.]+")
-#: Scripts that run once for each checkpoint that is converted.
-_CONVERTS = pattern(r"(?:^|/)(?:convert|export|saver)_\w+\.py$")
-_EXPORTS = pattern(r"(?:^|[/_])(?:export|onnx|tensorrt|trt|coreml|tflite|tensorflow)", re.IGNORECASE)
-#: Between the phases of a program: memory is handed over, graphs are captured, weights go to another engine.
-_BETWEEN = pattern(
-    r"(?:^|_)(?:offload|onload|suspend|sleep|wake|swap|refit|reshard|capture|cuda_?graphs?|tear_?down|shut_?down|rerun|"
-    r"release(?!_(?:memory|cache|gpu|cuda|vram))|(?:prefetch|push|send|transfer)_(?:\w+_)?weights)(?:_|$)"
-    r"|^(?:stop|close|destroy)$",
-    re.IGNORECASE,
-)
-#: What says how many of something there are.
-_COUNTS = pattern(r"(?:len|numel|size)$|(?:n|num|count|number_of)_")
 _NONE = ("const", "NoneType")
 #: How many calls a parameter is followed through that hand it on.
 _CALLS = 3
 #: Steps of a loop that are too few to train anything.
 _FEW = 20
-#: Parts of the names of what changes a model, also of what is handed its parameters: `sgd(net.parameters(), rate)`.
-_LEARNS = pattern(r"step|update|optim|apply|learn|train|clip_grad|gradients|param|sgd|adam", re.IGNORECASE)
 
 
 def is_conversion(ctx: FileFacts) -> bool:
     """Whether the file is a script that converts or exports a checkpoint, once."""
-    return bool(_CONVERTS.search(ctx.path))
+    return bool(CONVERTING_FILE.search(ctx.path))
 
 
 def is_export(ctx: FileFacts) -> bool:
     """Whether the file is about a model in another runtime: what traces it makes constants of constants."""
-    return bool(_EXPORTS.search(ctx.path))
+    return bool(EXPORTING_FILE.search(ctx.path))
 
 
 def runs_rarely(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether the names on the way to `node` say that it does not run on every step."""
-    return is_conversion(ctx) or any(_RARELY.search(name) for name in _on_the_way(node, ctx))
+    return is_conversion(ctx) or any(RUNS_RARELY.search(name) for name in _on_the_way(node, ctx))
 
 
 def is_between_phases(node: ast.AST, ctx: FileFacts) -> bool:
@@ -70,7 +50,7 @@ def is_between_phases(node: ast.AST, ctx: FileFacts) -> bool:
 
 def hands_over(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether the names on the way to `node` say that a program goes from one phase to the next there."""
-    return any(_BETWEEN.search(name) for name in _on_the_way(node, ctx))
+    return any(BETWEEN_PHASES.search(name) for name in _on_the_way(node, ctx))
 
 
 def _has_sampled(place: ast.AST, node: ast.AST, ctx: FileFacts) -> bool:
@@ -103,9 +83,7 @@ def _on_the_way(node: ast.AST, ctx: FileFacts) -> Iterator[str]:
         yield function.name
     _, route, _ = ctx.heat_and_route(node)
     for hop in route[1:]:  # the first hop is the root itself
-        name = _NAME.match(hop.text)
-        if name is not None:
-            yield name.group().rpartition(".")[2]
+        yield function_of(hop).rpartition(".")[2]
 
 
 def is_tried_out(node: ast.AST, ctx: FileFacts) -> bool:
@@ -156,7 +134,7 @@ def _measures(loop: ast.AST, ctx: FileFacts) -> bool:
 def _learns_nothing(loop: ast.AST) -> bool:
     """Whether a loop walks back and drops the gradients: it looks whether its batches fit into memory."""
     called = {callee_name(part) for part in walk(loop) if isinstance(part, ast.Call)}
-    if not {"backward", "zero_grad"} <= called or any(_LEARNS.search(name) for name in called):
+    if not {"backward", "zero_grad"} <= called or any(CHANGES_MODEL.search(name) for name in called):
         return False
     return not any(isinstance(part, ast.Attribute) and part.attr == "grad" for part in walk(loop))
 
@@ -238,7 +216,7 @@ def _is_count(value: ast.expr) -> bool:
     if isinstance(value, ast.Subscript):
         return isinstance(value.value, ast.Attribute) and value.value.attr == "shape"
     name = callee_name(value) if isinstance(value, ast.Call) else last_name(value)
-    return _COUNTS.match(name) is not None
+    return COUNT.match(name) is not None
 
 
 def _missing_around(node: ast.AST, ctx: FileFacts) -> Iterator[str]:

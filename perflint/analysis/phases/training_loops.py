@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import Scope
+from perflint.analysis.naming.models import OPTIMIZERS
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.program import Program
 from perflint.analysis.values.kind import Tag
 from perflint.finding import Heat
 from perflint.ir.summary import CallFacts
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
 from perflint.torch_model import precision
 
 #: What only a loop that trains has; a profile of forward and backward has not.
 _STEPS = frozenset("step zero_grad optimizer optimizer_step opt optim".split())
 #: The words that a training loop has one of, for `Loops`.
 BACKWARD = ("backward", "manual_backward", "zero_grad")
-_OPTIMIZERS = pattern(r"optim\w*s$|^opts$", re.IGNORECASE)
 _EXPERIENCE = frozenset(
     "rollout_buffer rollout_data replay_buffer replay_data rollouts trajectories env envs episodes num_envs".split()
 )
@@ -35,7 +33,7 @@ def is_training_loop(node: ast.AST, ctx: FileFacts) -> bool:
         return False
     if ctx.role(node.body[0]) != "train" or ctx.body_heat(node) < Heat.STEP or _is_inside_one(node, ctx):
         return False
-    if isinstance(node, (ast.For, ast.AsyncFor)) and any(_OPTIMIZERS.search(name) for name in names_in(node.iter)):
+    if isinstance(node, (ast.For, ast.AsyncFor)) and any(OPTIMIZERS.search(name) for name in names_in(node.iter)):
         return False  # one step of several optimizers
     return any(name in _STEPS for name in names_in(node))
 

@@ -5,19 +5,10 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.naming.data import BATCH, FETCHES_BATCH, MOVES_BATCHES, MOVES_IN_PLACE
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.ir.calls import callee_name
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
-
-#: Helpers that are called for what they do to a batch, not for what they give.
-_IN_PLACE = pattern(r"(?:^|_)(?:to|2)_?(?:cuda|device|gpu)(?:_|$)|^_?(?:move|send|put)_\w*(?:batch|data|dict|inputs?)")
-_MOVERS = pattern(
-    r"(?:^|_)(?:to|2)_?(?:cuda|device|gpu)$|^_?(?:cast|move|send|copy|put)_(?:data|batch|samples?|inputs?)"
-)
-#: Functions that cut the next batch out of what they hold.
-_FETCHERS = pattern(r"^_?(?:get|next|fetch|load)_(?:mini)?batch$")
-_BATCHES = pattern(r"^(?:mini_?)?batch(?:es|_data|_dict|_inputs?)?$|_batch$")
 
 
 def is_batch_mover(call: ast.Call, ctx: FileFacts) -> bool:
@@ -25,13 +16,13 @@ def is_batch_mover(call: ast.Call, ctx: FileFacts) -> bool:
     assert isinstance(call.func, ast.Attribute)
     function = ctx.tree.function_of(call)
     if function is not None and isinstance(call.func.value, ast.Subscript):
-        return bool(_FETCHERS.search(function.name)) or _puts_back_itself(call, call.func.value, ctx)
+        return bool(FETCHES_BATCH.search(function.name)) or _puts_back_itself(call, call.func.value, ctx)
     if isinstance(call.func.value, ast.Name) and _goes_through_batch(call, call.func.value, ctx):
         return True
     if function is None or not isinstance(call.func.value, ast.Name):
         return False
     names = {item.arg for item in (*function.args.posonlyargs, *function.args.args)}
-    return call.func.value.id in names and bool(_MOVERS.search(function.name)) and "model" not in function.name
+    return call.func.value.id in names and bool(MOVES_BATCHES.search(function.name)) and "model" not in function.name
 
 
 def was_put_off(call: ast.Call, ctx: FileFacts) -> bool:
@@ -69,7 +60,7 @@ def _is_of_batch(source: ast.expr) -> bool:
     """`batch`, or `batch.items()`."""
     if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute):
         source = source.func.value
-    return isinstance(source, ast.Name) and bool(_BATCHES.search(source.id))
+    return isinstance(source, ast.Name) and bool(BATCH.search(source.id))
 
 
 def _puts_back(statement: ast.stmt) -> bool:
@@ -116,5 +107,7 @@ def _moving_in_place(function: ast.AST, ctx: FileFacts) -> list[ast.Call]:
     return [
         part.value
         for part in ctx.walk(function)
-        if isinstance(part, ast.Expr) and isinstance(part.value, ast.Call) and _IN_PLACE.search(callee_name(part.value))
+        if isinstance(part, ast.Expr)
+        and isinstance(part.value, ast.Call)
+        and MOVES_IN_PLACE.search(callee_name(part.value))
     ]

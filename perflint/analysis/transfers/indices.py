@@ -6,14 +6,13 @@ import ast
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import CLASS, Ref
+from perflint.analysis.naming.values import BOOLEAN_TEXT
 from perflint.analysis.transfers.data_copies import DataCopy
 from perflint.analysis.values.implicit_copies import indices_of
 from perflint.analysis.values.kind import Place, Tag
 from perflint.analysis.waits.reads import in_forward, kind_on_device
 from perflint.ir.calls import callee_name
-from perflint.system.patterns import pattern
 
-_BOOLEAN = pattern(r"\.bool\(|torch\.bool\b")
 #: What may be an index of many places; numbers and slices are not.
 _INDICES = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.ListComp)
 
@@ -87,6 +86,6 @@ def _is_mask(index: ast.expr, ctx: FileFacts) -> bool:
     if "mask" in ctx.text(index).lower():
         return True
     return any(
-        isinstance(origin, (ast.Compare, ast.UnaryOp)) or _BOOLEAN.search(ctx.text(origin)) is not None
+        isinstance(origin, (ast.Compare, ast.UnaryOp)) or BOOLEAN_TEXT.search(ctx.text(origin)) is not None
         for origin in ctx.inference.origins(index)
     )

@@ -7,10 +7,10 @@ import re
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import CLASS, Ref
+from perflint.analysis.naming.data import BATCH_METHOD
 from perflint.analysis.values.kind import Tag
 from perflint.ir.calls import callee_name, keyword
 from perflint.ir.summary import FunctionFacts
-from perflint.system.patterns import pattern
 from perflint.torch_model import tensors
 
 #: Methods between a constructor and the move that leave the advice what it is.
@@ -93,14 +93,10 @@ def only_converts(call: ast.Call, ctx: FileFacts) -> bool:
     return all(ctx.kind(item).tag is Tag.DTYPE for item in call.args)
 
 
-#: Methods of classes whose instances are batches, by the names of these.
-_METHODS_OF_BATCHES = pattern(r"Batch\w*\.")
-
-
 def moves_in_its_own_way(call: ast.Call, ctx: FileFacts) -> bool:
     """Whether the project has batches of a class of its own, whose `to` cannot be told not to block, or never does."""
     scopes = ctx.program.named(callee_name(call))
-    methods = [ctx.program.function(scope) for scope in scopes if _METHODS_OF_BATCHES.search(scope.function)]
+    methods = [ctx.program.function(scope) for scope in scopes if BATCH_METHOD.search(scope.function)]
     return any(method.in_class and not _can_be_told(method) for method in methods)
 
 

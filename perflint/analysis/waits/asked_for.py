@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.naming.phases import ASKS_FOR_TEXT, COMPLAINS
 from perflint.analysis.waits.reads import is_on_device
 from perflint.ir.calls import callee_name
 from perflint.ir.notation import last_name
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
-
-#: Flags that ask for text.
-_ASKED = pattern(r"(?:^|_)(?:verbose|verbosity|debug|dbg|quiet|silent|print|show|trace|log)(?:_|$)", re.IGNORECASE)
-#: Functions that tell of something that went wrong.
-_COMPLAINS = pattern(r"warn|error|fail|critical|exception|alert", re.IGNORECASE)
 
 
 def is_asked_for(node: ast.AST, ctx: FileFacts) -> bool:
@@ -23,7 +17,7 @@ def is_asked_for(node: ast.AST, ctx: FileFacts) -> bool:
     waited then), or where something went wrong.
     """
     function = ctx.tree.function_of(node)
-    if function is not None and _COMPLAINS.search(function.name):
+    if function is not None and COMPLAINS.search(function.name):
         return True
     return any(
         (holds and _is_flag(test)) or _depends_on_device(test, ctx) or _complains(_arm(test, node, ctx))
@@ -54,7 +48,7 @@ def _asks_for_none(parent: ast.AST | None) -> bool:
 
 def _complains(block: list[ast.stmt]) -> bool:
     return any(
-        isinstance(part, ast.Raise) or (isinstance(part, ast.Call) and _COMPLAINS.search(callee_name(part)) is not None)
+        isinstance(part, ast.Raise) or (isinstance(part, ast.Call) and COMPLAINS.search(callee_name(part)) is not None)
         for statement in block
         if not isinstance(statement, (ast.FunctionDef, ast.ClassDef))
         for part in walk(statement)
@@ -63,4 +57,4 @@ def _complains(block: list[ast.stmt]) -> bool:
 
 def _is_flag(test: ast.expr) -> bool:
     """`verbose`, `self.debug`, `log_level > 1`."""
-    return bool(_ASKED.search(last_name(test.left if isinstance(test, ast.Compare) else test)))
+    return bool(ASKS_FOR_TEXT.search(last_name(test.left if isinstance(test, ast.Compare) else test)))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.naming.loops import LENGTH_LIMIT
 from perflint.analysis.phases.generation import beside_generation
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.values.kind import Tag
@@ -23,15 +24,13 @@ from perflint.analysis.waits.reads import (
 from perflint.analysis.waits.truth_tests import is_asked, leaves, tests
 from perflint.ir.calls import callee_name, is_constant
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
 
 _PAIRING = ("enumerate", "zip", "reversed", "tqdm")
 #: Arguments of a `range` whose turns are one apart.
 _FIRST_AND_LAST = 2
 _SIZES = ("size", "shape")
 #: What packed sequences keep on the host, wherever their values are.
-_ALWAYS_ON_HOST = pattern(r"(?:^|\.)batch_sizes$")
-_DECODES = pattern(r"\bmax_(?:(?:\w+_)?(?:len|length|tokens)\b|decod)")
+_ALWAYS_ON_HOST = "batch_sizes"
 _WHOLE_ROWS = ("cpu", "to", "tolist")
 
 
@@ -59,7 +58,7 @@ def read_by_turns(loop: ast.For, ctx: FileFacts) -> TurnRead | None:
     if not asking:
         return None
     gone_through = _gone_through(loop, ctx)
-    if gone_through is None or works_on_host(loop, ctx) or _ALWAYS_ON_HOST.search(gone_through):
+    if gone_through is None or works_on_host(loop, ctx) or gone_through.rpartition(".")[2] == _ALWAYS_ON_HOST:
         return None
     if _follows_decoding(loop, ctx) or beside_generation(loop, ctx):
         return None
@@ -84,7 +83,7 @@ def _follows_decoding(loop: ast.For, ctx: FileFacts) -> bool:
             if (
                 context.kind == "loop"
                 and context.end_line < hop.line
-                and _DECODES.search(facts.loops[int(context.detail)].text)
+                and LENGTH_LIMIT.search(facts.loops[int(context.detail)].text)
             ):
                 return True
     return False

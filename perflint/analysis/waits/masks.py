@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.naming.values import MASK
 from perflint.analysis.values.dtypes import Dtype
 from perflint.analysis.values.kind import Place, Tag
 from perflint.analysis.waits.reads import in_forward, is_on_device
 from perflint.ir.calls import callee_name
 from perflint.ir.notation import last_name
-from perflint.system.patterns import pattern
 from perflint.torch_model import tensors
 
 #: Functions and methods that give tensors of booleans.
@@ -18,7 +18,6 @@ _BOOLEAN = frozenset(
     "eq ne gt ge lt le bool isnan isinf isfinite isin logical_and logical_or logical_not logical_xor greater less "
     "greater_equal less_equal not_equal isclose signbit".split()
 )
-_MASK = pattern(r"(?:^|_)(?:mask|masks|valid)$")
 #: What changes where a tensor is or how it is laid out, not its type; the indices of a sparse one are other numbers.
 _MOVES = (tensors.VIEW_METHODS | {"cuda"}) - {"indices"}
 
@@ -127,4 +126,4 @@ def _is_test_in_forward(mask: ast.expr, ctx: FileFacts) -> bool:
 
 
 def _is_called_mask(node: ast.expr) -> bool:
-    return bool(_MASK.search(last_name(node)))
+    return bool(MASK.search(last_name(node)))

@@ -10,7 +10,21 @@ from typing import NamedTuple
 from perflint.analysis.feasibility.unused_arguments import is_unused_way
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.model_calls import is_model_call
-from perflint.analysis.phases.rate_finders import LOOKS_FOR_RATE, sweeps_rate
+from perflint.analysis.naming.data import TRANSFORMS_FILE
+from perflint.analysis.naming.phases import (
+    DEBUGGING_FILE,
+    EXPORTING_FILE,
+    FOR_PEOPLE,
+    KEEPS_FILES,
+    KERNEL_SOURCE,
+    LOOKS_FOR_RATE,
+    MAKES_OUTPUT,
+    RENDERS,
+    WORKS_ON_RESULTS,
+    WRITER_CLASS,
+)
+from perflint.analysis.naming.values import MAPPING_OF_TENSORS, ON_HOST, TENSOR_TYPE
+from perflint.analysis.phases.rate_finders import sweeps_rate
 from perflint.analysis.transfers.moves import only_converts
 from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
@@ -19,7 +33,6 @@ from perflint.finding import Confidence, Heat
 from perflint.ir import guards
 from perflint.ir.calls import callee_name, keyword
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
 from perflint.torch_model import tensors
 
 #: Methods that copy values to the host, and the functions that read those of their arguments.
@@ -39,33 +52,10 @@ _ACCELERATOR_WORDS = frozenset(
     "cuda device to_device deepspeed Accelerator accelerator Fabric LightningModule pl xpu npu local_rank "
     "get_device".split()
 )
-_OUTPUT = pattern(r"plot|visuali[sz]|(?<![a-z])draw|save|export|write|render", re.IGNORECASE)
-#: Functions that make pictures and files, or are the variant for the host.
-_FOR_PEOPLE = pattern(r"plot|visuali[sz]|(?<![a-z])draw|render|colou?r_?map|_cpu_?$", re.IGNORECASE)
-_RENDERS = pattern(r"^(?!.*(?:plot|visuali[sz]|draw|video|frames?(?:_|$)|path)).*render", re.IGNORECASE)
-#: Classes and folders of what writes files, and of what makes a model ready to leave the program.
-_WRITES = pattern(r"(?:Saver|Writer|Exporter|Dumper)$")
-_LEAVES = pattern(r"(?:^|/)_?(?:export|onnx|deploy|deployment)(?:er|ing)?(?:/|_|\.py$)", re.IGNORECASE)
-#: Calls on the way to a file: they run every so often, however the program says it.
-_KEEPS_FILES = pattern(r"(?:^|[._])(?:save|saver|export)(?:_|$)|(?:preprocess|sharded|load)_\w*state_dict")
-#: What makes a kernel of the source of a function: nothing of it is Python when it runs.
-_KERNEL = pattern(
-    r"prim_func|\b(?:triton|tilelang|numba|cute|taichi|ti|wp|nki)\.(?:\w+\.)*\w*(?:jit|kernel|func|macro)"
-)
-#: Files that look for mistakes in numbers, when somebody asks for it.
-_DEBUGS = pattern(r"(?:^|[/_])(?:debug|nan_?detect)[^/]*\.py$")
-_WORKS_ON_RESULTS = pattern(r"post_?process", re.IGNORECASE)
 #: Methods of a tensor that give a tensor on the same device.
 _KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squeeze".split())
 _BACKWARD = ("backward", "manual_backward")
 _STEP_ROLES = ("train", "batches", "texts", "eval", "decode")
-#: Names of what is on the host as a rule: arrays, lengths (which packing wants there), what tokenizers give.
-_HOST_NAME = pattern(
-    r"^(np|numpy|pd|math|jnp|random|counts?|meta(data)?)$|len(gth)?s?(_|$)|tokeniz|processor|numpy|_np|cpu|host",
-    re.IGNORECASE,
-)
-#: Folders of what is done to samples before they are batched.
-_TRANSFORMS = pattern(r"(?:^|/)data(?:sets?|_\w+)?/(?:\w+/)*transforms?(?:/|\.py$)")
 _OTHER_LIBRARIES = frozenset({"paddle", "tensorflow", "jax", "mindspore", "mxnet", "oneflow", "tinygrad", "warp"})
 #: How far a loss is followed from what is back-propagated.
 _LINKS = 3
@@ -156,9 +146,9 @@ def is_unknown_in_step(value: ast.expr, kind: Kind, ctx: FileFacts, also: tuple[
     if any(_speaks_for_host(part, ctx) for part in walk(value) if type(part) is ast.Name):
         return False
     of_host = isinstance(value, ast.Call) and any(_is_host_tensor(item, ctx) for item in value.args)
-    if of_host or (kind.is_tensor and _DEBUGS.search(ctx.path)):
+    if of_host or (kind.is_tensor and DEBUGGING_FILE.search(ctx.path)):
         return False
-    if not uses_accelerator(ctx) or any(_HOST_NAME.search(name) for name in names):
+    if not uses_accelerator(ctx) or any(ON_HOST.search(name) for name in names):
         return False
     if is_called_loss:
         return True  # arrays beside it are the labels' and the metrics'
@@ -318,7 +308,7 @@ def _is_trained_on(node: ast.expr, ctx: FileFacts) -> bool:
         return False
     exprs = (node, *ctx.inference.origins(node))
     names = (getattr(part, "id", "") or getattr(part, "attr", "") for expr in exprs for part in walk(expr))
-    return not any(_HOST_NAME.search(name) for name in names)
+    return not any(ON_HOST.search(name) for name in names)
 
 
 def _is_handed(node: ast.expr, ctx: FileFacts) -> bool:
@@ -328,11 +318,7 @@ def _is_handed(node: ast.expr, ctx: FileFacts) -> bool:
         return False
     _, route, _ = ctx.heat_and_route(node)
     # Pictures and files are made from what was copied to the host.
-    return uses_accelerator(ctx) and not any(_OUTPUT.search(hop.text) for hop in route[1:])
-
-
-_MAPPINGS = pattern(r"(?:^|\.)(?:[Dd]ict|OrderedDict|(?:Mutable)?Mapping)\[\s*str\s*,\s*(?:torch\.)?Tensor\s*\]$")
-_TENSOR = pattern(r"^(?:torch\.)?Tensor$")
+    return uses_accelerator(ctx) and not any(MAKES_OUTPUT.search(hop.text) for hop in route[1:])
 
 
 def _is_beside_input(value: ast.expr, ctx: FileFacts) -> bool:
@@ -345,10 +331,10 @@ def _is_beside_input(value: ast.expr, ctx: FileFacts) -> bool:
     function = ctx.tree.function_of(value)
     if function is None or len(given) != 1 or not isinstance(given[0], ast.arg):
         return False
-    if given[0].annotation is None or not _MAPPINGS.search(ctx.text(given[0].annotation)):
+    if given[0].annotation is None or not MAPPING_OF_TENSORS.search(ctx.text(given[0].annotation)):
         return False
     others = (item.annotation for item in (*function.args.posonlyargs, *function.args.args))
-    return any(item is not None and _TENSOR.search(ctx.text(item)) for item in others)
+    return any(item is not None and TENSOR_TYPE.search(ctx.text(item)) for item in others)
 
 
 def uses_accelerator(ctx: FileFacts) -> bool:
@@ -496,13 +482,13 @@ def works_on_host(node: ast.AST, ctx: FileFacts) -> bool:
     function = ctx.tree.function_of(node)
     if function is not None and LOOKS_FOR_RATE.search(function.name):
         return True
-    if function is not None and _FOR_PEOPLE.search(function.name) and not _renders_to_learn(function, node, ctx):
+    if function is not None and FOR_PEOPLE.search(function.name) and not _renders_to_learn(function, node, ctx):
         return True
     if function is not None and sweeps_rate(function):
         return True
     if _is_kernel_source(node, ctx) or _is_kept_in_file(node, ctx):
         return True
-    if _TRANSFORMS.search(ctx.path) and ctx.role(node) != "train":
+    if TRANSFORMS_FILE.search(ctx.path) and ctx.role(node) != "train":
         return True
     around = ctx.tree.class_of(node)
     file = ctx.path.rpartition("/")[2]
@@ -513,13 +499,13 @@ def works_on_host(node: ast.AST, ctx: FileFacts) -> bool:
 
 def _renders_to_learn(function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.AST, ctx: FileFacts) -> bool:
     """`render_rays` in a training step: what it makes is compared with a picture, and walked back through."""
-    return bool(_RENDERS.search(function.name)) and ctx.role(node) == "train" and not ctx.grad_off(node)
+    return bool(RENDERS.search(function.name)) and ctx.role(node) == "train" and not ctx.grad_off(node)
 
 
 def _is_kernel_source(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether a compiler of another language reads the function around `node`."""
     return any(
-        _KERNEL.search(ctx.text(item))
+        KERNEL_SOURCE.search(ctx.text(item))
         for outer in ctx.tree.ancestors(node)
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
         for item in outer.decorator_list
@@ -529,10 +515,10 @@ def _is_kernel_source(node: ast.AST, ctx: FileFacts) -> bool:
 def _is_kept_in_file(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether `node` belongs to what writes a checkpoint or makes a model ready to be exported."""
     around = ctx.tree.class_of(node)
-    if _LEAVES.search(ctx.path) or (around is not None and _WRITES.search(around.name)):
+    if EXPORTING_FILE.search(ctx.path) or (around is not None and WRITER_CLASS.search(around.name)):
         return True
     _, route, _ = ctx.heat_and_route(node)
-    return any(_KEEPS_FILES.search(hop.text.rpartition(".")[2]) for hop in route[1:] if " " not in hop.text)
+    return any(KEEPS_FILES.search(hop.text.rpartition(".")[2]) for hop in route[1:] if " " not in hop.text)
 
 
 def is_only_inference(node: ast.AST, ctx: FileFacts) -> bool:
@@ -548,7 +534,7 @@ def is_only_inference(node: ast.AST, ctx: FileFacts) -> bool:
     if function is None or not any("no_grad" in ctx.text(item) for item in function.decorator_list):
         return False
     around = ctx.tree.class_of(function)
-    if around is not None and _WORKS_ON_RESULTS.search(around.name):
+    if around is not None and WORKS_ON_RESULTS.search(around.name):
         return True
     return any(isinstance(part, ast.Call) and is_model_call(part, ctx) for part in ctx.walk(function))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import FUNCTION, Scope
+from perflint.analysis.naming.values import HOLDS_LENGTHS
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.values.kind import Tag
 from perflint.analysis.waits.host_values import ARRAYS, asks_the_host
@@ -21,7 +22,6 @@ from perflint.analysis.waits.reads import (
 )
 from perflint.finding import Confidence
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
 
 #: Comparisons that ask no tensor for its value.
 _NEVER_ASK = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
@@ -237,9 +237,6 @@ def _is_tensor_of_step(leaf: ast.expr, ctx: FileFacts) -> bool:
     return is_unknown_in_step(leaf, kind, ctx, also=(Tag.TENSOR,))
 
 
-_COUNTS = pattern(r"len(?:gth)?s?(?:_|$)|counts?$|cpu|host")
-
-
 def _reduces_unknown(leaf: ast.expr, ctx: FileFacts) -> bool:
     """`x.any()` or `x.all() <= 1` in a forward or a training step, `shapes.prod(1).sum() == n` in a forward: without
     arrays about, only a tensor has these.
@@ -250,7 +247,7 @@ def _reduces_unknown(leaf: ast.expr, ctx: FileFacts) -> bool:
     is_compared = isinstance(leaf, ast.Compare) and call.func.attr in ("sum", "max", "min", "mean")
     if not (call.func.attr in ("any", "all") or (is_compared and in_forward(call, ctx))):
         return False
-    if is_compared and any(_COUNTS.search(name) for name in names_in(call.func.value)):
+    if is_compared and any(HOLDS_LENGTHS.search(name) for name in names_in(call.func.value)):
         return False  # what sequences are packed by is on the host
     if call.args or call.keywords or ctx.kind(call.func.value).known or ctx.mentions(*ARRAYS, "pl"):
         return False

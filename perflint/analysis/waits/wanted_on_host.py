@@ -7,6 +7,8 @@ import ast
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.model_calls import name_of_whole
 from perflint.analysis.invariants.number_sources import goes_back
+from perflint.analysis.naming.loops import LENGTH_LIMIT
+from perflint.analysis.naming.phases import CHOOSES, DECODES, KEEPS_EXPERIENCE, SHOWS_PROGRESS
 from perflint.analysis.phases.memory_pressure import is_load_shedding
 from perflint.analysis.waits.reads import READ_NAMES, Read, device_read, in_forward, is_loss, region_of
 from perflint.analysis.waits.repeated_reads import read_before
@@ -14,21 +16,12 @@ from perflint.analysis.waits.value_uses import later_uses
 from perflint.finding import Heat
 from perflint.ir.calls import callee_name
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
 from perflint.torch_model.effects import Effect
 
-#: Functions that choose what an agent does next.
-_CHOOSES = pattern(r"(?:^|_)(?:act|actions?|predict|choose|select|policy|explore|exploit)(?:_|$)")
 _CHOICES = frozenset("argmax argmin sample multinomial max topk".split())
 #: Methods that leave a choice what it is.
 _KEEPS = frozenset("detach cpu squeeze flatten view reshape long int item".split())
 _DEPTH = 4
-#: What keeps what an agent has seen, on the host.
-_KEEPERS = pattern(r"(?:^|_)(?:replay|buffer|memory|envs?|environment)(?:_|$)")
-#: Functions that make texts, and what limits how many tokens they make.
-_DECODES = pattern(r"generat|decode|translat|sample|beam|search")
-_LENGTH_LIMIT = pattern(r"max_(?:\w+_)?(?:len|length|tokens)(?:_|\b)")
-_SHOWS = pattern(r"(?:^|[._])(?:p?bar|tqdm|progress)$")
 _WRITERS = frozenset({"write", "writelines", "writerow", "writerows"})
 
 
@@ -140,14 +133,14 @@ def _is_around_decoding(node: ast.Call, ctx: FileFacts) -> bool:
     if function is None or ctx.loops(node) or ctx.role(node) == "decode":
         return False
     loops = (part for part in ctx.walk(function) if isinstance(part, (ast.For, ast.While)))
-    decodes = bool(_DECODES.search(function.name))
+    decodes = bool(DECODES.search(function.name))
     return any(ctx.role(loop.body[0]) == "decode" or (decodes and _counts_tokens(loop, ctx)) for loop in loops)
 
 
 def _counts_tokens(loop: ast.For | ast.While, ctx: FileFacts) -> bool:
     """`for step in range(2, max_seq_len)`"""
     header = loop.iter if isinstance(loop, ast.For) else loop.test
-    return isinstance(header, (ast.Call, ast.Compare)) and bool(_LENGTH_LIMIT.search(ctx.text(header)))
+    return isinstance(header, (ast.Call, ast.Compare)) and bool(LENGTH_LIMIT.search(ctx.text(header)))
 
 
 def _sums_up_evaluation(node: ast.Call, ctx: FileFacts) -> bool:
@@ -191,7 +184,7 @@ def _is_written_down(node: ast.Call, ctx: FileFacts) -> bool:
                 isinstance(part, ast.Call)
                 and callee_name(part) in _WRITERS
                 and isinstance(part.func, ast.Attribute)
-                and not _SHOWS.search(ctx.text(part.func.value))
+                and not SHOWS_PROGRESS.search(ctx.text(part.func.value))
                 for part in walk(outer)
             )
         if isinstance(outer, ast.stmt):
@@ -203,7 +196,7 @@ def _is_written_down(node: ast.Call, ctx: FileFacts) -> bool:
 def _is_choice(value: ast.expr, ctx: FileFacts) -> bool:
     """Whether a function that chooses an action gives back the choice that is read: an environment waits for it."""
     function = ctx.tree.function_of(value)
-    if function is None or not _CHOOSES.search(function.name) or ctx.loops(value):
+    if function is None or not CHOOSES.search(function.name) or ctx.loops(value):
         return False
     return _is_chosen(value, ctx, _DEPTH) and _is_returned(value, ctx)
 
@@ -251,7 +244,7 @@ def _goes_to_replay(node: ast.Call, ctx: FileFacts) -> bool:
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.lineno > node.lineno
-        and bool(_KEEPERS.search(name_of_whole(part.func.value)))
+        and bool(KEEPS_EXPERIENCE.search(name_of_whole(part.func.value)))
         and any(isinstance(item, ast.Name) and item.id in names for item in part.args)
         for part in ctx.walk(function)
     )

@@ -1,0 +1,1 @@
+"""The table of names: what the field calls things, and what each name is trusted to say. Evidence, never the judge."""

@@ -1,0 +1,61 @@
+"""What names say of data: what gives a sample and what that costs, and what moves a batch."""
+
+from __future__ import annotations
+
+import re
+
+from perflint.system.patterns import pattern
+
+#: Folders of what is done to samples before they are batched.
+TRANSFORMS_FILE = pattern(r"(?:^|/)data(?:sets?|_\w+)?/(?:\w+/)*transforms?(?:/|\.py$)")
+#: What reads a file, decodes, augments or tokenizes, by the last name of what is called. Bare `load`, `read`, `process`
+#: or `collate` say nothing: the project's own are looked into.
+COSTLY = pattern(
+    r"open|imread|imdecode|decode_image|read_image|read_video|VideoReader|VideoCapture|load_image\w*|load_audio\w*|"
+    r"load_wav\w*|pil_loader|image_loader|fromfile|memmap|loadtxt|read_csv|"
+    r"\w*transforms?|transform_\w+|augment\w*|\w+_augment\w*|\w*_aug|aug|pipeline|resample|\w*spectrogram|mfcc|stft|"
+    r"resize\w*|rotate\w*|warp\w*|nlp|parse\w*|simulate\w*|render\w*|\w*processor|feature_extractor"
+)
+#: What tokenizes a text: worth a worker sample by sample, not where a fast tokenizer does a batch at once.
+TOKENIZES = pattern(r"\w*tokeni[sz]er|tokeni[sz]e\w*|encode_plus|batch_encode_plus|apply_chat_template")
+LABELS = pattern(r"target|label")
+TEXT_ENCODER = pattern(r"tok|bpe|sp(?:_?model|_?processor)?$", re.IGNORECASE)
+#: What data sets are derived from that read everything at once.
+IN_MEMORY = pattern(r"in_?memory", re.IGNORECASE)
+#: Helpers that are called for what they do to a batch, not for what they give.
+MOVES_IN_PLACE = pattern(
+    r"(?:^|_)(?:to|2)_?(?:cuda|device|gpu)(?:_|$)|^_?(?:move|send|put)_\w*(?:batch|data|dict|inputs?)"
+)
+MOVES_BATCHES = pattern(
+    r"(?:^|_)(?:to|2)_?(?:cuda|device|gpu)$|^_?(?:cast|move|send|copy|put)_(?:data|batch|samples?|inputs?)"
+)
+#: Functions that cut the next batch out of what they hold.
+FETCHES_BATCH = pattern(r"^_?(?:get|next|fetch|load)_(?:mini)?batch$")
+BATCH = pattern(r"^(?:mini_?)?batch(?:es|_data|_dict|_inputs?)?$|_batch$")
+#: Methods of classes whose instances are batches, by the names of these.
+BATCH_METHOD = pattern(r"Batch\w*\.")
+TOKENIZER = pattern(r"(?:tokeni[sz]er|processor)s?$|(?:^|_)toks?$", re.IGNORECASE)
+SEVERAL_TEXTS = pattern(r"texts$|prompts$|sentences$|batch")
+#: Where one sample a batch is meant: samples of different shapes, whole graphs, or batches already made.
+OF_MANY_SHAPES = pattern(
+    r"graph|bucket|variable|ragged|volume|scene|episode|rollout|chunk|shard|packed|batch", re.IGNORECASE
+)
+#: What a short answer that is known is called.
+KNOWN_TEXT = pattern(r"answer|label|choice|option|verbali[sz]er|expected|gold", re.IGNORECASE)
+#: What an epoch leaves behind, one of each batch, and what files hold; within a step there may be a handful.
+COLLECTED = pattern(r"(?:^|_)(?:outputs|predictions|preds|embeddings|lines?|reader)$", re.IGNORECASE)
+#: What is far longer than any text that a model takes.
+LONG_TEXTS = pattern(r"genom|chrom|fasta", re.IGNORECASE)
+#: Parameters that hold several samples.
+PLURAL = pattern(r"(?:texts|prompts|sentences|images|samples|inputs|examples|list|s_ids)$")
+ENDLESS = pattern(r"infinite|endless|cycl|repeat|forever|streaming|TrainingSampler", re.IGNORECASE)
+#: Names of single tokens: decoding those one by one shows where one ends and the next begins.
+TOKEN = pattern(r"tok|word|piece|char|vocab|idx|index|^(?:t|i|j|k|v|id|tid|_id)$|^(?!.*ids).*_id$", re.IGNORECASE)
+#: Tokenizers that have no `batch_decode`.
+#: What gives one piece of text after the other, to be shown as it comes.
+STREAM = pattern(r"(?:^|_)(?:generator|stream(?:er)?)(?:_|$)")
+#: What moves a batch, by the last name of the call, and who does it for the loop. A tensor that is given the size of
+#: each batch (`resize_`) is one that batches are copied into.
+MOVES = pattern(
+    r"^(?:to|cuda|Variable|type|xpu|resize_)$|device|cuda|gpu|^set_input$|^feed_data$|^prepare_inputs?$|^send_to"
+)

@@ -1,0 +1,34 @@
+"""What names say of values: counts and settings, what is on the host, masks, and types that annotations name."""
+
+from __future__ import annotations
+
+import re
+
+from perflint.system.patterns import pattern
+
+#: Names of what is on the host as a rule: arrays, lengths (which packing wants there), what tokenizers give.
+ON_HOST = pattern(
+    r"^(np|numpy|pd|math|jnp|random|counts?|meta(data)?)$|len(gth)?s?(_|$)|tokeniz|processor|numpy|_np|cpu|host",
+    re.IGNORECASE,
+)
+MAPPING_OF_TENSORS = pattern(
+    r"(?:^|\.)(?:[Dd]ict|OrderedDict|(?:Mutable)?Mapping)\[\s*str\s*,\s*(?:torch\.)?Tensor\s*\]$"
+)
+TENSOR_TYPE = pattern(r"^(?:torch\.)?Tensor$")
+MASK = pattern(r"(?:^|_)(?:mask|masks|valid)$")
+HOLDS_LENGTHS = pattern(r"len(?:gth)?s?(?:_|$)|counts?$|cpu|host")
+IS_COUNT = pattern(r"^(?:n|bs|n_\w+|num_\w+|\w*batch_?size|\w*seed|\w+_(?:count|number))$", re.IGNORECASE)
+COUNT = pattern(r"^(?:n|num|nb|count|len|number_of|total)_|_(?:count|len|num)$|^(?:n|count|total|len|numel|size)$")
+#: Names of objects that hold settings.
+SETTINGS = pattern(
+    r"^_?(?:\w+_)?(?:args?|config|cfg|conf|hparams?|hps|opts?|settings|options|flags|hyp)$", re.IGNORECASE
+)
+BOOLEAN_TEXT = pattern(r"\.bool\(|torch\.bool\b")
+PIXELS = pattern(
+    r"(?:^|_)(?:im|imgs?|images?|frames?|pixels?|pixel_values|masks?|videos?|clips?)(?:_|\d*$)", re.IGNORECASE
+)
+#: One flag for each place of a text or series: a few kilobytes.
+PADDING_MASK = pattern(r"(?:^|_)(?:pad|padding|attn|attention|length|sequence|token)_masks?$")
+KEY = pattern(r"^(?:k|key|name|kind)$")
+#: What a loop over a state dict, or over named parameters, calls its turns.
+NAME_OF_PART = pattern(r"^(?:k|n)\d*$|key|name|param|weight|module|layer", re.IGNORECASE)
