@@ -203,9 +203,12 @@ class CallGraph:
     def values_passed(self, scope: Scope, name: str) -> list[tuple[Value, Scope]]:
         """What the resolved callers of a function pass for its parameter `name`, each with where it is written."""
         facts = self.resolver.summaries[scope.path].functions.get(scope.function)
-        if facts is None or name not in self.resolver.nesting.positions(facts):
+        if facts is None:
             return []
-        return self.handing.values(scope, name)
+        known = self.resolver.nesting.positions(facts)
+        if f"*{name}" in known:
+            return self.handing.rest(scope)
+        return self.handing.values(scope, name) if name in known else []
 
     def facts(self, scope: Scope) -> FunctionFacts:
         return self.resolver.summaries[scope.path].functions[scope.function]

@@ -64,6 +64,19 @@ class Handing:
                     found += self._handed_on(spread, edge.caller, name, self.places(scope).get(name, _FAR))
         return found
 
+    def rest(self, scope: Scope) -> list[tuple[Value, Scope]]:
+        """What callers of a function pass for its `*args`, as one value each."""
+        first = len(self.places(scope))
+        found: list[tuple[Value, Scope]] = []
+        for edge in self._graph.incoming.get(scope, ()):
+            if not (edge.stands_in or edge.callback or edge.index < 0):
+                call = self._graph.facts(edge.caller).calls[edge.index]
+                spread = self._spread(edge.caller, edge.index)
+                items = call.args[first:] if spread is None else call.args[first : spread.begins]
+                if items:
+                    found.append((("seq", items), edge.caller))
+        return found
+
     def _spread(self, caller: Scope, index: int) -> _Spread | None:
         """What a call of a function spreads, None where it spreads nothing: what most calls do is told at once."""
         key = caller, index

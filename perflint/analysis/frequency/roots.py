@@ -44,6 +44,7 @@ from perflint.analysis.frequency.epochs import LoopHeat, mark_epochs
 from perflint.analysis.frequency.library import Library
 from perflint.analysis.frequency.public import public_functions
 from perflint.analysis.frequency.repeating import mark_repeating
+from perflint.analysis.names.declared import is_abstract
 from perflint.analysis.names.refs import BATCH, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope, given
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence, Heat
@@ -186,7 +187,7 @@ class RootFinder:
     def _goes_through_all(self, scope: Scope, taking: set[Scope], takes: Callable[[CallFacts, Scope], bool]) -> bool:
         """Whether a function that takes its first batch before its loop, as of a prefetcher, takes the others in it."""
         facts = self._facts(scope)
-        return any(callee in taking for _, callee in self._called_in_loops(scope, facts)) or any(
+        return any(edge.callee in taking for _, edge in self._called_in_loops(scope, facts)) or any(
             facts.innermost_loop(call.context) is not None and takes(call, scope)
             for call in self._telling.get(scope, ())
         )
@@ -241,10 +242,22 @@ class RootFinder:
                     and edge.confidence == Confidence.HIGH
                     and inside(facts, edge.context)
                     and not stops(facts, edge.caller)
+                    and self._mostly(edge, found)
                 ):
                     found.add(edge.caller)
                     waiting.append(edge.caller)
         return found
+
+    def _mostly(self, edge: Edge, found: set[Scope]) -> bool:
+        """Whether most of what a call may run is among the functions `found`: of a base's method, one of many that
+        override it says nothing of the others.
+        """
+        beside = [
+            other.callee
+            for other in self.graph.outgoing.get(edge.caller, ())
+            if other.index == edge.index and not is_abstract(self._facts(other.callee))
+        ]
+        return edge.index < 0 or 2 * sum(callee in found for callee in beside) >= len(beside)
 
     def _is_run(self, facts: FunctionFacts, scope: Scope) -> bool:
         """Whether a function is more than a step: it makes what it trains, or trains on all batches of a loader, and
@@ -295,8 +308,9 @@ class RootFinder:
                 samples.add(inner)
             elif is_denoising(call):
                 denoises.add(inner)
-        for inner, called in self._called_in_loops(scope, facts):
-            if called in training:
+        for inner, edge in self._called_in_loops(scope, facts):
+            called = edge.callee
+            if called in training and self._mostly(edge, training):
                 steps.add(inner)
             if called in self._taking:
                 advances.add(inner)
@@ -316,12 +330,12 @@ class RootFinder:
             if found is not None:
                 self.loops[scope, index] = found
 
-    def _called_in_loops(self, scope: Scope, facts: FunctionFacts) -> Iterator[tuple[int, Scope]]:
-        """The functions that the loops of a function surely call, each with the innermost loop around the call."""
+    def _called_in_loops(self, scope: Scope, facts: FunctionFacts) -> Iterator[tuple[int, Edge]]:
+        """The sure calls in the loops of a function, each with the innermost loop around it."""
         for edge in self.graph.outgoing.get(scope, ()):
             inner = facts.innermost_loop(edge.context)
             if inner is not None and edge.confidence == Confidence.HIGH:
-                yield inner, edge.callee
+                yield inner, edge
 
     def _guessed_steps(self, scope: Scope, facts: FunctionFacts, training: set[Scope]) -> set[int]:
         """Loops that take a step by a call of something unknown: by `agent.update(batch)`, where an agent's `update`

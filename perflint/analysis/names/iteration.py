@@ -54,6 +54,10 @@ class Resolving(Protocol):
         self, value: Value, facts: FunctionFacts, scope: Scope, call: Value, caller: Scope | None
     ) -> tuple[Value, Scope]: ...
 
+    def placed(
+        self, value: Value, facts: FunctionFacts, scope: Scope, call: Value, caller: Scope | None
+    ) -> Iterator[tuple[Value, Scope]]: ...
+
     def is_loader(self, ref: Ref) -> bool: ...
 
     def cut(self) -> None: ...
@@ -218,8 +222,8 @@ class Iteration:
                 item, where = self.resolver.handed(items[index], facts, scope, call, caller)
                 yield from self.resolver.refs(item, where)
             else:
-                given_back, where = self.resolver.handed(value, facts, scope, call, caller)
-                yield from self.elements(given_back, where, index)
+                for given_back, where in self.resolver.placed(value, facts, scope, call, caller):
+                    yield from self.elements(given_back, where, index)
         names = annotated_names(facts.returns_annotation)[1] if facts.returns_annotation else ()
         for name in names:
             for ref in self.resolver.refs(name, Scope(function.path, facts.owner or MODULE)):

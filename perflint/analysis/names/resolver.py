@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -327,11 +327,27 @@ class Resolver:
             return ()
         found: Refs = ()
         if facts.returns:
-            placed = [self.handed(value, facts, scope, call, caller) for value in facts.returns]
+            placed = [item for value in facts.returns for item in self.placed(value, facts, scope, call, caller)]
             found = few(chain.from_iterable([self.refs(value, where) for value, where in placed]))
         if not found and facts.returns_annotation:
             found = self.annotated(facts.returns_annotation, scope)
         return found
+
+    def placed(
+        self, value: Value, facts: FunctionFacts, scope: Scope, call: Value, caller: Scope | None
+    ) -> Iterator[tuple[Value, Scope]]:
+        """What a function gives back, each of several by itself: `maker(**options) if x is None else x` is made of what
+        the call hands it, and nothing that other callers do.
+        """
+        form = value[0] if type(value) is tuple else ""
+        if form == "either":
+            for part in value[1]:
+                yield from self.placed(part, facts, scope, call, caller)
+        elif form == "call" and isinstance(value[1], str):
+            func, where = self.handed(value[1], facts, scope, call, caller)
+            yield (value, scope) if where == scope else (("call", func, (), ()) if func else None, where)
+        else:
+            yield self.handed(value, facts, scope, call, caller)
 
     def handed(
         self, value: Value, facts: FunctionFacts, scope: Scope, call: Value, caller: Scope | None
