@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from perflint.ir import guards, words
 from perflint.ir.bodies import sets_back, written_name
@@ -202,6 +202,10 @@ def _of_comparison(test: ast.Compare, body: list[ast.stmt] | None, scope: Growin
                 return ("counted", path[5:], said) if holds and said in (None, FIRST) else None
         if remainder is not None and isinstance(remainder.op, ast.Mod):
             return _period(remainder, body) if holds else None
+    if truth and isinstance(op, (ast.Lt, ast.LtE)) and _is_within_turn(left, right):
+        return _period(left, body)  # `frame % frequency < environments`: a counter that moves on by several
+    if truth and isinstance(op, (ast.Gt, ast.GtE)) and _is_within_turn(right, left):
+        return _period(right, body)
     if isinstance(op, (*_ORDER, ast.Eq)) and body is not None and truth:
         limit = right if isinstance(op, (ast.Gt, ast.GtE, ast.Eq)) else left
         count = left if limit is right else right
@@ -212,6 +216,13 @@ def _of_comparison(test: ast.Compare, body: list[ast.stmt] | None, scope: Growin
         if isinstance(count, ast.BinOp) and isinstance(count.op, ast.Sub) and _moves_on(body, count.right):
             return _named_period(limit)  # `if step - last >= every: ...; last = step`
     return None
+
+
+def _is_within_turn(remainder: ast.expr, width: ast.expr) -> TypeGuard[ast.BinOp]:
+    """Whether a remainder is held against how far its counter moves at once; `step % 10 < 5` is every other turn."""
+    if not isinstance(remainder, ast.BinOp) or not isinstance(remainder.op, ast.Mod):
+        return False
+    return not isinstance(width, ast.Constant) or (type(width.value) is int and width.value <= 1)
 
 
 def _moves_on(body: list[ast.stmt], last: ast.expr) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from perflint.analysis.names.module_names import ModuleTable
-from perflint.analysis.names.refs import EXTERNAL, MODULE_REF, Ref, Refs, Scope, defined
+from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, MODULE_REF, Ref, Refs, Scope, defined
 from perflint.ir.summary import MODULE, Summary, Value, record
 
 #: Modules that a name may be handed through.
@@ -33,10 +33,13 @@ class Imports:
         self._foreign: dict[str, dict[str, bool]] = {path: {} for path in resolver.summaries}
         #: What modules give under names that they do not define themselves.
         self._exported: dict[tuple[str, str], Refs] = {}
+        #: By file, the classes that may be looked up in it by text.
+        self._offers: dict[str, Refs] = {}
 
     def forget(self) -> None:
         """Drop what was concluded before it was known what callers pass."""
         self._exported.clear()
+        self._offers.clear()
 
     def is_foreign(self, name: str, path: str) -> bool:
         """Whether a file imports a name from a library."""
@@ -97,6 +100,37 @@ class Imports:
                 self._exported[path, name] = known
         return known
 
+    def classes(self, path: str) -> Refs:
+        """The classes that a module offers to who looks one up by text, `getattr(models, options["name"])`: its own,
+        those of its star imports, and what a package imports from its parts. Nothing where it offers functions as well
+        as much: what is looked up is one of them, then.
+        """
+        known = self._offers.get(path)
+        if known is None:
+            cuts = self._resolver.cuts
+            found, functions = self._offered(path, _DEPTH)
+            known = tuple(found) if len(found) >= functions else ()
+            if cuts == self._resolver.cuts:
+                self._offers[path] = known
+        return known
+
+    def _offered(self, path: str, depth: int) -> tuple[dict[Ref, None], int]:
+        """The public classes of a module, and how many public functions there are beside them."""
+        summary = self._summaries[path]
+        found = {record(Ref, (CLASS, path, name)): None for name in summary.classes if _is_public(name)}
+        functions = sum(_is_public(name) and name != MODULE for name in summary.functions)
+        if path.endswith("__init__.py"):
+            given = [ref for name in summary.imports if _is_public(name) for ref in self.exported(path, name)]
+            found.update((ref, None) for ref in given if ref.kind == CLASS)
+            functions += sum(ref.kind == FUNCTION for ref in given)
+        for star in summary.stars if depth > 0 else ():
+            inner = self._modules.find(self._modules.absolute(star, path), path)
+            if inner and inner != path:
+                more, others = self._offered(inner, depth - 1)
+                found.update(more)
+                functions += others
+        return found, functions
+
     def _exported_further(self, path: str, name: str, depth: int) -> Refs:
         """What a module does not define, but binds or imports."""
         summary = self._summaries[path]
@@ -119,3 +153,7 @@ class Imports:
                     return found
         submodule = self._modules.find(f"{self._modules.name_of(path)}.{name}", path)
         return (Ref(MODULE_REF, submodule, ""),) if submodule and submodule != path else ()
+
+
+def _is_public(name: str) -> bool:
+    return "." not in name and not name.startswith(("_", "<"))

@@ -54,6 +54,7 @@ _WRAPPED_ATTRIBUTES = wrappers.WRAPPED_ATTRIBUTES
 _PREPARE = wrappers.PREPARE_METHODS
 _BUILTINS = frozenset(dir(builtins))
 _IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
+_GLOBALS = ("call", "globals", (), ())
 #: Annotations of these name no class of an object: `Callable` and `Any` say nothing of what is handed over.
 _VAGUE = ("builtins.", "typing.", "typing_extensions.", "collections.abc.", "types.")
 #: Methods of dicts that give the value of a key.
@@ -195,6 +196,8 @@ class Resolver:
         if form == "attr":
             return self._attribute_of(value, scope)
         if form == "item":
+            if value[1] == _GLOBALS:
+                return self.offered(scope.path)
             found = self.elements(value[1], scope, value[2]) or self._generic(value[1], scope)
             return found or self._by_method(value[1], scope)
         if form == "either":
@@ -279,9 +282,21 @@ class Resolver:
             if isinstance(base, tuple) and base[0] == "call" and base[1] == "super":
                 base = "self"  # `super().to(device)` hands back the object itself
             return self.refs(base or None, scope)
-        if func == "getattr" and len(args) > 1 and args[1] and args[1][0] == "const" and args[1][1] == "str":
-            return self.refs(("attr", args[0], args[1][2]), scope)
+        if func == "getattr" and len(args) > 1:
+            return self._by_text(args[0], args[1], scope)
         return ()
+
+    def offered(self, path: str) -> Refs:
+        """The classes that a module offers to who looks one up by text."""
+        return self.imports.classes(path)
+
+    def _by_text(self, base: Value, name: Value, scope: Scope) -> Refs:
+        """`getattr(base, name)`: under a name that is computed, any of the classes of a module."""
+        if isinstance(name, tuple) and name[0] == "const":
+            return self.refs(("attr", base, name[2]), scope) if name[1] == "str" else ()
+        own = isinstance(base, tuple) and base[:2] == ("item", "sys.modules")
+        paths = [scope.path] if own else [ref.path for ref in self.refs(base, scope) if ref.kind == MODULE_REF]
+        return few(chain.from_iterable([self.offered(path) for path in paths]))
 
     def _result(self, callee: Ref, value: Value, scope: Scope) -> Refs:
         if callee.kind == CLASS:
@@ -306,8 +321,8 @@ class Resolver:
         index = IDENTITY.get(canonical(callee.name))
         if index is not None and len(args) > index:
             return self.refs(args[index], scope)
-        if callee.name == "builtins.getattr" and len(args) > 1 and args[1] and args[1][0] == "const":
-            return self.refs(("attr", args[0], args[1][2]), scope)
+        if callee.name == "builtins.getattr" and len(args) > 1:
+            return self._by_text(args[0], args[1], scope)
         if callee.name in _IMPORTERS:
             # What is imported by a computed name is unknown, not the import machinery's.
             if args and isinstance(args[0], tuple) and args[0][0] == "const" and isinstance(args[0][2], str):

@@ -138,6 +138,7 @@ RESOLVER: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "mro": (_ref,),
     "method": (_ref, _plain),
     "base_names": (_ref,),
+    "offered": (_plain,),
 }
 METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "elements": (_plain, _scope, _plain),

@@ -76,8 +76,11 @@ class Calls:
                 return self.method(base, func.attr, arguments, self._written(node))
         if isinstance(func, ast.Name) and func.id == "getattr" and len(node.args) > 1:
             name = node.args[1]
+            base = self.inference.eval(node.args[0], frame)
             if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                return self.inference.member(self.inference.eval(node.args[0], frame), name.value)
+                return self.inference.member(base, name.value)
+            if base.path and base.qualified == MODULE:
+                return self.classes.any_of_module(base.path)
         if isinstance(func, ast.Name) and func.id == "cast" and self._is_cast(func) and len(node.args) > 1:
             promised = self.inference.annotated(node.args[0])
             return promised if promised.known else self.inference.eval(node.args[1], frame)

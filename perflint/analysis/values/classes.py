@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, Ref, Scope
-from perflint.analysis.values import library, methods, promises
+from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Ref, Scope
+from perflint.analysis.values import dtypes, library, methods, promises
 from perflint.analysis.values.appended import with_appended
 from perflint.analysis.values.arguments import NO_ARGUMENTS, Arguments
 from perflint.analysis.values.attributes import PARAM_GROUPS
@@ -29,7 +29,7 @@ from perflint.analysis.values.operations import iterate
 from perflint.analysis.values.origin import Origin, Provenance
 from perflint.finding import Confidence
 from perflint.ir.notation import lambda_name, last_name
-from perflint.ir.summary import MODULE
+from perflint.ir.summary import MODULE, Value
 from perflint.syntax.bindings import Binding, Definition
 from perflint.syntax.tree import FUNCTIONS, FunctionNode
 from perflint.syntax.walk import blocks, children, has_blocks
@@ -43,6 +43,9 @@ _PREPARER_NAMES = frozenset(last(name) for name in frameworks.PREPARERS)
 #: Dictionaries whose keys a class names, with the types of what they hold.
 _TYPED_DICTS = frozenset({"typing.TypedDict", "typing_extensions.TypedDict"})
 _OUTPUT_BASES = ("ModelOutput", "BaseOutput")
+#: The name of a class that is looked up by text in the module at a kind's path.
+_ANY = "<any>"
+_UNIFORM = ({Tag.MODULE}, {Tag.INSTANCE}, {Tag.DATASET})
 
 
 class Classes:
@@ -175,6 +178,30 @@ class Classes:
         bases = self.library_bases(cls)
         return next((name for name in bases if name.startswith(modules.DISTRIBUTION_PACKAGE)), "")
 
+    def any_of_module(self, path: str) -> Kind:
+        """A class of a module of the project that is looked up by text: whichever, it goes by the module's name."""
+        found = self.inference.program.resolver.offered(path)
+        return Kind(Tag.CLASS, qualified=_ANY, path=path) if found else UNKNOWN
+
+    def _each(self, base: Kind) -> Iterator[Kind]:
+        """The instances that one of a class looked up by text may be: of no class that is there to be built upon."""
+        found = self.inference.program.resolver.offered(base.path)
+        bases = {owner for cls in found for owner in self.mro(cls)[1:]}
+        for cls in found:
+            if cls not in bases:
+                made = self.instance(cls)
+                yield made if base.place is Place.UNKNOWN else made.but(place=base.place, device=base.device)
+
+    def _of_each(self, base: Kind, told: Callable[[Kind], Kind | None]) -> Kind | None:
+        """What is common to the answers of those classes that have one."""
+        answers = [answer for made in self._each(base) if (answer := told(made)) is not None]
+        return join(answers) if answers else None
+
+    def _any_instance(self, cls: Ref) -> Kind:
+        """An instance of one of the classes of a module, where all are modules or all are not."""
+        tags = {made.tag for made in self._each(Kind(Tag.CLASS, qualified=cls.name, path=cls.path))}
+        return Kind(tags.pop(), qualified=cls.name, path=cls.path) if tags in _UNIFORM else UNKNOWN
+
     def _typed_dict(self, cls: Ref) -> Kind:
         """A dictionary with the keys that a class and its bases name."""
         items: dict[str, Kind] = {}
@@ -187,6 +214,8 @@ class Classes:
 
     def _instance(self, cls: Ref) -> Kind:
         tag = Tag.INSTANCE
+        if cls.name == _ANY:
+            return self._any_instance(cls)
         if not _TYPED_DICTS.isdisjoint(self.library_bases(cls)):
             return self._typed_dict(cls)
         for name in self.library_bases(cls):
@@ -208,6 +237,8 @@ class Classes:
                 continue
             break
         made = Kind(tag, qualified=cls.name, path=cls.path)
+        if tag is Tag.MODULE and self._moves_itself(cls):
+            return made.but(place=Place.TARGET, device=Device.MAYBE)
         if tag is Tag.LOADER:
             if self._method_anywhere(cls, "__iter__"):
                 # What a loader with an `__iter__` of its own yields may be anywhere.
@@ -215,6 +246,15 @@ class Classes:
             batch = Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, origin=Origin(Provenance.LOADER, cls.name))
             return made.but(place=Place.HOST, element=batch)
         return made
+
+    def _moves_itself(self, cls: Ref) -> bool:
+        """Whether making an instance of a module puts it on a device: `self.to(self.device)` in its `__init__`."""
+        made = self.inference.program.resolver.method(Ref(INSTANCE, cls.path, cls.name), "__init__")
+        facts = self.inference.program.summaries[made.path].functions[made.name] if made is not None else None
+        if facts is None or facts.in_class == "":
+            return False
+        moves = (call for call in facts.calls if call.func in ("self.to", "self.cuda"))
+        return any(call.func == "self.cuda" or (call.args and _may_be_device(call.args[0])) for call in moves)
 
     def _method_anywhere(self, cls: Ref, name: str) -> bool:
         """Whether the project defines a method in the class or one of its bases."""
@@ -242,6 +282,8 @@ class Classes:
 
     def member(self, base: Kind, name: str) -> Kind | None:
         """`base.name` as the project's classes define it; None when they do not."""
+        if base.qualified == _ANY:
+            return self._of_each(base, lambda made: self.member(made, name))
         cls = Ref(CLASS, base.path, base.qualified)
         for owner in self.mro(cls):
             if owner.kind == EXTERNAL and name == "param_groups" and owner.name.startswith("torch.optim."):
@@ -448,6 +490,8 @@ class Classes:
 
     def call_method(self, base: Kind, name: str, arguments: Arguments) -> Kind | None:
         """`base.name(...)` where the project defines the method, or holds a callable under that name."""
+        if base.qualified == _ANY:
+            return self._of_each(base, lambda made: self.call_method(made, name, arguments))
         if base.tag is Tag.MODULE and name == "forward":
             return self.call_instance(base, arguments)
         for owner in self.mro(Ref(CLASS, base.path, base.qualified)):
@@ -491,6 +535,10 @@ class Classes:
 
     def call_instance(self, base: Kind, arguments: Arguments) -> Kind | None:
         """Calling an instance of a project class."""
+        if base.qualified == _ANY:
+            found = self._of_each(base, lambda made: self.call_instance(made, arguments))
+            # One of them gives a tuple, another a tensor: where it is, is common to both.
+            return found if found is None or found.known else self._module_output(base, arguments)
         for owner in self.mro(Ref(CLASS, base.path, base.qualified)):
             for name in _CALLS:
                 method = self._method_of(owner, name) if owner.kind == CLASS else None
@@ -500,6 +548,11 @@ class Classes:
                         return methods.module_result(base, arguments)
                     return self._handed(found, base, arguments)
         return None
+
+    def _module_output(self, base: Kind, arguments: Arguments) -> Kind:
+        places = {made.place for made in self._each(base)}
+        place = places.pop() if len(places) == 1 else Place.UNKNOWN
+        return methods.module_result(base.but(place=place, qualified="", path=""), arguments)
 
     def _handed(self, kind: Kind, base: Kind, arguments: Arguments) -> Kind:
         """A result made on the module's device, seen from outside: where the module is, or its inputs are."""
@@ -527,6 +580,8 @@ class Classes:
         """What iterating an instance of a project class gives, through its `__iter__` or `__getitem__`; None when it
         has neither.
         """
+        if base.qualified == _ANY:
+            return self._of_each(base, self.iterated)
         for owner in self.mro(Ref(CLASS, base.path, base.qualified)):
             for name, given in (("__iter__", NO_ARGUMENTS), ("__getitem__", None)):
                 method = self._method_of(owner, name) if owner.kind == CLASS else None
@@ -535,6 +590,13 @@ class Classes:
                     found = self.inference.calls.run(method, arguments, base)
                     return iterate(found) if name == "__iter__" else found
         return None
+
+
+def _may_be_device(value: Value) -> bool:
+    """Whether what a module is moved to is no dtype that is written out, and not the host."""
+    if isinstance(value, str):
+        return not dtypes.named(value) and last(value) != "dtype"
+    return not (isinstance(value, tuple) and value[0] == "const" and value[2] == "cpu")
 
 
 def _context() -> Kind:

@@ -26,6 +26,10 @@ class Names(Protocol):
 
     def mro(self, cls: Ref) -> tuple[Ref, ...]: ...
 
+    def method(self, instance: Ref, name: str) -> Ref | None: ...
+
+    def offered(self, path: str) -> Refs: ...
+
 
 class Linked(Protocol):
     """A linked project: `perflint.analysis.program.Program`."""
