@@ -157,15 +157,14 @@ class Queries:
         """
         trail = self._trail
         while len(trail) > mark:
-            lowest = _NOWHERE
             for component in list(_components(trail[mark:])):
-                lowest = self._solve(component)
+                lowest = self._solve(component, base)
+                if lowest < base:
+                    return lowest
                 if lowest < _NOWHERE:
                     break  # it depends on what is not solved yet
                 self._keep(component)
             trail[mark:] = [query for query in trail[mark:] if query.key in self._open]
-            if lowest < base:
-                return lowest
         return _NOWHERE
 
     def _keep(self, component: Sequence[_Query]) -> None:
@@ -175,7 +174,7 @@ class Queries:
             for other in query.readers:
                 other.reads.pop(query, None)
 
-    def _solve(self, component: Sequence[_Query]) -> int:
+    def _solve(self, component: Sequence[_Query], base: int) -> int:
         """Give the members of a component their values. `_NOWHERE`, or the lowest index of an open query outside that
         was read: then the values are provisional.
         """
@@ -184,9 +183,9 @@ class Queries:
             query.value, query.changes = NEVER, 0
             query.reads.clear()
             query.readers = {}
-        changed = self._rounds(members, list(component))
+        lowest = self._rounds(members, list(component), base)
         floored: dict[_Query, None] = {}
-        while changed == _NOWHERE:
+        while lowest == _NOWHERE:
             bare = [q for q in component if q.floor is not None and q.value.tag is Tag.NEVER and q not in floored]
             if not bare:
                 return _NOWHERE
@@ -194,28 +193,37 @@ class Queries:
             for query in bare:
                 assert query.floor is not None
                 query.evaluate, query.args, query.floor = query.floor, (), None
-            changed = self._rounds(members, bare)
-        return changed
+            lowest = self._rounds(members, bare, base)
+        return lowest
 
-    def _rounds(self, members: dict[_Query, None], dirty: Sequence[_Query]) -> int:
+    def _rounds(self, members: dict[_Query, None], dirty: Sequence[_Query], base: int) -> int:
+        """Evaluate members until nothing changes. An open query that one of them turns out to read becomes a member,
+        too, so that all that is read is known at the end: what then depends on each other is solved anew. The lowest
+        index of such a query, at once where it was begun before `base`; `_NOWHERE` if there was none.
+        """
+        joined = _NOWHERE
         while dirty:
             found: list[tuple[_Query, Kind]] = []
+            again: dict[_Query, None] = {}
             for query in dirty:
                 value, lowest = self._evaluate(query)
                 outside = [other for other in query.reads if other not in members and other.key in self._open]
                 if outside:
-                    query.value = value
-                    return min(lowest, *(other.index for other in outside))
+                    joined = min(joined, *(other.index for other in outside))
+                    if joined < base:
+                        query.value = value
+                        return min(lowest, joined)
+                    members.update(dict.fromkeys(outside))
+                    again.update(dict.fromkeys(outside))
                 if value != query.value:
                     found.append((query, value))
-            again: dict[_Query, None] = {}
             for query, value in found:
                 before = query.value
                 query.value = _settled(query, value)
                 if query.value != before:
                     again.update(query.readers)
             dirty = [query for query in again if query in members]
-        return _NOWHERE
+        return joined
 
 
 def _settled(query: _Query, value: Kind) -> Kind:
