@@ -35,6 +35,7 @@ class Reaching:
         self._walrus = ":=" in tree.source.text
         self._scopes: dict[int, ScopeBindings] = {}
         self._known: dict[int, tuple[Definition, ...]] = {}
+        self._stores: dict[int, tuple[tuple[Definition, ...], bool]] = {}
         self._generators: dict[tuple[int, str], Definition | None] = {}
         #: By statement, the scopes around it whose names it sees, innermost first.
         self._around: dict[int, tuple[ScopeLike, ...]] = {}
@@ -64,6 +65,12 @@ class Reaching:
         """The stores that may give a path (`self.h`, `batch["x"]`) its value here, in the same function, and whether
         it may also have the value it had before the function or before its base was last bound.
         """
+        known = self._stores.get(id(use))
+        if known is None:
+            known = self._stores[id(use)] = self._definitions_of(use)
+        return known
+
+    def _definitions_of(self, use: ast.expr) -> tuple[tuple[Definition, ...], bool]:
         key = key_of(use)
         root = use
         while isinstance(root, (ast.Attribute, ast.Subscript)):

@@ -60,6 +60,7 @@ class Classes:
         self._buffers: dict[int, dict[str, ast.expr | None]] = {}
         self._instances: dict[Ref, Kind] = {}
         self._stores: dict[tuple[int, str], list[Definition]] = {}
+        self._lasting: dict[tuple[int, str], list[Definition]] = {}
         #: The methods of a class with their texts.
         self._methods: dict[int, list[tuple[FunctionNode, str]]] = {}
 
@@ -337,7 +338,7 @@ class Classes:
         node = self.class_node(owner.name)
         if node is None:
             return None
-        definitions = self._lasting(self._stores_of(node, name))
+        definitions = self._lasting_of(node, name)
         buffers = self._buffers_of(node)
         kinds = []
         for definition in definitions:
@@ -431,8 +432,14 @@ class Classes:
                     ]
         return found
 
-    def _lasting(self, stores: list[Definition]) -> list[Definition]:
+    def _lasting_of(self, node: ast.ClassDef, name: str) -> list[Definition]:
         """Those that no later one of the same method replaces: `self.drop = p`, and then `self.drop = Dropout(p)`."""
+        known = self._lasting.get((id(node), name))
+        if known is None:
+            known = self._lasting[id(node), name] = self._not_replaced(self._stores_of(node, name))
+        return known
+
+    def _not_replaced(self, stores: list[Definition]) -> list[Definition]:
         if len(stores) < 2:
             return stores
         plain = [item for item in stores if item.binding is Binding.ASSIGN and not item.path]

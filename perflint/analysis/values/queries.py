@@ -23,6 +23,9 @@ _CHANGES_REPLACED = 12
 _CHANGES_JOINED = 24
 #: How many containers deep values are that change more often than that.
 _DEPTH = 3
+#: After so many attempts in a row at components that turned out to read more, what was read in one bears on the next:
+#: components only grow from then on, so that there is a last one.
+_ATTEMPTS = 16
 _NOWHERE = 1 << 60
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -35,6 +38,7 @@ class _Query:
         "changes",
         "evaluate",
         "floor",
+        "floored",
         "index",
         "key",
         "memo",
@@ -64,6 +68,8 @@ class _Query:
         self.index = index
         self.value = NEVER
         self.changes = 0
+        #: Whether nothing but the component bears on it, so that `floor` is what it gives.
+        self.floored = False
         #: The open queries it read when it was last evaluated or solved, and those that read it.
         self.reads: dict[_Query, None] = {}
         self.readers: dict[_Query, None] = {}
@@ -146,7 +152,10 @@ class Queries:
         self._reader, self._lowest = query, _NOWHERE
         self._depth += 1
         try:
-            found = query.evaluate(*query.args)
+            if query.floored and query.floor is not None:
+                found = query.floor()
+            else:
+                found = query.evaluate(*query.args)
         finally:
             self._depth -= 1
         return found, self._lowest
@@ -155,15 +164,20 @@ class Queries:
         """Solve the queries on the trail from `mark` on, which depend on none begun before `base`. The lowest index
         that one of them turned out to depend on nevertheless: then they stay open.
         """
-        trail = self._trail
+        trail, failed = self._trail, 0
         while len(trail) > mark:
             for component in list(_components(trail[mark:])):
+                if failed <= _ATTEMPTS:
+                    for query in component:
+                        query.reads.clear()
                 lowest = self._solve(component, base)
                 if lowest < base:
                     return lowest
                 if lowest < _NOWHERE:
+                    failed += 1
                     break  # it depends on what is not solved yet
                 self._keep(component)
+                failed = 0
             trail[mark:] = [query for query in trail[mark:] if query.key in self._open]
         return _NOWHERE
 
@@ -180,20 +194,16 @@ class Queries:
         """
         members = dict.fromkeys(component)
         for query in component:
-            query.value, query.changes = NEVER, 0
-            query.reads.clear()
+            query.value, query.changes, query.floored = NEVER, 0, False
             query.readers = {}
         lowest = self._rounds(members, list(component), base)
-        floored: dict[_Query, None] = {}
-        while lowest == _NOWHERE:
-            bare = [q for q in component if q.floor is not None and q.value.tag is Tag.NEVER and q not in floored]
+        while lowest >= base:
+            bare = [q for q in members if q.floor is not None and q.value.tag is Tag.NEVER and not q.floored]
             if not bare:
-                return _NOWHERE
-            floored.update(dict.fromkeys(bare))
+                break
             for query in bare:
-                assert query.floor is not None
-                query.evaluate, query.args, query.floor = query.floor, (), None
-            lowest = self._rounds(members, bare, base)
+                query.floored = True
+            lowest = min(lowest, self._rounds(members, bare, base))
         return lowest
 
     def _rounds(self, members: dict[_Query, None], dirty: Sequence[_Query], base: int) -> int:
