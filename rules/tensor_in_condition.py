@@ -10,6 +10,7 @@ from perflint.api import (
     Confidence,
     Context,
     Finding,
+    Fix,
     Heat,
     Impact,
     Nodes,
@@ -31,6 +32,8 @@ from perflint.api.waits import (
     tests,
     works_on_host,
 )
+
+from ._fixes.checks import assert_on_device, without_test
 
 
 class TensorInCondition(Rule):
@@ -55,8 +58,10 @@ class TensorInCondition(Rule):
 
     Fix safety
 
-    No fix: skipping work for an empty mask and computing with it can differ for values that are not finite, and a
-    later check changes where a run stops.
+    Unsafe, with the same bits where no check fails: an assertion, or an `if` that only raises with a fixed text,
+    becomes `torch._assert_async`, which raises RuntimeError later and has no MPS version. A block that only writes by
+    the mask that its test reduces loses the test: with an empty mask the values are computed all the same. Other
+    branches have no fix: computing both sides can differ for values that are not finite.
 
     Not reported
 
@@ -100,6 +105,7 @@ class TensorInCondition(Rule):
             ctx,
             _message(node, asked, ctx),
             advice=_advice(node, asked[0], ctx),
+            fix=_fix(node, asked, ctx),
             confidence=min(self.confidence, *(certainty_asked(leaf, ctx) or Confidence.LOW for leaf in asked)),
             impact=impact_of_decision(asked[0], ctx),
             block=first_of_block(asked[0], ctx),
@@ -148,6 +154,12 @@ def _message(node: ast.AST, asked: list[ast.expr], ctx: Context) -> str:
     if len(asked) > 1:
         words += f" {len(asked)} tensors are tested, and each synchronizes."
     return words
+
+
+def _fix(node: ast.AST, asked: list[ast.expr], ctx: Context) -> Fix | None:
+    if isinstance(node, ast.If) and _is_masked(node, asked[0], ctx):
+        return without_test(node, ctx)
+    return assert_on_device(node, ctx)
 
 
 def _advice(node: ast.AST, leaf: ast.expr, ctx: Context) -> str:
