@@ -11,6 +11,7 @@ from perflint.api import (
     Calls,
     Confidence,
     Context,
+    Dtype,
     Finding,
     Fix,
     Heat,
@@ -48,6 +49,8 @@ _READS = frozenset("read readlines splitlines iterrows itertuples glob rglob ite
 _CUTS = frozenset("chunk split tensor_split unbind split_with_sizes".split())
 #: How models of speech and of series say that they generate.
 _GENERATES = frozenset({"inference", "synthesize"})
+#: Types of tokens and of what is known of each of them.
+_TOKENS = frozenset({Dtype.INT, Dtype.BOOL})
 _RANKS = frozenset(("shape", "ndim", "dim"))
 
 
@@ -325,7 +328,11 @@ def _need_not_be_many(node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
 
 
 def _is_generated(grown: _Grown, loop: ast.stmt, ctx: Context) -> bool:
-    """Whether each turn generates what is added, `codes = model.inference(text)`: that takes seconds."""
+    """Whether each turn generates what is added: `codes = model.inference(text)` takes seconds, and tokens, which are
+    whole numbers, take a forward pass, beside which those before them are copied in no time.
+    """
+    if ctx.role(grown.statement) == "decode" and all(ctx.kind(part).dtype in _TOKENS for part in grown.added):
+        return True
     names = {name for part in grown.added for name in names_in(part)}
     return any(
         isinstance(part, ast.Assign)
