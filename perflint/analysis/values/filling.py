@@ -35,7 +35,8 @@ class Filling:
         value = definition.value
         if not isinstance(value, ast.List) or value.elts or definition.path:
             return kind
-        if f"{definition.name}.append(" not in self._inference.tree.source.text:
+        text = self._inference.tree.source.text
+        if f"{definition.name}.append(" not in text and f"{definition.name}.insert(" not in text:
             return kind
         added: list[ast.expr] = []
         for use in self._inference.flow.uses_of(definition):
@@ -43,9 +44,10 @@ class Filling:
             if not isinstance(method, ast.Attribute) or method.attr not in _FILLS_LIST:
                 continue
             call = self._inference.tree.parent(method)
-            if method.attr != "append" or not isinstance(call, ast.Call) or len(call.args) != 1:
+            given = call.args if isinstance(call, ast.Call) else []
+            if method.attr == "extend" or len(given) != (1 if method.attr == "append" else 2):
                 return kind
-            added.append(call.args[0])
+            added.append(given[-1])
         if not added or len(added) > _MOST_APPENDS:
             return kind
         made = join(self._inference.eval(item, frame) for item in added)
