@@ -25,6 +25,7 @@ from perflint.api import (
     pattern,
     tensors,
 )
+from perflint.api.gradients import is_model_call
 from perflint.api.invariants import is_constant_copy
 from perflint.api.names import PICTURES_FILE
 from perflint.api.phases import beside_generation, hands_over, is_empty_case, is_export, is_fallback, is_tried_out
@@ -40,7 +41,6 @@ from ._fixes.legacy_fixes import made_there
 #: Whose work is the data they are given: `device=` makes the same copy.
 _COPIES = tensors.COPYING_CONSTRUCTORS
 _MADE = (tensors.CONSTRUCTORS - _COPIES - {"torch.from_file", "torch.empty_strided"}) | {"torch.tensor"}
-_MODEL = pattern(r"model|net$", re.IGNORECASE)
 _EPOCH = pattern(r"epoch", re.IGNORECASE)
 _LOOKS_LIKE_TYPE = pattern(r"type|^d?t$|float|int|half|cpu|host", re.IGNORECASE)
 _MOVES = frozenset({"to", "cuda", "type_as"})
@@ -228,7 +228,7 @@ def _is_worth_it(node: ast.Call, function: str, ctx: Context) -> bool:
         if isinstance(outer, ast.stmt):
             break
         if isinstance(outer, ast.Call) and child is not outer.func:
-            if ctx.kind(outer.func).tag is Tag.MODULE or _MODEL.search(callee_name(outer)):
+            if is_model_call(outer, ctx):
                 return False
         child = outer
     return True

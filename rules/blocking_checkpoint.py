@@ -64,7 +64,7 @@ class BlockingCheckpoint(Rule):
             return
         if not _saves_state(node, ctx) or len(ctx.heat_and_route(node)[1]) > 1 + _LONGEST:
             return
-        if _is_listed_to_be_saved(node, ctx) or _has_trained(node, ctx):
+        if _is_listed_to_be_saved(node, ctx):
             return
         yield self.finding(
             node,
@@ -88,25 +88,6 @@ def _is_listed_to_be_saved(node: ast.Call, ctx: Context) -> bool:
                 iterable = facts.loops[loops[0]].iterable
                 if isinstance(iterable, str) and "." not in iterable:
                     return True
-    return False
-
-
-def _has_trained(node: ast.Call, ctx: Context) -> bool:
-    """Whether a loop that trains has ended in this function before: the file is written once for all of its steps. A
-    loop that only walks back, before the optimizer steps, holds the parts of one step.
-    """
-    function = ctx.tree.function_of(node)
-    if function is None:
-        return False
-    around = ctx.loops(node)
-    steps = [part for part in ctx.walk(function) if isinstance(part, ast.Call) and callee_name(part) == "step"]
-    for part in ctx.walk(function):
-        if not isinstance(part, (ast.For, ast.AsyncFor, ast.While)) or part in around:
-            continue
-        inside = [item for item in ctx.walk(part) if isinstance(item, ast.Call)]
-        walks_back = any(callee_name(item) == "backward" for item in inside)
-        if walks_back and (part.end_lineno or 0) < node.lineno and (not steps or any(item in inside for item in steps)):
-            return True
     return False
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, last_name
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
 
 from ._shared.compiling import is_compile_call
 
@@ -60,7 +60,7 @@ class CompileInHotPath(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not is_compile_call(node, ctx) or ctx.guards(node) or _is_kept(node, ctx) or _is_never_wanted(node, ctx):
+        if not is_compile_call(node, ctx) or ctx.guards(node) or _is_kept(node, ctx):
             return
         compiled = ctx.text(node.args[0])
         yield self.finding(
@@ -83,20 +83,6 @@ def _is_kept(node: ast.Call, ctx: Context) -> bool:
     if isinstance(parent, ast.Assign):
         return any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in parent.targets)
     return isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and parent.func.attr == "append"
-
-
-def _is_never_wanted(node: ast.Call, ctx: Context) -> bool:
-    """Whether the call stands under a switch for compiling that the program only ever sets to false, by its name: as a
-    default, or as an argument that hands it on or says no.
-    """
-    switches = (last_name(test).strip("_") for test, holds in ctx.conditions(node) if holds)
-    return any("compile" in name and _is_only_set_to_false(name, ctx) for name in switches)
-
-
-def _is_only_set_to_false(name: str, ctx: Context) -> bool:
-    said = ctx.program.whole.given(name)
-    known = [value for value in said if not (isinstance(value, str) and value.rpartition(".")[2].strip("_") == name)]
-    return _NO in known and all(value in (_NO, None) for value in known)
 
 
 def _before_the_loop(node: ast.Call, ctx: Context) -> Fix | None:

@@ -20,7 +20,7 @@ from perflint.api import (
     walk,
 )
 from perflint.api.gradients import asks_for_gradients, is_model_call
-from perflint.api.loops import names_in
+from perflint.api.loops import names_in, turns_few_times
 from perflint.api.names import CACHE, KNOWN_TEXT, WITHOUT_CACHE
 
 #: So few tokens that what came before is as well computed again.
@@ -122,7 +122,7 @@ def _forward_on_grown(node: ast.Call, ctx: Context) -> ast.Call | None:
     if not isinstance(first, ast.Name) or first.id != target.id:
         return None
     loops = ctx.loops(statement)
-    if not loops or _turns_rarely(loops[0]) or _trains(loops[0]):
+    if not loops or turns_few_times(loops[0], ctx) or _trains(loops[0]):
         return None
     loop = loops[0]
     if _names_a_cache(loop) or _is_cropped(loop, target.id, statement):
@@ -145,18 +145,6 @@ def _trains(loop: ast.stmt) -> bool:
     return asks_for_gradients(loop) and not any(
         isinstance(part, ast.Attribute) and part.attr in ("no_grad", "inference_mode") for part in walk(loop)
     )
-
-
-def _turns_rarely(loop: ast.stmt) -> bool:
-    if not isinstance(loop, ast.For):
-        return False
-    turns = loop.iter
-    if isinstance(turns, (ast.Tuple, ast.List)):
-        return True
-    if isinstance(turns, ast.Call) and isinstance(turns.func, ast.Name) and turns.func.id == "range" and turns.args:
-        stop = turns.args[min(1, len(turns.args) - 1)]
-        return isinstance(stop, ast.Constant) and isinstance(stop.value, int) and stop.value < 10
-    return False
 
 
 def _names_a_cache(loop: ast.stmt) -> bool:

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name, last_name
-from perflint.api.loops import CLOCKS, names_in
-from perflint.api.names import CLOCKED, MEASURES_MEMORY, PROFILER, PROFILING_FILE
+from perflint.api.loops import CLOCKS
+from perflint.api.names import MEASURES_MEMORY, PROFILER, PROFILING_FILE
 from perflint.api.phases import is_between_phases, is_tried_out
 from perflint.api.waits import Use, is_exceptional, region_of, use_of
 
@@ -77,8 +77,6 @@ class DeviceStatsEveryStep(Rule):
             return  # told of once
         if is_tried_out(node, ctx) or _is_measured(node, ctx) or _is_for_a_profiler(node, ctx):
             return
-        if _is_beside_times(node, ctx):
-            return
         more = f" It is one of {len(hot)} such calls here." if len(hot) > 1 else ""
         yield self.finding(
             node,
@@ -108,21 +106,6 @@ def _is_measured(node: ast.Call, ctx: Context) -> bool:
         for loop in loops
         for part in ctx.walk(loop)
     )
-
-
-def _is_beside_times(node: ast.Call, ctx: Context) -> bool:
-    """Whether an option asks for times there, which are taken beside: `if self.show_timing: synchronize()`."""
-    asked = {id(test) for test, holds in ctx.conditions(node) if holds and _names_times(test)}
-    waits = (part for part in ctx.walk(ctx.tree.scope_of(node)) if _is_synchronize(part)) if asked else ()
-    return any(holds and id(test) in asked for wait in waits for test, holds in ctx.conditions(wait))
-
-
-def _is_synchronize(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and callee_name(node) == "synchronize"
-
-
-def _names_times(test: ast.expr) -> bool:
-    return any(CLOCKED.search(name) for name in names_in(test))
 
 
 def _is_timed(loop: ast.stmt, ctx: Context) -> bool:

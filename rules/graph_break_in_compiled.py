@@ -163,7 +163,7 @@ def _is_log_helper(node: ast.Call, ctx: Context) -> bool:
 
 def _is_exceptional(node: ast.AST, ctx: Context) -> bool:
     """Whether the call is off the traced way: under a guard, in an error path, or inside a logging helper itself."""
-    if ctx.guards(node) or TELLS.match(ctx.facts(node).name) or _is_behind_switch(node, ctx):
+    if ctx.guards(node) or TELLS.match(ctx.facts(node).name):
         return True
     for outer in ctx.tree.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -171,21 +171,6 @@ def _is_exceptional(node: ast.AST, ctx: Context) -> bool:
         if isinstance(outer, (ast.Raise, ast.Assert, ast.ExceptHandler)):
             return True
     return False
-
-
-def _is_behind_switch(node: ast.AST, ctx: Context) -> bool:
-    """Whether the function gives up at once under a flag of its object: `if self.disabled: return 0`."""
-    function = ctx.tree.function_of(node)
-    first = function.body[0] if function is not None else None
-    if not isinstance(first, ast.If) or not isinstance(first.body[-1], ast.Return):
-        return False
-    given = first.body[-1].value
-    if given is not None and not isinstance(given, ast.Constant):
-        return False  # another way to the same result: `if self.fused: return self.at_once(x)`
-    test = first.test.operand if isinstance(first.test, ast.UnaryOp) else first.test
-    if not isinstance(test, ast.Attribute) or test.attr == "training":
-        return False
-    return isinstance(test.value, ast.Name) and test.value.id == "self"
 
 
 def _condition(node: ast.AST, ctx: Context) -> ast.expr | None:

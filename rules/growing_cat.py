@@ -191,7 +191,7 @@ def _grown(node: ast.Call, ctx: Context) -> _Grown | None:
 def _growing_loop(grown: _Grown, ctx: Context) -> ast.stmt | None:
     """The innermost loop, where it turns often, starts with the value from before, and only grows it."""
     loops = ctx.loops(grown.statement)
-    if not loops or _turns_rarely(loops[0]):
+    if not loops or turns_few_times(loops[0], ctx):
         return None
     loop = loops[0]
     for part in walk(loop):
@@ -201,18 +201,6 @@ def _growing_loop(grown: _Grown, ctx: Context) -> ast.stmt | None:
         if isinstance(part, ast.Nonlocal | ast.Global) and grown.name in part.names:
             return None
     return loop
-
-
-def _turns_rarely(loop: ast.stmt) -> bool:
-    if not isinstance(loop, (ast.For, ast.AsyncFor)):
-        return False
-    turns = loop.iter
-    if isinstance(turns, (ast.Tuple, ast.List)):
-        return len(turns.elts) <= _FEW
-    if isinstance(turns, ast.Call) and isinstance(turns.func, ast.Name) and turns.func.id == "range" and turns.args:
-        stop = turns.args[min(1, len(turns.args) - 1)]
-        return isinstance(stop, ast.Constant) and isinstance(stop.value, int) and stop.value <= _FEW
-    return False
 
 
 def _goes_over_a_handful(loop: ast.stmt) -> bool:

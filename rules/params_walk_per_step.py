@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Context, Finding, Heat, Impact, Nodes, Rule, callee_name, walk
 
-from ._shared.trifles import is_behind_a_switch
+from ._shared.switches import is_behind_a_switch
 
 _WALKS = ("parameters", "named_parameters")
 _LISTS = ("params", "trainable_params", "model_params", "param_list", "trainable_parameters")

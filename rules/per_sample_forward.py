@@ -27,7 +27,7 @@ from perflint.api import (
     walk,
 )
 from perflint.api.gradients import FORWARD_METHODS, is_model_call, name_of_whole
-from perflint.api.loops import names_in
+from perflint.api.loops import names_in, turns_few_times
 from perflint.api.names import CHANGED_BY_RUN, CHEAP, OVER_BATCHES, PLURAL, TIMES, TOKENIZER
 
 from ._shared.samples import (
@@ -41,7 +41,6 @@ from ._shared.samples import (
     shows_each,
     takers,
     turning_loops,
-    turns_rarely,
 )
 
 _TOKENIZERS = ("tokenizer", "processor", "tok", "encode", "encode_plus", "to_tokens")
@@ -309,7 +308,7 @@ def _is_apart(turning: Turning, region: ast.AST, call: ast.Call, ctx: Context) -
     """Whether the samples are there before the loop, and the model stays the same in it."""
     if feeds_itself(call, region):
         return False
-    if turns_rarely(turning, ctx) or shows_each(turning, ctx) or _comes_in_parts(turning, ctx):
+    if turns_few_times(turning, ctx, 10) or shows_each(turning, ctx) or _comes_in_parts(turning, ctx):
         return False
     if any(CHANGED_BY_RUN.search(name) for name in names_in(region)) or _changes_model(region, call):
         return False
@@ -443,12 +442,6 @@ def _loop_index(edge: Edge, ctx: Context) -> int | None:
     return None
 
 
-def _is_busy(facts: FunctionFacts) -> bool:
-    """Whether the caller trains, plays or measures."""
-    called = {str(call.func).rpartition(".")[2] for call in facts.calls}
-    return any(TIMES.search(name) or CHANGED_BY_RUN.search(name) for name in called)
-
-
 def _loop_header(edge: Edge, ctx: Context) -> str:
     index = _loop_index(edge, ctx)
     text = ctx.program.function(edge.caller).loops[index].text if index is not None else ""
@@ -484,3 +477,9 @@ def _is_first(call: ast.Call, made: ast.expr, ctx: Context) -> bool:
             if any(ctx.text(other.func) == text for _, other in _candidates(part, ctx)):
                 return False
     return True
+
+
+def _is_busy(facts: FunctionFacts) -> bool:
+    """Whether the caller trains, plays or measures."""
+    called = {str(call.func).rpartition(".")[2] for call in facts.calls}
+    return any(TIMES.search(name) or CHANGED_BY_RUN.search(name) for name in called)

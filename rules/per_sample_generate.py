@@ -20,7 +20,7 @@ from perflint.api import (
     walk,
 )
 from perflint.api.gradients import name_of_whole
-from perflint.api.loops import CLOCKS, is_timing, names_in
+from perflint.api.loops import CLOCKS, is_timing, names_in, turns_few_times
 from perflint.api.names import MODEL, OVER_BATCHES, TOKENIZER
 from perflint.api.phases import Helper, one_text_helper
 
@@ -32,7 +32,6 @@ from ._shared.samples import (
     moves_values,
     needed,
     shows_each,
-    turns_rarely,
 )
 
 
@@ -92,7 +91,7 @@ class PerSampleGenerate(Rule):
             return
         if (function is not None and is_timing(function)) or _carries_over(loop, node, ctx):
             return
-        if turns_rarely(loop, ctx) or shows_each(loop, ctx) or _is_timed(node, loop):
+        if turns_few_times(loop, ctx, 10) or shows_each(loop, ctx) or _is_timed(node, loop):
             return
         if feeds_itself(node, loop):
             return

@@ -26,7 +26,7 @@ from perflint.api import (
 from perflint.api.names import NAME_OF_PART, STATE_DICT
 from perflint.api.phases import runs_rarely
 
-from ._shared.trifles import is_a_trifle
+from ._shared.switches import is_behind_a_switch
 
 _FUNCTIONS = ("compile", "search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn")
 _TARGETS = tuple(f"{module}.{name}" for module in ("re", "regex") for name in _FUNCTIONS)
@@ -98,7 +98,7 @@ class RegexCompileInLoop(Rule):
         pattern = argument(node, 0, "pattern")
         if function not in _TARGETS or pattern is None:
             return
-        hot = ctx.heat(node) >= Heat.STEP and not runs_rarely(node, ctx) and not is_a_trifle(node, ctx)
+        hot = ctx.heat(node) >= Heat.STEP and not runs_rarely(node, ctx) and not is_behind_a_switch(node, ctx)
         if isinstance(pattern, ast.Constant):
             # A match by a literal text costs 0.3 us more than by a compiled pattern: never a percent of a step.
             if hot and function in ("re.compile", "regex.compile") and ctx.role(node) != "texts":

@@ -38,7 +38,7 @@ from perflint.api.loading import (
     use,
     workers,
 )
-from perflint.api.names import ENDLESS, FOR_EVALUATION
+from perflint.api.names import FOR_EVALUATION
 
 _NAMES = ("DataLoader", "loader_class", "loader_cls", "dataloader_class", "dataloader_cls", "data_loader_class")
 _TELLS = pattern(r"(?:dataset|_ds|_set|trainset)\.(?:set_epoch\(|\w*epoch\w*\s*=[^=])")
@@ -114,7 +114,7 @@ class RespawnedWorkers(Rule):
             return
         count = option(node, "num_workers", ctx)
         assert count is not None
-        if is_zero(count, ctx) or _is_endless(node, ctx):
+        if is_zero(count, ctx):
             return
         if _is_made_each_epoch(node, ctx):
             yield from self._rebuilt(node, ctx)
@@ -186,14 +186,6 @@ class RespawnedWorkers(Rule):
             advice='Add `"persistent_workers": True`.',
             confidence=Confidence.MEDIUM,
         )
-
-
-def _is_endless(call: ast.Call, ctx: Context) -> bool:
-    parts = (option(call, "dataset", ctx), keyword(call, "sampler"), keyword(call, "batch_sampler"))
-    return any(
-        part is not None and (ENDLESS.search(ctx.text(part)) or any(ENDLESS.search(ref.name) for ref in ctx.refs(part)))
-        for part in parts
-    )
 
 
 def _is_told_the_epoch(ctx: Context) -> bool:

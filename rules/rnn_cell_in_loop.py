@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Tier, argument, walk
+from perflint.api.loops import turns_few_times
 
 from ._shared.samples import feeds_itself, needed
 
@@ -61,7 +62,7 @@ class RnnCellInLoop(Rule):
     listens = (Loops(*_CELLS),)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if not isinstance(node, ast.For) or _turns_rarely(node.iter) or _stops_early(node):
+        if not isinstance(node, ast.For) or turns_few_times(node, ctx, _FEW) or _stops_early(node):
             return
         for statement in node.body:
             call = statement.value if isinstance(statement, ast.Assign) else None
@@ -86,13 +87,6 @@ def _class_of(call: ast.Call, ctx: Context) -> str:
     kind = ctx.kind(call.func)
     module, _, name = kind.qualified.rpartition(".")
     return name if module.startswith("torch.nn") else ""
-
-
-def _turns_rarely(turns: ast.expr) -> bool:
-    if not isinstance(turns, ast.Call) or not isinstance(turns.func, ast.Name) or turns.func.id != "range":
-        return isinstance(turns, (ast.List, ast.Tuple))
-    stop = turns.args[min(1, len(turns.args) - 1)] if turns.args else None
-    return isinstance(stop, ast.Constant) and isinstance(stop.value, int) and stop.value < _FEW
 
 
 def _stops_early(loop: ast.For) -> bool:

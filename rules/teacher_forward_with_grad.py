@@ -17,6 +17,7 @@ from perflint.api import (
     Fix,
     Heat,
     Impact,
+    Phase,
     Ref,
     Rule,
     Scope,
@@ -34,7 +35,6 @@ from perflint.api.gradients import (
     may_differentiate,
     may_hold_parameters,
 )
-from perflint.api.names import EVALUATES
 
 #: Layers whose forward is one operation.
 _LAYERS = frozenset(
@@ -104,7 +104,7 @@ class TeacherForwardWithGrad(Rule):
                 continue  # a model that was handed in, run once: who knows how it was set up
             if not often and ctx.tree.function_of(forward) is None:
                 continue  # tried out in a script or a cell
-            if _evaluates(forward, ctx) or not learns(forward, ctx) or has_no_graph(forward, ctx):
+            if ctx.phase(forward).phase is Phase.EVALUATE or not learns(forward, ctx) or has_no_graph(forward, ctx):
                 continue
             if _is_small(forward, ctx):
                 continue
@@ -125,11 +125,6 @@ class TeacherForwardWithGrad(Rule):
             impact=None if often else Impact.LOW,
             confidence=None if ctx.kind(node.func).tag is Tag.MODULE else Confidence.MEDIUM,
         )
-
-
-def _evaluates(node: ast.Call, ctx: Context) -> bool:
-    function = ctx.tree.function_of(node)
-    return function is not None and bool(EVALUATES.search(function.name))
 
 
 def _is_small(forward: ast.Call, ctx: Context) -> bool:

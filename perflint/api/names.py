@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from perflint.analysis.naming.data import (
     COLLECTED,
-    ENDLESS,
     KNOWN_TEXT,
     LONG_TEXTS,
     MOVES,
@@ -39,13 +38,11 @@ from perflint.analysis.naming.models import (
 )
 from perflint.analysis.naming.phases import (
     ADAPTS,
-    CLOCKED,
     COMPARES,
     DIAGNOSES,
     ENTRY,
     EVALUATES,
     EVALUATING_FILE,
-    FILTERS,
     FOR_EVALUATION,
     HOOK,
     KEEPS_VALUES,
@@ -66,8 +63,6 @@ from perflint.analysis.naming.phases import (
     TIMES,
     TO_SHOW,
     WITHOUT_TRAINING,
-    WRITER_CLASS,
-    WRITES_OR_FILTERS,
 )
 from perflint.analysis.naming.values import KEY, NAME_OF_PART, PADDING_MASK, PIXELS
 
@@ -77,7 +72,6 @@ __all__ = [
     "CACHE_ARGUMENT",
     "CHANGED_BY_RUN",
     "CHEAP",
-    "CLOCKED",
     "COLLECTED",
     "COMPARES",
     "CONVOLVES",
@@ -85,11 +79,9 @@ __all__ = [
     "DIAGNOSES",
     "DRAWS_SAMPLES",
     "ENCODER",
-    "ENDLESS",
     "ENTRY",
     "EVALUATES",
     "EVALUATING_FILE",
-    "FILTERS",
     "FOR_EVALUATION",
     "FREEZES_NORMS",
     "HANDFUL",
@@ -140,6 +132,4 @@ __all__ = [
     "WITHOUT_CACHE",
     "WITHOUT_SYNC",
     "WITHOUT_TRAINING",
-    "WRITER_CLASS",
-    "WRITES_OR_FILTERS",
 ]

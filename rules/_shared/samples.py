@@ -86,34 +86,6 @@ def handed_out(rows: ast.expr, ctx: Context) -> str:
     return ctx.text(rows)
 
 
-def turns_rarely(turning: Turning, ctx: Context) -> bool:
-    """Whether the loop runs over a handful that is written out."""
-    rows = turning.iter
-    while isinstance(rows, ast.Call) and isinstance(rows.func, ast.Name) and rows.args:
-        if rows.func.id == "range":
-            stop = rows.args[min(1, len(rows.args) - 1)]
-            start = rows.args[0].value if len(rows.args) > 1 and isinstance(rows.args[0], ast.Constant) else 0
-            if not (isinstance(stop, ast.Constant) and isinstance(stop.value, int) and isinstance(start, int)):
-                return False
-            return stop.value - start <= _FEW
-        if rows.func.id not in _WRAPPERS:
-            return False
-        rows = rows.args[0]
-    found = ctx.inference.origins(rows) if isinstance(rows, ast.Name) else [rows]
-    return all(
-        (isinstance(item, (ast.List, ast.Tuple, ast.Set)) and item.elts and len(item.elts) < _FEW) or _is_head(item)
-        for item in found
-    )
-
-
-def _is_head(rows: ast.expr) -> bool:
-    """`rows[:8]`"""
-    if not isinstance(rows, ast.Subscript) or not isinstance(rows.slice, ast.Slice):
-        return False
-    stop = rows.slice.upper
-    return isinstance(stop, ast.Constant) and isinstance(stop.value, int) and 0 < stop.value <= _FEW
-
-
 def shows_each(turning: Turning, ctx: Context) -> bool:
     """Whether a loop over samples or examples prints each of its turns: a handful, for a person to look at."""
     if not isinstance(turning, ast.For) or not TO_SHOW.search(handed_out(turning.iter, ctx)):

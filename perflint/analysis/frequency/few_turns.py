@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.frequency.trip_count import most_turns
 from perflint.analysis.naming.loops import MANY_TEXTS
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.ir.calls import callee_name
 from perflint.ir.control_flow import Condition
-from perflint.ir.notation import last_name
 from perflint.syntax.walk import walk
 
 _FEW = 8
@@ -81,12 +81,7 @@ def _counts(side: ast.expr, turns: set[str]) -> bool:
     return isinstance(side, ast.Name) and side.id in turns
 
 
-def turns_few_times(loop: ast.stmt, ctx: FileFacts) -> bool:
-    """`for _ in range(rollout_length)`, where the command line says few unless told otherwise."""
-    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or callee_name(loop.iter) != "range":
-        return False
-    turns = loop.iter.args[0] if len(loop.iter.args) == 1 else None
-    if not isinstance(turns, (ast.Name, ast.Attribute)):
-        return False
-    defaults = ctx.program.whole.option_defaults(last_name(turns).strip("_"), ctx.path)
-    return bool(defaults) and all(isinstance(item, int) and item <= _FEW for item in defaults)
+def turns_few_times(loop: ast.stmt | ast.comprehension, ctx: FileFacts, most: int = _FEW) -> bool:
+    """Whether a loop has a handful of turns by default, and not none."""
+    turns = most_turns(loop, ctx)
+    return turns is not None and 0 < turns <= most

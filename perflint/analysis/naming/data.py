@@ -48,7 +48,6 @@ COLLECTED = pattern(r"(?:^|_)(?:outputs|predictions|preds|embeddings|lines?|read
 LONG_TEXTS = pattern(r"genom|chrom|fasta", re.IGNORECASE)
 #: Parameters that hold several samples.
 PLURAL = pattern(r"(?:texts|prompts|sentences|images|samples|inputs|examples|list|s_ids)$")
-ENDLESS = pattern(r"infinite|endless|cycl|repeat|forever|streaming|TrainingSampler", re.IGNORECASE)
 #: Names of single tokens: decoding those one by one shows where one ends and the next begins.
 TOKEN = pattern(r"tok|word|piece|char|vocab|idx|index|^(?:t|i|j|k|v|id|tid|_id)$|^(?!.*ids).*_id$", re.IGNORECASE)
 #: Tokenizers that have no `batch_decode`.

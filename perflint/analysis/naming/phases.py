@@ -92,9 +92,6 @@ EVALUATES = pattern(
 TAKES_NEXT = pattern(r"^_?(?:update|add|append|push|accumulate|collect|record|store|observe)(?:_|$)")
 PLAIN_FORM = pattern(r"(?:^|[_/])(?:naive|reference|ref_impl|golden)(?:_|\.py$|$)")
 TO_SHOW = pattern(r"sample|example|demo|qualitative", re.IGNORECASE)
-#: Functions on the way that write results, look through all data once, or prepare a model.
-WRITES_OR_FILTERS = pattern(r"(?:^|_)(?:write|dump|filter|unwrap)(?:_|$)|^to_(?:pdb|mmcif|csv|json|html|markdown)$")
-FILTERS = pattern(r"(?:^|_)filter(?:_|$)")
 #: Scripts that evaluate, whatever their loaders are called, on samples of all sizes.
 EVALUATING_FILE = pattern(
     r"(?:^|/)(?![^/]*(?:train|tun(?:e|ing)))(?:eval|infer|extract|predict|generat|demo)[\w.-]*\.(?:py|ipynb)$"
@@ -114,8 +111,6 @@ REPRODUCIBLE = pattern(r"seed|determin|reprod|random_state", re.IGNORECASE)
 MEASURES_MEMORY = pattern(r"(?:[Mm]em\w*|[Pp]eak\w*)(?:Monitor|Tracer|Tracker|Profiler|Recorder)$")
 PROFILING_FILE = pattern(r"(?:^|/)(?:profil(?:ing|er?)|mem(?:ory)?_(?:profil\w*|track\w*))\.py$")
 PROFILER = pattern(r"(?:^|_)prof(?:iler)?$")
-#: Names of options that ask for times.
-CLOCKED = pattern(r"(?:^|_)(?:time|timed|timing|timer|bench\w*|measure\w*)(?:_|$)", re.IGNORECASE)
 #: Words in the name of a function, class or file that is about the slow way itself, or about leaving torch.
 LOOKS_INSIDE = pattern(
     r"eager|reference|golden|parity|compar|export|convert|trace|onnx|attn_map|attention_map|heatmap|visuali|saliency"

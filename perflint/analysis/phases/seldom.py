@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.frequency.few_turns import turns_few_times
 from perflint.analysis.frequency.routes import function_of
 from perflint.analysis.gradients.forwards import is_forward
 from perflint.analysis.names.refs import Scope
@@ -92,7 +93,9 @@ def is_tried_out(node: ast.AST, ctx: FileFacts) -> bool:
     applies.
     """
     loops = [loop for loop in ctx.loops(node) if ctx.is_root_loop(loop)]
-    if loops and all(_turns_few_times(loop, ctx) or _measures(loop, ctx) or _learns_nothing(loop) for loop in loops):
+    if loops and all(
+        turns_few_times(loop, ctx, _FEW) or _measures(loop, ctx) or _learns_nothing(loop) for loop in loops
+    ):
         return True
     function = ctx.tree.function_of(node)
     owner = ctx.tree.parent(function) if function is not None else None
@@ -100,24 +103,6 @@ def is_tried_out(node: ast.AST, ctx: FileFacts) -> bool:
         return False
     methods = {item.name for item in owner.body if isinstance(item, ast.FunctionDef)}
     return ("symbolic" in methods and "backward" not in methods) or not _is_used(owner, ctx)
-
-
-def _turns_few_times(loop: ast.AST, ctx: FileFacts) -> bool:
-    """`for step in range(10)`, also with the number by its name, and loops that end with `if step >= 10: break`."""
-    if not isinstance(loop, ast.For):
-        return False
-    if any(_breaks_early(statement, loop) for statement in loop.body):
-        return True
-    if not ctx.is_call_of(loop.iter, "range"):
-        return False
-    assert isinstance(loop.iter, ast.Call)
-    if len(loop.iter.args) != 1:
-        return False
-    turns = loop.iter.args[0]
-    if isinstance(turns, ast.Name):
-        origins = ctx.inference.origins(turns)
-        turns = origins[0] if len(origins) == 1 else turns
-    return isinstance(turns, ast.Constant) and isinstance(turns.value, int) and turns.value <= _FEW
 
 
 def _measures(loop: ast.AST, ctx: FileFacts) -> bool:
@@ -155,22 +140,6 @@ def _is_made_up(value: ast.expr, loop: ast.For, ctx: FileFacts) -> bool:
         if ctx.target(made.func) not in tensors.CONSTRUCTORS:
             return False
     return True
-
-
-def _breaks_early(statement: ast.stmt, loop: ast.For) -> bool:
-    if not (isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Break)):
-        return False
-    test = statement.test
-    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name)):
-        return False
-    limit, counted = test.comparators[0], {part.id for part in walk(loop.target) if isinstance(part, ast.Name)}
-    return (
-        isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.Eq))
-        and test.left.id in counted
-        and isinstance(limit, ast.Constant)
-        and isinstance(limit.value, int)
-        and limit.value <= _FEW
-    )
 
 
 def _is_operation(base: ast.expr, ctx: FileFacts) -> bool:

@@ -1,25 +1,13 @@
-"""What makes a cost of less than a microsecond nothing: switches that are off, and work beside it that takes longer."""
+"""Code behind a switch that is off by default: what costs less than a microsecond is nothing there."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Context, Scope, callee_name, function_of, is_constant, pattern, walk
-from perflint.api.names import FILTERS, WRITER_CLASS, WRITES_OR_FILTERS
+from perflint.api import Context, Scope, callee_name, is_constant, walk
 
-#: Where samples are made, again in each epoch.
-_SAMPLES = pattern(r"__getitem__|__iter__|collate")
 _ON = ("const", "bool", True)
-#: What starts other programs.
-_PROGRAMS = frozenset({"subprocess", "Popen", "check_call", "check_output"})
-_STORES = frozenset({"save", "dump", "savez", "savez_compressed", "to_csv", "to_parquet"})
-_READS = frozenset({"load", "read_csv", "read_parquet"})
-
-
-def is_a_trifle(node: ast.AST, ctx: Context) -> bool:
-    """Whether nobody would notice a look-up at `node`: hardly ever asked for, or lost beside something slow."""
-    return is_behind_a_switch(node, ctx) or _is_seldom(node, ctx) or _fills_a_file(node, ctx)
 
 
 def is_behind_a_switch(node: ast.AST, ctx: Context) -> bool:
@@ -73,41 +61,3 @@ def _defaults(given: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
     positional = [*given.posonlyargs, *given.args]
     yield from zip(positional[len(positional) - len(given.defaults) :], given.defaults)
     yield from ((item, default) for item, default in zip(given.kwonlyargs, given.kw_defaults) if default is not None)
-
-
-def _is_seldom(node: ast.AST, ctx: Context) -> bool:
-    """Whether a function on the way writes results, looks through all data once, or runs other programs."""
-    around = ctx.tree.function_of(node)
-    _, route, _ = ctx.heat_and_route(node)
-    paths = [*(hop.path for hop in route[1:]), ctx.path]
-    often = bool(route) and _SAMPLES.search(route[0].text) is not None
-    for hop, path in zip(route, paths):
-        function = function_of(hop)
-        owner, _, name = function.rpartition(".")
-        if _says_seldom(name, often=often) or WRITER_CLASS.search(owner):
-            return True
-        facts = ctx.program.summaries[path].functions.get(function) if path in ctx.program.summaries else None
-        if facts is not None and not _PROGRAMS.isdisjoint(facts.identifiers.split()):
-            return True
-    return around is not None and _says_seldom(around.name, often=often)
-
-
-def _says_seldom(name: str, *, often: bool) -> bool:
-    """Whether a name says that a function writes or filters; a sample is filtered whenever it is made."""
-    return bool(WRITES_OR_FILTERS.search(name)) and not (often and FILTERS.search(name))
-
-
-def _fills_a_file(node: ast.AST, ctx: Context) -> bool:
-    """Whether the function around `node` keeps what it makes in a file, and reads that the next time."""
-    function = ctx.tree.function_of(node)
-    if function is None:
-        return False
-    called = [part for part in ctx.walk(function) if isinstance(part, ast.Call)]
-    stored = any(callee_name(part) in _STORES and part.lineno > node.lineno for part in called)  # type: ignore[attr-defined]
-    return stored and any(
-        isinstance(part, ast.Return)
-        and isinstance(part.value, ast.Call)
-        and callee_name(part.value) in _READS
-        and part.lineno < node.lineno  # type: ignore[attr-defined]
-        for part in ctx.walk(function)
-    )

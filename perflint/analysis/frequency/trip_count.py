@@ -1,0 +1,82 @@
+"""How many turns a loop has at most, where the program says it: literals, constants, defaults, early ends."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.ir.notation import last_name
+from perflint.syntax.walk import walk
+
+#: What goes through its first argument, turn by turn.
+_WRAPPERS = frozenset({"enumerate", "tqdm", "zip", "list", "sorted", "reversed"})
+#: How many names a count is followed through.
+_LINKS = 2
+
+
+def most_turns(loop: ast.stmt | ast.comprehension, ctx: FileFacts) -> int | None:
+    """The number of turns that a `for` loop cannot exceed by default; None where nobody says one."""
+    if not isinstance(loop, (ast.For, ast.AsyncFor, ast.comprehension)):
+        return None
+    ends = [] if isinstance(loop, ast.comprehension) else [_end(item, loop) for item in loop.body]
+    return min((count for count in (_length(loop.iter, ctx, _LINKS), *ends) if count is not None), default=None)
+
+
+def _length(rows: ast.expr, ctx: FileFacts, links: int) -> int | None:
+    """How many rows there are at most: `range(10)`, `(a, b)`, `rows[:8]`, and names of these."""
+    while isinstance(rows, ast.Call) and isinstance(rows.func, ast.Name) and rows.args:
+        if rows.func.id == "range":
+            return _range(rows, ctx, links)
+        if rows.func.id not in _WRAPPERS:
+            return None
+        rows = rows.args[0]
+    if isinstance(rows, (ast.List, ast.Tuple, ast.Set)):
+        return None if any(isinstance(item, ast.Starred) for item in rows.elts) else len(rows.elts)
+    if isinstance(rows, ast.Subscript) and isinstance(rows.slice, ast.Slice):
+        stop = rows.slice.upper
+        return stop.value if isinstance(stop, ast.Constant) and type(stop.value) is int and stop.value > 0 else None
+    if isinstance(rows, ast.Name) and links:
+        return _largest(_length(item, ctx, links - 1) for item in ctx.inference.origins(rows) if item is not rows)
+    return None
+
+
+def _range(call: ast.Call, ctx: FileFacts, links: int) -> int | None:
+    start = _count(call.args[0], ctx, links) if len(call.args) > 1 else 0
+    stop = _count(call.args[min(1, len(call.args) - 1)], ctx, links)
+    return None if start is None or stop is None else max(stop - start, 0)
+
+
+def _count(value: ast.expr, ctx: FileFacts, links: int) -> int | None:
+    """A number that is written out, or what a name or an option is by default."""
+    if isinstance(value, ast.Constant):
+        return value.value if type(value.value) is int else None
+    if not isinstance(value, (ast.Name, ast.Attribute)):
+        return None
+    made = [item for item in ctx.inference.origins(value) if item is not value] if links else []
+    found = _largest(_count(item, ctx, links - 1) for item in made)
+    if found is not None:
+        return found
+    return _largest(
+        item if type(item) is int else None
+        for item in ctx.program.whole.option_defaults(last_name(value).strip("_"), ctx.path)
+    )
+
+
+def _largest(counts: Iterable[int | None]) -> int | None:
+    """The largest of some counts; None where there are none, or one is not known."""
+    known = list(counts)
+    return max((count for count in known if count is not None), default=None) if None not in known else None
+
+
+def _end(statement: ast.stmt, loop: ast.For | ast.AsyncFor) -> int | None:
+    """The turn on which `if step >= 10: break` ends a loop, told by its own count."""
+    if not (isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Break)):
+        return None
+    test, counted = statement.test, {part.id for part in walk(loop.target) if isinstance(part, ast.Name)}
+    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name)):
+        return None
+    limit = test.comparators[0]
+    if not isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.Eq)) or test.left.id not in counted:
+        return None
+    return limit.value if isinstance(limit, ast.Constant) and type(limit.value) is int else None
