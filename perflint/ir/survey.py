@@ -37,6 +37,8 @@ _DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
 #: Tests that never say by themselves that what they guard is done once.
 _PLAIN_TESTS = frozenset({ast.Compare, ast.Call, ast.Name, ast.Attribute, ast.Subscript, ast.Constant})
 _IMPORTS = frozenset({ast.Import, ast.ImportFrom})
+#: What autograd calls of a `torch.autograd.Function`, with a context first.
+_APPLIED = frozenset({"forward", "backward"})
 _GRAD_CONTEXTS = {False: "no_grad", True: "grad"}
 
 
@@ -204,6 +206,9 @@ class _Surveyor(Flags):
         if is_outermost:
             self.identifiers, self.inside = set(), True
         decorators = tuple([self.value(item) for item in node.decorator_list]) if node.decorator_list else ()
+        if decorators and node.name in _APPLIED and owner == cls and self._is_autograd(cls):
+            # `Function.apply(x)` hands the first parameter itself, as a call of a method does.
+            decorators = tuple([item for item in decorators if item != "staticmethod"])
         params = self.parameters(node.args)
         returns_annotation = self.annotation(node.returns)
         in_class_body = bool(cls) and owner == cls
@@ -245,6 +250,11 @@ class _Surveyor(Flags):
             self.outermost.append((facts, self.identifiers))
             self.identifiers, self.inside = around, False
         return None
+
+    def _is_autograd(self, cls: str) -> bool:
+        """Whether a class derives, as written, from `torch.autograd.Function`."""
+        bases = self.classes[cls].bases if cls in self.classes else ()
+        return any(isinstance(base, str) and base.rpartition(".")[2] == "Function" for base in bases)
 
     def fresh(self, qualname: str) -> str:
         """A second definition of a name (overloads, `if`/`else` variants) gets a number."""

@@ -17,6 +17,8 @@ WORKER_MODULES = words("ray")
 
 #: `Function.apply` runs forward; autograd runs backward once for each. Gradients are off in both.
 AUTOGRAD_FUNCTION = "torch.autograd.Function"
+#: The names that it may be imported by.
+AUTOGRAD_FUNCTIONS = (AUTOGRAD_FUNCTION, "torch.autograd.function.Function")
 
 #: Keywords that hand a function to something that calls it per sample or per batch.
 COLLATE_KEYWORDS = words("collate_fn data_collator")

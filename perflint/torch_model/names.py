@@ -22,6 +22,7 @@ _INNER = {
         (pattern(r"^torch\.(?:cuda\.)?amp\.(?:autocast_mode|grad_scaler)\.(?=\w)"), "torch.amp."),
         (pattern(r"^torch\.distributed\.distributed_c10d\.(?=\w)"), "torch.distributed."),
         (pattern(r"^torch\._tensor\.Tensor"), "torch.Tensor"),
+        (pattern(r"^torch\.autograd\.function\.(?=[A-Z])"), "torch.autograd."),
         (pattern(r"^torch\.autograd\.grad_mode\.(?=\w)"), "torch."),
     ),
     "transformers": ((pattern(r"^transformers\.(?!Auto)[\w.]+\.(?=[A-Z])"), "transformers."),),

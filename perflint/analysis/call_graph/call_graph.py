@@ -19,6 +19,7 @@ from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, ReadFacts, Value, record
 from perflint.torch_model import wrappers
+from perflint.torch_model.frameworks import AUTOGRAD_FUNCTIONS
 
 _NO_FACTS = FunctionFacts("", 0, 0, "", "")
 #: How deep parameters are followed to what callers pass, which may be parameters again.
@@ -289,6 +290,9 @@ class CallGraph:
                 inherited = dict.fromkeys(self._guesses.of_its_kind(call), confidence)
         for target in targets:
             self._add(scope, target, call.context, call.line, confidence, index)
+            backward = self._backward_of(target)
+            if backward is not None:
+                self._add(scope, backward, call.context, call.line, confidence, -1)
         for target, sure in inherited.items() if inherited else ():
             missing = sure is not Confidence.HIGH and not any(self._is_marked(item) for item in targets)
             self._add(scope, target, call.context, call.line, sure, index, stands_in=missing)
@@ -296,6 +300,15 @@ class CallGraph:
             for handed in self._handed_on(call, scope, targets):
                 self._add(scope, handed, call.context, call.line, Confidence.MEDIUM, index, callback=True)
         return bool(targets or inherited)
+
+    def _backward_of(self, target: Scope) -> Scope | None:
+        """What autograd runs once for each forward of an autograd function."""
+        owner, _, name = target.function.rpartition(".")
+        backward = record(Scope, (target.path, f"{owner}.backward"))
+        if name != "forward" or backward.function not in self.resolver.summaries[target.path].functions:
+            return None
+        cls = Ref(CLASS, target.path, owner)
+        return backward if self.resolver.hierarchy.derives(cls, *AUTOGRAD_FUNCTIONS) else None
 
     def _new_callee(self, func: Value, scope: Scope, facts: FunctionFacts) -> _Callee:
         nesting = self.resolver.nesting
@@ -554,7 +567,7 @@ def _unchained(value: Value) -> Value:
 def _attribute_names(resolver: Resolver) -> set[str]:
     """The names that functions, classes and attributes of a project have, and what its modules bind and import."""
     nesting = resolver.nesting
-    found = set(nesting.by_name) | wrappers.WRAPPED_ATTRIBUTES
+    found = set(nesting.by_name) | wrappers.WRAPPED_ATTRIBUTES | {"apply"}
     for summary in resolver.summaries.values():
         found.update(summary.imports, summary.functions[MODULE].binds)
         for qualname, cls in summary.classes.items():

@@ -41,6 +41,7 @@ from perflint.analysis.names.refs import (
 from perflint.analysis.names.written import Written
 from perflint.ir.summary import MODULE, FunctionFacts, Summary, Value, record
 from perflint.torch_model import loaders, wrappers
+from perflint.torch_model.frameworks import AUTOGRAD_FUNCTIONS
 from perflint.torch_model.names import canonical
 
 #: Each level takes several frames of the interpreter, which allows a thousand.
@@ -504,6 +505,8 @@ class Resolver:
                 return self._as_property(found)
         if name in _WRAPPED_ATTRIBUTES:
             return (ref,)
+        if name == "apply" and self.hierarchy.derives(cls, *AUTOGRAD_FUNCTIONS):
+            return self._attribute(cls, "forward")
         inherited = [self._own_attribute(child, name) for child in self.hierarchy.below(cls)]
         return few([ref for refs in inherited if refs for ref in self._as_property(refs)])
 

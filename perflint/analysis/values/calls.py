@@ -135,7 +135,8 @@ class Calls:
                     made = made.but(place=Place.TARGET, device=Device.MAYBE)
                 return self._fed(made, arguments)
             if callee.tag is Tag.FUNCTION:
-                return self.run(Ref(FUNCTION, callee.path, callee.qualified), arguments)
+                applied = self.classes.applied(callee, arguments)
+                return applied or self.run(Ref(FUNCTION, callee.path, callee.qualified), arguments)
             return self._fed(self.classes.instance(Ref(CLASS, callee.path, callee.qualified), arguments), arguments)
         if callee.path and callee.tag in (Tag.MODULE, Tag.INSTANCE, Tag.LOADER, Tag.DATASET):
             found = self.classes.call_instance(callee, arguments)

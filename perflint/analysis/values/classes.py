@@ -34,6 +34,7 @@ from perflint.syntax.bindings import Binding, Definition
 from perflint.syntax.tree import FUNCTIONS, FunctionNode
 from perflint.syntax.walk import blocks, children, has_blocks
 from perflint.torch_model import frameworks, loaders, modules, wrappers
+from perflint.torch_model.frameworks import AUTOGRAD_FUNCTION
 from perflint.torch_model.names import canonical, last
 
 _PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property", "torch.jit.unused"})
@@ -298,6 +299,8 @@ class Classes:
                 return found
         if base.tag is Tag.MODULE and name in wrappers.WRAPPED_ATTRIBUTES:
             return base
+        if name == "apply" and base.tag is Tag.CLASS and AUTOGRAD_FUNCTION in self.library_bases(cls):
+            return Kind(Tag.FUNCTION, qualified=f"{base.qualified}.{name}", path=base.path)
         return None
 
     def _own_member(self, owner: Ref, name: str, base: Kind) -> Kind | None:
@@ -521,10 +524,17 @@ class Classes:
         given = next(arguments.kinds(), UNKNOWN) if base.tag is Tag.MODULE else UNKNOWN
         return methods.module_result(base, arguments) if given.is_tensor and given.on_accelerator else None
 
+    def applied(self, function: Kind, arguments: Arguments) -> Kind | None:
+        """What calling `Function.apply` of an own autograd function by another name gives; None for other functions."""
+        owner, _, name = function.qualified.rpartition(".")
+        if not owner or name not in ("apply", "forward"):
+            return None
+        return self._applied(Kind(Tag.CLASS, qualified=owner, path=function.path), arguments)
+
     def _applied(self, base: Kind, arguments: Arguments) -> Kind | None:
         """`Function.apply(x)` of an own autograd function: what its forward returns, on the device of its inputs."""
         cls = Ref(CLASS, base.path, base.qualified)
-        if "torch.autograd.Function" not in self.library_bases(cls):
+        if AUTOGRAD_FUNCTION not in self.library_bases(cls):
             return None
         forward = self._method_of(cls, "forward")
         if forward is None:

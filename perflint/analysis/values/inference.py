@@ -46,6 +46,8 @@ from perflint.analysis.values.kind import (
     Place,
     Tag,
     join,
+    sequence,
+    tensor,
 )
 from perflint.analysis.values.linked import Linked, program_of
 from perflint.analysis.values.narrowing import Narrowing
@@ -62,7 +64,13 @@ from perflint.system.patterns import pattern
 _EXECUTES = pattern(r"^\s*exec\(|\bglobals\(\)", re.MULTILINE)
 _Node = TypeVar("_Node", ast.expr, Definition)
 #: Attributes that are the same of whatever has them, so that nobody need know what that is.
-_OF_WHATEVER = {"shape": SHAPE, "dtype": DTYPE, "ndim": NUMBER}
+_OF_WHATEVER = {
+    "shape": SHAPE,
+    "dtype": DTYPE,
+    "ndim": NUMBER,
+    # What an autograd function's forward put aside for its backward.
+    "saved_tensors": sequence(tensor(Place.MODULE)),
+}
 #: What may have got new items since it was bound.
 _FILLED = frozenset({Tag.BATCH, Tag.MAPPING, Tag.SEQUENCE, Tag.INSTANCE, Tag.UNKNOWN})
 #: Comparisons that give a bool of the host for whatever they compare.

@@ -38,6 +38,7 @@ from perflint.ir.summary import MODULE, Value
 from perflint.syntax.bindings import Definition
 from perflint.syntax.tree import FUNCTIONS, FunctionNode, start_of
 from perflint.torch_model import frameworks, tensors
+from perflint.torch_model.frameworks import AUTOGRAD_FUNCTION
 
 if TYPE_CHECKING:
     from perflint.analysis.call_graph.edges import Edge
@@ -187,6 +188,8 @@ class Parameters:
                 return passed
             found = _merged(annotated, passed)
         is_forward = self._is_of_forward(function, cls)
+        if not found.known and function.name == "backward" and cls is not None and self._is_autograd(function, cls):
+            found = tensor(certainty=Confidence.MEDIUM, origin=Origin(Provenance.USE))  # a gradient
         in_forward = is_forward or (not found.known and self._is_of_library(function, cls))
         if in_forward and not found.known and self._used_as_tensor(definition, in_forward=True):
             found = tensor(certainty=Confidence.MEDIUM, origin=Origin(Provenance.USE))
@@ -217,7 +220,15 @@ class Parameters:
             if outer is None:
                 return False
             function, cls = outer, self._class_of(outer)
+        if cls is not None and self._is_autograd(function, cls):
+            return True
         return cls is not None and self._is_module(cls) and self._runs_in_forward(function, cls)
+
+    def _is_autograd(self, function: FunctionNode, cls: ast.ClassDef) -> bool:
+        """Whether autograd calls a method, with its context and tensors: those of `Function.apply`, or gradients."""
+        return function.name in ("forward", "backward") and AUTOGRAD_FUNCTION in self.classes.library_bases(
+            self._ref(cls)
+        )
 
     def _is_of_library(self, function: FunctionNode, cls: ast.ClassDef | None) -> bool:
         """Whether a function of a library computes with what its users give it: where that lies nobody knows."""
@@ -418,7 +429,8 @@ class Parameters:
 
     def _argument(self, edge: Edge, function: FunctionNode, name: str) -> Kind | None:
         names = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
-        if self._class_of(function) is not None and not _decorated(function, "staticmethod"):
+        cls = self._class_of(function)
+        if cls is not None and (not _decorated(function, "staticmethod") or self._is_autograd(function, cls)):
             names = names[1:]
         place = names.index(name) if name in names else -1
         other = self.inference.at(edge.caller.path)
