@@ -25,10 +25,9 @@ PLAIN_METHODS = frozenset(
     "unsqueeze squeeze flatten expand float long half tolist detach fill_ zero_ mul_ add_ sub_ div_ copy_ masked_fill "
     "chunk setdefault softmax cumsum gather scatter_".split()
 )
-#: What `update` teaches: no dict.
-LEARNERS = frozenset("agent policy learner trainer algo algorithm actor critic".split())
-#: By what their last word is, what no dict is updated with.
-MODELS = frozenset("model net network unet module student generator parameters params".split())
+#: Of these, the ones that classes of the project define as often as those of Python and torch do: what is called with
+#: something may be theirs, `self.norm.update(values)`.
+OF_CLASSES = frozenset("update add encode decode to log".split())
 #: Modules whose plain arithmetic runs nothing of the program's, as written in imports.
 DULL_MODULES = frozenset("torch torch.nn torch.nn.functional torch.nn.init numpy math os.path".split())
 DULL_FUNCTIONS = frozenset(

@@ -14,9 +14,8 @@ from perflint.ir.dull import (
     DULL_METHODS,
     DULL_MODULES,
     DULL_READS,
-    LEARNERS,
     MAYBE_DULL,
-    MODELS,
+    OF_CLASSES,
     PLAIN_METHODS,
     TAKEN,
 )
@@ -305,15 +304,8 @@ class Expressions(Targets):
                 return False
             return not node.args or func.attr in PLAIN_METHODS
         if func.attr in DULL_METHODS:
-            if func.attr == "update" and node.args:
-                if len(node.args) > 1 or self.learns(receiver) or _is_model(node.args[0]):
-                    return False  # a dict takes one argument, and no model
-            return not node.args or func.attr not in ("to", "log")
+            return not node.args or func.attr not in OF_CLASSES
         return False
-
-    def learns(self, receiver: ast.expr) -> bool:
-        """`self.agent`, `self._policy`"""
-        return type(receiver) is ast.Attribute and receiver.attr.lstrip("_") in LEARNERS
 
     def subscript(self, node: ast.Subscript, depth: int) -> Value:
         base = self.value(node.value, depth - 1)
@@ -559,11 +551,3 @@ def _is_own(node: ast.Call, taken: tuple[int, int]) -> bool:
     if any(type(item) is ast.Starred for item in node.args):
         return False
     return not least <= len(node.args) <= most or bool(node.keywords and not node.args)
-
-
-def _is_model(node: ast.expr) -> bool:
-    """`model`, `self.model.module`, `net.parameters()`: what a moving average is updated with."""
-    while type(node) is ast.Call:
-        node = node.func
-    name = node.attr if type(node) is ast.Attribute else node.id if type(node) is ast.Name else ""
-    return name.rpartition("_")[2] in MODELS
