@@ -20,6 +20,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from perflint import engine
+from perflint.finding import Finding
+from perflint.project.discovery import Discovery, discover
+from perflint.project.settings import load_settings
+from perflint.rule_api.registry import load_rules
+
 _CHECK = "check --extra --impact low --no-cache --exit-zero --output-format json".split()
 
 
@@ -43,18 +49,26 @@ def _compared(tree: Path, files: int) -> Iterator[tuple[str, list[str]]]:
     for seed in (1, 2):
         yield f"hash seed {seed}", _differences(whole, _report(tree, ["."], jobs=1, seed=seed))
     yield "four processes", _differences(whole, _report(tree, ["."], jobs=4))
+    discovery = discover([tree], load_settings(tree))
     source = random.Random(0)
     tops = [item.name for item in tree.iterdir() if item.suffix == ".py" or any(item.rglob("*.py"))]
     source.shuffle(tops)
     in_order = _report(tree, sorted(tops), jobs=1)
     yield "another order", _differences(in_order, _report(tree, tops, jobs=1))
-    found = sorted({item["path"] for item in whole["findings"]})
-    others = sorted(path.relative_to(tree).as_posix() for path in tree.rglob("*.py"))
-    chosen = [*source.sample(found, min(files // 2, len(found))), *source.sample(others, min(files // 2, len(others)))]
-    for path in dict.fromkeys(chosen):
-        own = {**whole, "findings": [item for item in whole["findings"] if item["path"] == path]}
-        alone = _report(tree, [path], jobs=1)
-        yield f"{path} alone", _differences(own, alone)
+    together = _findings(discovery)
+    found = [file for file in discovery.reported if any(item.path == file.display for item in together)]
+    others = [file for file in discovery.reported if file not in found]
+    for several in (found, others):
+        for file in source.sample(several, min(files // 2, len(several))):
+            own = [repr(item) for item in together if item.path == file.display]
+            alone = [*map(repr, _findings(discovery._replace(reported=(file,))))]
+            yield f"{file.display} alone", [] if own == alone else [*own, *alone]
+
+
+def _findings(discovery: Discovery) -> tuple[Finding, ...]:
+    """What all rules find in the files that are to be reported on."""
+    rules = [rule() for rule in load_rules()]
+    return engine.check(discovery, engine.Options(load_settings(Path.cwd()), rules, cache=False, jobs=1)).findings
 
 
 def _report(tree: Path, paths: list[str], *, jobs: int, seed: int = 0) -> dict[str, Any]:

@@ -374,7 +374,8 @@ def join_places(left: Place, right: Place) -> Place:
     if left is right:
         return left
     if left.is_accelerator and right.is_accelerator:
-        return Place.TARGET
+        # On a device, on one that may be the CPU, where a module has been put: of which less and less is known.
+        return Place.MODULE if Place.MODULE in (left, right) else Place.TARGET
     return Place.UNKNOWN
 
 
@@ -393,13 +394,14 @@ def _join_names(left: Kind, right: Kind) -> tuple[str, str, Device | None]:
 
 
 def _join_devices(left: Kind, right: Kind) -> Device | None:
-    if left.device is right.device:
-        return left.device
-    if left.tag in (Tag.DEVICE, Tag.STRING) and left.device is not None and right.device is not None:
-        either = {left.device, right.device} <= {Device.CUDA, Device.CPU, Device.CUDA_OR_CPU}
-        given = {left.device, right.device} <= {Device.CPU, Device.GIVEN, Device.CPU_OR_GIVEN}
-        return Device.CUDA_OR_CPU if either else Device.CPU_OR_GIVEN if given else Device.MAYBE
-    return None
+    both = {left.device, right.device}
+    if len(both) == 1 or None in both:
+        return left.device if len(both) == 1 else None
+    either, given = both <= {Device.CUDA, Device.CPU, Device.CUDA_OR_CPU}, both <= _CPU_OR_GIVEN
+    return Device.CUDA_OR_CPU if either else Device.CPU_OR_GIVEN if given else Device.MAYBE
+
+
+_CPU_OR_GIVEN = {Device.CPU, Device.GIVEN, Device.CPU_OR_GIVEN}
 
 
 def _join_elements(left: Kind, right: Kind) -> Kind | None:
@@ -426,16 +428,30 @@ def _by_name(item: tuple[int | str, Kind]) -> tuple[bool, str]:
 _MOVED = (Tag.UNKNOWN, Tag.INSTANCE)
 
 
+#: Devices of one value, what says most first.
+_CERTAIN = (
+    Device.CUDA,
+    Device.ACCELERATOR,
+    Device.MPS,
+    Device.CPU,
+    Device.CUDA_OR_CPU,
+    Device.GIVEN,
+    Device.MAYBE,
+    Device.CPU_OR_GIVEN,
+    None,
+)
+
+
 def same_place(kinds: Iterable[Kind]) -> tuple[Place, Device | None]:
     """Where the result of an operation on these values is. Tensors of one operation share a device, except that a
-    0-d tensor on the host may go with tensors on any device.
+    0-d tensor on the host may go with tensors on any device. So what is known best of one holds for all.
     """
     # Something unknown that was moved is on the device all the same.
     places = [kind for kind in kinds if kind.holds_tensors or (kind.tag in _MOVED and kind.on_accelerator)]
     for wanted in (Place.DEVICE, Place.TARGET, Place.MODULE):
-        for kind in places:
-            if kind.place is wanted:
-                return wanted, kind.device
+        found = [kind.device for kind in places if kind.place is wanted]
+        if found:
+            return wanted, min(found, key=_CERTAIN.index)
     if places and all(kind.place is Place.HOST for kind in places):
         return Place.HOST, None
     if places and all(kind.place is Place.HOST or kind.device is Device.CPU_OR_GIVEN for kind in places):

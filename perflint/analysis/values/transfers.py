@@ -145,10 +145,11 @@ def cast_like(receiver: Kind, arguments: Arguments) -> Kind:
         return receiver
     if like.tag is Tag.CLASS and like.qualified in tensors.DEVICE_CONSTRUCTORS:
         return moved(receiver, like.device or Device.CUDA, Origin(Provenance.MOVE, "type"))
-    if like.tag is Tag.TENSOR and like.place is not receiver.place:
+    if like.tag is Tag.TENSOR:
         known = like.place if like.certainty is not Confidence.LOW else Place.UNKNOWN
-        made = receiver.but(place=known, device=like.device, pinned=False, fresh=False, dtype=like.dtype)
-        return made.but(origin=Origin(Provenance.MOVE, "type_as"))
+        device = like.device if known is not Place.UNKNOWN else None
+        made = receiver.but(place=known, device=device, pinned=False, fresh=False, dtype=like.dtype)
+        return made if like.place is receiver.place else made.but(origin=Origin(Provenance.MOVE, "type_as"))
     if not like.known:
         return receiver.but(place=Place.UNKNOWN, device=None, pinned=False, fresh=False, dtype=None)
     return receiver.but(dtype=like.dtype if like.is_tensor else named_by(like))
