@@ -17,6 +17,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def _compared(tree: Path, files: int) -> Iterator[tuple[str, list[str]]]:
     for several in (found, others):
         for file in source.sample(several, min(files // 2, len(several))):
             own = [repr(item) for item in together if item.path == file.display]
-            alone = [*map(repr, _findings(discovery._replace(reported=(file,))))]
+            alone = [*map(repr, _findings(replace(discovery, reported=(file,))))]
             yield f"{file.display} alone", [] if own == alone else [*own, *alone]
 
 
