@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TypeAlias
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.callbacks import REGISTERING, CallbackFinder, FunctionRoot
@@ -61,6 +62,10 @@ _WRAPPER_POSITION = {
 }
 
 
+#: Whether a call of a function is one that is looked for.
+_Wanted: TypeAlias = Callable[[CallFacts, Scope], bool]
+
+
 def _is_guess(edge: Edge) -> bool:
     return edge.confidence == Confidence.MEDIUM and not edge.callback
 
@@ -107,6 +112,8 @@ class RootFinder:
         #: Of each function, the calls that may say what its loops are for, or hand a function to who calls it often:
         #: few of many, told by their last names and keywords.
         self._telling: dict[Scope, list[CallFacts]] = {}
+        #: By what is looked for, the functions that call it anywhere.
+        self._making: dict[_Wanted, set[Scope]] = {}
         self._runs: set[tuple[Scope, int]] = set()
         self._steps: set[tuple[Scope, int]] = set()
         self.loops: dict[tuple[Scope, int], LoopHeat] = {}
@@ -149,6 +156,7 @@ class RootFinder:
         else:
             self._leave_out_unused()
         self._telling.clear()
+        self._making.clear()
 
     def _leave_out_unused(self) -> None:
         """Nothing makes code hot that no run of the program comes to, nor a contract with those who train where who
@@ -172,7 +180,10 @@ class RootFinder:
 
     def _training_functions(self) -> set[Scope]:
         """Functions that run a backward or an optimizer step outside any loop of their own."""
-        return self._holding(lambda call, scope: self.is_training_call(call.func, call.args, scope), self._is_run)
+        return self._holding(self._trains, self._is_run)
+
+    def _trains(self, call: CallFacts, scope: Scope) -> bool:
+        return self.is_training_call(call.func, call.args, scope)
 
     def _batch_taking_functions(self) -> set[Scope]:
         """Functions that take the next batch from an iterator that outlives them, outside any loop of their own."""
@@ -216,7 +227,7 @@ class RootFinder:
 
     def _holding(
         self,
-        wanted: Callable[[CallFacts, Scope], bool],
+        wanted: _Wanted,
         stops: Callable[[FunctionFacts, Scope], bool],
         inside: Callable[[FunctionFacts, int], bool] | None = None,
     ) -> set[Scope]:
@@ -242,22 +253,40 @@ class RootFinder:
                     and edge.confidence == Confidence.HIGH
                     and inside(facts, edge.context)
                     and not stops(facts, edge.caller)
-                    and self._mostly(edge, found)
+                    and self._mostly(edge, found, wanted)
                 ):
                     found.add(edge.caller)
                     waiting.append(edge.caller)
         return found
 
-    def _mostly(self, edge: Edge, found: set[Scope]) -> bool:
-        """Whether most of what a call may run is among the functions `found`: of a base's method, one of many that
-        override it says nothing of the others.
+    def _mostly(self, edge: Edge, found: set[Scope], wanted: _Wanted) -> bool:
+        """Whether most of what a call may run is among the functions `found`, or makes the wanted call in its loops: of
+        a base's method, one of many that override it says nothing of the others.
         """
         beside = [
             other.callee
             for other in self.graph.outgoing.get(edge.caller, ())
             if other.index == edge.index and not is_abstract(self._facts(other.callee))
         ]
-        return edge.index < 0 or 2 * sum(callee in found for callee in beside) >= len(beside)
+        if edge.index < 0 or 2 * sum(callee in found for callee in beside) >= len(beside):
+            return True
+        anywhere = self._anywhere(wanted)
+        return 2 * sum(callee in anywhere for callee in beside) >= len(beside)
+
+    def _anywhere(self, wanted: _Wanted) -> set[Scope]:
+        """Functions that make a wanted call at all, themselves or through what they surely call."""
+        found = self._making.get(wanted)
+        if found is None:
+            found = self._making[wanted] = {
+                scope for scope, calls in self._telling.items() if any(wanted(call, scope) for call in calls)
+            }
+            waiting = list(found)
+            while waiting:
+                for edge in self.graph.incoming.get(waiting.pop(), ()):
+                    if edge.caller not in found and edge.confidence == Confidence.HIGH:
+                        found.add(edge.caller)
+                        waiting.append(edge.caller)
+        return found
 
     def _is_run(self, facts: FunctionFacts, scope: Scope) -> bool:
         """Whether a function is more than a step: it makes what it trains, or trains on all batches of a loader, and
@@ -310,7 +339,7 @@ class RootFinder:
                 denoises.add(inner)
         for inner, edge in self._called_in_loops(scope, facts):
             called = edge.callee
-            if called in training and self._mostly(edge, training):
+            if called in training and self._mostly(edge, training, self._trains):
                 steps.add(inner)
             if called in self._taking:
                 advances.add(inner)
