@@ -49,7 +49,7 @@ def read_by_turns(loop: ast.For, ctx: FileFacts) -> TurnRead | None:
         (part, waits)
         for statement in loop.body
         for node in ctx.walk(statement)
-        for part, waits in _asking(node)
+        for part, waits in _asking(node, ctx)
         if not own.isdisjoint(names_in(part))
         and _is_of_turn(node, loop, ctx)
         and (waits is not is_asked or not asks_the_host(part, ctx))
@@ -143,13 +143,13 @@ def _is_of_turn(node: ast.AST, loop: ast.For, ctx: FileFacts) -> bool:
     return not isinstance(node, (ast.expr, ast.stmt)) or next(iter(ctx.loops(node)), None) is loop
 
 
-def _asking(node: ast.AST) -> Iterator[tuple[ast.expr, Callable[[ast.expr, FileFacts], bool]]]:
+def _asking(node: ast.AST, ctx: FileFacts) -> Iterator[tuple[ast.expr, Callable[[ast.expr, FileFacts], bool]]]:
     """What may read a value on the host, by its name or its place, and what tells whether it does."""
     # Rows that are copied whole are fewer than elements, and mostly handed on, to be decoded or printed.
     if isinstance(node, ast.Call) and callee_name(node) in READ_NAMES and callee_name(node) not in _WHOLE_ROWS:
         yield node, _reads
     if isinstance(node, ast.Slice):
-        for bound in bounds(node):
+        for bound in bounds(node, ctx):
             yield bound, _cuts
     for test in tests(node):
         for leaf in leaves(test):

@@ -23,8 +23,11 @@ _NO_TENSORS = (ast.Constant, ast.Attribute)
 #: Methods that give numbers of the host, and what functions that do are called on.
 _OF_HOST = frozenset("size dim numel ndimension item tolist index find count get bit_length".split())
 _LIBRARIES = frozenset("self math np numpy random os re time".split())
-#: What an operation of torch makes, or has moved.
-_MADE = (Provenance.CONSTRUCTOR, Provenance.LIKE, Provenance.TOKENIZER, Provenance.MOVE, Provenance.FUNCTION)
+#: What an operation of torch makes, or has moved, and what a module registers.
+_MADE = (
+    *(Provenance.CONSTRUCTOR, Provenance.LIKE, Provenance.TOKENIZER, Provenance.MOVE, Provenance.FUNCTION),
+    Provenance.BUFFER,
+)
 #: What makes a tensor that values are written into.
 _KEPT = (Provenance.CONSTRUCTOR, Provenance.LIKE)
 #: How many names a value is followed through.
@@ -69,19 +72,19 @@ def _list_of_numbers(node: ast.Call, ctx: FileFacts) -> Read | None:
 def numbers_of(node: ast.AST, ctx: FileFacts) -> Iterator[ast.expr]:
     """What a slice, a call or a repetition needs as numbers, where it may be a tensor by how it is written."""
     if isinstance(node, ast.Slice):
-        yield from bounds(node)
+        yield from bounds(node, ctx)
     elif isinstance(node, ast.Subscript):
         if isinstance(node.slice, (ast.Name, ast.Subscript, ast.Call)):
             yield node.slice
     elif isinstance(node, ast.Call) and callee_name(node) in NUMBER_NAMES:
         # Most are literals, sizes and settings: the text tells before the callee is looked up.
-        if any(not isinstance(item, _NO_TENSORS) for item in (*node.args, *(item.value for item in node.keywords))):
+        if any(_may_be_read(item, ctx) for item in (*node.args, *(item.value for item in node.keywords))):
             is_method = isinstance(node.func, ast.Attribute) and ctx.kind(node.func.value).is_tensor
             dotted = None if is_method else ctx.target(node.func)
             if dotted is None and _is_of_import(node.func, ctx):
                 return  # a function of what is imported and not known: which argument is the tensor, nobody knows
             for number in numbers_in(node, dotted or ""):
-                yield from () if isinstance(number, _NO_TENSORS) else (number,)
+                yield from (number,) if _may_be_read(number, ctx) else ()
 
 
 def _is_of_import(func: ast.expr, ctx: FileFacts) -> bool:
@@ -125,12 +128,24 @@ def stored_on_host(place: ast.AST, ctx: FileFacts) -> Read | None:
     return None if certainty is None else Read(statement.value, min(certainty, held.certainty), copies=True)
 
 
-def bounds(node: ast.Slice) -> Iterator[ast.expr]:
+def bounds(node: ast.Slice, ctx: FileFacts) -> Iterator[ast.expr]:
     """The beginning and the end of a slice, where either may be a tensor's by how it is written."""
     for bound in (node.lower, node.upper):
         number = bound.operand if isinstance(bound, ast.UnaryOp) else bound
-        if number is not None and not isinstance(number, _NO_TENSORS):
+        if number is not None and _may_be_read(number, ctx):
             yield number
+
+
+def _may_be_read(item: ast.expr, ctx: FileFacts) -> bool:
+    return not isinstance(item, _NO_TENSORS) or is_buffer(item, ctx)
+
+
+def is_buffer(node: ast.expr, ctx: FileFacts) -> bool:
+    """Whether an attribute is a buffer that its class registers: `self.r` of `self.register_buffer("r", one)`."""
+    if not isinstance(node, ast.Attribute) or "register_buffer" not in ctx.tree.source.text:
+        return False
+    # The text tells of most attributes that they are no buffers of this file.
+    return f'"{node.attr}"' in ctx.tree.source.text and is_from(ctx.kind(node).origin, Provenance.BUFFER)
 
 
 def certainty_of_bound(bound: ast.expr, ctx: FileFacts) -> Confidence | None:
@@ -180,6 +195,8 @@ def may_be_tensor(node: ast.expr, ctx: FileFacts, links: int = _LINKS) -> bool:
     """Whether a value may be a tensor by how it is written: no size, number of a turn, setting or bare parameter."""
     if isinstance(node, ast.Name):
         return links > 0 and any(_may_hold_tensor(item, ctx, links) for item in ctx.inference.flow.definitions(node))
+    if isinstance(node, ast.Attribute):
+        return is_buffer(node, ctx)
     if isinstance(node, ast.BinOp):
         return may_be_tensor(node.left, ctx, links) or may_be_tensor(node.right, ctx, links)
     if isinstance(node, (ast.List, ast.Tuple)):
