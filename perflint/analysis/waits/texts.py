@@ -22,6 +22,8 @@ PRINTING_NAMES = (
     "write",
     *sorted(trackers.TRACKER_METHODS),
 )
+#: What may stand between `%` and its conversion: flags, a width and a precision.
+_FLAGS = "-#0 +123456789.hlL"
 #: Reads of the device that one value costs, as counted by the calls of `aten::_local_scalar_dense`.
 ONE_NUMBER = 1
 TEXT_OF_TENSOR = 8
@@ -115,12 +117,30 @@ def printed_in(node: ast.expr, ctx: FileFacts) -> Iterator[Printed]:
         for argument in (*node.args, *(item.value for item in node.keywords)):
             yield from _printed(argument, 0 if is_lazy(node) else whole, ctx)
     elif isinstance(node, ast.BinOp):
-        whole = ONE_NUMBER if _is_text(node.left) and "%s" not in _words(node.left) else TEXT_OF_TENSOR
-        yield from _printed(node.right, whole, ctx)
+        for value, whole in _filled_in(node.left, node.right):
+            yield from _printed(value, whole, ctx)
     elif isinstance(node, ast.JoinedStr):
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
                 yield from _printed(part.value, TEXT_OF_TENSOR if part.conversion != -1 else ONE_NUMBER, ctx)
+
+
+def _filled_in(template: ast.expr, values: ast.expr) -> Iterator[tuple[ast.expr, int]]:
+    """The values of `"%s: %f" % (name, loss)`, and what a 0-d tensor costs there: `%f` asks it for one number, `%s`
+    writes it as a tensor.
+    """
+    text = _words(template)
+    kinds = _conversions(text)
+    given = values.elts if isinstance(values, ast.Tuple) else [values]
+    if len(kinds) == len(given):
+        yield from ((value, TEXT_OF_TENSOR if kind in "sra" else ONE_NUMBER) for value, kind in zip(given, kinds))
+    else:
+        yield values, ONE_NUMBER if _is_text(template) and "%s" not in text else TEXT_OF_TENSOR
+
+
+def _conversions(text: str) -> list[str]:
+    """`s` and `f` of `"%s: %5.1f %%"`."""
+    return [part.lstrip(_FLAGS)[:1] for part in text.replace("%%", "").split("%")[1:]]
 
 
 def _words(node: ast.expr) -> str:
