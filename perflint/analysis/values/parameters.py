@@ -36,7 +36,7 @@ from perflint.ir import guards
 from perflint.ir.notation import last_name
 from perflint.ir.summary import MODULE, Value
 from perflint.syntax.bindings import Definition
-from perflint.syntax.tree import FUNCTIONS, FunctionNode, start_of
+from perflint.syntax.tree import FUNCTIONS, FunctionNode, Tree, start_of
 from perflint.torch_model import frameworks, tensors
 from perflint.torch_model.frameworks import AUTOGRAD_FUNCTION
 
@@ -49,6 +49,11 @@ _WEAK = frozenset({Tag.NUMBER, Tag.STRING, Tag.NONE, Tag.SEQUENCE, Tag.MAPPING, 
 _HANDED = (Provenance.ANNOTATION, Provenance.USE)
 _OF_LOADER = (Provenance.LOADER, Provenance.NAMED_LOADER)
 _REDUCING = frozenset("sum mean max min any all argmax argmin prod cumsum std var norm softmax log_softmax".split())
+#: Methods that of what a forward is given only tensors have.
+_OF_INPUTS = frozenset(
+    "size view expand float long half abs exp clone contiguous flatten transpose reshape unique cumsum matmul eq ne gt "
+    "lt ge le argmax argmin sqrt pow flip".split()
+)
 _MOVING_WRAPPERS = frozenset({"DataParallel", "DistributedDataParallel", "DDP"})
 _MOST_CALLERS = 8
 
@@ -295,14 +300,14 @@ class Parameters:
     def _used_as_tensor(self, definition: Definition, *, in_forward: bool) -> bool:
         """Whether the function treats a parameter as only a tensor can be treated."""
         tree = self.inference.tree
-        for use in self.inference.flow.uses_of(definition):
-            parent = tree.parent(use)
+        for name in self.inference.flow.uses_of(definition):
+            use, parent = _last_part(name, tree) if in_forward else (name, tree.parent(name))
             if isinstance(parent, ast.Attribute) and parent.value is use:
                 call = tree.parent(parent)
                 called = isinstance(call, ast.Call) and call.func is parent
                 if called and parent.attr in tensors.TELLING_METHODS:
                     return True
-                if in_forward and (parent.attr == "shape" or (called and parent.attr in ("size", "view", "expand"))):
+                if in_forward and (parent.attr == "shape" or (called and parent.attr in _OF_INPUTS)):
                     return True
                 if in_forward and isinstance(call, ast.Call) and call.func is parent and _reduces_a_dimension(call):
                     return True
@@ -551,6 +556,14 @@ def _merged(annotated: Kind, passed: Kind) -> Kind:
     if annotated.tag is Tag.SEQUENCE and passed.tag in (Tag.LOADER, Tag.DATASET, Tag.TENSOR):
         return passed
     return annotated
+
+
+def _last_part(name: ast.expr, tree: Tree) -> tuple[ast.expr, ast.AST | None]:
+    """`target[i]` of a use of `target`, and what stands around: rows of a tensor are used as tensors."""
+    use, parent = name, tree.parent(name)
+    while isinstance(parent, ast.Subscript) and parent.value is use and not isinstance(parent.slice, ast.Constant):
+        use, parent = parent, tree.parent(parent)
+    return use, parent
 
 
 def _speaks_of_device(node: ast.AST) -> bool:
