@@ -336,10 +336,16 @@ def keys_left_out(store: Definition, branch: ast.AST | None) -> tuple[str, ...]:
 
 
 def keys_where(test: ast.expr, name: str, *, truth: bool) -> tuple[str, ...]:
-    """The texts for which alone a test of `name` is true, or false; empty where it is no such test."""
+    """The texts for which alone a test of `name` is true, or false; empty where it is no such test. `"raw*"` stands for
+    all that begin so: `name.startswith("raw")`.
+    """
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) is truth:
         each = [keys_where(part, name, truth=truth) for part in test.values]
         return tuple(key for keys in each for key in keys) if all(each) else ()
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return keys_where(test.operand, name, truth=not truth)
+    if isinstance(test, ast.Call):
+        return _beginning(test, name) if truth else ()
     if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name)):
         return ()
     if test.left.id != name:
@@ -351,6 +357,21 @@ def keys_where(test: ast.expr, name: str, *, truth: bool) -> tuple[str, ...]:
         values = [named] if isinstance(op, ast.Eq if truth else ast.NotEq) else []
     keys = [item.value for item in values if isinstance(item, ast.Constant) and isinstance(item.value, str)]
     return tuple(keys) if len(keys) == len(values) else ()
+
+
+def _beginning(call: ast.Call, name: str) -> tuple[str, ...]:
+    func = call.func
+    if not (isinstance(func, ast.Attribute) and func.attr == "startswith" and isinstance(func.value, ast.Name)):
+        return ()
+    text = call.args[0] if len(call.args) == 1 else None
+    if func.value.id != name or not (isinstance(text, ast.Constant) and isinstance(text.value, str)):
+        return ()
+    return (f"{text.value}*",)
+
+
+def is_left_out(key: object, left: tuple[str, ...]) -> bool:
+    """Whether a key is one of those that are left out, or begins as one does."""
+    return any(key == item or (item[-1:] == "*" and str(key).startswith(item[:-1])) for item in left)
 
 
 def _asks_for_tensors(test: ast.expr) -> bool:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from perflint.syntax.backwards import Backwards, Query, keys_left_out
+from perflint.syntax.backwards import Backwards, Query, is_left_out, keys_left_out
 from perflint.syntax.bindings import Binding, Definition, ScopeBindings, ScopeLike, collect, key_of, prefixes
 from perflint.syntax.tree import FUNCTIONS, Tree
 from perflint.syntax.walk import STATEMENTS, walk
@@ -86,7 +86,9 @@ class Reaching:
         stores = tuple(item for item in query.found.values() if item.name == key or item.name in wild)
         if wild and isinstance(use, ast.Subscript) and isinstance(use.slice, ast.Constant):
             index = use.slice.value
-            stores = tuple(item for item in stores if item.name == key or index not in self.keys_left_out(item))
+            stores = tuple(
+                item for item in stores if item.name == key or not is_left_out(index, self.keys_left_out(item))
+            )
         return stores, through or len(stores) < len(query.found)
 
     def keys_left_out(self, store: Definition) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ def attribute(receiver: Kind, name: str) -> Kind:
     if tag is Tag.SEQUENCE and receiver.qualified == "values indices":
         return {"values": receiver.item(0), "indices": receiver.item(1)}.get(name) or UNKNOWN
     if tag is Tag.INSTANCE:
-        return _instance_attribute(receiver, name)
+        return receiver.item(name) or _instance_attribute(receiver, name)
     if tag is Tag.NEVER:
         return NEVER
     return SHAPE.at_most(Confidence.MEDIUM) if name == "shape" else UNKNOWN

@@ -58,8 +58,8 @@ def arms(node: ast.IfExp) -> tuple[ast.expr, ...]:
 
 def _is_of_keys(test: ast.expr, *, truth: bool) -> bool:
     first = test.values[0] if isinstance(test, ast.BoolOp) else test
-    asked = first.left if isinstance(first, ast.Compare) else None
-    return isinstance(asked, ast.Name) and bool(keys_where(test, asked.id, truth=truth))
+    asked = next((part for part in ast.walk(first) if isinstance(part, ast.Name)), None)
+    return asked is not None and bool(keys_where(test, asked.id, truth=truth))
 
 
 def telling(definitions: tuple[Definition, ...], flow: Reaching, tree: Tree) -> tuple[Definition, ...]:

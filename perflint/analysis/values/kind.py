@@ -172,6 +172,10 @@ class Kind(NamedTuple):
                 return kind
         if isinstance(key, int) and key < 0 and self.tag is Tag.SEQUENCE and self.items and not self.longer:
             return self.item(len(self.items) + key)
+        if self.tag is Tag.BATCH and isinstance(key, str) and self.items:
+            # `"raw*"` stands for all keys that begin so.
+            ends = ((name, kind) for name, kind in self.items if isinstance(name, str) and name[-1:] == "*")
+            return next((kind for name, kind in ends if key.startswith(name[:-1])), None)
         return None
 
     def but(self, **changes: object) -> Kind:

@@ -199,7 +199,8 @@ class Parameters:
         if in_forward and not found.known and self._used_as_tensor(definition, in_forward=True):
             found = tensor(certainty=Confidence.MEDIUM, origin=Origin(Provenance.USE))
         if is_forward and found.holds_tensors and found.device is not Device.CPU_OR_GIVEN:
-            if found.place is Place.UNKNOWN or self._is_moved_by_wrapper(found, cls):
+            moved = self._is_moved_by_wrapper(found, cls) and not self._is_beside_moved(function, argument)
+            if found.place is Place.UNKNOWN or moved:
                 found = found.but(place=Place.MODULE, device=None)
         if not found.known and found.place is Place.UNKNOWN and self._used_as_tensor(definition, in_forward=False):
             found = tensor(certainty=Confidence.MEDIUM, origin=Origin(Provenance.USE))
@@ -217,6 +218,14 @@ class Parameters:
             return False
         program = self.inference.program
         return program.mentions(_MOVING_WRAPPERS) and not any(map(_speaks_of_device, self.inference.tree.walk(cls)))
+
+    def _is_beside_moved(self, function: FunctionNode, argument: ast.arg) -> bool:
+        """Whether the callers of a forward move another argument and leave this one: `model(x.cuda(), lengths)`."""
+        others = [item for item in function.args.args[1:] if item is not argument]
+        return any(
+            (given := self._passed(function, item.arg)).on_accelerator and is_from(given.origin, Provenance.MOVE)
+            for item in others
+        )
 
     def _is_of_forward(self, function: FunctionNode, cls: ast.ClassDef | None) -> bool:
         """Whether a function runs in a module's forward, or is defined in one that does."""

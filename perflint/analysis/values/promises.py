@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from perflint.analysis.values import dtypes
+from perflint.analysis.values import dtypes, records
 from perflint.analysis.values.dtypes import Dtype
 from perflint.analysis.values.kind import (
     ARRAY,
@@ -163,7 +163,7 @@ def library_instance(dotted: str) -> Kind:
         origin = Origin(Provenance.LOADER, last(name))
         batch = Kind(Tag.BATCH, place, certainty=Confidence.MEDIUM, origin=origin)
         return Kind(Tag.LOADER, place, element=batch, qualified=name, origin=origin)
-    return _trained(name)
+    return records.annotated(name) or _trained(name)
 
 
 def _trained(name: str) -> Kind:

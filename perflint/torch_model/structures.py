@@ -1,0 +1,18 @@
+"""Classes of libraries whose objects hold tensors under names, and are moved as one."""
+
+from __future__ import annotations
+
+from perflint.torch_model.names import words
+
+#: A constructor takes the tensors by keyword, or in a dictionary.
+OF_TENSORS = words(
+    "torch_geometric.data.Data torch_geometric.data.HeteroData torch_geometric.data.Batch "
+    "torch_geometric.data.data.Data torch_geometric.data.batch.Batch torch_geometric.data.hetero_data.HeteroData "
+    "tensordict.TensorDict tensordict.tensordict.TensorDict"
+)
+#: What puts several of them into one.
+JOINED = frozenset(
+    f"{name}.{method}" for name in OF_TENSORS if name.endswith(".Batch") for method in ("from_data_list", "collate")
+)
+#: Plain objects with the attributes that they are given.
+NAMESPACES = words("types.SimpleNamespace argparse.Namespace")
