@@ -15,6 +15,7 @@ from perflint.analysis.values import promises
 from perflint.analysis.values.arguments import Arguments
 from perflint.analysis.values.classes import Classes
 from perflint.analysis.values.evaluating import Evaluating
+from perflint.analysis.values.handed import is_left_behind, is_moved_by_wrapper
 from perflint.analysis.values.kind import (
     NAMED_LOADER,
     NEVER,
@@ -45,16 +46,14 @@ if TYPE_CHECKING:
 
 #: Kinds that say little of what other callers pass.
 _WEAK = frozenset({Tag.NUMBER, Tag.STRING, Tag.NONE, Tag.SEQUENCE, Tag.MAPPING, Tag.FUNCTION, Tag.CLASS, Tag.INSTANCE})
-#: How kinds say that a parameter is a tensor and no more, and that a loader gave a value.
+#: How kinds say that a parameter is a tensor and no more.
 _HANDED = (Provenance.ANNOTATION, Provenance.USE)
-_OF_LOADER = (Provenance.LOADER, Provenance.NAMED_LOADER)
 _REDUCING = frozenset("sum mean max min any all argmax argmin prod cumsum std var norm softmax log_softmax".split())
 #: Methods that of what a forward is given only tensors have.
 _OF_INPUTS = frozenset(
     "size view expand float long half abs exp clone contiguous flatten transpose reshape unique cumsum matmul eq ne gt "
     "lt ge le argmax argmin sqrt pow flip".split()
 )
-_MOVING_WRAPPERS = frozenset({"DataParallel", "DistributedDataParallel", "DDP"})
 _MOST_CALLERS = 8
 
 
@@ -199,9 +198,10 @@ class Parameters:
         if in_forward and not found.known and self._used_as_tensor(definition, in_forward=True):
             found = tensor(certainty=Confidence.MEDIUM, origin=Origin(Provenance.USE))
         if is_forward and found.holds_tensors and found.device is not Device.CPU_OR_GIVEN:
-            moved = self._is_moved_by_wrapper(found, cls) and not self._is_beside_moved(function, argument)
+            moved = cls is not None and is_moved_by_wrapper(found, function, cls, self.inference)
             if found.place is Place.UNKNOWN or moved:
-                found = found.but(place=Place.MODULE, device=None)
+                is_left = is_left_behind(function, argument.arg, self.inference)
+                found = found.but(place=Place.HOST if is_left else Place.MODULE, device=None)
         if not found.known and found.place is Place.UNKNOWN and self._used_as_tensor(definition, in_forward=False):
             found = tensor(certainty=Confidence.MEDIUM, origin=Origin(Provenance.USE))
         if looks_like_loader(argument.arg) and (not found.known or _is_open(found)):
@@ -209,23 +209,6 @@ class Parameters:
         if not found.known:
             return self._default(function, argument.arg)
         return found
-
-    def _is_moved_by_wrapper(self, given: Kind, cls: ast.ClassDef | None) -> bool:
-        """Whether a batch of the host reaches a forward on the device: `DistributedDataParallel` with `device_ids` and
-        `DataParallel` move what a module is called with. A module that moves its input itself may be called bare too.
-        """
-        if given.place is not Place.HOST or not is_from(given.origin, *_OF_LOADER) or cls is None:
-            return False
-        program = self.inference.program
-        return program.mentions(_MOVING_WRAPPERS) and not any(map(_speaks_of_device, self.inference.tree.walk(cls)))
-
-    def _is_beside_moved(self, function: FunctionNode, argument: ast.arg) -> bool:
-        """Whether the callers of a forward move another argument and leave this one: `model(x.cuda(), lengths)`."""
-        others = [item for item in function.args.args[1:] if item is not argument]
-        return any(
-            (given := self._passed(function, item.arg)).on_accelerator and is_from(given.origin, Provenance.MOVE)
-            for item in others
-        )
 
     def _is_of_forward(self, function: FunctionNode, cls: ast.ClassDef | None) -> bool:
         """Whether a function runs in a module's forward, or is defined in one that does."""
@@ -368,7 +351,7 @@ class Parameters:
         # What is tried where all else failed, on the host say, is not what the function is for.
         edges = [edge for edge in edges if not self._is_last_resort(edge)] or edges
         shown = function.name == "forward" and [_shown(edge, inference.path) for edge in edges]
-        kinds = [self._argument(edge, function, name) for edge in edges[:_MOST_CALLERS]]
+        kinds = [self.argument(edge, function, name) for edge in edges[:_MOST_CALLERS]]
         # What never comes to be is passed by no call.
         given = [kind for kind in kinds if kind is not None and kind.tag is not Tag.NEVER]
         if not given and any(kind is not None for kind in kinds):
@@ -381,6 +364,7 @@ class Parameters:
         if any(kind.is_tensor for kind in known):
             # Who takes tensors is given arrays too, brought to the host by the caller: the tensors tell.
             known = [kind for kind in known if kind.tag is not Tag.ARRAY]
+            given = [kind for kind in given if kind.tag is not Tag.ARRAY]
         if not known:
             return UNKNOWN
         if len(given) < len(kinds):
@@ -392,7 +376,9 @@ class Parameters:
         if not found.known:
             # Something that every caller has moved to the device, whatever it is.
             return found if len(known) == len(given) else UNKNOWN
-        if len(known) < len(given):
+        # What is not known but lies in the same place as the tensors that are known may be one of them.
+        alike = [kind for kind in given if not kind.known and _lies_with(kind, found)]
+        if len(known) + len(alike) < len(given):
             # The same parameter given a number here and something unknown there may be anything.
             if found.tag in _WEAK:
                 return UNKNOWN
@@ -418,7 +404,7 @@ class Parameters:
                 continue
             facts = inference.program.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
             names = [key for key, _ in facts.keywords if key and key not in named]
-            found += [self._argument(edge, function, name) for name in names]
+            found += [self.argument(edge, function, name) for name in names]
         tensors = [kind for kind in found if kind is not None and kind.is_tensor and kind.place is not Place.HOST]
         return join(tensors).but(fresh=False).at_most(Confidence.MEDIUM) if tensors else None
 
@@ -441,7 +427,7 @@ class Parameters:
             return False
         return _last(facts.func) == function.name or edge.confidence is Confidence.HIGH
 
-    def _argument(self, edge: Edge, function: FunctionNode, name: str) -> Kind | None:
+    def argument(self, edge: Edge, function: FunctionNode, name: str) -> Kind | None:
         names = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
         cls = self._class_of(function)
         if cls is not None and (not _decorated(function, "staticmethod") or self._is_autograd(function, cls)):
@@ -575,13 +561,10 @@ def _last_part(name: ast.expr, tree: Tree) -> tuple[ast.expr, ast.AST | None]:
     return use, parent
 
 
-def _speaks_of_device(node: ast.AST) -> bool:
-    """`x.to(self.device)`, `x.cuda()`, `to_device(batch)`; not `.to(x.device)`, which goes where something else is."""
-    if isinstance(node, ast.Attribute):
-        if node.attr == "device":
-            return isinstance(node.value, ast.Name) and node.value.id == "self"
-        return "device" in node.attr or "cuda" in node.attr
-    return isinstance(node, ast.Name) and ("device" in node.id or "cuda" in node.id)
+def _lies_with(kind: Kind, found: Kind) -> bool:
+    if not found.is_tensor or kind.place is Place.UNKNOWN:
+        return False
+    return kind.place is found.place or (kind.on_accelerator and found.on_accelerator)
 
 
 def _reduces_a_dimension(call: ast.Call) -> bool:

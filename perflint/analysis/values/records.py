@@ -25,18 +25,18 @@ def made(name: str, arguments: Arguments) -> Kind | None:
             Tag.BATCH, place, device=None, certainty=Confidence.MEDIUM, origin=Origin(Provenance.CONSTRUCTOR, name)
         )
     if name in structures.NAMESPACES:
-        items = [(key, thunk()) for key, thunk in arguments.keywords.items()]
-        return Kind(Tag.INSTANCE, qualified=name, items=tuple(items)) if arguments.exact else None
+        given_by_name = tuple((key, thunk()) for key, thunk in arguments.keywords.items())
+        return Kind(Tag.INSTANCE, qualified=name, items=given_by_name) if arguments.exact else None
     if name not in structures.OF_TENSORS:
         return None
     first = arguments.at(0)
-    items = list(first.items) if first is not None and first.tag is Tag.MAPPING else []
+    items: list[tuple[int | str, Kind]] = list(first.items) if first is not None and first.tag is Tag.MAPPING else []
     items += [(key, kind) for key, thunk in arguments.keywords.items() if (kind := thunk()).tag is not Tag.NONE]
     places = {leaf_place(kind) for _, kind in items if kind.holds_tensors or not kind.known}
     return Kind(
         Tag.BATCH,
         places.pop() if len(places) == 1 else Place.UNKNOWN,
-        items=tuple((key, kind.but(fresh=False)) for key, kind in items if isinstance(key, str)),
+        items=tuple((key, kind.but(fresh=False)) for key, kind in items),
         certainty=Confidence.MEDIUM,
         origin=Origin(Provenance.CONSTRUCTOR, name),
     )
