@@ -124,6 +124,9 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     _comment(result, problems, debug=asked.debug)
     for item in left_out:
         console.complain(proving.left_out(item))
+    if stdin is None:
+        for line in fixing.without_fix(report, chosen.known):
+            console.complain(line)
     is_made = asked.apply or (stdin is not None and not asked.diff)
     left = len(result.outcome.dropped)
     nothing = (

@@ -13,12 +13,14 @@ from perflint.errors import SourceError
 from perflint.finding import Applicability, Finding, Fix, Problem, Report
 from perflint.fixes.rounds import Dropped, FixedFile, Outcome, fix_files
 from perflint.fixes.width import width_for
+from perflint.report.counts import many
 from perflint.report.visible import visible
 from perflint.syntax.read import decode_source, read_bytes
 
 if TYPE_CHECKING:
     from perflint.engine import Options
     from perflint.project.discovery import Discovery
+    from perflint.rule_api.rule import Rule
     from perflint.syntax.file import SourceFile
 
 
@@ -192,6 +194,19 @@ def described(problem: Problem) -> str:
     """`train.py:12: nests too deep to be read`."""
     place = problem.path if problem.line is None else f"{problem.path}:{problem.line}"
     return visible(f"{place}: {problem.message}")
+
+
+def without_fix(report: Report, rules: Sequence[type[Rule]]) -> Iterator[str]:
+    """By rule, how many findings have no fix, and why: `TPL801: 2 findings have no fix: the launcher must change.`"""
+    counts: dict[str, int] = {}
+    for one in report.findings:
+        if one.fix is None:
+            counts[one.code] = counts.get(one.code, 0) + 1
+    by_code = {rule.code: rule for rule in rules}
+    for code, count in sorted(counts.items()):
+        why = by_code[code].why_no_fix() if code in by_code else ""
+        told = why or f"the conditions of its fix do not hold; `perflint explain {code}` lists them."
+        yield f"{code}: {many(count, 'finding')} without a fix: {told[0].lower()}{told[1:]}"
 
 
 def not_fixed(item: Dropped) -> str:

@@ -191,4 +191,4 @@ def _said(one: Finding, lead: Finding) -> str:
         return "the same code"
     start = one.message.find("`")
     end = one.message.find("`", start + 1)
-    return one.message[start : end + 1] if 0 <= start < end else one.name
+    return one.message[start : end + 1] if 0 <= start < end else "the same again"

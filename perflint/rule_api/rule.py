@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from perflint.errors import RuleError
 from perflint.finding import Confidence, Finding, Fix, Heat, Hop, Impact
+from perflint.system.patterns import pattern
 
 if TYPE_CHECKING:
     from perflint.rule_api.context import Context
     from perflint.syntax.file import SourceFile
     from perflint.syntax.suppressions import Malformed, Suppression
 
+_SENTENCE_END = pattern(r"(?<=\.) (?=[A-Z])")
 #: What stands for the pages where Python leaves docstrings out.
 _NO_PAGES = (
     "No page: Python runs without docstrings here (-OO or PYTHONOPTIMIZE=2), and a rule's docstring is its page."
@@ -199,6 +201,15 @@ class Rule:
     def summary(cls) -> str:
         """The first line of the page."""
         return cls.page().partition("\n")[0]
+
+    @classmethod
+    def why_no_fix(cls) -> str:
+        """The sentence of the page's *Fix safety* that says why a finding has no fix; empty where it has conditions."""
+        page = cls.page()
+        safety = page.partition("\nFix safety\n")[2].partition("\nNot reported\n")[0]
+        sentences = _SENTENCE_END.split(" ".join(safety.split()))
+        found = next((one for one in sentences if "no fix" in one.lower()), "")
+        return found.removeprefix("No fix: ")
 
 
 def _can_be_made(fix: Fix) -> bool:

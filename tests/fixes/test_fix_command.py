@@ -76,6 +76,26 @@ def test_apply_writes_and_names_the_file_and_a_second_time_finds_nothing(
     assert capsys.readouterr() == ("", "perflint: nothing to fix\n")
 
 
+WRAPPED = """import torch
+
+
+def train(model, loader, optimizer):
+    model = torch.nn.DataParallel(model.cuda())
+    for images in loader:
+        model(images).mean().backward()
+        optimizer.step()
+"""
+
+
+def test_what_has_no_fix_is_counted_with_the_reason(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "train.py").write_text(WRAPPED)
+    assert perflint("fix", "--select", "TPL801") == 0
+    reason = "launcher, sampler and everything that only one process may do must change."
+    assert capsys.readouterr().err == (
+        f"perflint: TPL801: 1 finding without a fix: {reason}\nperflint: nothing to fix\n"
+    )
+
+
 def test_unsafe_fixes_are_asked_for(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = project / "train.py"
     file.write_text(UNSAFE)

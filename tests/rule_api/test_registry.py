@@ -180,3 +180,12 @@ def test_no_rules_anywhere_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> N
 
     with pytest.raises(RuleError, match="pip install -e"):
         registry.rule_packages()
+
+
+def test_a_page_says_why_a_finding_has_no_fix() -> None:
+    reasons = {rule.code: rule.why_no_fix() for rule in load_rules()}
+    assert reasons["TPL801"] == "launcher, sampler and everything that only one process may do must change."
+    assert reasons["TPL202"].startswith("Other branches have no fix: computing both sides can differ")
+    assert reasons["TPL301"] == ""  # what its fix asks for stands there instead
+    fixable = {rule.code for rule in load_rules() if "nsafe" in rule.page() or "Safe" in rule.page()}
+    assert not [code for code, reason in reasons.items() if not reason and code not in fixable]
