@@ -178,7 +178,7 @@ class Program:
     @cached_property
     def constants(self) -> Values:
         """What names, attributes and parameters may be, as far as constants tell."""
-        return Values(self.resolver, self.graph, self.roots, self.torch_version)
+        return Values(self.resolver, self.graph, self.roots, self.torch_version, self.configured)
 
     @cached_property
     def _paths(self) -> Paths:

@@ -1,9 +1,12 @@
-"""What the configurations of a project name: the words of its YAML, JSON and TOML files, scripts and papers."""
+"""What the configurations of a project name and set: the words of its YAML, JSON and TOML files, scripts and papers.
+
+Beside the words there is `fast=on` or `fast=off` for each key that is set, and for each flag of a command.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from perflint.system.patterns import pattern
@@ -28,6 +31,11 @@ CONFIGURED = (
 _LARGEST = 256 * 1024
 _MOST = 4000
 _WORD = pattern(rb"[A-Za-z_][\w./:]*")
+_SCRIPTS = (".sh", ".slurm")
+_FLAG = pattern(rb"--([A-Za-z][\w-]*)")
+_PAPERS = (".md", ".rst")
+_SET = pattern(rb"""["']?([A-Za-z_]\w*)["']?[ \t]*[:=][ \t]*["']?([^\s,#}"']*)""")
+_OFF = frozenset({b"false", b"off", b"no", b"0", b"0.0", b"null", b"none", b"~"})
 
 
 class Configured:
@@ -46,9 +54,11 @@ class Configured:
             if size <= _LARGEST:
                 try:
                     with open(path, "rb") as file:  # noqa: PTH123 - thousands of small ones
-                        found.update(_WORD.findall(file.read()))
+                        text = file.read()
                 except OSError:
                     continue  # gone since it was found: it names nothing
+                found.update(_WORD.findall(text))
+                found.update(_settings(path, text))
         return frozenset([word.decode("ascii") for word in found])
 
     @cached_property
@@ -62,3 +72,12 @@ class Configured:
                 continue
             states.append((path, found.st_size, found.st_mtime_ns))
         return states
+
+
+def _settings(path: str, text: bytes) -> Iterator[bytes]:
+    if path.endswith(_SCRIPTS):
+        for flag in _FLAG.findall(text):
+            yield flag.replace(b"-", b"_") + b"=on"
+    elif not path.endswith(_PAPERS):
+        for key, value in _SET.findall(text):
+            yield key + (b"=off" if value.lower() in _OFF else b"=on")

@@ -6,8 +6,9 @@ import ast
 
 from perflint.system.patterns import pattern
 
-#: What stands behind a quote, to the brace that an f-string goes on with; and what ends one, behind a brace.
-_WORD = pattern(r"""["'][A-Za-z_][\w./:-]*\{?|\}\w+["']""")
+#: What stands behind a quote, to the brace that an f-string goes on with; and what ends one, behind a brace. Behind
+#: three quotes, a docstring says what it describes.
+_WORD = pattern(r"""(?<!["'])["'][A-Za-z_][\w./:-]*\{?|\}\w+["']""")
 
 
 def texts_of(module: ast.Module, lines: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from perflint.analysis.evidence import last_name
@@ -23,13 +23,16 @@ _NONE: Value = ("const", "NoneType", None)
 _FLAGS: dict[Value, Value] = {("const", "str", "store_true"): _OFF, ("const", "str", "store_false"): _ON}
 #: Names by which the options of a command line go where nothing tells what they are.
 OPTION_NAMES = frozenset({"args", "opt", "opts", "flags", "FLAGS", "hparams"})
+#: Names by which what a configuration file says goes.
+CONFIG_NAMES = OPTION_NAMES | {"cfg", "config", "conf", "configs"}
 
 
 class Options:
     """What is known of one program's options. Worked out when somebody asks."""
 
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: Resolver, configured: Callable[[], frozenset[str]] = frozenset) -> None:
         self._resolver = resolver
+        self._configured = configured
 
     @cached_property
     def calls(self) -> Mapping[str, list[tuple[Scope, int, CallFacts]]]:
@@ -75,6 +78,30 @@ class Options:
                     return given.get("default", _OFF if is_flag else _NONE)
         return None
 
+    # Configurations.
+
+    def configured(self, name: str) -> bool | None:
+        """Whether any configuration file of the project, or a script, switches something on; None where none says."""
+        words = self._configured()
+        return True if f"{name}=on" in words else False if f"{name}=off" in words else None
+
+    def settings(self, name: str) -> list[tuple[Value, Scope]]:
+        """What goes by a key or a keyword anywhere: `dict(fast=False)`, `{"fast": False}`."""
+        return self._settings.get(name, [])
+
+    @cached_property
+    def _settings(self) -> Mapping[str, list[tuple[Value, Scope]]]:
+        found: dict[str, list[tuple[Value, Scope]]] = {}
+        for scope, facts in self._resolver.nesting.functions:
+            if not is_test(scope.path):
+                waiting: list[Value] = [value for values in facts.binds.values() for value in values]
+                waiting += facts.returns
+                for call in facts.calls:
+                    waiting.append(("call", call.func, call.args, call.keywords))
+                for key, value in _keyed(waiting):
+                    found.setdefault(key, []).append((value, scope))
+        return found
+
     # Records.
 
     def is_record(self, cls: Ref) -> bool:
@@ -114,6 +141,25 @@ class Options:
                 if _is_outside(name):
                     found.setdefault(name.rpartition(".")[2], []).append((None, scope))
         return found
+
+
+def _keyed(values: list[Value]) -> Iterator[tuple[str, Value]]:
+    """The values under keys and keywords in some values, and in what stands in these."""
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        form = value[0] if type(value) is tuple and value else ""
+        if form == "call":
+            waiting += value[2]
+            items = value[3]
+        elif form == "map":
+            items = value[1]
+        else:
+            waiting += value[1] if form in ("seq", "either") else ()
+            continue
+        for key, item in items:
+            yield key, item
+            waiting.append(item)
 
 
 def _is_outside(name: str) -> bool:

@@ -74,7 +74,8 @@ class Ways:
             return Way(calls, scope, decisive_loop(self._heat, scope, facts, context, alone, Heat.ONCE), None)
         if len(calls) >= _LONGEST or self._cools(scope, facts, context, at_least):
             return None
-        for edge in self._hot_calls(scope, at_least):
+        hot_calls = self._hot_calls(scope, at_least)
+        for edge in hot_calls:
             left[0] -= 1
             if left[0] < 0:
                 raise TooManyError
@@ -83,7 +84,15 @@ class Ways:
                 if found is not None:
                     return found
         root = self._heat.roots.functions.get(scope)
-        return Way(calls, scope, None, root) if root is not None and root.heat >= at_least else None
+        if root is None or root.heat < at_least or (hot_calls and self._is_told_otherwise(root)):
+            return None
+        return Way(calls, scope, None, root)
+
+    def _is_told_otherwise(self, root: FunctionRoot) -> bool:
+        """Whether calls that are seen say how a function is run, and not what its users may do: of a program without
+        users of its own.
+        """
+        return root.last_resort and not self._heat.roots.library.is_library
 
     def _cools(self, scope: Scope, facts: FunctionFacts, context: int, at_least: Heat) -> bool:
         """Whether a context is rarer than that however often its function runs."""

@@ -6,14 +6,14 @@ pass) may be anything in any run, and is its default by default.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.evaluate import builtin, evaluate
 from perflint.analysis.feasibility.fixpoint import Fixpoint
-from perflint.analysis.feasibility.lattice import BOTTOM, NONE, OBJECT, SOMETHING, TOP, YES, Possible, joined, of
-from perflint.analysis.feasibility.options import OPTION_NAMES, Options, field_place
+from perflint.analysis.feasibility.lattice import BOTTOM, NO, NONE, OBJECT, SOMETHING, TOP, YES, Possible, joined, of
+from perflint.analysis.feasibility.options import CONFIG_NAMES, OPTION_NAMES, Options, field_place
 from perflint.analysis.feasibility.parameters import Passed, Passing
 from perflint.analysis.feasibility.presence import Presence
 from perflint.analysis.feasibility.worlds import Frame, World
@@ -48,10 +48,17 @@ _SETTING = ("setattr", "__dict__", "__setattr__", "vars")
 class Values:
     """The constants of one program."""
 
-    def __init__(self, resolver: Resolver, graph: CallGraph, roots: RootFinder, torch: tuple[int, int] | None) -> None:
+    def __init__(
+        self,
+        resolver: Resolver,
+        graph: CallGraph,
+        roots: RootFinder,
+        torch: tuple[int, int] | None,
+        configured: Callable[[], frozenset[str]] = frozenset,
+    ) -> None:
         self._resolver = resolver
         self._torch = torch
-        self.options = Options(resolver)
+        self.options = Options(resolver, configured)
         self.passing = Passing(resolver, graph, roots)
         self.presence = Presence(resolver, self.options)
         self._fixpoint = Fixpoint()
@@ -249,7 +256,17 @@ class Values:
 
     def _option(self, name: str, base: str, scope: Scope, world: World) -> Possible:
         """An attribute of what nobody can tell: an option where it goes by the name of options."""
-        return self._parsed(name, scope, world) if base.rpartition(".")[2] in OPTION_NAMES else TOP
+        if base.rpartition(".")[2] in OPTION_NAMES:
+            return self._parsed(name, scope, world)
+        return self._configured(name) if world is World.BY_DEFAULT and _is_configuration(base) else TOP
+
+    def _configured(self, name: str) -> Possible:
+        """What the configuration files of the project make of an option: anything, where none has it off."""
+        return TOP if self.options.configured(name) is not False else NO
+
+    def _unless_configured(self, found: Possible, name: str) -> Possible:
+        """A default, as far as no configuration file of the project changes it."""
+        return found if self.options.configured(name) is None else found | self._configured(name)
 
     def _parsed(self, name: str, scope: Scope, world: World) -> Possible:
         """An option of a command line."""
@@ -261,7 +278,7 @@ class Values:
             found |= TOP if value is None else switched(self.of(value, where, world))
             if found == TOP:
                 return TOP
-        return found | self._from_outside(name, world)
+        return self._unless_configured(found | self._from_outside(name, world), name)
 
     def _attribute(self, cls: Ref, name: str, world: World) -> Possible:
         """An attribute of a class of the project."""
@@ -307,7 +324,8 @@ class Values:
         ]
         if default is None and not values:
             return TOP
-        return self._any_of(values, world, start=default or BOTTOM) | self._from_outside(name, world)
+        given = self._any_of(values, world, start=default or BOTTOM) | self._from_outside(name, world)
+        return self._unless_configured(given, name)
 
     def _given_for_field(
         self, scope: Scope, index: int, call: CallFacts, name: str, place: int | None
@@ -342,6 +360,8 @@ class Values:
             elif name in ("get", "pop") and args:
                 base = func.rpartition(".")[0]
                 # A function that hands its options on to itself looks them up in its own.
+                if world is World.BY_DEFAULT and self._is_of_configuration(base, args, scope):
+                    return self._set(args, scope)
                 key = ("looked up", base, args, scope, world, frame)
                 return self._fixpoint.ask(key, lambda: self._looked_up(base, args, scope, world, frame))
         return TOP if name in _MAY_BE_NONE else self._returned(func, scope, world)
@@ -406,6 +426,22 @@ class Values:
                 found |= self._any_of([(value, edge.caller) for value in passed.value], world, outer)
         return found
 
+    def _is_of_configuration(self, base: str, args: tuple[Value, ...], scope: Scope) -> bool:
+        """`self.train_cfg.get("fast", False)` of what is given from outside of the code."""
+        key = args[0]
+        is_text = type(key) is tuple and key[:2] == ("const", "str") and key[2]
+        return bool(is_text) and _is_configuration(base) and not self._resolver.refs(base, scope)
+
+    def _set(self, args: tuple[Value, ...], scope: Scope) -> Possible:
+        """What a key of a configuration gives by default: what anything sets under that key, and its default there
+        where no file does.
+        """
+        name = args[0][2]
+        default: Value = args[1] if len(args) > 1 else ("const", "NoneType", None)
+        is_told = self.options.configured(name) is not None
+        given = self._any_of([*(() if is_told else [(default, scope)]), *self.options.settings(name)], World.BY_DEFAULT)
+        return switched(given) | self._configured(name) if is_told else switched(given)
+
     def _item(self, item: Value, scope: Scope) -> Possible:
         """An entry of a dict that is written out is what it is given there; one of a batch is something."""
         _, base, key = item
@@ -424,6 +460,11 @@ def _values_of(facts: ClassFacts, owner: Ref, name: str) -> list[tuple[Value, Sc
     told = [item for item in computed if type(item[0]) is not tuple or item[0][0] != COVERS]
     left = [item for item in plain if item not in covered]
     return [(value, Scope(owner.path, where)) for value, where in (*told, *left)]
+
+
+def _is_configuration(base: str) -> bool:
+    """Whether a dotted name is one that configurations go by: `cfg.model`, `self.train_cfg`."""
+    return any(part in CONFIG_NAMES or part.endswith(("_cfg", "_config")) for part in base.split("."))
 
 
 def switched(found: Possible) -> Possible:
