@@ -36,6 +36,8 @@ def _length(rows: ast.expr, ctx: FileFacts, links: int) -> int | None:
     if isinstance(rows, ast.Subscript) and isinstance(rows.slice, ast.Slice):
         stop = rows.slice.upper
         return stop.value if isinstance(stop, ast.Constant) and type(stop.value) is int and stop.value > 0 else None
+    if isinstance(rows, ast.IfExp):
+        return _largest(_length(item, ctx, links) for item in (rows.body, rows.orelse))
     if isinstance(rows, ast.Name) and links:
         return _largest(_length(item, ctx, links - 1) for item in ctx.inference.origins(rows) if item is not rows)
     return None
