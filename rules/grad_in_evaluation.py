@@ -6,12 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import (
-    Applicability,
     Calls,
     Confidence,
     Context,
     Finding,
-    Fix,
     Functions,
     Heat,
     Impact,
@@ -32,42 +30,24 @@ from perflint.api.gradients import (
     first_with_gradients,
     forwards_behind,
     goes_to_numpy,
-    gradients_in_reach,
-    has_fast_path,
     has_no_graph,
-    is_loss_function,
     is_model_call,
-    is_scripted,
-    is_under_autocast,
     is_volatile,
     learns,
-    may_learn,
-    name_of_whole,
-    outlasting,
     run_by_helper,
     script_parts,
     stands_in_training,
     switches_itself,
-    tells_of_gradients,
     tells_of_modes,
 )
-from perflint.api.names import EVALUATES, HOOK, KEEPS_VALUES, PREDICTS
+from perflint.api.names import EVALUATES, HOOK, PREDICTS
 
-#: Functions that read what they are given and keep nothing of it.
-_READERS = frozenset(
-    "abs bool dict enumerate float format hasattr int isinstance len list max min print range repr reversed round "
-    "sorted str sum tuple type zip".split()
-)
+from ._fixes.no_grad import switch_off
+
 #: Words that a program has which walks a graph back somewhere, itself or through a framework.
 _WALKS = ASKING | frozenset(
     "backward manual_backward autograd grad functional_call requires_grad_ set_grad_enabled Trainer LightningModule "
     "Fabric Accelerator Optimizer optim SFTTrainer Seq2SeqTrainer".split()
-)
-_FILLERS = frozenset({"append", "extend", "insert", "update", "setdefault", "add"})
-#: Methods whose results have no graph: indices, integers, truth values.
-_WITHOUT_GRAPH = frozenset(
-    "argmax argmin argsort eq ne lt le gt ge isnan isinf isfinite bool int long short detach any all nonzero "
-    "count_nonzero".split()
 )
 #: Calls that take the values out of a result.
 _VALUE_READS = ("item", "tolist", "argmax", "multinomial", "topk", "max", "sample")
@@ -259,7 +239,7 @@ class GradInEvaluation(Rule):
                 "backward pass."
             ),
             advice=f"Put `@torch.no_grad()` on `{node.name}`.",
-            fix=_switch_off(node, forward, parts, ctx),
+            fix=switch_off(node, forward, parts, ctx),
         )
 
     def _by_helper(
@@ -335,182 +315,3 @@ def _forwards_of(node: ast.Call, ctx: Context) -> Iterator[ast.Call]:
 def _predicts(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether a function is named for what a model says, and puts the model into evaluation mode to ask it."""
     return PREDICTS.search(function.name) is not None and any(evaluated(part) for part in walk(function))
-
-
-def _switch_off(
-    function: ast.FunctionDef | ast.AsyncFunctionDef, forward: ast.Call, parts: list[ast.AST], ctx: Context
-) -> Fix | None:
-    if isinstance(function, ast.AsyncFunctionDef):
-        return None
-    spelling, imports = ctx.edit.ensure_import("torch", at=function)
-    made = _made_from_forwards(parts, ctx)
-    reason, fast = "", has_fast_path(ctx)
-    if ctx.kind(forward.func).tag is not Tag.MODULE:
-        reason = f"`{ctx.text(forward.func)}` is not known to be a module"
-    elif any(isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store) for part in parts):
-        reason = f"`{function.name}` stores results, which may be needed with their graph"
-    elif any(isinstance(part, (ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom)) for part in parts):
-        reason = f"`{function.name}` yields results, which may be needed with their graph"
-    elif any(_grows_argument(part, function, made, ctx) for part in parts):
-        reason = f"`{function.name}` adds to its arguments, which may be needed with their graph"
-    elif (shown := _shown(parts, made, ctx)) is not None:
-        reason = f"the text of `{ctx.text(shown)}` may contain `grad_fn=...`, which would disappear"
-    elif (call := _handed_out(function, parts, ctx)) is not None:
-        reason = f"`{ctx.text(call.func)}` may keep a tensor from here, which may be needed with its graph"
-    elif is_scripted(function, ctx):
-        reason = "`torch.jit` compiles the source of the function, which the decorator would hide"
-    elif gradients_in_reach(parts, ctx):
-        reason = "a callee enables gradients itself"
-    elif tells_of_gradients(parts, ctx):
-        reason = "a callee behaves differently without gradients, or registers a hook on its graph, and raises"
-    elif kept := outlasting(parts, ctx):
-        reason = kept
-    elif ctx.program.function(ctx.own_scope(function)).writes:
-        reason = f"`{function.name}` writes to objects that other code may use with their graph"
-    elif is_under_autocast(function, ctx):
-        reason = "autocast around the call would cache weights that it casts without gradients"
-    elif ctx.program.whole.compiles:
-        reason = "compiled code is recompiled without gradients, and may round differently"
-    elif (unseen := next((part for part in parts if may_learn(part, ctx)), None)) is not None:
-        reason = f"`{ctx.text(unseen)}` is unknown, and may enable gradients itself"
-    elif fast:
-        reason = "attention and LSTMs of torch round differently without gradients, and padded positions become zeros"
-    elif not all(_is_number(part.value, ctx) for part in parts if isinstance(part, ast.Return)):
-        reason = f"`{function.name}` may return tensors, which may be needed with their graph"
-    return Fix(
-        "Disable gradients",
-        Applicability.UNSAFE if reason else Applicability.SAFE,
-        (*imports, ctx.edit.decorate(function, f"@{spelling}.no_grad()")),
-        reason=reason,
-        numerics="same to rounding" if fast else "same bits",
-    )
-
-
-def _shown(parts: list[ast.AST], made: set[str], ctx: Context) -> ast.expr | None:
-    """The first value with a graph that is made into text as it is."""
-    for part in parts:
-        shown: list[ast.expr] = []
-        if isinstance(part, ast.Call) and isinstance(part.func, (ast.Name, ast.Attribute)):
-            if name_of_whole(part.func) in ("print", "str", "repr", "format"):
-                shown = [*part.args, *(keyword.value for keyword in part.keywords)]
-        elif isinstance(part, ast.FormattedValue) and part.format_spec is None:
-            shown = [part.value]
-        elif isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) and ctx.kind(part.left).tag is Tag.STRING:
-            shown = list(part.right.elts) if isinstance(part.right, ast.Tuple) else [part.right]
-        found = next((value for value in shown if _carries(value, made, ctx)), None)
-        if found is not None:
-            return found
-    return None
-
-
-def _is_number(value: ast.expr | None, ctx: Context) -> bool:
-    if value is None:
-        return True
-    if isinstance(value, ast.Tuple):
-        return all(_is_number(item, ctx) for item in value.elts)
-    return ctx.kind(value).tag in (Tag.NUMBER, Tag.NONE, Tag.STRING)
-
-
-def _handed_out(
-    function: ast.FunctionDef | ast.AsyncFunctionDef, parts: list[ast.AST], ctx: Context
-) -> ast.Call | None:
-    """The first call that may keep a tensor made from a forward for longer than the function runs."""
-    made, own = _made_from_forwards(parts, ctx), _own_containers(function, parts)
-    for part in parts:
-        if not isinstance(part, ast.Call) or _only_reads(part, made, own, ctx):
-            continue
-        given = [*part.args, *(keyword.value for keyword in part.keywords)]
-        if any(_carries(value, made, ctx) for value in given):
-            return part
-    return None
-
-
-def _grows_argument(
-    part: ast.AST, function: ast.FunctionDef | ast.AsyncFunctionDef, made: set[str], ctx: Context
-) -> bool:
-    """Whether `results += [out]` changes an argument in place, or what another name or object has as well."""
-    if not isinstance(part, ast.AugAssign) or not isinstance(part.target, ast.Name):
-        return False
-    shared = {argument.arg for argument in walk(function.args) if isinstance(argument, ast.arg)}
-    for other in walk(function):
-        if isinstance(other, ast.Assign) and isinstance(other.value, (ast.Name, ast.Attribute, ast.Subscript)):
-            shared.update(target.id for target in other.targets if isinstance(target, ast.Name))
-    return part.target.id in shared and _carries(part.value, made, ctx)
-
-
-def _made_from_forwards(parts: list[ast.AST], ctx: Context) -> set[str]:
-    """The names that may hold what a forward gave, directly or in a container."""
-    made: set[str] = set()
-    while True:
-        before = len(made)
-        for part in parts:
-            targets: list[ast.expr] = []
-            value: ast.expr | None = None
-            if isinstance(part, ast.Assign):
-                targets, value = part.targets, part.value
-            elif isinstance(part, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
-                targets, value = [part.target], part.value
-            elif isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension)):
-                targets, value = [part.target], part.iter
-            elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _FILLERS:
-                if any(_carries(item, made, ctx) for item in part.args):
-                    made.update(_names(part.func.value))
-            if value is not None and _carries(value, made, ctx):
-                made.update(name for target in targets for name in _names(target))
-        if len(made) == before:
-            return made
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {part.id for part in walk(node) if isinstance(part, ast.Name)} - {"self"}
-
-
-def _own_containers(function: ast.FunctionDef | ast.AsyncFunctionDef, parts: list[ast.AST]) -> set[str]:
-    """Names bound to nothing but new lists, dictionaries and sets."""
-    new: set[str] = set()
-    other = {part.arg for part in walk(function.args) if isinstance(part, ast.arg)}
-    stored = [part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
-    for part in parts:
-        if isinstance(part, ast.Assign) and isinstance(part.value, (ast.List, ast.Dict, ast.Set, ast.ListComp)):
-            new.update(target.id for target in part.targets if isinstance(target, ast.Name))
-    return {name for name in new - other if stored.count(name) == 1}
-
-
-def _carries(value: ast.expr, made: set[str], ctx: Context) -> bool:
-    """Whether a value may be, or hold, a tensor with a graph made by a forward."""
-    if ctx.kind(value).tag in (Tag.NUMBER, Tag.NONE, Tag.STRING):
-        return False
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        if value.func.attr in ("item", "tolist", "numpy", "size", "dim", "numel"):
-            return False
-        if value.func.attr in _WITHOUT_GRAPH:
-            return False
-    if isinstance(value, ast.Compare):
-        return False
-    if isinstance(value, ast.Name):
-        return value.id in made
-    if is_model_call(value, ctx):
-        return True
-    return any(
-        _carries(child.value if isinstance(child, ast.keyword) else child, made, ctx)
-        for child in ast.iter_child_nodes(value)
-        if isinstance(child, (ast.expr, ast.keyword))
-    )
-
-
-def _only_reads(call: ast.Call, made: set[str], own: set[str], ctx: Context) -> bool:
-    func = call.func
-    target = ctx.target(func) or ""
-    if target.startswith("torch."):
-        return target != "torch.save"
-    if isinstance(func, ast.Name) and func.id in _READERS:
-        return True
-    if is_model_call(call, ctx) or (is_loss_function(func, ctx) and not KEEPS_VALUES.search(name_of_whole(func))):
-        return True
-    if (ctx.kind(func).qualified or "").startswith("torch.nn."):
-        return True
-    if not isinstance(func, ast.Attribute):
-        return False
-    if isinstance(func.value, ast.Name) and func.value.id in own:
-        return True
-    return func.attr not in _FILLERS and (ctx.kind(func.value).tag is Tag.TENSOR or _carries(func.value, made, ctx))

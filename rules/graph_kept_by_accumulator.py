@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -305,46 +306,22 @@ def _may_be_no_tensor(value: ast.expr, loop: ast.stmt, node: ast.AST, ctx: Conte
 
 def _comes_along(backward: ast.Call, node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
     """Whether a `backward` surely runs on each turn on which a value is kept, or raises where nobody catches it."""
-    kept, walked = ctx.tree.statement_of(node), ctx.tree.statement_of(backward)
-    if not isinstance(walked, ast.Expr) or walked.value is not backward:
+    around = itertools.takewhile(lambda outer: outer is not loop, ctx.tree.ancestors(backward))
+    if any(_may_catch(outer, ctx) for outer in around):
         return False
-    ways = [_way_to(statement, loop, ctx) for statement in (kept, walked)]
-    if None in ways:
-        return False
-    (here, at), (there, up) = ways  # type: ignore[misc]
-    if here is not there:
-        return False
-    # Kept first, it is walked back unless something between the two leaves the turn.
-    between = here[at + 1 : up]
-    return all(isinstance(part, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)) for part in between)
+    graph = ctx.control_flow(node)
+    return ctx.loops(backward)[:1] == [loop] and (
+        graph.dominates(backward, node) or graph.post_dominates(backward, node)
+    )
 
 
-def _way_to(statement: ast.stmt, loop: ast.stmt, ctx: Context) -> tuple[list[ast.stmt], int] | None:
-    """The block of the loop that a statement stands in, and the place there of what holds it; regions of torch are
-    looked through. None where something else decides whether it runs, or sees how it ends.
-    """
-    child: ast.AST = statement
-    for outer in ctx.tree.ancestors(statement):
-        if isinstance(outer, ast.With) and all(_is_of_torch(item.context_expr, ctx) for item in outer.items):
-            child = outer
-            continue
-        block = next(
-            (block for block in (getattr(outer, "body", []), getattr(outer, "orelse", [])) if child in block), []
-        )
-        inside = [outer, *ctx.tree.ancestors(outer)]
-        if loop not in inside or any(isinstance(item, _CATCHING) for item in inside[: inside.index(loop)]):
-            return None
-        return block, block.index(child)
-    return None
-
-
-#: What may catch an error of a statement in it.
-_CATCHING = (ast.Try, ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-
-
-def _is_of_torch(context: ast.expr, ctx: Context) -> bool:
-    """`torch.autocast("cuda")`: a region that catches nothing."""
-    return isinstance(context, ast.Call) and (ctx.target(context.func) or "").startswith("torch.")
+def _may_catch(outer: ast.AST, ctx: Context) -> bool:
+    """Whether a statement may catch what is raised in it: `torch.autocast("cuda")` catches nothing."""
+    if isinstance(outer, (ast.With, ast.AsyncWith)):
+        entered = (item.context_expr for item in outer.items)
+        managers = [ctx.target(item.func) or "" if isinstance(item, ast.Call) else "" for item in entered]
+        return not all(manager.startswith("torch.") for manager in managers)
+    return isinstance(outer, (ast.Try, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
 
 
 def _has_own_tensors(ctx: Context) -> bool:

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from perflint.analysis.effects.kept_by_calls import holds_walked_back, is_part_of_walked_back, kept_by_call
+from perflint.analysis.gradients.escaping import (
+    grows_argument,
+    handed_out,
+    is_number_without_graph,
+    made_from_forwards,
+    shown_as_text,
+)
 from perflint.analysis.gradients.evaluation_helpers import run_by_helper
 from perflint.analysis.gradients.evaluation_loops import (
     evaluated,
@@ -73,6 +80,8 @@ __all__ = [
     "forwards_behind",
     "goes_to_numpy",
     "gradients_in_reach",
+    "grows_argument",
+    "handed_out",
     "has_fast_path",
     "has_no_graph",
     "holds_walked_back",
@@ -83,6 +92,7 @@ __all__ = [
     "is_loss_name",
     "is_method_of_values",
     "is_model_call",
+    "is_number_without_graph",
     "is_part_of_walked_back",
     "is_pure",
     "is_scripted",
@@ -90,6 +100,7 @@ __all__ = [
     "is_volatile",
     "kept_by_call",
     "learns",
+    "made_from_forwards",
     "makes_instance",
     "may_differentiate",
     "may_hold_parameters",
@@ -99,6 +110,7 @@ __all__ = [
     "run_by_helper",
     "runs_every_turn",
     "script_parts",
+    "shown_as_text",
     "stands_in_training",
     "switches_itself",
     "tells_of_gradients",

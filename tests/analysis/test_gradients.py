@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from of_text import call_at, facts_of
 
+from perflint.analysis.gradients import escaping
 from perflint.analysis.gradients.frozen import is_frozen
 from perflint.analysis.gradients.helper_forwards import forward_behind
 from perflint.analysis.gradients.model_calls import is_loss_function, is_model_call
@@ -84,3 +85,27 @@ def test_a_helper_runs_a_forward_of_what_it_is_given() -> None:
     found = forward_behind(call_at(facts, "encode(net, text, scales[0])"), facts)
     assert found is not None
     assert sorted(facts.text(item) for item in found.arguments) == ["net", "text"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("print(f'{y}')", "text"),
+        ("keep(y)", "handed"),
+        ("results += [y]", "argument"),
+        ("print(y.argmax())", ""),
+        ("own = []\n        own.append(y.item())", ""),
+    ],
+)
+def test_how_a_result_with_a_graph_leaves_a_function(statement: str, reason: str) -> None:
+    facts = facts_of(
+        f"{_HEAD}def go(net: Net, x, keep, results):\n    for _ in x:\n        y = net(x)\n        {statement}\n"
+    )
+    function = facts.tree.function_of(call_at(facts, "net(x)"))
+    assert function is not None
+    parts = facts.body(function)
+    made = escaping.made_from_forwards(parts, facts)
+    assert "y" in made
+    assert (escaping.shown_as_text(parts, made, facts) is not None) is (reason == "text")
+    assert (escaping.handed_out(function, parts, facts) is not None) is (reason == "handed")
+    assert any(escaping.grows_argument(part, function, made, facts) for part in parts) is (reason == "argument")
