@@ -14,6 +14,7 @@ from perflint.api import (
     Impact,
     Nodes,
     Rule,
+    Tag,
     callee_name,
 )
 from perflint.api.phases import beside_generation
@@ -150,11 +151,12 @@ class SyncInHotLoop(Rule):
             return
         cut = ctx.tree.parent(node)
         cut = ctx.tree.parent(cut) if isinstance(cut, ast.Tuple) else cut
+        what = "each device tensor in" if ctx.kind(read.value).tag is Tag.SEQUENCE else "the device tensor"
         at = cut if isinstance(node, ast.Slice) and isinstance(cut, ast.Subscript) else node
         yield self.finding(
             at,
             ctx,
-            f"`{short_text(at, ctx)}` reads the device tensor `{ctx.text(read.value)}` as a number, which "
+            f"`{short_text(at, ctx)}` reads {what} `{ctx.text(read.value)}` as a number, which "
             f"{ctx.heat(node).phrase}: the host blocks until all queued GPU work has finished.",
             advice=advice_for_number(node, read, ctx),
             confidence=min(self.confidence, read.certainty),
