@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.values.dtypes import Dtype
 from perflint.analysis.values.implicit_reads import numbers_in
-from perflint.analysis.values.kind import Tag
+from perflint.analysis.values.kind import Kind, Tag
 from perflint.analysis.values.origin import Provenance, is_from
 from perflint.analysis.waits.reads import Read, certainty_on_device, kind_on_device
 from perflint.finding import Confidence
@@ -167,18 +167,25 @@ def _is_part(bound: ast.expr, ctx: FileFacts, links: int = _LINKS) -> bool:
     """Whether a number is a part of what is known to be a tensor: `sizes[0]`, `height` of `for height, width in sizes`.
     What is handed in whole may be a number as well; what has parts is none, nor is what was computed for a list.
     """
+    if not ctx.kind(bound).on_accelerator:
+        return False  # an annotation alone says that something is a tensor where lists of numbers are given, too
     if isinstance(bound, ast.BinOp):
         return _is_part(bound.left, ctx, links) or _is_part(bound.right, ctx, links)
     if isinstance(bound, ast.Subscript):
-        return ctx.kind(bound.value).is_tensor
+        return _is_surely_tensor(ctx.kind(bound.value))
     if not isinstance(bound, ast.Name):
         return False
     return any(
-        (whole := ctx.inference.taken_from(item)).is_tensor
+        _is_surely_tensor(whole := ctx.inference.taken_from(item))
         or (whole.tag is Tag.SEQUENCE and ctx.kind(bound).fresh)
         or (not item.path and links > 0 and item.value is not None and _is_part(item.value, ctx, links - 1))
         for item in ctx.inference.flow.definitions(bound)
     )
+
+
+def _is_surely_tensor(kind: Kind) -> bool:
+    """What a model gives in a structure may be something else."""
+    return kind.is_tensor and kind.certainty is Confidence.HIGH
 
 
 def roots(bound: ast.expr) -> set[str]:
