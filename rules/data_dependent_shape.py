@@ -211,7 +211,8 @@ def _selected_backward(node: ast.Call, value: ast.expr | None, ctx: Context) -> 
     given = ctx.kind(source)
     types = {ctx.kind(node).dtype, ctx.kind(value).dtype, given.dtype}
     # Integers have no gradient, and what nothing is known of may be such.
-    if not (given.holds_tensors or given.on_accelerator) or given.requires_grad is False or types & {Dtype.INT, Dtype.BOOL}:
+    may_be_learned = (given.holds_tensors or given.on_accelerator) and given.requires_grad is not False
+    if not may_be_learned or types & {Dtype.INT, Dtype.BOOL}:
         return None
     if kind_on_device(ctx.kind(node), node, ctx) is None:
         return None
