@@ -15,6 +15,8 @@ from perflint.report.visible import display_width, visible, visible_prose
 if TYPE_CHECKING:
     from perflint.report import Options
 
+#: So many related places are printed with a finding.
+_MOST_RELATED = 8
 _LABEL = 13  # columns of "  what to do:"
 
 
@@ -52,8 +54,10 @@ def _finding(finding: Finding, texts: places.Texts, options: Options, paint: Pal
         yield from _labelled("what to do:", visible_prose(finding.advice), paint, width)
     if finding.fix is not None:
         yield from _labelled("fix:", _fix(finding.fix), paint, width)
-    for hop in finding.related:
+    for hop in finding.related[:_MOST_RELATED]:
         yield from _labelled("see also:", visible_prose(f"{places.hop_place(hop)} {hop.text}"), paint, width)
+    if (more := len(finding.related) - _MOST_RELATED) > 0:
+        yield from _labelled("see also:", f"{many(more, 'more place')}; the format `json` lists all", paint, width)
 
 
 def _failing(finding: Finding, options: Options) -> str:

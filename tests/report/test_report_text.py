@@ -7,7 +7,7 @@ import pytest
 from report_samples import EMPTY, ERRORS_ONLY, HOSTILE, REPORT, TRANSFER, one, shown
 
 from perflint.errors import PerflintError
-from perflint.finding import Applicability, Fix, Heat, Report, Span
+from perflint.finding import Applicability, Fix, Heat, Hop, Report, Span
 from perflint.report import FORMATS, render
 
 
@@ -175,3 +175,10 @@ def test_a_fix_claims_no_numerics_that_its_rule_does_not() -> None:
         assert "same bits" not in said
         assert "Numerics" not in said
     assert "Do it (safe; apply with `perflint fix`)" in shown(Report((finding,), (), 1, REPORT.texts), "text")
+
+
+def test_many_copies_are_counted_after_the_first_few() -> None:
+    hops = tuple(Hop(f"copies/number_{number}.py", number, "the same code", code="TPL101") for number in range(1, 41))
+    lines = shown(Report((replace(TRANSFER, related=hops),), (), 1), "text").splitlines()
+    assert sum("copies/number" in line for line in lines) == 8
+    assert any("32 more places" in line for line in lines)
