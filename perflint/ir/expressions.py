@@ -228,6 +228,9 @@ class Expressions(Targets):
         for place, value in given:
             if type(value) is ast.Compare or type(value) is ast.BoolOp:
                 note_test(f"{node.lineno}:{node.col_offset}:{place}", value, self.scope)
+            elif type(value) is ast.IfExp and type(value.orelse) is ast.Constant and value.orelse.value is None:
+                # `logger if due else None`: whether there is one is told by the test.
+                note_test(f"{node.lineno}:{node.col_offset}:{place}?", value.test, self.scope)
 
     def put(self, func: ast.Attribute, args: list[ast.expr]) -> None:
         """`self.hooks.append(hook)`, where the item may be called later on; what local lists hold is told by `bind`."""

@@ -7,7 +7,8 @@ A question is a guard's name (`rarity`), None for what tells nothing, or one of
 - `("told", func, args, keywords, truth, otherwise)`: what a call that is true, or false, tells by what the function
   computes; where nobody knows the function, `otherwise`
 - `("held", attribute, truth, otherwise)`: what an attribute of `self` that is true, or false, tells by what it
-  is given; `("given", parameter, truth, otherwise)`: the same of a parameter, by the tests that callers hand over
+  is given; `("given", parameter, truth, otherwise)`: the same of a parameter, by the tests that callers hand over,
+  and of `parameter?` by those on which they hand over anything but None
 - `("counted", attribute, otherwise)`: that an attribute of `self` equals a number, by the remainders that it is given
 - `("all", questions)`, `("any", questions)`
 """
@@ -55,6 +56,7 @@ class Counters:
     def __init__(self, body: list[ast.stmt]) -> None:
         self.remainders: dict[str, ast.BinOp] = {}
         self.counted: set[str] = set()
+        self.counted_down: set[str] = set()
         for statement in _statements(body):
             if isinstance(statement, ast.Assign):
                 path = path_of(statement.targets[0])
@@ -64,12 +66,16 @@ class Counters:
                 path = path_of(statement.target)
                 if path is not None and isinstance(statement.op, ast.Add):
                     self.counted.add(path)
+                elif path is not None and isinstance(statement.op, ast.Sub):
+                    self.counted_down.add(path)
 
     def _note(self, path: str, value: ast.BinOp) -> None:
         if isinstance(value.op, ast.Mod) and not isinstance(value.left, (ast.Constant, ast.JoinedStr)):
             self.remainders[path] = value
         elif isinstance(value.op, ast.Add) and path_of(value.left) == path:
             self.counted.add(path)
+        elif isinstance(value.op, ast.Sub) and path_of(value.left) == path:
+            self.counted_down.add(path)
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -191,6 +197,11 @@ def _of_comparison(test: ast.Compare, body: list[ast.stmt] | None, scope: Growin
     if len(test.ops) != 1:
         return None
     op, left, right = test.ops[0], test.left, test.comparators[0]
+    period = _set_anew(op, left, right, body, scope) if truth and body is not None else None
+    if period is not None:
+        return _named_period(period)
+    if type(op) is ast.Is or type(op) is ast.IsNot:
+        return _of_presence(test, body, scope, present=isinstance(op, ast.IsNot) is truth, truth=truth)
     if type(op) is ast.Eq or type(op) is ast.NotEq:
         holds = isinstance(op, ast.Eq) is truth
         remainder = left if isinstance(left, ast.BinOp) else right if isinstance(right, ast.BinOp) else None
@@ -216,6 +227,35 @@ def _of_comparison(test: ast.Compare, body: list[ast.stmt] | None, scope: Growin
         if isinstance(count, ast.BinOp) and isinstance(count.op, ast.Sub) and _moves_on(body, count.right):
             return _named_period(limit)  # `if step - last >= every: ...; last = step`
     return None
+
+
+def _of_presence(
+    test: ast.Compare, body: list[ast.stmt] | None, scope: Growing, *, present: bool, truth: bool
+) -> Question:
+    """`logger is not None`, of a parameter that is given nothing else."""
+    name, other = test.left, test.comparators[0]
+    if type(name) is not ast.Name or type(other) is not ast.Constant or other.value is not None:
+        return None
+    if name.id in scope.binds or name.id in scope.unclear or not scope.has_parameter(name.id):
+        return None
+    said = _said(test, body, scope, truth=truth)
+    return ("given", f"{name.id}?", present, said) if said is None else None
+
+
+def _set_anew(op: ast.cmpop, left: ast.expr, right: ast.expr, body: list[ast.stmt], scope: Growing) -> ast.expr | None:
+    """`every` of `if left == 0: left = every; ...` where `left -= 1` counts the turns down."""
+    path = path_of(left)
+    is_at_end = isinstance(op, (ast.Eq, ast.LtE, ast.Lt)) and type(right) is ast.Constant and right.value in (0, 1)
+    if path is None or not is_at_end or path not in _counters(scope).counted_down:
+        return None
+    return next(
+        (
+            item.value
+            for item in body
+            if isinstance(item, ast.Assign) and any(path_of(target) == path for target in item.targets)
+        ),
+        None,
+    )
 
 
 def _is_within_turn(remainder: ast.expr, width: ast.expr) -> TypeGuard[ast.BinOp]:

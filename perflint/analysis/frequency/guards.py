@@ -98,6 +98,7 @@ class Guarding:
     def _handed_test(self, question: Question, scope: Scope) -> str | None:
         """By the tests that callers hand over; where one of them hands something else, nobody knows."""
         _, name, truth, otherwise = question
+        name, presence = name.removesuffix("?"), "?" if name.endswith("?") else ""
         place = self._graph.handing.places(scope).get(name)
         answers = []
         for edge in self._graph.incoming.get(scope, ()):
@@ -105,7 +106,7 @@ class Guarding:
                 return otherwise  # type: ignore[no-any-return]
             caller = self._facts(edge.caller)
             call = caller.calls[edge.index]
-            keys = [f"{call.line}:{call.column}:{at}" for at in (place, name)]
+            keys = [f"{call.line}:{call.column}:{at}{presence}" for at in (place, name)]
             told = [item for item in caller.tests if item[0] in keys] if caller.tests else ()
             if not told:
                 return otherwise  # type: ignore[no-any-return]
