@@ -17,6 +17,8 @@ from perflint.report.visible import visible, visible_prose
 
 #: Rows of a plot, and of one level of the tree; the rest is counted.
 _MOST = 12
+#: Characters of a path that fit one line of the overview.
+_LINE = 40
 #: What a finding without an observed cost weighs, so that files can be compared.
 _WEIGHT = {Impact.HIGH: 9.0, Impact.MEDIUM: 3.0, Impact.LOW: 1.0}
 
@@ -73,9 +75,14 @@ def _by_file(findings: Sequence[Finding]) -> list[_Row]:
     rows = []
     for path, same in files.items():
         size = sum(map(_share, same)) if is_observed else sum(_WEIGHT[one.impact] for one in same)
-        said = many(len(same), "finding") + (f", {size:.1%} of a step (modelled)" if is_observed and size else "")
-        rows.append(_Row(path, path, size, said, max(one.impact for one in same)))
+        said = str(len(same)) + (f", {size:.1%} of a step (modelled)" if is_observed and size else "")
+        rows.append(_Row(path, _shortened(path), size, said, max(one.impact for one in same)))
     return sorted(rows, key=lambda row: (-row.size, row.value))
+
+
+def _shortened(path: str) -> str:
+    """The end of a path, which tells files apart, as far as it fits a line of the overview."""
+    return path if len(path) <= _LINE else f"\u2026{path[1 - _LINE :]}"
 
 
 def _share(finding: Finding) -> float:
@@ -91,8 +98,10 @@ def _plot(title: str, name: str, rows: Sequence[_Row]) -> str:
 
 def _bar(row: _Row, name: str, share: float) -> str:
     label = _text(f"{row.label}: {row.said}")
+    title = f' title="{_text(row.value)}"' if name == "file" else ""
     return (
-        f'<li><a href="#{name}={_query(row.value)}" data-set="{name}" data-value="{_text(row.value)}">{label}</a>'
+        f'<li><a href="#{name}={_query(row.value)}" data-set="{name}" data-value="{_text(row.value)}"{title}>'
+        f"{label}</a>"
         f'<svg class="share {row.impact.label}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
         f'<rect x="0" y="1" width="{max(100 * share, 0.5):.2f}" height="4"/></svg></li>'
     )

@@ -134,12 +134,19 @@ def choose(page: Page, control: str, value: str) -> None:
     )
 
 
+def test_the_overview_shows_the_end_of_a_long_path() -> None:
+    path = "projects/speech/vocoder/model-of-one-name/training/config_2019/model.py"
+    page = shown(Report((replace(SYNC, path=path),), (), 1), "html")
+    assert f'data-value="{path}" title="{path}">\u2026' in page
+    assert "training/config_2019/model.py: 1</a>" in page
+
+
 def test_the_page_opens_with_an_overview() -> None:
     text = shown(REPORT, "html")
     head = text[: text.index('<main id="findings">')]
     assert 'data-set="impact" data-value="high">high: 1</a>' in head
     assert 'data-set="rule" data-value="TPL201">TPL201 sync-in-hot-loop: 1</a>' in head
-    assert 'data-set="file" data-value="train.py">train.py: 2 findings</a>' in head
+    assert 'data-set="file" data-value="train.py" title="train.py">train.py: 2</a>' in head
     assert "Hot calls with findings" in head
     assert '<a href="#f1">train.py:4:24</a>' in head
     assert "style=" not in head, "the security policy allows none"
