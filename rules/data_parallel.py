@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import (
+    CLASS,
     Calls,
     Confidence,
     Context,
@@ -15,6 +16,7 @@ from perflint.api import (
     Scope,
     argument,
     callee_name,
+    canonical,
     distributed,
 )
 from perflint.api.names import DATA_PARALLEL, WITHOUT_TRAINING
@@ -26,7 +28,7 @@ class DataParallel(Rule):
 
     What it does
 
-    Reports `nn.DataParallel(...)` in a program that trains.
+    Reports `nn.DataParallel(...)` in a program that trains, and classes of the project that derive from it.
 
     Why is this slow?
 
@@ -59,7 +61,7 @@ class DataParallel(Rule):
     code, name = "TPL801", "data-parallel"
     impact = Impact.HIGH
     lasting = True
-    listens = (Calls("DataParallel"),)
+    listens = (Calls("DataParallel", doing=("DataParallel",)),)
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
@@ -82,7 +84,7 @@ class DataParallel(Rule):
 
 def _certainty(node: ast.Call, ctx: Context) -> Confidence | None:
     """How sure it is that a wrapper copies a model that is trained; None where it does not, or is none."""
-    if not ctx.is_call_of(node, *distributed.DATA_PARALLEL) or not node.args + node.keywords:
+    if not node.args + node.keywords or not _is_wrapper(node, ctx):
         return None
     if _is_without_device(node, ctx) or _has_one_device(node) or _is_offered(node, ctx):
         return None
@@ -91,9 +93,21 @@ def _certainty(node: ast.Call, ctx: Context) -> Confidence | None:
     return _trains(node, ctx)
 
 
+def _is_wrapper(node: ast.Call, ctx: Context) -> bool:
+    """Whether a call makes torch's wrapper, or one of a class of the project that derives from it."""
+    if ctx.is_call_of(node, *distributed.DATA_PARALLEL):
+        return True
+    cls = ctx.project_target(node.func)
+    return (
+        cls is not None
+        and cls.kind == CLASS
+        and not distributed.DATA_PARALLEL.isdisjoint(map(canonical, ctx.program.resolver.base_names(cls)))
+    )
+
+
 def _first_in_file(module: ast.Module, ctx: Context) -> ast.Call | None:
     """Wrappers of one file are one decision, told at the first of them."""
-    calls = (part for part in ast.walk(module) if isinstance(part, ast.Call) and callee_name(part) == "DataParallel")
+    calls = (part for part in ast.walk(module) if isinstance(part, ast.Call) and callee_name(part)[:1].isupper())
     return min(
         (call for call in calls if ctx.once(_certainty, call) is not None),
         key=lambda call: (call.lineno, call.col_offset),

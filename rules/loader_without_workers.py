@@ -86,7 +86,7 @@ class LoaderWithoutWorkers(Rule):
     code, name = "TPL103", "loader-without-workers"
     impact = Impact.HIGH
     lasting = True
-    listens = (Calls(*LOADER_NAMES, *SAMPLERS),)
+    listens = (Calls(*LOADER_NAMES, *SAMPLERS, doing=("DataLoader",)),)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)

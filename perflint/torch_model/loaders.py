@@ -166,7 +166,9 @@ FILE_READERS = words(
     "librosa.load soundfile.read scipy.io.wavfile.read scipy.io.loadmat imageio.imread imageio.v2.imread "
     "imageio.v3.imread skimage.io.imread matplotlib.pyplot.imread pandas.read_csv pandas.read_parquet pandas.read_json "
     "pandas.read_pickle h5py.File nibabel.load tifffile.imread rasterio.open pydicom.dcmread decord.VideoReader "
-    "av.open safetensors.torch.load_file safetensors.safe_open joblib.load pickle.load"
+    "av.open safetensors.torch.load_file safetensors.safe_open joblib.load pickle.load "
+    # What unpacks bytes that a store gives for each sample.
+    "pickle.loads cloudpickle.loads dill.loads msgpack.unpackb msgpack.loads lmdb.open zlib.decompress lz4.frame.decompress"
 )
 
 

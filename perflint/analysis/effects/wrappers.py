@@ -29,6 +29,8 @@ _WORDS: dict[str, tuple[str, ...]] = {
     Effect.COLLECTS.value: ("collect", "release_memory"),
     Effect.GENERATES.value: ("generate",),
 }
+#: The classes of libraries under whose names calls of classes that derive from them are listened to.
+_DERIVED = ("DataParallel", "DataLoader")
 #: Calls from a function with the effect up to the one that a rule is shown.
 _LEVELS = 2
 _MOST_CALLS = 12
@@ -48,7 +50,29 @@ def names_by_effect(program: Program) -> dict[str, frozenset[str]]:
     # What keeps something of every step is called on every step itself.
     hot = [scope for scope in keeping if program.heat(scope) >= Heat.STEP]
     found[KEEPING] = frozenset(name for names in _upwards(program, hot, _keeps_parameter(program)) for name in names)
+    for base in _DERIVED:
+        found[base] = frozenset(_derived(program, base)) if program.mentions((base,)) else frozenset()
     return found
+
+
+def _derived(program: Program, base: str) -> set[str]:
+    """The last names of the project's classes that derive, as written, from a class of that name."""
+    found: set[str] = set()
+    classes = [
+        (qualname.rpartition(".")[2], {_last(written) for written in cls.bases})
+        for summary in program.summaries.values()
+        for qualname, cls in summary.classes.items()
+        if cls.bases
+    ]
+    while more := {name for name, bases in classes if name not in found and not bases.isdisjoint({base, *found})}:
+        found |= more
+    return found
+
+
+def _last(base: Value) -> str:
+    """`DataLoader` of `data.DataLoader` and of `DataLoader[Batch]`."""
+    written = base[1] if isinstance(base, tuple) and base[0] == "item" else base
+    return written.rpartition(".")[2] if isinstance(written, str) else ""
 
 
 def is_wrapper(effects: Effects, effect: Effect) -> bool:
