@@ -25,6 +25,7 @@ from perflint.api.loading import (
     is_of_notebook,
     is_plain_loader,
     is_sampling_loader,
+    is_zero,
     needs_workers,
     option,
     purpose,
@@ -40,7 +41,8 @@ class LoaderWithoutWorkers(Rule):
 
     What it does
 
-    Reports training loaders with `num_workers=0` (the default) whose samples are known to be expensive to make.
+    Reports loaders with `num_workers=0` (the default, or that of an option) whose samples are known to be expensive to
+    make, of training and of evaluations that every epoch repeats.
 
     Why is this slow?
 
@@ -91,30 +93,45 @@ class LoaderWithoutWorkers(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         samples = is_sampling_loader(node, ctx)
-        if workers(node, ctx) != "none" or not (samples or is_plain_loader(node, ctx) or is_derived_loader(node, ctx)):
+        if not (samples or is_plain_loader(node, ctx) or is_derived_loader(node, ctx)):
             return
-        if not ctx.program.whole.has_training or purpose(node, ctx) == "eval":
+        if not ctx.program.whole.has_training or not _has_no_workers(node, ctx):
             return
         dataset = option(node, "dataset", ctx)
         if not samples and (dataset is None or works_on_device(dataset, ctx)):
             return
         loops = runs(node, ctx)
-        if loops and all(use(loop, ctx) == "look" for loop in loops):
-            return  # a look at the data, or an evaluation
+        evaluates = purpose(node, ctx) == "eval" or (bool(loops) and all(use(loop, ctx) == "look" for loop in loops))
+        if evaluates and not any(loop.again for loop in loops):
+            return  # a look at the data, or one evaluation
         if not loops and ctx.scope(node).function == "<module>":
             return  # a script that shows no use for it
         if is_of_notebook(node, ctx):
             return
         if is_moved(node, ctx) if samples else not needs_workers(node, ctx):
             return
+        count = option(node, "num_workers", ctx)
+        by_default = count is not None and not isinstance(count, ast.Constant)
+        asked = (
+            f"`{ctx.text(count)}` is 0 by default" if count is not None and by_default else "This loader has no workers"
+        )
         yield self.finding(
             node,
             ctx,
-            "This loader has no workers: the main thread makes every batch between two steps.",
-            advice="Pass `num_workers=` (a few per device) and measure.",
-            fix=_fix(node, ctx),
-            confidence=Confidence.HIGH if loops or samples else Confidence.MEDIUM,
+            f"{asked}: the main thread makes every batch between two steps.",
+            advice="Set it to a few per device by default, and measure."
+            if by_default
+            else "Pass `num_workers=` (a few per device) and measure.",
+            fix=None if by_default else _fix(node, ctx),
+            confidence=Confidence.HIGH if (loops or samples) and not by_default else Confidence.MEDIUM,
+            impact=Impact.LOW if evaluates else Impact.MEDIUM if by_default else self.impact,
         )
+
+
+def _has_no_workers(node: ast.Call, ctx: Context) -> bool:
+    """Whether a loader has none, or has none where nobody sets the option that tells how many."""
+    told, count = workers(node, ctx), option(node, "num_workers", ctx)
+    return told == "none" or (told == "variable" and count is not None and is_zero(count, ctx))
 
 
 def _fix(node: ast.Call, ctx: Context) -> Fix | None:

@@ -241,8 +241,8 @@ class Whole:
         return tuple(said)
 
     def option_defaults(self, name: str, path: str) -> tuple[object, ...]:
-        """What the command line's options called `name` are unless told otherwise: those of one file where it has any,
-        else those of all files. None is for what is not written as a literal.
+        """What options called `name`, on the command line or as fields of dataclasses, are unless told otherwise: those
+        of one file where it has any, else those of all files. None is for what is not written as a literal.
         """
         own = tuple(self._option_defaults(name, path))
         if own:
@@ -250,6 +250,10 @@ class Whole:
         return tuple(default for other in self._program.summaries for default in self._option_defaults(name, other))
 
     def _option_defaults(self, name: str, path: str) -> Iterator[object]:
+        for cls in self._program.summaries[path].classes.values():
+            # A field of a dataclass of settings.
+            if name in cls.annotations and cls.decorators:
+                yield from (value[2] if value[0] == "const" else None for value, _ in cls.attributes.get(name, ()))
         for facts in self._program.summaries[path].functions.values():
             for call in facts.calls:
                 if not (isinstance(call.func, str) and call.func.endswith("add_argument")):

@@ -168,7 +168,8 @@ FILE_READERS = words(
     "pandas.read_pickle h5py.File nibabel.load tifffile.imread rasterio.open pydicom.dcmread decord.VideoReader "
     "av.open safetensors.torch.load_file safetensors.safe_open joblib.load pickle.load "
     # What unpacks bytes that a store gives for each sample.
-    "pickle.loads cloudpickle.loads dill.loads msgpack.unpackb msgpack.loads lmdb.open zlib.decompress lz4.frame.decompress"
+    "pickle.loads cloudpickle.loads dill.loads msgpack.unpackb msgpack.loads lmdb.open zlib.decompress "
+    "lz4.frame.decompress"
 )
 
 

@@ -119,10 +119,10 @@ def workers(call: ast.Call, ctx: FileFacts) -> str:
 
 
 def is_zero(count: ast.expr, ctx: FileFacts) -> bool:
-    """Whether a variable number of workers is 0 by all that can be seen: what it is bound to, or the default of the
-    command line's option.
+    """Whether a variable number of workers is 0 by all that can be seen: what it is bound to, or the default of an
+    option of the command line or of a dataclass.
     """
-    if isinstance(count, ast.Attribute) and SETTINGS.match(last_name(count.value)):
+    if isinstance(count, ast.Attribute) and (SETTINGS.match(last_name(count.value)) or ctx.refs(count.value)):
         defaults = set(ctx.program.whole.option_defaults(count.attr, ctx.path))
         if defaults:
             return defaults == {0}
