@@ -32,6 +32,7 @@ from perflint.api.loading import (
     is_small,
     is_tiny,
     is_zero,
+    needs_workers,
     option,
     purpose,
     runs,
@@ -44,6 +45,8 @@ _NAMES = ("DataLoader", "loader_class", "loader_cls", "dataloader_class", "datal
 _TELLS = pattern(r"(?:dataset|_ds|_set|trainset)\.(?:set_epoch\(|\w*epoch\w*\s*=[^=])")
 _TRAINS = pattern(r"^(?:train|trn)", re.IGNORECASE)
 _SPAWNING = ("spawn", "forkserver")
+#: As many workers take a third of a second to fork.
+_MANY = 8
 
 
 class RespawnedWorkers(Rule):
@@ -74,7 +77,7 @@ class RespawnedWorkers(Rule):
     Not reported
 
     - Loaders that are iterated once, or over an endless sampler.
-    - Long epochs with forked workers, where the start-up time is negligible.
+    - Long epochs with fewer than eight forked workers, where the start-up time is negligible.
     - Programs that pass the epoch to the dataset, and loaders whose number of workers is 0 by default.
 
     Known limitations
@@ -136,7 +139,7 @@ class RespawnedWorkers(Rule):
                 ),
                 numerics="changes training",
             )
-        loud = _spawns(node, ctx)
+        loud, quiet = _spawns(node, ctx), purpose(node, ctx) == "eval" or not _is_short(node, ctx)
         return self.finding(
             node,
             ctx,
@@ -146,7 +149,7 @@ class RespawnedWorkers(Rule):
             ),
             advice=f"Pass `persistent_workers={' '.join(value.split())}`.",
             fix=fix,
-            impact=Impact.HIGH if loud else Impact.LOW if purpose(node, ctx) == "eval" else Impact.MEDIUM,
+            impact=Impact.HIGH if loud else Impact.LOW if quiet else Impact.MEDIUM,
             confidence=Confidence.HIGH if literal else Confidence.MEDIUM,
         )
 
@@ -199,9 +202,17 @@ def _keeps_workers(call: ast.Call, ctx: Context) -> bool:
 
 
 def _is_worth_keeping(call: ast.Call, ctx: Context, *, samples: bool = False) -> bool:
-    """Whether the loader is run through again and again, and the start of its workers is known to show in a pass: they
-    are spawned, the data set is small, a batch is a sample of a graph, or the call serves whatever data set it is
-    given, in training and in evaluation.
+    """Whether the loader is run through again and again, and the start of its workers is known to show in a pass, or
+    there are many of them.
+    """
+    return _is_short(call, ctx, samples=samples) or (
+        _are_many(call, ctx) and any(loop.again for loop in runs(call, ctx))
+    )
+
+
+def _is_short(call: ast.Call, ctx: Context, *, samples: bool = False) -> bool:
+    """Whether passes that are known to be short are repeated: workers are spawned, the data set is small, a batch is a
+    sample of a graph, or the call serves whatever data set it is given, in training and in evaluation.
     """
     loops = runs(call, ctx)
     asked = is_hook(call, ctx, "train_dataloader", "val_dataloader")
@@ -216,6 +227,15 @@ def _is_worth_keeping(call: ast.Call, ctx: Context, *, samples: bool = False) ->
     if _serves_both(call, ctx):
         return any(loop.again and use(loop, ctx) == "train" for loop in loops)
     return purpose(call, ctx) == "" and {use(loop, ctx) for loop in loops if loop.again} >= {"train", "look"}
+
+
+def _are_many(call: ast.Call, ctx: Context) -> bool:
+    """Whether many workers start again, each of which makes a whole batch of costly samples before the first is there:
+    half a second of each pass, which shows where the data set is of some thousand samples.
+    """
+    count = option(call, "num_workers", ctx)
+    told = count.value if isinstance(count, ast.Constant) else None
+    return isinstance(told, int) and told >= _MANY and needs_workers(call, ctx)
 
 
 def _serves_both(call: ast.Call, ctx: Context) -> bool:
