@@ -28,7 +28,7 @@ from perflint.api import (
 from perflint.api.gradients import is_model_call
 from perflint.api.invariants import is_constant_copy
 from perflint.api.names import PICTURES_FILE
-from perflint.api.phases import beside_generation, hands_over, is_empty_case, is_export, is_fallback, is_tried_out
+from perflint.api.phases import beside_generation, hands_over, is_empty_case, is_export, is_tried_out
 from perflint.api.transfers import asks_not_to_block, constructor, copied_data, drawn_by, dtype_of, is_pass
 from perflint.api.waits import emptied_by, impact_at
 from perflint.api.words import short_text
@@ -121,7 +121,7 @@ class AllocThenTransfer(Rule):
             return  # `device=` would block, which this does not
         if not can_be_told(made, function, ctx) or has_default_device(made, ctx):
             return
-        if is_tried_out(node, ctx) or is_fallback(node, ctx) or is_empty_case(node, ctx):
+        if is_tried_out(node, ctx) or is_empty_case(node, ctx):
             return
         if not _is_worth_it(node, function, ctx) or hands_over(node, ctx) or beside_generation(node, ctx):
             return

@@ -22,7 +22,6 @@ from perflint.analysis.phases.seldom import (
     is_conversion,
     is_empty_case,
     is_export,
-    is_fallback,
     is_tried_out,
     runs_rarely,
 )
@@ -54,7 +53,6 @@ __all__ = [
     "is_conversion",
     "is_empty_case",
     "is_export",
-    "is_fallback",
     "is_load_shedding",
     "is_main_guard",
     "is_outside_training",

@@ -9,7 +9,6 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.few_turns import turns_few_times
 from perflint.analysis.frequency.routes import function_of
 from perflint.analysis.gradients.forwards import is_forward
-from perflint.analysis.names.refs import Scope
 from perflint.analysis.naming.phases import BETWEEN_PHASES, CHANGES_MODEL, CONVERTING_FILE, EXPORTING_FILE, RUNS_RARELY
 from perflint.analysis.naming.values import COUNT
 from perflint.finding import Heat
@@ -159,15 +158,6 @@ def _is_used(owner: ast.ClassDef, ctx: FileFacts) -> bool:
     )
 
 
-def is_fallback(node: ast.AST, ctx: FileFacts) -> bool:
-    """Whether `node` only runs where an argument is None that every call in sight gives, or that has to be given."""
-    function = ctx.tree.function_of(node)
-    if function is None:
-        return False
-    missing = {name for name in _missing_around(node, ctx) if name in _parameters(function)}
-    return any(not _may_be_missing(name, function, ctx) for name in missing)
-
-
 def is_empty_case(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether `node` only runs where there is nothing: `if len(losses) == 0`, or the else of `if found.size(0) > 0`."""
     return any(_compares_count(test, ast.Eq if holds else (ast.Gt, ast.NotEq)) for test, holds in ctx.conditions(node))
@@ -186,55 +176,3 @@ def _is_count(value: ast.expr) -> bool:
         return isinstance(value.value, ast.Attribute) and value.value.attr == "shape"
     name = callee_name(value) if isinstance(value, ast.Call) else last_name(value)
     return COUNT.match(name) is not None
-
-
-def _missing_around(node: ast.AST, ctx: FileFacts) -> Iterator[str]:
-    """The names that are None where `node` runs: `if x is None`, `if not exists(x)`, `x if x is not None else ...`."""
-    for test, holds in ctx.conditions(node):
-        yield from _none_in(test, truth=holds)
-
-
-def _none_in(test: ast.expr, *, truth: bool) -> Iterator[str]:
-    """The name that is None where a test comes out as `truth`."""
-    if isinstance(test, ast.Call) and callee_name(test) == "exists" and len(test.args) == 1 and not truth:
-        value: ast.expr | None = test.args[0]
-    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and is_constant(test.comparators[0], None):
-        value = test.left if isinstance(test.ops[0], ast.Is if truth else ast.IsNot) else None
-    else:
-        value = None
-    if isinstance(value, ast.Name):
-        yield value.id
-
-
-def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    given = function.args
-    return {item.arg for item in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
-
-
-def _may_be_missing(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: FileFacts) -> bool:
-    """Whether a call may leave a parameter out, or hands over None; where no call is in sight, whether it may."""
-    return _is_left_out(ctx.own_scope(function), name, ctx, required=not _has_default(name, function), calls=_CALLS)
-
-
-def _is_left_out(scope: Scope, name: str, ctx: FileFacts, *, required: bool, calls: int) -> bool:
-    edges = ctx.program.callers(scope)
-    for edge in edges:
-        value = ctx.program.argument(edge, name)
-        if (value is None and not required) or (isinstance(value, tuple) and value[:2] == _NONE):
-            return True
-        if calls and isinstance(value, str) and "." not in value:
-            # A parameter of the caller's own that is handed on.
-            facts = ctx.program.function(edge.caller)
-            own = next((item for item in facts.params if item.name.lstrip("=*") == value), None)
-            if own is not None and isinstance(own.default, tuple) and own.default[:2] == _NONE:
-                if value not in facts.binds and _is_left_out(edge.caller, value, ctx, required=False, calls=calls - 1):
-                    return True
-    return not required and not edges
-
-
-def _has_default(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    given = function.args
-    positional = [item.arg for item in (*given.posonlyargs, *given.args)]
-    with_default = positional[len(positional) - len(given.defaults) :]
-    by_name = zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    return name in with_default or any(item.arg == name and default is not None for item, default in by_name)

@@ -10,7 +10,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.invariants.constant_tensors import is_constant_copy, is_fallback_copy, is_traced
 from perflint.analysis.invariants.number_sources import round_trip
 from perflint.analysis.phases.generation import beside_generation
-from perflint.analysis.phases.seldom import hands_over, is_empty_case, is_export, is_fallback, is_tried_out
+from perflint.analysis.phases.seldom import hands_over, is_empty_case, is_export, is_tried_out
 from perflint.analysis.transfers.host_data import certainty_of_host
 from perflint.analysis.values.implicit_copies import copied_data, indices_of, written_element
 from perflint.analysis.values.kind import Place, Tag
@@ -104,7 +104,7 @@ def _is_rare(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether the copy is made for an odd batch, once, for an export, or beside a wait that takes longer."""
     if works_on_host(node, ctx) or is_exceptional(node, ctx) or is_traced(node, ctx) or is_export(ctx):
         return True
-    if is_fallback(node, ctx) or is_empty_case(node, ctx) or is_fallback_copy(node, ctx) or is_tried_out(node, ctx):
+    if is_empty_case(node, ctx) or is_fallback_copy(node, ctx) or is_tried_out(node, ctx):
         return True
     if isinstance(node, ast.Call) and round_trip(node, ctx):
         return True

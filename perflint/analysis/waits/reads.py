@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from perflint.analysis.feasibility.unused_arguments import is_unused_way
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.model_calls import is_model_call
 from perflint.analysis.naming.data import TRANSFORMS_FILE
@@ -424,8 +423,6 @@ def is_exceptional(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether `node` runs only when something went wrong, in a handler or in the words of an error, or only when an
     every-N test to its left is true: `step % 100 == 0 and not finite`. Or where a batch lacks what it gives as a rule.
     """
-    if is_unused_way(node, ctx):
-        return True
     if any(_is_seldom(test, ctx, holds=holds) for test, holds in ctx.conditions(node, exits=False)):
         return True
     child = node
