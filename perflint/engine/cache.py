@@ -21,7 +21,7 @@ from perflint import __version__
 
 FOLDER = ".perflint_cache"
 _FILES = ("cache.sqlite", "cache.sqlite-journal", "cache.sqlite-wal", "cache.sqlite-shm")
-_LAYOUT = 1
+_LAYOUT = 2
 _MOST_BYTES = 256 * 1024 * 1024
 _IGNORE_ALL = "# Made by perflint; safe to delete.\n*\n"
 _BATCH = 500

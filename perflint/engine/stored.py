@@ -103,12 +103,12 @@ def _span_from_json(data: Any) -> Span:
 
 
 def _hop_to_json(hop: Hop) -> list[Any]:
-    return [hop.path, hop.line, hop.text, hop.cell]
+    return [hop.path, hop.line, hop.text, hop.cell, hop.code]
 
 
 def _hop(data: Any) -> Hop:
-    path, line, text, cell = data
-    return Hop(str(path), int(line), str(text), _cell(cell))
+    path, line, text, cell, code = data
+    return Hop(str(path), int(line), str(text), _cell(cell), str(code))
 
 
 def _cell(data: Any) -> int | None:

@@ -32,6 +32,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / tree.name
             shutil.copytree(tree, copy, symlinks=True, ignore=shutil.ignore_patterns(".git", ".perflint_cache"))
+            (copy / ".git").mkdir(exist_ok=True)  # without a root there is no place for a cache
             before = Path.cwd()
             os.chdir(copy)
             wrong += _edit(copy, options.edits, options.seed)
