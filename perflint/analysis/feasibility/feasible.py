@@ -47,7 +47,7 @@ class Paths:
     def along(self, scope: Scope, context: int, conditions: Conditions, heat: Heat) -> Feasibility:
         """Whether code under `conditions` in a function is reached by a hot path."""
         printed = self._ways.printed(scope, context)
-        is_handed = self._is_handed(printed.calls)
+        is_handed = self._is_handed(printed.calls) and self._has_its_mode(printed, scope, conditions)
         if is_handed and self._blocked(printed.calls, scope, conditions, World.BY_DEFAULT) is None:
             return FEASIBLE
         try:
@@ -81,7 +81,13 @@ class Paths:
             context,
             heat,
             lambda calls: self._is_handed(calls) and self._blocked(calls, scope, conditions, world) is None,
+            lambda way: self._has_its_mode(way, scope, conditions),
         )
+
+    def _has_its_mode(self, way: Way, scope: Scope, conditions: Conditions) -> bool:
+        """Whether the code runs in the mode, of training or of evaluation, that its modules have on a way."""
+        mode = self._ways.mode(way)
+        return mode is World.ANY or self._blocked(way.calls, scope, conditions, mode) is None
 
     def _is_handed(self, calls: Calls) -> bool:
         """Whether each function on a way that is called as a parameter, `f(x)`, may be what the way itself hands over

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from perflint.analysis.call_graph.callbacks import FunctionRoot
 from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.evidence import last_name
+from perflint.analysis.feasibility.worlds import World
 from perflint.analysis.frequency.heat import HeatMap
 from perflint.analysis.frequency.routes import decisive_loop, display_name, hot_loop_around
 from perflint.analysis.names.refs import Scope
@@ -15,6 +17,10 @@ from perflint.ir.summary import FunctionFacts
 
 #: The calls of a way, that of the last function first.
 Calls: TypeAlias = "tuple[Edge, ...]"
+#: Whether a run may come by these calls.
+Opens: TypeAlias = "Callable[[Calls], bool]"
+_MODES = {"train": World.TRAINING, "eval": World.EVALUATING}
+_SWITCHES = frozenset({"eval", "train"})
 _LONGEST = 40
 #: How many calls are looked at for one line.
 _MOST_CALLS = 400
@@ -57,36 +63,49 @@ class Ways:
             scope, context, base = reason.edge.caller, reason.edge.context, reason.base
         return Way(tuple(calls), scope, None, None)
 
-    def first(self, scope: Scope, context: int, at_least: Heat, opens: Callable[[Calls], bool]) -> Way | None:
-        """The first way, calls that are surer and hotter first, by which code runs at least so often and all of whose
-        beginnings are open. A way is found only once, if at all. Raises TooManyError where code has very many.
+    def first(
+        self, scope: Scope, context: int, at_least: Heat, opens: Opens, ends: Callable[[Way], bool]
+    ) -> Way | None:
+        """The first way, calls that are surer and hotter first, by which code runs at least so often, all of whose
+        beginnings are open, and which may end as it does. A way is found only once, if at all. Raises TooManyError
+        where code has very many.
         """
-        return self._from(scope, context, at_least, (), opens, [_MOST_CALLS])
+        return next(filter(ends, self._from(scope, context, at_least, (), opens, [_MOST_CALLS])), None)
 
     def _from(
-        self, scope: Scope, context: int, at_least: Heat, calls: Calls, opens: Callable[[Calls], bool], left: list[int]
-    ) -> Way | None:
+        self, scope: Scope, context: int, at_least: Heat, calls: Calls, opens: Opens, left: list[int]
+    ) -> Iterator[Way]:
         if not opens(calls):
-            return None
+            return
         facts = self._facts(scope)
         alone = self._heat.contexts(scope, facts, Heat.ONCE)
         if context >= 0 and alone[context] >= at_least:
-            return Way(calls, scope, decisive_loop(self._heat, scope, facts, context, alone, Heat.ONCE), None)
+            yield Way(calls, scope, decisive_loop(self._heat, scope, facts, context, alone, Heat.ONCE), None)
+            return
         if len(calls) >= _LONGEST or self._cools(scope, facts, context, at_least):
-            return None
+            return
         hot_calls = self._hot_calls(scope, at_least)
         for edge in hot_calls:
             left[0] -= 1
             if left[0] < 0:
                 raise TooManyError
             if edge.caller != scope and all(edge.caller not in (call.caller, call.callee) for call in calls):
-                found = self._from(edge.caller, edge.context, at_least, (*calls, edge), opens, left)
-                if found is not None:
-                    return found
+                yield from self._from(edge.caller, edge.context, at_least, (*calls, edge), opens, left)
         root = self._heat.roots.functions.get(scope)
-        if root is None or root.heat < at_least or (hot_calls and self._is_told_otherwise(root)):
-            return None
-        return Way(calls, scope, None, root)
+        if root is not None and root.heat >= at_least and not (hot_calls and self._is_told_otherwise(root)):
+            yield Way(calls, scope, None, root)
+
+    def mode(self, way: Way) -> World:
+        """What is known of the mode of the modules that run: what a framework trains or evaluates with, it puts into
+        that mode before, and so does a loop over batches for which nothing but `eval()` is called.
+        """
+        if way.root is not None:
+            return _MODES.get(way.root.role, World.ANY)
+        loop = self._heat.roots.loops.get((way.start, way.loop)) if way.loop is not None else None
+        if loop is None or loop.role != "batches":
+            return World.ANY
+        switches = {name for call in self._facts(way.start).calls if (name := last_name(call.func)) in _SWITCHES}
+        return World.EVALUATING if switches == {"eval"} else World.ANY
 
     def _is_told_otherwise(self, root: FunctionRoot) -> bool:
         """Whether calls that are seen say how a function is run, and not what its users may do: of a program without
@@ -105,7 +124,8 @@ class Ways:
         for edge in self._callers(scope):
             heat = self.heat_at(edge.caller, edge.context)
             if heat >= at_least:
-                found.append((-edge.confidence, -heat, edge))
+                # As heat flows: what the data side shares with a loop over steps is the loop's.
+                found.append((-edge.confidence, -heat if heat < Heat.SAMPLE else 0, edge))
         found.sort(key=lambda item: item[:2])
         return [edge for _, _, edge in found]
 

@@ -41,6 +41,8 @@ _MOST_CALLERS = 200
 _MAY_BE_NONE = frozenset(
     "get pop getattr match search fullmatch next find setdefault getenv first one_or_none get_extra_state poll".split()
 )
+#: What `self.training` is.
+_OF_A_MODE = {World.TRAINING: YES, World.EVALUATING: NO}
 #: What sets attributes that nobody sees.
 _SETTING = ("setattr", "__dict__", "__setattr__", "vars")
 
@@ -231,8 +233,8 @@ class Values:
         if known is not None:
             return of(known)
         base, _, name = dotted.rpartition(".")
-        if world is World.TRAINING and dotted == "self.training":
-            return YES
+        if dotted == "self.training" and world in _OF_A_MODE:
+            return _OF_A_MODE[world]
         if base in ("self", "cls"):
             cls = self._resolver.nesting.enclosing_class(scope)
             return self._attribute(cls, name, world) if cls.name else TOP

@@ -1,4 +1,4 @@
-"""Which runs a value is told of: `ANY`, those `BY_DEFAULT`, where no user has changed an option, or any `TRAINING`."""
+"""Which runs a value is told of: `ANY`, those `BY_DEFAULT`, where no user has changed an option, or any of one mode."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ class World(Enum):
     BY_DEFAULT = "by default"
     #: Any run, while its modules are in training mode.
     TRAINING = "training"
+    #: Any run, while they are in evaluation mode.
+    EVALUATING = "evaluating"
 
 
 class Frame(NamedTuple):
