@@ -57,7 +57,7 @@ from perflint.rule_api.registry import load_rules
 from perflint.rule_api.rule import Rule, Tier
 from perflint.syntax.file import SourceFile
 from perflint.syntax.parse import parse
-from perflint.syntax.roles import is_test
+from perflint.syntax.roles import holds_tests
 from perflint.syntax.tree import Tree
 
 __all__ = [
@@ -347,7 +347,10 @@ def _compare_heat(marked: Mapping[str, Marked]) -> Iterator[str]:
     sources = {name: SourceFile(name, item.text) for name, item in marked.items() if name.endswith(".py")}
     trees = {name: Tree(source, parse(source)) for name, source in sources.items()}
     program = Program(
-        {name: survey(tree.module, tree.source.lines, outlined=is_test(name)) for name, tree in trees.items()}
+        {
+            name: survey(tree.module, tree.source.lines, outlined=holds_tests(name, tree.module))
+            for name, tree in trees.items()
+        }
     )
     known = {heat.label for heat in Heat}
     for name, tree in trees.items():

@@ -17,7 +17,6 @@ from perflint.analysis.evidence import last_name
 from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.finding import Heat
 from perflint.ir.summary import CallFacts, Summary, Value
-from perflint.syntax.roles import is_test
 
 #: What registers a hook that sees what a module gives.
 _HOOKS = ("register_forward_hook", "register_module_forward_hook")
@@ -152,7 +151,7 @@ class Whole:
         return tuple(
             path
             for path, summary in self._program.summaries.items()
-            if not is_test(path) and any(is_module(Ref(CLASS, path, name)) for name in summary.classes)
+            if not summary.holds_tests and any(is_module(Ref(CLASS, path, name)) for name in summary.classes)
         )
 
     def is_used_outside(self, name: str, path: str) -> bool:

@@ -16,7 +16,7 @@ from perflint.errors import SourceError
 from perflint.ir.packing import packed, unpacked
 from perflint.ir.summary import Summary
 from perflint.syntax.notebook_json import SUFFIX
-from perflint.syntax.roles import is_test
+from perflint.syntax.roles import is_named_as_test
 
 if TYPE_CHECKING:
     from perflint.analysis.program import Program
@@ -166,7 +166,7 @@ class Kept(Known):
         self._cache = Cache(folder)
 
     def _summary_key(self, display: str) -> bytes:
-        kind = "notebook" if display.endswith(SUFFIX) else "outline" if is_test(display) else "summary"
+        kind = "notebook" if display.endswith(SUFFIX) else "named as a test" if is_named_as_test(display) else "summary"
         return key_of(kind, self._fingerprint, self.texts.digests[display])
 
     def _cached_summaries(self, sharing: Sharing | None) -> dict[str, Summary]:

@@ -24,7 +24,7 @@ from perflint.project.discovery import FoundFile
 from perflint.rule_api.dispatch import Inspector, Located
 from perflint.syntax.file import SourceFile
 from perflint.syntax.parse import parse
-from perflint.syntax.roles import is_test
+from perflint.syntax.roles import holds_tests
 from perflint.system.time_limit import OverTimeError, within
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Worker:
     def _surveyed(self, file: FoundFile) -> tuple[Summary | None, tuple[Problem, ...]]:
         source = self.texts.source(file)
         module = parse(source)
-        outlined = is_test(file.display)
+        outlined = holds_tests(file.display, module)
         self.texts.trees.put(source, None if outlined else module)
         return survey(module, source.lines, self.sharing, outlined=outlined), source.faults
 

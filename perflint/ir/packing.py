@@ -104,6 +104,7 @@ def packed(summary: Summary) -> _Packed:
         "classes": packer.facts(summary.classes, _CLASS),
         "statements": packer.columns(summary.statements, _STATEMENT),
         "texts": summary.texts,
+        "tests": summary.holds_tests,
         **{name: packer.records(name) for name in _RECORDS},
         "table": packer.table,  # last: all else adds to it
     }
@@ -119,6 +120,7 @@ def unpacked(data: _Packed, sharing: Sharing | None = None) -> Summary:
         classes=reader.facts(ClassFacts, data["classes"], _CLASS),
         statements=tuple([StatementFacts(*row) for row in reader.rows(data["statements"], _STATEMENT)]),
         texts=str(data["texts"]),
+        holds_tests=bool(data["tests"]),
     )
 
 

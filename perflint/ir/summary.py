@@ -298,7 +298,8 @@ class StatementFacts:
 class Summary:
     """All facts of one file. `imports` maps a bound name to what it stands for (`np` -> `numpy`); relative imports
     keep their leading dots. `stars` are modules imported with `*`. `texts` are the words that its string literals begin
-    with, as `syntax.literals` has them."""
+    with, as `syntax.literals` has them. Of a file that `holds_tests`, these are an outline: what it defines and
+    imports, and nothing of what it does or mentions."""
 
     imports: dict[str, str] = field(default_factory=dict)
     stars: tuple[str, ...] = ()
@@ -306,6 +307,7 @@ class Summary:
     classes: dict[str, ClassFacts] = field(default_factory=dict)
     statements: tuple[StatementFacts, ...] = ()
     texts: str = ""
+    holds_tests: bool = False
 
     def words(self) -> set[str]:
         """All identifiers used in the file."""

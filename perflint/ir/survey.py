@@ -84,6 +84,7 @@ class _Surveyor(Flags):
             top.computed.setdefault(name, {})[None] = None
         self.summary.functions[MODULE] = top.finish(self.once)
         self.summary.statements = tuple(statements)
+        self.summary.holds_tests = self.outlined
         if self.outlined:
             self.forget_doings()
         self.summary.classes = self.classes

@@ -21,7 +21,6 @@ from perflint.rule_api.weighing import weighed
 from perflint.syntax.file import SourceFile
 from perflint.syntax.flow import Flow
 from perflint.syntax.parse import parse
-from perflint.syntax.roles import is_test
 from perflint.syntax.tree import FUNCTIONS, FunctionNode, Tree, start_of
 
 #: Statements that hold no functions.
@@ -66,7 +65,8 @@ class Inspector:
         The rules put their questions to `asked`, if given, instead of the program.
         """
         self.at_work = None
-        if source.path not in self.program.summaries or is_test(source.path):
+        summary = self.program.summaries.get(source.path)
+        if summary is None or summary.holds_tests:
             return [], []
         suspects = self.suspects.statements(source.path)
         if not suspects or not self.suspects.anywhere(suspects):

@@ -9,17 +9,21 @@ import pytest
 
 from perflint.analysis.frequency.explain import explain_heat
 from perflint.analysis.program import Program
+from perflint.ir.summary import Summary
 from perflint.ir.survey import survey
-from perflint.syntax.roles import is_test
+from perflint.syntax.roles import holds_tests
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "_engine" / "heat"
 
 
+def _surveyed(path: str, text: str) -> Summary:
+    module = ast.parse(text)
+    return survey(module, text.split("\n"), outlined=holds_tests(path, module))
+
+
 def program_of(*paths: Path, base: Path = FOLDER) -> Program:
     texts = {path.relative_to(base).as_posix(): path.read_text(encoding="utf-8") for path in paths}
-    return Program(
-        {path: survey(ast.parse(text), text.split("\n"), outlined=is_test(path)) for path, text in texts.items()}
-    )
+    return Program({path: _surveyed(path, text) for path, text in texts.items()})
 
 
 def line_of(name: str, text: str) -> int:

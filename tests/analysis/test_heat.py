@@ -21,8 +21,9 @@ from perflint.analysis.frequency.explain import place_of
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.program import Program
 from perflint.finding import Heat
+from perflint.ir.summary import Summary
 from perflint.ir.survey import survey
-from perflint.syntax.roles import is_test
+from perflint.syntax.roles import holds_tests
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "_engine" / "heat"
 _MARK = re.compile(r"(?:#([^#]*))?#\s*(heat|inner heat|wrongly cold|wrongly hot): (\w+)$")
@@ -67,12 +68,15 @@ def cases() -> Iterator[Case]:
                     yield Case(program, path, number, Heat[heat.upper()], extras, route, verb.startswith("wrongly"))
 
 
+def _surveyed(path: str, text: str) -> Summary:
+    module = ast.parse(text)
+    return survey(module, text.split("\n"), outlined=holds_tests(path, module))
+
+
 @lru_cache
 def linked(program: Path) -> Program:
     texts = files_of(program)
-    return Program(
-        {path: survey(ast.parse(text), text.split("\n"), outlined=is_test(path)) for path, text in texts.items()}
-    )
+    return Program({path: _surveyed(path, text) for path, text in texts.items()})
 
 
 def place(case: Case) -> tuple[Scope, int]:

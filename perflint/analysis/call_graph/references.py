@@ -7,7 +7,6 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from perflint.analysis.call_graph.texts import Texts
 from perflint.analysis.names.module_names import ModuleTable
 from perflint.ir.summary import MODULE, Summary
-from perflint.syntax.roles import is_test
 
 #: What lists all that a file or a module has, and what gives one of it by a text.
 _LISTING = frozenset({"getmembers", "__subclasses__"})
@@ -28,7 +27,7 @@ class References:
         self, summaries: Mapping[str, Summary], modules: ModuleTable, configured: Callable[[], frozenset[str]]
     ) -> None:
         self._modules = modules
-        self.summaries = {path: summary for path, summary in summaries.items() if not is_test(path)}
+        self.summaries = {path: summary for path, summary in summaries.items() if not summary.holds_tests}
         self._texts = Texts(self.summaries, configured)
         #: By file, its top-level functions and classes.
         self.own = {path: _top_level(summary) for path, summary in self.summaries.items()}

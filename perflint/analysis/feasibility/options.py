@@ -10,7 +10,6 @@ from perflint.analysis.names.refs import Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.computed import written
 from perflint.ir.summary import CallFacts, ClassFacts, FunctionFacts, Value
-from perflint.syntax.roles import is_test
 
 #: What makes a class a record: each name that its body declares is a field, which whoever makes one may set.
 _RECORD_MAKERS = frozenset({"dataclass", "define", "frozen", "mutable", "attrs", "s", "chz", "configclass"})
@@ -39,7 +38,7 @@ class Options:
         """All calls of the program but those of tests, by the last names of what is called, with their places."""
         found: dict[str, list[tuple[Scope, int, CallFacts]]] = {}
         for scope, facts in self._resolver.nesting.functions:
-            if not is_test(scope.path):
+            if scope.path not in self._resolver.tests:
                 for index, call in enumerate(facts.calls):
                     found.setdefault(last_name(call.func), []).append((scope, index, call))
         return found
@@ -131,7 +130,7 @@ class Options:
         """By attribute, what it is given on something else than `self`. None of a value is for what is not known."""
         found: dict[str, list[tuple[Value, Scope]]] = {}
         for scope, facts in self._resolver.nesting.functions:
-            if is_test(scope.path):
+            if scope.path in self._resolver.tests:
                 continue
             for name in {**facts.binds, **facts.computed}:
                 if _is_outside(name):

@@ -15,7 +15,6 @@ from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence
 from perflint.ir.dull import MAYBE_DULL, PLAIN_METHODS
 from perflint.ir.summary import SPREAD, CallFacts, FunctionFacts, Param, Value
-from perflint.syntax.roles import is_test
 
 #: What a function is given through these decorators is what a call passes.
 _PASSING_ON = frozenset(
@@ -84,7 +83,7 @@ class Passing:
                 yield from self._by_name(scope, facts)
 
     def _seen(self, scope: Scope) -> Iterator[Edge]:
-        return (edge for edge in self._graph.incoming.get(scope, ()) if not is_test(edge.caller.path))
+        return (edge for edge in self._graph.incoming.get(scope, ()) if edge.caller.path not in self._resolver.tests)
 
     def _by_name(self, scope: Scope, facts: FunctionFacts) -> Iterator[Edge]:
         """Of objects that are called, those that are given one of the options of this one's `forward`."""
@@ -100,7 +99,7 @@ class Passing:
         """The calls of which nobody can tell what they call, by the last name of what is called."""
         found: dict[str, list[tuple[Scope, int, CallFacts]]] = {}
         for scope, calls in self._graph.unresolved.items():
-            if not is_test(scope.path):
+            if scope.path not in self._resolver.tests:
                 places = {id(call): index for index, call in enumerate(self.facts(scope).calls)}
                 for call in calls:
                     found.setdefault(last_name(call.func), []).append((scope, places[id(call)], call))
@@ -112,7 +111,7 @@ class Passing:
         found: dict[str, list[tuple[Scope, int, CallFacts]]] = {}
         nesting = self._resolver.nesting
         for scope, facts in nesting.functions:
-            if is_test(scope.path):
+            if scope.path in self._resolver.tests:
                 continue
             for index, call in enumerate(facts.calls):
                 name = last_name(call.func) if call.keywords else ""

@@ -13,7 +13,6 @@ from perflint.analysis.program import Program
 from perflint.finding import Confidence, Heat
 from perflint.ir import guards
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts
-from perflint.syntax.roles import is_test
 from perflint.torch_model.hooks import Hook, Role
 
 _MOST_CALLERS = 8
@@ -52,7 +51,7 @@ _GUARD_WORDS = {
 
 def explain_heat(program: Program, path: str, line: int) -> list[str]:
     """Lines of text: where `line` of `path` stands, how hot it is, and by which way or why not."""
-    if is_test(path):
+    if path in program.resolver.tests:
         return [f"{path}:{line} is in a test: what tests do says nothing of training, so they are not inspected."]
     scope, context = place_of(program, path, line)
     facts = program.function(scope)

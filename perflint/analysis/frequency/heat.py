@@ -16,7 +16,6 @@ from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence, Heat
 from perflint.ir import guards
 from perflint.ir.summary import MODULE, FunctionFacts
-from perflint.syntax.roles import is_test
 
 
 class Reason(NamedTuple):
@@ -99,7 +98,7 @@ class HeatMap:
         queue: list[tuple[int, int, int, int, int, int, Scope, Reason]] = []
         serial = 0
         for scope, root in self.roots.functions.items():
-            if is_test(scope.path):
+            if scope.path in self.resolver.tests:
                 continue
             serial += 1
             # That a module's users call its forward is only said where no call of the project shows it.
@@ -140,12 +139,12 @@ class HeatMap:
         if not edges:
             return []
         heats = self.contexts(scope, facts, reason.heat)
-        unused = self.roots.unused
+        unused, tests = self.roots.unused, self.resolver.tests
         found = []
         for edge in edges:
             # What stands in for a method in a test is no part of training either.
             callee = edge.callee
-            if callee in self.cached or is_test(callee.path) or (callee in unused and self._is_another(edge, edges)):
+            if callee in self.cached or callee.path in tests or (callee in unused and self._is_another(edge, edges)):
                 continue
             heat = heats[edge.context] if edge.context >= 0 else reason.heat
             if heat > Heat.ONCE:
@@ -160,7 +159,7 @@ class HeatMap:
         return any(
             other.index == edge.index
             and other.callee not in self.roots.unused
-            and not is_test(other.callee.path)
+            and other.callee.path not in self.resolver.tests
             and not self._overrides(edge.callee, other.callee)
             for other in edges
         )

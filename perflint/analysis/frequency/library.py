@@ -10,7 +10,6 @@ from perflint.analysis.frequency.epochs import Loops
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import MODULE
-from perflint.syntax.roles import is_test
 
 
 class Library:
@@ -31,7 +30,7 @@ class Library:
         training = {scope for (scope, _), loop in self._loops.items() if loop.role == "train"}
         if any(not self._resolver.summaries[scope.path].functions[scope.function].in_class for scope in training):
             return False
-        seen = {Scope(path, MODULE) for path in self._resolver.summaries if not is_test(path)}
+        seen = {Scope(path, MODULE) for path in self._resolver.summaries if path not in self._resolver.tests}
         waiting = list(seen)
         while waiting:
             scope = waiting.pop()

@@ -12,7 +12,6 @@ from perflint.analysis.names.refs import Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence, Heat
 from perflint.ir.summary import FunctionFacts, Value
-from perflint.syntax.roles import is_test
 from perflint.torch_model import tensors
 from perflint.torch_model.names import canonical
 
@@ -32,9 +31,9 @@ def public_functions(resolver: Resolver, graph: CallGraph) -> Iterator[tuple[Sco
             and facts.params
             and not facts.is_generator
             and is_public(scope)
-            and not is_test(scope.path)
+            and scope.path not in resolver.tests
             and _RUN.isdisjoint(scope.path.split("/")[:-1])
-            and not _is_called(scope, graph)
+            and not _is_called(scope, resolver, graph)
             and _computes(scope, facts, resolver)
         ):
             role = "metric" if is_metric(f"{scope.path}.{facts.name}") else "forward"
@@ -42,8 +41,9 @@ def public_functions(resolver: Resolver, graph: CallGraph) -> Iterator[tuple[Sco
             yield scope, FunctionRoot(Heat.STEP, role, text, Confidence.MEDIUM, last_resort=True)
 
 
-def _is_called(scope: Scope, graph: CallGraph) -> bool:
-    return any(edge.caller != scope and not is_test(edge.caller.path) for edge in graph.incoming.get(scope, ()))
+def _is_called(scope: Scope, resolver: Resolver, graph: CallGraph) -> bool:
+    callers = (edge.caller for edge in graph.incoming.get(scope, ()))
+    return any(caller != scope and caller.path not in resolver.tests for caller in callers)
 
 
 def _computes(scope: Scope, facts: FunctionFacts, resolver: Resolver) -> bool:

@@ -11,7 +11,6 @@ from perflint.analysis.names.refs import Scope
 from perflint.analysis.program import Program
 from perflint.finding import Heat
 from perflint.ir.summary import MODULE, CallFacts
-from perflint.syntax.roles import is_test
 
 _MOST_NAMES = 5
 _DEEPEST = 6
@@ -51,7 +50,7 @@ def reach(program: Program) -> Reach:
     """Tests are left out: what they call says nothing of training."""
     counts: Counter[str] = Counter()
     for scope, _ in program.resolver.nesting.functions:
-        if is_test(scope.path) or scope.function == MODULE or scope.function.startswith("<lambda"):
+        if scope.path in program.resolver.tests or scope.function == MODULE or scope.function.startswith("<lambda"):
             continue
         heat = program.peak(scope)
         if heat >= Heat.STEP:
@@ -73,7 +72,7 @@ def _unresolved(program: Program) -> list[tuple[str, int, int]]:
     often: Counter[str] = Counter()
     calls: Counter[str] = Counter()
     for caller, unresolved in program.graph.unresolved.items():
-        for call in unresolved if not is_test(caller.path) else ():
+        for call in unresolved if caller.path not in program.resolver.tests else ():
             name = last_name(call.func)
             if name in defined and not name.startswith("__"):
                 calls[name] += 1

@@ -71,6 +71,8 @@ class Resolver:
         self, summaries: Mapping[str, Summary], modules: ModuleTable, is_loader: Callable[[Resolver, Ref], bool]
     ) -> None:
         self.summaries = summaries
+        #: The files that hold tests.
+        self.tests = frozenset(path for path, summary in summaries.items() if summary.holds_tests)
         self.modules = modules
         self._is_loader = is_loader
         self.param_refs: ParamRefs | None = None

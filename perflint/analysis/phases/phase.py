@@ -18,7 +18,6 @@ from perflint.analysis.names.refs import Scope
 from perflint.finding import Confidence, Heat
 from perflint.ir.own_effects import READS
 from perflint.ir.summary import ByPlace, FunctionFacts
-from perflint.syntax.roles import is_test
 
 if TYPE_CHECKING:
     from perflint.analysis.program import Program
@@ -107,7 +106,7 @@ class Phases:
     def of(self, scope: Scope, context: int = -1) -> PhaseOf:
         """The phase of a context of a function."""
         program = self._program
-        if is_test(scope.path):
+        if scope.path in program.resolver.tests:
             return PhaseOf(Phase.TEST, Confidence.HIGH, ("the file holds tests",))
         origin = program.origin(scope, context)
         if isinstance(origin, FunctionRoot):
