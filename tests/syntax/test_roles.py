@@ -72,5 +72,5 @@ CASES = """
         ("latest.py", SCRIPT, False),
     ],
 )
-def test_what_holds_tests(path: str, text: str, expected: bool) -> None:  # noqa: FBT001 - a case
+def test_what_holds_tests(path: str, text: str, expected: bool) -> None:
     assert holds_tests(path, ast.parse(dedent(text))) is expected

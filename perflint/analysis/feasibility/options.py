@@ -92,7 +92,7 @@ class Options:
     def _settings(self) -> Mapping[str, list[tuple[Value, Scope]]]:
         found: dict[str, list[tuple[Value, Scope]]] = {}
         for scope, facts in self._resolver.nesting.functions:
-            if not is_test(scope.path):
+            if scope.path not in self._resolver.tests:
                 waiting: list[Value] = [value for values in facts.binds.values() for value in values]
                 waiting += facts.returns
                 for call in facts.calls:
