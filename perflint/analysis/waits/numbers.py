@@ -40,6 +40,8 @@ def device_number(node: ast.AST, ctx: FileFacts) -> Read | None:
 
 
 def _device_number(node: ast.AST, ctx: FileFacts) -> Read | None:
+    if isinstance(node, ast.Call) and not _may_take_tensor(node, ctx):
+        return None
     for number in numbers_of(node, ctx):
         if isinstance(node, ast.Subscript) and not _is_one_position(number, ctx):
             continue  # a row of positions selects on the device
@@ -49,6 +51,39 @@ def _device_number(node: ast.AST, ctx: FileFacts) -> Read | None:
             is_own = isinstance(node, ast.Call) and ctx.target(node.func) is None and _runs_project(node.func, ctx)
             return None if is_own else Read(number, certainty)
     return _list_of_numbers(node, ctx) if isinstance(node, ast.Call) else None
+
+
+def _may_take_tensor(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether an argument that stands for a number is a tensor, or a name of a list. Of most calls the text tells that
+    none is, and their sizes are soon looked up: what the methods are called on takes far longer to tell.
+    """
+    dotted = ctx.target(call.func) or ""
+    given = [*numbers_in(call, dotted), *(call.args[:1] if callee_name(call) in counts.OF_LISTS else ())]
+    if dotted and not dotted.startswith("torch."):
+        given += numbers_in(call, "")
+    return any(_is_number_or_list(item, ctx) for item in given if not isinstance(item, _NO_TENSORS))
+
+
+def _is_number_or_list(item: ast.expr, ctx: FileFacts) -> bool:
+    if isinstance(item, ast.Name):
+        if all(map(_is_size, ctx.inference.flow.definitions(item))):
+            return False
+    elif not may_be_tensor(item, ctx):
+        return False
+    return ctx.kind(item).tag is Tag.SEQUENCE or certainty_on_device(item, ctx) is not None
+
+
+def _is_size(made: Definition) -> bool:
+    """Whether a name is bound to a size, or to what arithmetic gives of numbers alone: neither tensor nor list."""
+    value = made.value
+    if isinstance(value, ast.Subscript):
+        return isinstance(value.value, ast.Attribute) and value.value.attr == "shape"
+    if isinstance(value, ast.Attribute):
+        return value.attr == "shape" and bool(made.path)
+    if isinstance(value, ast.Call):
+        func = value.func
+        return isinstance(func, ast.Attribute) and func.attr == "size" and bool(made.path or value.args)
+    return False
 
 
 def _list_of_numbers(node: ast.Call, ctx: FileFacts) -> Read | None:
