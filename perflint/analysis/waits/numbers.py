@@ -61,12 +61,13 @@ def _may_take_tensor(call: ast.Call, ctx: FileFacts) -> bool:
     given = [*numbers_in(call, dotted), *(call.args[:1] if callee_name(call) in counts.OF_LISTS else ())]
     if dotted and not dotted.startswith("torch."):
         given += numbers_in(call, "")
-    return any(_is_number_or_list(item, ctx) for item in given if not isinstance(item, _NO_TENSORS))
+    return any(_is_number_or_list(item, ctx) for item in given if _may_be_read(item, ctx))
 
 
 def _is_number_or_list(item: ast.expr, ctx: FileFacts) -> bool:
     if isinstance(item, ast.Name):
-        if all(map(_is_size, ctx.inference.flow.definitions(item))):
+        made = ctx.inference.flow.definitions(item)
+        if made and all(map(_is_size, made)):
             return False
     elif not may_be_tensor(item, ctx):
         return False
