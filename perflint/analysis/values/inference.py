@@ -137,6 +137,8 @@ class Inference:
         try:
             found = self.eval(node, None)
         except RecursionError:
+            if self.queries.is_evaluating:
+                raise  # whoever asked first begins anew
             self.queries.abandon()
             found = UNKNOWN
         if found.tag is Tag.NEVER:

@@ -88,6 +88,10 @@ class Queries:
         self._depth = 0
         self._begun = 0
 
+    @property
+    def is_evaluating(self) -> bool:
+        return self._depth > 0
+
     def abandon(self) -> None:
         """After an error nothing is being evaluated any more."""
         self._open.clear()

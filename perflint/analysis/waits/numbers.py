@@ -59,7 +59,7 @@ def _may_take_tensor(call: ast.Call, ctx: FileFacts) -> bool:
     """
     dotted = ctx.target(call.func) or ""
     given = [*numbers_in(call, dotted), *(call.args[:1] if callee_name(call) in counts.OF_LISTS else ())]
-    if dotted and not dotted.startswith("torch."):
+    if not _is_of_import(call.func, ctx):
         given += numbers_in(call, "")
     return any(_is_number_or_list(item, ctx) for item in given if _may_be_read(item, ctx))
 
