@@ -24,11 +24,11 @@ def is_of_prompt(node: ast.AST, ctx: Context) -> bool:
     if ctx.role(node) == "train":
         return False  # each text that is learned from is longer than one token
     return any(
-        isinstance(outer, ast.If)
-        and isinstance(outer.test, ast.Compare)
-        and isinstance(outer.test.ops[0], ast.Gt)
-        and is_constant(outer.test.comparators[0], 1)
-        for outer in ctx.tree.ancestors(node)
+        holds
+        and isinstance(test, ast.Compare)
+        and isinstance(test.ops[0], ast.Gt)
+        and is_constant(test.comparators[0], 1)
+        for test, holds in ctx.conditions(node)
     )
 
 
