@@ -5,14 +5,16 @@ They are told by what an iteration does, from the edges and bindings of the func
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.evidence import RUNNERS, is_literal, last_name
 from perflint.analysis.frequency.epochs import LoopHeat, Loops
 from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence, Heat
+from perflint.ir.rarity import FIRST, PERIODIC, RARE
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts, Value
 
 #: Iterations that are written down: fewer are a refinement, not a sequence.
@@ -51,20 +53,53 @@ def mark_repeating(
 
 
 def _reached(loops: Loops, graph: CallGraph, roots: Iterable[Scope], resolver: Resolver) -> set[Scope]:
-    """Functions that hot code surely calls: the roots, and what stands in loops of steps."""
-    waiting = list(roots)
+    """Functions that hot code surely calls: the roots, and what stands in loops of steps. What that only calls now and
+    then, and other code calls as well, is there for the others too: `generate` of a script and of a trainer's plots.
+    """
+    often = list(roots)
+    seldom: list[Scope] = []
+    #: Calls in loops of steps.
+    stepping: set[tuple[Scope, int]] = set()
     for (scope, index), loop in loops.items():
         if loop.heat >= Heat.STEP:
             facts = resolver.summaries[scope.path].functions[scope.function]
-            edges = graph.outgoing.get(scope, ())
-            waiting += [edge.callee for edge in edges if index in facts.loops_around(edge.context)]
+            for edge in graph.outgoing.get(scope, ()):
+                if index in facts.loops_around(edge.context):
+                    stepping.add((scope, edge.index))
+                    (seldom if _is_seldom(edge, resolver) else often).append(edge.callee)
+    found = _called(often, graph, lambda edge: edge.confidence is Confidence.HIGH and not _is_seldom(edge, resolver))
+    everything = _called([*found, *seldom], graph, lambda edge: edge.confidence is Confidence.HIGH)
+    others = [
+        scope
+        for scope in everything - found
+        if any(
+            edge.index >= 0 and edge.caller not in everything and (edge.caller, edge.index) not in stepping
+            for edge in graph.incoming.get(scope, ())
+        )
+    ]
+    return everything - (_called(others, graph, lambda edge: edge.confidence is Confidence.HIGH) - found)
+
+
+def _called(first: Iterable[Scope], graph: CallGraph, follows: Callable[[Edge], bool]) -> set[Scope]:
+    """Functions, and those that they call by the edges that are followed."""
+    waiting = list(first)
     found = set(waiting)
     while waiting:
         for edge in graph.outgoing.get(waiting.pop(), ()):
-            if edge.confidence is Confidence.HIGH and edge.callee not in found:
+            if edge.callee not in found and follows(edge):
                 found.add(edge.callee)
                 waiting.append(edge.callee)
     return found
+
+
+def _is_seldom(edge: Edge, resolver: Resolver) -> bool:
+    """Whether a test makes a call rarer than the innermost loop around it."""
+    contexts, context = resolver.summaries[edge.caller.path].functions[edge.caller.function].contexts, edge.context
+    while context >= 0 and contexts[context].kind != "loop":
+        if contexts[context].kind == "guard" and contexts[context].detail in (PERIODIC, FIRST, RARE):
+            return True
+        context = contexts[context].parent
+    return False
 
 
 def _running(loops: Loops, resolver: Resolver, graph: CallGraph, training: set[Scope]) -> set[Scope]:
