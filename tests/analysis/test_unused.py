@@ -213,3 +213,79 @@ def test_instantiate_makes_what_a_target_names() -> None:
         configured=frozenset({"_target_:", "nets.Large"}),
     )
     assert heats(linked, "Small.forward", "Large.forward") == ["once", "step"]
+
+
+REGISTERS = """
+import importlib
+
+class Register(dict):
+    def register(self, alias):
+        def add(made):
+            self[alias] = made
+            return made
+        return add
+
+LOSSES = Register()
+TRAINERS = Register()
+
+def import_all(base, names):
+    for name in names:
+        importlib.import_module(".".join([base, name]))
+
+def get_trainer(kind):
+    import_all("kit.trainers", ["plain"])
+    return TRAINERS[kind]
+
+def get_loss(kind):
+    import_all("kit.losses", ["tokens"])
+    return LOSSES[kind]()
+"""
+TRAINER = """
+from torch.utils.data import DataLoader
+from kit.libs import TRAINERS
+
+@TRAINERS.register("plain")
+class Plain:
+    def run(self, model, loss, data, optimizer):
+        for x, y in DataLoader(data):
+            loss(model(x), y).backward()
+            optimizer.step()
+"""
+LOSS = """
+from torch import nn
+from kit.libs import LOSSES
+
+@LOSSES.register("tokens")
+class Tokens(nn.Module):
+    def forward(self, x, y):
+        return (x - y).mean()
+"""
+
+
+def test_what_a_module_registers_that_is_imported_by_a_computed_name_trains_for_whoever_asks_for_it() -> None:
+    linked = program(
+        main="""
+from kit.libs import get_loss, get_trainer
+
+def main(options):
+    get_trainer(options.trainer)().run(options.model, get_loss(options.loss), options.data, options.optimizer)
+
+if __name__ == "__main__":
+    main(read())
+""",
+        other="""
+from torch.utils.data import DataLoader
+
+def train(model, data, optimizer):
+    for x, y in DataLoader(data):
+        model(x).sum().backward()
+        optimizer.step()
+
+if __name__ == "__main__":
+    train(None, None, None)
+""",
+        kit__libs=REGISTERS,
+        kit__trainers__plain=TRAINER,
+        kit__losses__tokens=LOSS,
+    )
+    assert heats(linked, "Tokens.forward") == ["step"]

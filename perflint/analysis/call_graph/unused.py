@@ -45,8 +45,11 @@ class _Reached:
         self.everything = False
         self.methods_by_text = False
 
-    def add(self, node: Node, source: Node) -> None:
+    def refer(self, node: Node, source: Node) -> None:
         self.referring.setdefault(node, set()).add(source)
+
+    def add(self, node: Node, source: Node) -> None:
+        self.refer(node, source)
         if node not in self.nodes:
             self.nodes.add(node)
             self.waiting.append(node)
@@ -303,11 +306,14 @@ class Unused:
         if not told or len(texts) < len(told):
             files = self._references.importable(node[0])
             found.importable |= files
+            for path in files:  # what one of them registers when it is imported is found by whoever imports it
+                found.refer((path, ""), node)
             if "getattr" in words or "__dict__" in words:
                 self._reach_named(files, node, found)
         for text in texts:
             for path in self._references.files(text, node[0]):
                 self._run(path, found)
+                found.refer((path, ""), node)
 
     def _reach_named(self, files: Iterable[str], node: Node, found: _Reached) -> None:
         """Reach what texts name of some files."""
