@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
 from perflint.analysis.values.kind import NEVER, UNKNOWN, Kind, Place, Tag, join, tensor
 from perflint.analysis.values.queries import Queries
 
@@ -61,3 +67,69 @@ def test_a_cycle_on_which_nothing_bears_has_its_floor() -> None:
 
     assert ask(0) is UNKNOWN
     assert NEVER not in memo.values()
+
+
+class Conditional:
+    """Each member joins what it reads; some it reads only once another one has a value, so that a component turns out
+    to depend on more while it is solved."""
+
+    def __init__(self, draw: random.Random, size: int) -> None:
+        places = (Place.HOST, Place.MODULE, Place.TARGET)
+        self.own = [tensor(draw.choice(places)) if draw.random() < 0.2 else NEVER for _ in range(size)]
+        self.plain = [draw.sample(range(size), draw.randrange(3)) for _ in range(size)]
+        self.later = [[(draw.randrange(size), draw.randrange(size))] * draw.randrange(3) for _ in range(size)]
+        self.queries = Queries()
+        self.memo: dict[int, Kind] = {}
+
+    def value(self, number: int, read: Callable[[int], Kind]) -> Kind:
+        parts = [self.own[number], *(read(other) for other in self.plain[number])]
+        parts += [read(other) for key, other in self.later[number] if read(key).tag is not Tag.NEVER]
+        return join(tuple(parts))
+
+    def ask(self, number: int) -> Kind:
+        known = self.memo.get(number)
+        return known or self.queries.ask(number, self.memo, number, self.value, number, self.ask)
+
+    def least(self) -> list[Kind]:
+        """The least values that agree, by evaluating all until nothing changes."""
+        found = [NEVER] * len(self.own)
+        while True:
+            then = [self.value(number, found.__getitem__) for number in range(len(found))]
+            if then == found:
+                return found
+            found = then
+
+
+@pytest.mark.parametrize("size", [4, 7, 12, 20])
+def test_what_is_read_on_a_condition_only_has_the_least_value(size: int) -> None:
+    for seed in range(150):
+        system = Conditional(random.Random(seed), size)
+        order = random.Random(seed).sample(range(size), size)
+        found = {number: system.ask(number) for number in order}
+        assert [found[number] for number in range(size)] == system.least(), f"seed {seed}"
+
+
+def test_what_is_kept_of_a_component_stays_kept_where_the_rest_has_to_wait() -> None:
+    """What `q` reads changes while it is solved: first a query that is new, then one that was begun before all."""
+    queries = Queries()
+    memo: dict[str, Kind] = {}
+    turns: Counter[str] = Counter()
+    first = {"root": "x", "x": "p", "w": "x"}
+
+    def ask(name: str) -> Kind:
+        return memo.get(name) or queries.ask(name, memo, name, value, name)
+
+    def value(name: str) -> Kind:
+        turns[name] += 1
+        if name == "p" and turns[name] == 1:
+            ask("x")
+        if name == "q":
+            ask({1: "x", 2: "w"}.get(turns[name], "root"))
+        if name in first:
+            ask(first[name])
+        if name == "x":
+            ask("q")
+        return _TENSOR
+
+    assert ask("root") == _TENSOR
+    assert memo == dict.fromkeys(("root", "x", "p", "q", "w"), _TENSOR)

@@ -168,22 +168,21 @@ class Queries:
         """Solve the queries on the trail from `mark` on, which depend on none begun before `base`. The lowest index
         that one of them turned out to depend on nevertheless: then they stay open.
         """
-        trail, failed = self._trail, 0
-        while len(trail) > mark:
+        trail, failed, lowest = self._trail, 0, _NOWHERE
+        while len(trail) > mark and lowest >= base:
             for component in list(_components(trail[mark:])):
                 if failed <= _ATTEMPTS:
                     for query in component:
                         query.reads.clear()
                 lowest = self._solve(component, base)
-                if lowest < base:
-                    return lowest
                 if lowest < _NOWHERE:
                     failed += 1
                     break  # it depends on what is not solved yet
                 self._keep(component)
                 failed = 0
+            # What was kept is final, also where the rest has to wait.
             trail[mark:] = [query for query in trail[mark:] if query.key in self._open]
-        return _NOWHERE
+        return lowest if lowest < base else _NOWHERE
 
     def _keep(self, component: Sequence[_Query]) -> None:
         for query in component:
