@@ -13,6 +13,7 @@ from perflint.api import (
     Calls,
     Confidence,
     Context,
+    Effect,
     Finding,
     Fix,
     Heat,
@@ -77,7 +78,7 @@ class TeacherForwardWithGrad(Rule):
     - Parameters without gradients, single layers, and results that are plotted.
     - Forward passes whose activations hooks collect.
     - Code where the callee, all callers or the process disable gradients.
-    - Results with a use that perflint cannot see.
+    - Results with a use that perflint cannot see, and methods that run a backward pass themselves.
 
     Measured
 
@@ -106,7 +107,7 @@ class TeacherForwardWithGrad(Rule):
                 continue  # tried out in a script or a cell
             if ctx.phase(forward).phase is Phase.EVALUATE or not learns(forward, ctx) or has_no_graph(forward, ctx):
                 continue
-            if _is_small(forward, ctx):
+            if _is_small(forward, ctx) or _trains(forward, ctx):
                 continue
             if _may_run_without_grad(ctx.scope(forward), ctx) or may_differentiate(forward, ctx, losses=True):
                 continue
@@ -125,6 +126,15 @@ class TeacherForwardWithGrad(Rule):
             impact=None if often else Impact.LOW,
             confidence=None if ctx.kind(node.func).tag is Tag.MODULE else Confidence.MEDIUM,
         )
+
+
+def _trains(forward: ast.Call, ctx: Context) -> bool:
+    """Whether what is called walks a graph back itself, or a method of this name does, whoever it is of."""
+    if ctx.effects(forward).does(Effect.BACKWARD):
+        return True
+    return isinstance(forward.func, ast.Attribute) and any(
+        ctx.program.trains(scope) for scope in ctx.program.named(forward.func.attr)
+    )
 
 
 def _is_small(forward: ast.Call, ctx: Context) -> bool:
