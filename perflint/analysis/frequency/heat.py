@@ -42,6 +42,19 @@ _DATA_RANK = 1
 COLD = Reason(Heat.ONCE, Confidence.HIGH, None, None)
 
 
+def _distance(edge: Edge) -> int:
+    """How many folders lie between a call and what it may run."""
+    if edge.caller.path == edge.callee.path:
+        return 0
+    one, other = edge.caller.path.split("/")[:-1], edge.callee.path.split("/")[:-1]
+    shared = 0
+    for part, counterpart in zip(one, other, strict=False):
+        if part != counterpart:
+            break
+        shared += 1
+    return len(one) + len(other) - 2 * shared
+
+
 def _rank(heat: Heat, *, in_data: bool) -> int:
     if in_data:
         return _DATA_RANK
@@ -93,9 +106,10 @@ class HeatMap:
         """Settle functions from the hottest down: each is reached first by its hottest, surest, shortest way.
 
         Of ways that are as hot and sure, one that trains goes first: it costs more than an evaluation. What the
-        training loop and the data side share is the loop's: there the device waits for it.
+        training loop and the data side share is the loop's: there the device waits for it. Where a call may run one of
+        many, and many calls may, as with what a registry holds, the nearest by folder is the likeliest pair.
         """
-        queue: list[tuple[int, int, int, int, int, int, Scope, Reason]] = []
+        queue: list[tuple[int, int, int, int, int, int, int, Scope, Reason]] = []
         serial = 0
         for scope, root in self.roots.functions.items():
             if scope.path in self.resolver.tests:
@@ -106,7 +120,7 @@ class HeatMap:
             reason = Reason(root.heat, root.confidence, None, root)
             rank = _rank(root.heat, in_data=root.role == _DATA)
             phase = _TRAINS if root.role == _TRAIN else _OTHER
-            heapq.heappush(queue, (rank, -root.heat, -root.confidence, phase, steps, serial, scope, reason))
+            heapq.heappush(queue, (rank, -root.heat, -root.confidence, phase, steps, 0, serial, scope, reason))
         for scope, facts in self.resolver.nesting.functions:
             if facts.loops:
                 for edge, heat, confidence in self._hot_edges(scope, facts, COLD):
@@ -114,9 +128,10 @@ class HeatMap:
                     made = Reason(heat, confidence, edge, None)
                     rank = _rank(heat, in_data=False)
                     phase = self._phase(scope, facts, edge.context, _OTHER)
-                    heapq.heappush(queue, (rank, -heat, -confidence, phase, 1, serial, edge.callee, made))
+                    item = (rank, -heat, -confidence, phase, 1, _distance(edge), serial, edge.callee, made)
+                    heapq.heappush(queue, item)
         while queue:
-            rank, _, _, phase, steps, _, scope, reason = heapq.heappop(queue)
+            rank, _, _, phase, steps, _, _, scope, reason = heapq.heappop(queue)
             if scope in self.reasons:
                 continue
             self.reasons[scope] = reason
@@ -127,7 +142,8 @@ class HeatMap:
                     made = Reason(heat, confidence, edge, None, reason.heat)
                     rank_of_callee = _rank(heat, in_data=rank == _DATA_RANK)
                     inner = self._phase(scope, facts, edge.context, phase)
-                    item = (rank_of_callee, -heat, -confidence, inner, steps + 1, serial, edge.callee, made)
+                    far = _distance(edge)
+                    item = (rank_of_callee, -heat, -confidence, inner, steps + 1, far, serial, edge.callee, made)
                     heapq.heappush(queue, item)
         self._settle_no_grad()
 
