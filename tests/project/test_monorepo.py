@@ -130,7 +130,9 @@ def test_ignores_for_files_and_confidence_are_the_nearest(repository: Path, caps
     write(repository, {"packages/a/perflint.toml": "[per-file-ignores]\n'a/memory.py' = ['TPL303']\n"})
     for path in (".", "packages/a/a/memory.py"):
         assert found(capsys, path) == []
-    write(repository, {"packages/a/perflint.toml": "confidence = 'high'\n"})
+    # A loop that does not train may be one over anything.
+    likely = TRAIN.replace("model(batch).sum().backward()", "model(batch)").replace("optimizer.step()", "save(batch)")
+    write(repository, {"packages/a/perflint.toml": "confidence = 'high'\n", "packages/b/b/train.py": likely})
     for path in (".", "packages/a/a/memory.py"):
         assert found(capsys, path) == []
         assert found(capsys, "--confidence", "low", path) == SAID
