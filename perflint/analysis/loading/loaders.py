@@ -11,7 +11,7 @@ from perflint.analysis.loading.spread_options import hides_options, spread_optio
 from perflint.analysis.names.refs import CLASS, EXTERNAL, INSTANCE, Ref, Scope
 from perflint.analysis.naming.phases import FOR_EVALUATION
 from perflint.analysis.naming.values import SETTINGS
-from perflint.ir.calls import argument, has_unpacking, is_constant, keyword
+from perflint.ir.calls import argument, callee_name, has_unpacking, is_constant, keyword
 from perflint.ir.notation import last_name
 from perflint.ir.summary import FunctionFacts
 from perflint.torch_model import loaders
@@ -122,12 +122,26 @@ def is_zero(count: ast.expr, ctx: FileFacts) -> bool:
     """Whether a variable number of workers is 0 by all that can be seen: what it is bound to, or the default of an
     option of the command line or of a dataclass.
     """
-    if isinstance(count, ast.Attribute) and (SETTINGS.match(last_name(count.value)) or ctx.refs(count.value)):
+    if isinstance(count, ast.Call) and isinstance(count.func, ast.Name) and count.func.id == "int" and count.args:
+        count = count.args[0]
+    if isinstance(count, ast.Attribute) and _holds_options(count.value, ctx):
         defaults = set(ctx.program.whole.option_defaults(count.attr, ctx.path))
         if defaults:
             return defaults == {0}
     origins = ctx.inference.origins(count)
     return bool(origins) and all(is_constant(origin, 0) for origin in origins)
+
+
+#: What gives the options of a command line.
+_PARSES = frozenset({"parse_args", "parse_known_args", "parse_intermixed_args", "parse_args_into_dataclasses"})
+
+
+def _holds_options(settings: ast.expr, ctx: FileFacts) -> bool:
+    """Whether the attributes of something may be options: by what it is, what gave it, or else what it is called."""
+    if ctx.refs(settings) or SETTINGS.match(last_name(settings)):
+        return True
+    made = ctx.inference.origins(settings)
+    return any(isinstance(origin, ast.Call) and callee_name(origin) in _PARSES for origin in made)
 
 
 def purpose(call: ast.Call, ctx: FileFacts) -> str:
