@@ -102,7 +102,11 @@ class ScalerWithBfloat16(Rule):
 
 def _branch(node: ast.Call, ctx: Context) -> bool | None:
     """True where the scaler stands in a branch for bfloat16, False in one that another type has chosen."""
-    chosen = [(test, holds) for test, holds in ctx.conditions(node) if _CHOICE.search(ctx.text(test))]
+    # What leaves the block before, `if bf16 and not supported: raise`, chooses nothing.
+    tests = [(test, holds) for test, holds in ctx.conditions(node, exits=False) if _CHOICE.search(ctx.text(test))]
+    # The innermost that names a type decides; "dtype" may be part of any word.
+    naming = [(test, holds) for test, holds in tests if _WIDE.search(ctx.text(test)) or _NARROW.search(ctx.text(test))]
+    chosen = naming or tests
     return chosen[-1][1] and _asks_for_wide(chosen[-1][0], ctx) if chosen else None
 
 

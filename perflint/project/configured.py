@@ -27,6 +27,8 @@ CONFIGURED = (
     ".jsonnet",
     ".slurm",
 )
+#: These say how a project is installed and checked, and nothing of what it is run with.
+_PACKAGING = frozenset({"pyproject.toml", "setup.cfg", "tox.ini", "perflint.toml"})
 #: Larger ones hold data, of which a file or two more says nothing new.
 _LARGEST = 256 * 1024
 _MOST = 4000
@@ -39,7 +41,7 @@ _OFF = frozenset({b"false", b"off", b"no", b"0", b"0.0", b"null", b"none", b"~"}
 
 
 class Configured:
-    """Read when somebody asks, which few programs make necessary."""
+    """Read when somebody asks, which few programs make necessary. No words are for a tree without configurations."""
 
     def __init__(self, files: Sequence[str] = ()) -> None:
         self._files = files[:_MOST]
@@ -50,6 +52,8 @@ class Configured:
     @cached_property
     def _words(self) -> frozenset[str]:
         found: set[bytes] = set()
+        if all(os.path.basename(path) in _PACKAGING for path, _, _ in self.state):  # noqa: PTH119 - thousands of them
+            return frozenset()
         for path, size, _ in self.state:
             if size <= _LARGEST:
                 try:

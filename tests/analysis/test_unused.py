@@ -31,7 +31,7 @@ def module(*names: str) -> str:
     )
 
 
-def program(*, configured: frozenset[str] = frozenset(), **files: str) -> Program:
+def program(*, configured: frozenset[str] = frozenset({"readme"}), **files: str) -> Program:
     texts = {name.replace("__", "/") + ".py": text for name, text in files.items()}
     texts = {path.replace("/INIT", "/__init__"): text for path, text in texts.items()}
     summaries = {path: survey(ast.parse(text), text.split("\n")) for path, text in texts.items()}
@@ -289,3 +289,9 @@ if __name__ == "__main__":
         kit__losses__tokens=LOSS,
     )
     assert heats(linked, "Tokens.forward") == ["step"]
+
+
+def test_without_a_configuration_in_the_tree_what_a_text_makes_may_be_anything() -> None:
+    files = {"main": LOOKED_UP, "nets": module("Small", "Large")}
+    assert heats(program(configured=frozenset({"readme"}), **files), "Large.forward") == ["once"]
+    assert heats(program(configured=frozenset(), **files), "Large.forward") == ["step"]

@@ -66,3 +66,11 @@ def test_a_kept_report_holds_while_the_configurations_do(
     assert lines() == {5}
     config.write_text("net: Large # \n")
     assert lines() == {9}
+
+
+def test_how_a_project_is_installed_says_nothing_of_what_it_is_run_with(tmp_path: Path) -> None:
+    packaging, run_with = tmp_path / "pyproject.toml", tmp_path / "small.yaml"
+    packaging.write_text('[project]\nname = "nets"\n')
+    run_with.write_text("net: Small\n")
+    assert Configured([str(packaging)])() == frozenset()
+    assert {"Small", "nets"} <= Configured([str(packaging), str(run_with)])()

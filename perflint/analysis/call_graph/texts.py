@@ -20,7 +20,11 @@ class Texts:
         self._configured = configured
 
     def name(self, name: str) -> bool:
-        """Whether a text names a definition, in whatever case, or is the beginning or the end of one that does."""
+        """Whether a text names a definition, in whatever case, or is the beginning or the end of one that does. Where
+        no configuration lies beside the program, those that it is run with are not known, and may name any.
+        """
+        if not self._configured():
+            return True
         told = _plain(name)
         whole, begins, ends = self._words
         return told in whole or told.startswith(begins) or told.endswith(ends)
