@@ -18,6 +18,7 @@ from perflint.analysis.effects.summary import Effects
 from perflint.analysis.effects.wrappers import names_by_effect
 from perflint.analysis.evidence import looks_like_loader
 from perflint.analysis.feasibility.feasible import Conditions, Feasibility, Paths
+from perflint.analysis.feasibility.makings import Makings
 from perflint.analysis.feasibility.paths import Ways
 from perflint.analysis.feasibility.values import Values
 from perflint.analysis.frequency.guards import Guarding, with_room
@@ -182,7 +183,8 @@ class Program:
 
     @cached_property
     def _paths(self) -> Paths:
-        return Paths(self.constants, Ways(self.heatmap, self.constants.passing.callers))
+        makings = Makings(self.resolver, self.constants.options, self.configured)
+        return Paths(self.constants, Ways(self.heatmap, self.constants.passing.callers), makings)
 
     def role(self, scope: Scope, context: int = -1) -> str:
         """What the hot code a line belongs to is for: "train", "batches", "driver", "eval", "data", "decode", "hook",

@@ -95,6 +95,8 @@ def constant(value: Any) -> Value:
     if kind is int:
         # Larger integers would not survive a trip through JSON.
         return ("const", "int", value if abs(value) < 2**53 else None)
+    if kind is float and value == 0:
+        return ("const", "float", 0.0)  # options are off by it
     return _OTHER_CONSTANTS[value] if kind is bool else _OTHER_CONSTANTS[kind]
 
 

@@ -11,7 +11,7 @@ Values are written in a small notation (`Value`), just rich enough to follow nam
 - `("item", base, index)`: index is an int, a str or None
 - `("attr", base, name)`: an attribute of something that is not a plain name
 - `("seq", values)`, `("map", ((key, value), ...))`: tuple or list, dict with string keys; the key `""` is for others
-- `("const", type_name, value)`: value is given for str, int, bool
+- `("const", type_name, value)`: value is given for str, int, bool and 0.0
 - `("either", values)`: conditional expressions and `or`
 - `("each", element, iterable)`: comprehension or generator expression
 - `("table", value, iterable)`: comprehension of a dict, without its keys

@@ -180,9 +180,7 @@ class Inspector:
 
 def _shown(finding: Finding, node: ast.AST, at_least: Heat, context: Context) -> Finding | None:
     """A finding as it is shown; None where what is said to run on every step does not."""
-    if finding.heat < Heat.STEP:
-        return finding
-    if at_least >= Heat.STEP and beside_own_training(node, context):
+    if finding.heat >= Heat.STEP <= at_least and beside_own_training(node, context):
         return None
     return as_feasible(finding, _at(finding.span, node, context.tree), context)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.analysis.feasibility.feasible import FEASIBLE, Conditions, Feasibility
+from perflint.analysis.feasibility.feasible import Conditions, Feasibility
 from perflint.analysis.file_facts import FileFacts
 from perflint.finding import Heat
 from perflint.ir.computed import expression
@@ -37,8 +37,6 @@ def path_to(node: ast.AST, ctx: FileFacts, heat: Heat) -> Feasibility:
         node = node.body[0]  # a loop is said to be as hot as what it runs
     scope, context = ctx.scope(node), ctx.context(node)
     at_least = min(heat, ctx.program.heat_at(scope, context))
-    if at_least < Heat.STEP:
-        return FEASIBLE
     return ctx.program.feasible(scope, context, conditions_of(node, ctx), at_least)
 
 

@@ -42,7 +42,7 @@ _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
 _LARGEST = 2**31
 _NUMBERS = frozenset({"int", "bool"})
 #: Whose value is written down.
-_WRITTEN = frozenset({"int", "bool", "str"})
+_WRITTEN = frozenset({"int", "bool", "str", "float"})
 _BUILTIN_TYPES: dict[str, type] = {"int": int, "bool": bool, "str": str, "float": float, "list": list, "tuple": tuple,
                                    "dict": dict, "set": set, "bytes": bytes}  # fmt: skip
 

@@ -10,14 +10,17 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.feasibility.makings import Making, Makings
 from perflint.analysis.feasibility.paths import Calls, TooManyError, Way, Ways
 from perflint.analysis.feasibility.values import Values
 from perflint.analysis.feasibility.worlds import Frame, World, frame_of
-from perflint.analysis.names.refs import FUNCTION, Scope
+from perflint.analysis.names.refs import FUNCTION, Ref, Scope
 from perflint.finding import Confidence, Heat, Hop
 from perflint.ir.summary import Value
 
 Conditions: TypeAlias = "tuple[tuple[Value, bool], ...]"
+#: A condition that does not hold, with where it is asked.
+Blocked: TypeAlias = "tuple[Value, bool, Scope, Frame | None]"
 
 
 class Feasibility(NamedTuple):
@@ -34,18 +37,26 @@ class Feasibility(NamedTuple):
 FOUND = True
 FEASIBLE = Feasibility(FOUND)
 INFEASIBLE = Feasibility(not FOUND)
+#: A function with one of these decorators runs without an object.
+_STATIC = frozenset({"staticmethod", "classmethod"})
 _FLOAT16 = frozenset({"torch.float16", "torch.half"})
 
 
 class Paths:
     """Decides paths of one program."""
 
-    def __init__(self, values: Values, ways: Ways) -> None:
+    def __init__(self, values: Values, ways: Ways, makings: Makings) -> None:
         self._values = values
         self._ways = ways
+        self._makings = makings
+        self._unmade: dict[tuple[Ref, World], Blocked | None] = {}
 
     def along(self, scope: Scope, context: int, conditions: Conditions, heat: Heat) -> Feasibility:
-        """Whether code under `conditions` in a function is reached by a hot path."""
+        """Whether code under `conditions` in a function is reached by a hot path; where it is not hot, whether it is
+        reached as far as its own function tells.
+        """
+        if heat < Heat.STEP:
+            return self._within(scope, conditions)
         printed = self._ways.printed(scope, context)
         is_handed = self._is_handed(printed.calls) and self._has_its_mode(printed, scope, conditions)
         if is_handed and self._blocked(printed.calls, scope, conditions, World.BY_DEFAULT) is None:
@@ -63,6 +74,12 @@ class Paths:
         blocked = self._blocked(way.calls, scope, conditions, World.BY_DEFAULT)
         only = self._option(*blocked) if blocked is not None else ""
         return Feasibility(FOUND, only) if way == printed else Feasibility(FOUND, only, *self._ways.hops(way))
+
+    def _within(self, scope: Scope, conditions: Conditions) -> Feasibility:
+        if self._blocked((), scope, conditions, World.ANY) is not None:
+            return INFEASIBLE
+        blocked = self._blocked((), scope, conditions, World.BY_DEFAULT)
+        return Feasibility(FOUND, self._option(*blocked)) if blocked is not None else FEASIBLE
 
     def in_training(self, scope: Scope, context: int, conditions: Conditions, heat: Heat) -> bool:
         """Whether modules in training mode take a hot path to the code, and not only those in evaluation mode."""
@@ -109,9 +126,7 @@ class Paths:
         is_told = all(found and all(ref.kind == FUNCTION for ref in found) for found in refs)
         return not is_told or edge.callee in functions
 
-    def _blocked(
-        self, calls: Calls, scope: Scope, conditions: Conditions, world: World
-    ) -> tuple[Value, bool, Scope, Frame | None] | None:
+    def _blocked(self, calls: Calls, scope: Scope, conditions: Conditions, world: World) -> Blocked | None:
         """The first condition on a way that does not hold, with where it is asked."""
         for place, (where, needed) in enumerate(self._on_the_way(calls, scope, conditions)):
             if needed:
@@ -119,6 +134,40 @@ class Paths:
                 for test, truth in needed:
                     if self._values.of(test, where, world, frame).truth is (not truth):
                         return test, truth, where, frame
+        owners = dict.fromkeys(filter(None, map(self._object_of, (scope, *(edge.caller for edge in calls)))))
+        return next((blocked for cls in owners if (blocked := self._without(cls, world)) is not None), None)
+
+    # Objects that are not made.
+
+    def _object_of(self, scope: Scope) -> Ref | None:
+        """The class of the object that a function runs for; None for a function that needs none."""
+        facts = self._values.passing.facts(scope)
+        cls = self._values.class_around(scope)
+        return cls if cls is not None and _STATIC.isdisjoint(map(str, facts.decorators)) else None
+
+    def _without(self, cls: Ref, world: World) -> Blocked | None:
+        """The first condition that keeps the program from making an object of a class; None where one may be made."""
+        key = cls, world
+        if key not in self._unmade:
+            self._unmade[key] = None  # what only objects of the class make is no beginning
+            self._unmade[key] = self._why_unmade(cls, world)
+        return self._unmade[key]
+
+    def _why_unmade(self, cls: Ref, world: World) -> Blocked | None:
+        first = None
+        for making in self._makings.of(cls):
+            blocked = self._fails(making, world)
+            if blocked is None:
+                return None
+            first = first or blocked
+        return first
+
+    def _fails(self, making: Making, world: World) -> Blocked | None:
+        for test, truth in making.conditions:
+            if self._values.of(test, making.scope, world).truth is (not truth):
+                option = _asked(self._decisive(test, truth, making.scope, None)[0])
+                if world is not World.BY_DEFAULT or not self._values.options.configured(option):
+                    return test, truth, making.scope, None
         return None
 
     def _on_the_way(self, calls: Calls, scope: Scope, conditions: Conditions) -> Iterator[tuple[Scope, Conditions]]:
@@ -135,26 +184,28 @@ class Paths:
 
     def _option(self, test: Value, truth: bool, scope: Scope, frame: Frame | None) -> str:  # noqa: FBT001
         """The option that a test which does not hold by default asks for, as it has to be: `return_json=True`."""
+        test, truth = self._decisive(test, truth, scope, frame)
         form = test[0] if type(test) is tuple else ""
-        if form == "not":
-            return self._option(test[1], not truth, scope, frame)
-        if form in ("and", "or"):
-            for part in test[1]:
-                if part is not None and self._values.of(part, scope, World.BY_DEFAULT, frame).truth is (not truth):
-                    return self._option(part, truth, scope, frame)
-        if form == "compare" and test[3] == ("const", "NoneType", None):
-            is_given = (test[1] in ("is", "==")) is not truth
-            name = _last(test[2])
-            return (f"`{name}` given" if is_given else f"`{name}=None`") if name else ""
-        if form == "compare" and _last(test[2]) and type(test[3]) is tuple and test[3][0] == "const":
-            return f"`{_last(test[2])} {test[1] if truth else _OPPOSITE[test[1]]} {test[3][2]!r}`"
-        name = _last(test)
+        name = _asked(test)
         if not name:
             return ""
+        if form == "compare" and test[3] == ("const", "NoneType", None):
+            return f"`{name}` given" if (test[1] in ("is", "==")) is not truth else f"`{name}=None`"
+        if form == "compare":
+            return f"`{name} {test[1] if truth else _OPPOSITE[test[1]]} {test[3][2]!r}`"
         default = self._values.of(test, scope, World.BY_DEFAULT, frame)
-        if default.literals is not None and all(item.value is None for item in default.literals):
-            return f"`{name}` given"
-        return f"`{name}={truth}`"
+        is_switch = default.literals is None or any(item.type in ("bool", "str") for item in default.literals)
+        return f"`{name}={truth}`" if is_switch else f"`{name}` given" if truth else f"no `{name}`"
+
+    def _decisive(self, test: Value, truth: bool, scope: Scope, frame: Frame | None) -> tuple[Value, bool]:  # noqa: FBT001
+        """The part of a test that keeps it, by default, from coming to what it has to."""
+        form = test[0] if type(test) is tuple else ""
+        if form == "not":
+            return self._decisive(test[1], not truth, scope, frame)
+        for part in test[1] if form in ("and", "or") else ():
+            if part is not None and self._values.of(part, scope, World.BY_DEFAULT, frame).truth is (not truth):
+                return self._decisive(part, truth, scope, frame)
+        return test, truth
 
     # Tests of the dtype.
 
@@ -185,8 +236,16 @@ _OPPOSITE = {
 }  # fmt: skip
 
 
+def _asked(test: Value) -> str:
+    """The name of the option that a test asks for, "" where it asks for nothing that is told."""
+    if type(test) is not tuple or test[0] != "compare":
+        return _last(test)
+    is_told = type(test[3]) is tuple and test[3][0] == "const" and (test[3][1] == "NoneType" or test[3][2] is not None)
+    return _last(test[2]) if is_told else ""
+
+
 def _last(value: Value) -> str:
-    """The last name of a name or an attribute, "" for anything else."""
+    """The last name of a name or an attribute, the key of an item, "" for anything else."""
     if type(value) is str:
         return value.rpartition(".")[2]
-    return str(value[2]) if type(value) is tuple and value[0] == "attr" else ""
+    return str(value[2] or "") if type(value) is tuple and value[0] in ("attr", "item") else ""

@@ -74,13 +74,13 @@ class Passing:
     def _calls_of(self, scope: Scope) -> Iterator[Edge]:
         facts = self.facts(scope)
         yield from self._seen(scope)
-        if facts.in_class:
+        # What makes an object of a base, and `super().__init__()` of its other children, makes none of this class.
+        if facts.in_class and facts.name != "__init__":
             for base in self._resolver.mro(Ref(CLASS, scope.path, facts.in_class))[1:]:
                 if base.path:
                     for edge in self._seen(Scope(base.path, f"{base.name}.{facts.name}")):
                         yield edge._replace(callee=scope)
-            if facts.name != "__init__":  # `super().__init__()` is of a class that is seen
-                yield from self._by_name(scope, facts)
+            yield from self._by_name(scope, facts)
 
     def _seen(self, scope: Scope) -> Iterator[Edge]:
         return (edge for edge in self._graph.incoming.get(scope, ()) if edge.caller.path not in self._resolver.tests)

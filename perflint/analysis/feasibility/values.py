@@ -85,10 +85,15 @@ class Values:
         form = leaf[0]
         if form == "call":
             return self._call(leaf, scope, world, frame)
-        return self._item(leaf, scope) if form == "item" else TOP
+        return self._item(leaf, scope, world) if form == "item" else TOP
 
     def refs(self, value: Value, scope: Scope) -> Refs:
         return self._resolver.refs(value, scope)
+
+    def class_around(self, scope: Scope) -> Ref | None:
+        """The class that a method stands in."""
+        cls = self._resolver.nesting.enclosing_class(scope)
+        return cls if cls.name else None
 
     def parameter_of(self, name: str, scope: Scope) -> Scope | None:
         """The function around that a name is a parameter of, and nothing else."""
@@ -252,7 +257,7 @@ class Values:
             return self._name(name, Scope(ref.path, MODULE), world, None) if held else TOP
         if ref.kind == EXTERNAL:
             return SOMETHING if ref.name.startswith("torch") else TOP
-        if ref.kind == EXTERNAL_INSTANCE and "arse" in ref.name and "args" in ref.name:
+        if ref.kind == EXTERNAL_INSTANCE and _is_command_line(ref.name):
             return self._parsed(name, scope, world)
         return TOP
 
@@ -444,9 +449,15 @@ class Values:
         given = self._any_of([*(() if is_told else [(default, scope)]), *self.options.settings(name)], World.BY_DEFAULT)
         return switched(given) | self._configured(name) if is_told else switched(given)
 
-    def _item(self, item: Value, scope: Scope) -> Possible:
-        """An entry of a dict that is written out is what it is given there; one of a batch is something."""
+    def _item(self, item: Value, scope: Scope, world: World) -> Possible:
+        """An entry of a dict that is written out is what it is given there; one of a batch is something. That of a dict
+        of options is the option: `vars(args)["fast"]`.
+        """
         _, base, key = item
+        if type(base) is str and type(key) is str and world is World.BY_DEFAULT:
+            refs = self._resolver.refs(base, scope)
+            if any(ref.kind == EXTERNAL_INSTANCE and ref.name == "builtins.vars" for ref in refs):
+                return self._parsed(key, scope, world)
         if type(base) is not str or "." in base:
             return TOP if type(key) is str else SOMETHING
         facts = self._resolver.nesting.function(scope)
@@ -462,6 +473,11 @@ def _values_of(facts: ClassFacts, owner: Ref, name: str) -> list[tuple[Value, Sc
     told = [item for item in computed if type(item[0]) is not tuple or item[0][0] != COVERS]
     left = [item for item in plain if item not in covered]
     return [(value, Scope(owner.path, where)) for value, where in (*told, *left)]
+
+
+def _is_command_line(dotted: str) -> bool:
+    """Whether what is called so in full gives the options of a command line: `ArgumentParser.parse_args`."""
+    return ("arse" in dotted and "args" in dotted) or dotted == "argparse.Namespace"
 
 
 def _is_configuration(base: str) -> bool:
