@@ -38,7 +38,7 @@ from perflint.ir.notation import (
 )
 from perflint.ir.questions import answered, note_test
 from perflint.ir.sharing import NOTHING, NoSharing, Once, Sharing
-from perflint.ir.summary import SPREAD, CallFacts, EffectFacts, FunctionFacts, LoopFacts, Param, Value, record
+from perflint.ir.summary import SPREAD, UNCLEAR, CallFacts, EffectFacts, FunctionFacts, LoopFacts, Param, Value, record
 from perflint.ir.targets import Targets, may_be_code, names_in
 from perflint.syntax.walk import children
 from perflint.torch_model.registries import PUTTING
@@ -496,7 +496,7 @@ class Expressions(Targets):
             told = (
                 intern(prefix + argument.arg) if prefix else argument.arg,
                 "" if annotation is None else self.annotation(annotation),
-                None if default is None else value_of(default),
+                None if default is None else value_of(default) or UNCLEAR,
             )
             param = known.get(told)
             if param is None:

@@ -29,6 +29,8 @@ Value: TypeAlias = Any  # str | tuple | None, recursive; see the module docstrin
 
 MODULE = "<module>"
 SPREAD = "*"
+#: A default that is there and not plain to see: `1 / 255`.
+UNCLEAR: Value = ("call", "...", (), ())
 
 #: Makes a named tuple of a class from its fields, for half of what calling the class costs.
 record = tuple.__new__
@@ -122,7 +124,9 @@ class Branch(NamedTuple):
 
 
 class Param(NamedTuple):
-    """A parameter. Its name begins with `*`, `**` or, where it can only be given by name, `=`."""
+    """A parameter. Its name begins with `*`, `**` or, where it can only be given by name, `=`. Without a default the
+    last is None: one that is not plain to see is `UNCLEAR`.
+    """
 
     name: str
     annotation: str

@@ -145,12 +145,12 @@ class Targets:
 
 
 def names_in(target: ast.expr) -> tuple[str, ...]:
-    """The plain names a loop's target binds."""
+    """The plain names a loop's target binds: none for `for self.epoch in range(3)`, whose `self` it only reads."""
     if type(target) is ast.Name:
         return (target.id,)
     if type(target) is ast.Tuple and all(type(part) is ast.Name for part in target.elts):
         return tuple([part.id for part in target.elts])  # type: ignore[attr-defined]
-    return tuple(part.id for part in ast.walk(target) if isinstance(part, ast.Name))
+    return tuple(part.id for part in ast.walk(target) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
 
 
 def parts_of(value: ast.expr) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from perflint.analysis.call_graph.stand_ins import connect_iterators, connect_st
 from perflint.analysis.call_graph.unknown_receivers import Guesses
 from perflint.analysis.linking import Connected, Packing, Together
 from perflint.analysis.names.declared import is_abstract, is_marked, is_property
+from perflint.analysis.names.fitting import has_all, may_take
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope, few
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence
@@ -281,6 +282,8 @@ class CallGraph:
                 self._add(scope, handed, call.context, call.line, Confidence.MEDIUM, index, callback=True)
         if is_library:
             return True
+        if len(targets) > 1:
+            targets = [item for item in targets if self._may_run(item, call)] or targets
         confidence = Confidence.HIGH
         if guess and not targets and not inherited:
             targets = self._guesses.targets(call, facts)
@@ -300,6 +303,16 @@ class CallGraph:
             for handed in self._handed_on(call, scope, targets):
                 self._add(scope, handed, call.context, call.line, Confidence.MEDIUM, index, callback=True)
         return bool(targets or inherited)
+
+    def _may_run(self, target: Scope, call: CallFacts) -> bool:
+        """Whether one of those that a call may run takes what it hands over. A method that is called as one has nothing
+        of its own.
+        """
+        facts = self.facts(target)
+        is_method = bool(facts.in_class) and type(call.func) is str and call.func.endswith(f".{facts.name}")
+        return may_take(facts, call.args, call.keywords) and not (
+            is_method and not has_all(facts, call.args, call.keywords)
+        )
 
     def _backward_of(self, target: Scope) -> Scope | None:
         """What autograd runs once for each forward of an autograd function."""

@@ -24,6 +24,7 @@ _TAKING = frozenset("get get_nowait recv recv_multipart popleft pop poll input r
 #: What takes data to the device.
 _MOVING = frozenset({"to", "cuda", "to_device"})
 _DECODES = LoopHeat(Heat.STEP, "decode", Confidence.MEDIUM)
+_ROLLS = LoopHeat(Heat.STEP, "decode", Confidence.HIGH)
 _SERVES = LoopHeat(Heat.STEP, "texts", Confidence.MEDIUM)
 _PASSES = LoopHeat(Heat.STEP, "batches", Confidence.MEDIUM)
 
@@ -40,9 +41,15 @@ def mark_repeating(
     for scope, facts in resolver.nesting.functions:
         if facts.loops and scope.function != MODULE and scope not in reached:
             for index in {index for index, _ in _model_calls(scope, facts, running, graph)}:
-                if (scope, index) in loops or any((scope, outer) in loops for outer in _outer(facts, index)):
-                    continue
+                around = [loops[scope, outer].heat for outer in _outer(facts, index) if (scope, outer) in loops]
+                known = loops.get((scope, index))
                 calls = [call for at, call in _model_calls(scope, facts, running, graph) if at == index]
+                if known is not None or around:
+                    # The turns of an episode hold the loop that trains: an episode is no epoch for that.
+                    seldom = max([*around, known.heat if known is not None else Heat.ONCE]) < Heat.STEP
+                    if seldom and _rolls_out(facts, facts.loops[index], calls):
+                        found[scope, index] = _ROLLS
+                    continue
                 heat = _heat(facts, facts.loops[index], calls)
                 if heat is None and _goes_through_data(facts, facts.loops[index], calls):
                     heat = _PASSES
@@ -162,6 +169,23 @@ def _heat(facts: FunctionFacts, loop: LoopFacts, calls: list[CallFacts]) -> Loop
         if any(_is_call_of(value, call.func) for value in sources):
             return _DECODES
     return None
+
+
+def _rolls_out(facts: FunctionFacts, loop: LoopFacts, calls: list[CallFacts]) -> bool:
+    """`action = policy(seen); seen, reward, done, _ = env.step(action)`: the model is run on what a step of an
+    environment gave on the turn before, which took what the model gave.
+    """
+    if _is_short(loop):
+        return False
+    for call in calls:
+        targets = {name for index in facts.loops_around(call.context) for name in facts.loops[index].targets}
+        given = [*call.args, *(value for _, value in call.keywords)]
+        for step in _sources(given, facts, targets):
+            if _last(step) == "step" and any(
+                _is_call_of(value, call.func) for value in _sources(list(step[2]), facts, targets)
+            ):
+                return True
+    return False
 
 
 def _goes_through_data(facts: FunctionFacts, loop: LoopFacts, calls: list[CallFacts]) -> bool:

@@ -23,6 +23,7 @@ from perflint.analysis.names.refs import (
     Ref,
     Refs,
     Scope,
+    argument,
     few,
     instance_of,
 )
@@ -122,6 +123,24 @@ class Contents:
             replaced += map(instance_of, held) if ref.kind == REGISTERED_INSTANCE else held
         return few(replaced)
 
+    def chosen(self, found: Refs, function: Ref, call: Value, caller: Scope) -> Refs:
+        """Of what a function gives that is handed a registry, what the registry that this `call` hands it holds."""
+        held = self._all_registries().held
+        if not held or self._resolver.param_values is None:
+            return found
+        facts = self._resolver.summaries[function.path].functions[function.name]
+        scope = Scope(function.path, function.name)
+        is_method = bool(facts.in_class) and "staticmethod" not in facts.decorators
+        for place, param in enumerate(facts.params):
+            value = argument(call, param.name, place - is_method) if place >= is_method else None
+            own = self._homes.container(value, caller) if isinstance(value, str) else None
+            if own is None or own not in held:
+                continue
+            passed = self._named(param.name.lstrip("="), scope)
+            others = {item for one in passed if one != own for item in held.get(one, ())} - set(held[own])
+            found = tuple([ref for ref in found if _class_of(ref) not in others])
+        return found
+
     def _named(self, receiver: str, scope: Scope) -> list[Container]:
         """The containers that a name may be of: where it is a parameter, those that callers pass."""
         container = self._homes.container(receiver, scope) if receiver else None
@@ -186,6 +205,10 @@ class Contents:
                 [item for items in self._all_stored().values() for item in items]
             )
         return self._registries
+
+
+def _class_of(ref: Ref) -> Ref:
+    return Ref(CLASS, ref.path, ref.name) if ref.kind == INSTANCE else ref
 
 
 def _stored_in(scope: Scope, facts: FunctionFacts) -> Iterator[_Stored]:

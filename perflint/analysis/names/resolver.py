@@ -13,6 +13,7 @@ from typing import Any
 
 from perflint.analysis.names.containers import Homes
 from perflint.analysis.names.contents import REGISTERED, REGISTERED_INSTANCE, Contents
+from perflint.analysis.names.fitting import may_take
 from perflint.analysis.names.hierarchy import Hierarchy
 from perflint.analysis.names.imports import Imports
 from perflint.analysis.names.iteration import Iteration
@@ -266,6 +267,8 @@ class Resolver:
         callees = self.refs(func, scope)
         receiver = func.rpartition(".")[0] if isinstance(func, str) else ""
         if callees:
+            if len(callees) > 1:
+                callees = tuple([one for one in callees if self._may_make(one, value)]) or callees
             results = few(chain.from_iterable([self._result(callee, value, scope) for callee in callees]))
             if not receiver:
                 # What a registry gave is called, in one of its own methods: which instance it is, only callers tell.
@@ -276,7 +279,9 @@ class Resolver:
                     else results
                 )
             # What a registry holds is surer than what its methods give, which is that of all registries of the class.
-            return self.contents.looked_up(receiver, last, scope) or self.contents.replaced(results, receiver, scope)
+            found = self.contents.looked_up(receiver, last, scope) or self.contents.replaced(results, receiver, scope)
+            if found or last not in _LOOKING_UP:  # `dict().get(key)` is a method of a library's class
+                return found
         if last in _LOOKING_UP and receiver and args:
             key = args[0][2] if isinstance(args[0], tuple) and args[0][0] == "const" else None
             return few([*self.elements(receiver, scope, key), *(self.refs(args[1], scope) if len(args) > 1 else ())])
@@ -305,10 +310,11 @@ class Resolver:
         if callee.kind == CLASS:
             return (record(Ref, (INSTANCE, callee.path, callee.name)),)
         if callee.kind == FUNCTION:
-            return self.returned(callee, value, scope)
+            found = self.returned(callee, value, scope)
+            return self.contents.chosen(found, callee, value, scope) if len(found) > 1 else found
         if callee.kind == INSTANCE:
-            found = self.method(callee, "forward") or self.method(callee, "__call__")
-            return self.returned(found, value, scope) if found else ()
+            method = self.method(callee, "forward") or self.method(callee, "__call__")
+            return self.returned(method, value, scope) if method else ()
         if callee.kind == EXTERNAL:
             return self._library_result(callee, value, scope)
         if callee.kind == REGISTERED:
@@ -318,6 +324,13 @@ class Resolver:
             if last in _IDENTITY_METHODS:
                 return (Ref(EXTERNAL_INSTANCE, "", owner),)
         return ()
+
+    def _may_make(self, callee: Ref, call: Value) -> bool:
+        """Whether the constructor takes what a call hands it, of one that may make any of several classes."""
+        found = self.method(callee, "__init__") if callee.kind == CLASS else None
+        if found is None:
+            return True
+        return may_take(self.summaries[found.path].functions[found.name], call[2], call[3])
 
     def _library_result(self, callee: Ref, value: Value, scope: Scope) -> Refs:
         args = value[2]

@@ -1,0 +1,38 @@
+"""Whether a function can take what a call hands it: of many that a call may run, those that would raise do not run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perflint.ir.summary import SPREAD, FunctionFacts, Value
+
+
+def may_take(facts: FunctionFacts, args: Sequence[Value], keywords: Sequence[tuple[str, Value]]) -> bool:
+    """Whether a function, or a method of an object, takes these arguments and maybe others: `partial` has some of its
+    own. True as well where they are not all known.
+    """
+    given = {name for name, _ in keywords}
+    if SPREAD in given:
+        return True
+    by_place = [param for param in facts.params if not param.name.startswith(("=", "*"))]
+    if _is_bound(facts) and len(args) < len(by_place):  # with as many it may be `Base.step(self, batch)`
+        by_place = by_place[1:]
+    takes_more = any(param.name.startswith("*") and not param.name.startswith("**") for param in facts.params)
+    if len(args) > len(by_place) and not takes_more:
+        return False
+    named = {param.name.lstrip("=") for param in facts.params}
+    return any(param.name.startswith("**") for param in facts.params) or named.issuperset(given - {""})
+
+
+def has_all(facts: FunctionFacts, args: Sequence[Value], keywords: Sequence[tuple[str, Value]]) -> bool:
+    """Whether these arguments are all that a function, or a method of an object, cannot do without."""
+    given = {name for name, _ in keywords}
+    if SPREAD in given or "" in given:
+        return True
+    by_place = [param for param in facts.params if not param.name.startswith(("=", "*"))][_is_bound(facts) :]
+    left = [*by_place[len(args) :], *(param for param in facts.params if param.name.startswith("="))]
+    return all(param.default is not None or param.name.lstrip("=") in given for param in left)
+
+
+def _is_bound(facts: FunctionFacts) -> bool:
+    return bool(facts.in_class) and "staticmethod" not in facts.decorators
