@@ -25,7 +25,7 @@ from perflint.analysis.names.refs import (
     Refs,
     Scope,
 )
-from perflint.analysis.values import attributes, displays, library, operations, promises
+from perflint.analysis.values import attributes, displays, library, operations, promises, type_aliases
 from perflint.analysis.values.arguments import Arguments
 from perflint.analysis.values.calls import Calls
 from perflint.analysis.values.classes import Classes
@@ -542,15 +542,21 @@ class Inference:
         """The kind that an annotation's text promises, with its names looked up in `scope`."""
         known = self._promised.get((text, scope))
         if known is None:
-            known = self._promised[text, scope] = self._promise(text, scope)
+            known = self._promised[text, scope] = self.promise(text, scope, type_aliases.DEEPEST)
         return known
 
-    def _promise(self, text: str, scope: Scope) -> Kind:
+    def promise(self, text: str, scope: Scope, depth: int) -> Kind:
+        """The same, through so many aliases of types."""
+
         def instance_of(name: str) -> Kind:
             if not promises.is_name(name):
                 return UNKNOWN
+            refs = self.program.resolver.refs(name, scope) if scope.path in self.program.summaries else ()
+            alias = type_aliases.find(name, self) if depth and type_aliases.may_be(refs, scope, self.path) else None
+            if alias is not None:
+                return alias.inference.promise(alias.text, Scope(alias.inference.path, MODULE), depth - 1)
             kinds = []
-            for ref in self.program.resolver.refs(name, scope) if scope.path in self.program.summaries else ():
+            for ref in refs:
                 if ref.kind == CLASS:
                     kinds.append(self.classes.instance(ref))
                 elif ref.kind == EXTERNAL:
