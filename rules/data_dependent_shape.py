@@ -176,7 +176,10 @@ def _called(node: ast.Call, ctx: Context) -> tuple[ast.expr, str, str] | None:
     is_method = target is None
     if name in tensors.SYNC_BACKWARD:
         return _selected_backward(node, value, ctx)
-    if value is None or _knows_size(node, name, ctx, is_method=is_method) or not is_on_device(value, ctx):
+    if value is None or _knows_size(node, name, ctx, is_method=is_method):
+        return None
+    # What is known of the result is known of what is repeated: torch takes nothing but tensors there.
+    if not is_on_device(value, ctx) and not (name == "repeat_interleave" and is_on_device(node, ctx)):
         return None
     if name in _POSITIONS and _selects_often(node, ctx):
         return None
@@ -293,7 +296,16 @@ def _knows_size(node: ast.Call, name: str, ctx: Context, *, is_method: bool) -> 
         return is_method  # `torch.repeat_interleave(repeats)` counts as well
     # The values are on the device, and so are the repeats, wherever they come from: torch wants both in one place.
     kind = ctx.kind(repeats)
-    return not is_on_device(repeats, ctx) and not (kind.tag is Tag.TENSOR and kind.place is Place.UNKNOWN)
+    if is_on_device(repeats, ctx) or (kind.tag is Tag.TENSOR and kind.place is Place.UNKNOWN):
+        return False
+    return kind.known or kind.on_host or not _is_difference(repeats)
+
+
+def _is_difference(node: ast.expr) -> bool:
+    """`starts[1:] - starts[:-1]`: of lists there is no difference, and of arrays torch takes none."""
+    return isinstance(node, ast.BinOp) and all(
+        isinstance(side, ast.Subscript) and isinstance(side.slice, ast.Slice) for side in (node.left, node.right)
+    )
 
 
 def _masked(node: ast.Subscript, ctx: Context) -> tuple[ast.expr, str, str] | None:

@@ -181,7 +181,8 @@ def is_buffer(node: ast.expr, ctx: FileFacts) -> bool:
     if not isinstance(node, ast.Attribute) or "register_buffer" not in ctx.tree.source.text:
         return False
     # The text tells of most attributes that they are no buffers of this file.
-    return f'"{node.attr}"' in ctx.tree.source.text and is_from(ctx.kind(node).origin, Provenance.BUFFER)
+    is_registered = any(f"{quote}{node.attr}{quote}" in ctx.tree.source.text for quote in "\"'")
+    return is_registered and is_from(ctx.kind(node).origin, Provenance.BUFFER)
 
 
 def certainty_of_bound(bound: ast.expr, ctx: FileFacts) -> Confidence | None:
