@@ -410,7 +410,11 @@ def _held(arguments: Arguments) -> Kind | None:
     given = arguments.at(0)
     if given is None or given.tag not in (Tag.SEQUENCE, Tag.MAPPING) or given.element is None:
         return None
-    held = given.element
+    return held_by_module(given.element)
+
+
+def held_by_module(held: Kind) -> Kind:
+    """A module or a parameter that a container of such holds: it is wherever the container is put."""
     if held.tag is Tag.TENSOR:
         return held.but(place=Place.MODULE, device=None, fresh=False, origin=Origin(Provenance.PARAMETER))
     return held.but(place=Place.MODULE) if held.tag is Tag.MODULE and held.place is Place.UNKNOWN else held
