@@ -123,6 +123,8 @@ IN_MEMORY_DATASETS = words(
     "torchvision.datasets.USPS torchvision.datasets.SVHN torchvision.datasets.STL10 monai.data.ArrayDataset "
     "torch_geometric.datasets.Planetoid torch_geometric.datasets.TUDataset"
 )
+#: Data sets that hand on the samples of others.
+PASSING_ON = within("torch.utils.data", "Subset ConcatDataset ChainDataset random_split")
 #: Data sets that read and decode a file for each item.
 DECODING_DATASETS = within(
     "torchvision.datasets",

@@ -17,9 +17,17 @@ from perflint.ir.summary import FunctionFacts
 from perflint.torch_model import loaders
 from perflint.torch_model.names import canonical
 
-#: torch's own loader, and the one of torchdata that takes the same arguments and can be saved in the middle.
-DATA_LOADERS = ("torch.utils.data.DataLoader", "torchdata.StatefulDataLoader")
-LOADER_NAMES = tuple(name.rpartition(".")[2] for name in DATA_LOADERS)
+#: torch's own loader, and those of other libraries that take its options: that of torchdata can be saved in the middle,
+#: those of graphs and of medical pictures only collate in another way.
+DATA_LOADERS = (
+    "torch.utils.data.DataLoader",
+    "torchdata.StatefulDataLoader",
+    "torch_geometric.loader.DataLoader",
+    "torch_geometric.data.DataLoader",
+    "monai.data.DataLoader",
+    "dgl.dataloading.GraphDataLoader",
+)
+LOADER_NAMES = tuple(dict.fromkeys(name.rpartition(".")[2] for name in DATA_LOADERS))
 #: Last names of the loaders that sample graphs.
 SAMPLERS = frozenset(name.rpartition(".")[2] for name in loaders.SAMPLING_LOADERS)
 _POSITIONS = {"dataset": 0, "batch_size": 1, "shuffle": 2, "num_workers": 5, "collate_fn": 6, "pin_memory": 7}

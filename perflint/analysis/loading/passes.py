@@ -193,8 +193,27 @@ def _seen(name: str, scope: Scope, ctx: FileFacts, places: list[_LoopPlace], dep
                 for place in places:
                     if place[0] == edge.callee and _mentions(callee.loops[place[1]].text, param.name.lstrip("=*")):
                         yield Run(*place, again or _comes_again(place, ctx, outside=False))
+                yield from _kept(edge.callee, param.name.lstrip("=*"), ctx, places, again=again)
     if depth > 0 and scope.function != "<module>":
         yield from _handed_back(name, scope, facts, ctx, places, depth)
+
+
+def _kept(
+    made: Scope, name: str, ctx: FileFacts, places: list[_LoopPlace], *, again: bool
+) -> Iterator[Run]:
+    """The loops of an object over a loader that its constructor `made` is given, and keeps under a name of its own."""
+    owner, _, method = made.function.rpartition(".")
+    if method != "__init__":
+        return
+    facts = ctx.program.summaries[made.path].classes.get(owner)
+    kept = facts.attributes.items() if facts is not None else ()
+    words = [word for word, values in kept if any(value == name and where == made.function for value, where in values)]
+    for place in places:
+        where, index = place
+        if where.path == made.path and where.function.rpartition(".")[0] == owner:
+            text = ctx.program.function(where).loops[index].text
+            if any(_mentions(text, f"self.{word}") for word in words):
+                yield Run(*place, again or _comes_again(place, ctx))
 
 
 def _taken_by_next(

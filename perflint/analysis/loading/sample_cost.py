@@ -11,6 +11,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.loading.loaders import option
 from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.naming.data import COSTLY, IN_MEMORY, LABELS, TEXT_ENCODER, TOKENIZES
+from perflint.analysis.values.kind import Tag
 from perflint.finding import Confidence
 from perflint.ir import guards
 from perflint.ir.calls import has_unpacking, is_constant, keyword
@@ -21,7 +22,7 @@ from perflint.torch_model import loaders
 #: What giving one sample costs: a look-up; reading, decoding, augmenting or tokenizing; nothing known, as samples
 #: stream in; nothing known at all.
 Work: TypeAlias = Literal["memory", "work", "iterable", "unknown"]
-_SPLITS = frozenset({"Subset", "random_split", "ConcatDataset"})
+_SPLITS = frozenset(name.rpartition(".")[2] for name in loaders.PASSING_ON)
 #: Run when a sample is asked for, and no sooner.
 _LAZY = frozenset({"with_transform", "set_transform"})
 #: Guards of what happens to few samples, or to each of them once.
@@ -56,23 +57,43 @@ def datasets_of(dataset: ast.expr, ctx: FileFacts) -> list[ast.expr]:
             and (ctx.target(origin.func) or "").rpartition(".")[2] in _SPLITS
         ):
             inner = origin.args[0]
-            for item in inner.elts if isinstance(inner, (ast.List, ast.Tuple)) else (inner,):
-                found += datasets_of(item, ctx)
+            listed = ctx.kind(inner).tag is Tag.SEQUENCE and not isinstance(inner, _DISPLAYS)
+            for item in (origin,) if listed else _written_in(inner):
+                found += (item,) if listed else datasets_of(item, ctx)
         else:
             found.append(origin)
     return found
 
 
+#: Lists whose items are written out.
+_DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
+
+
+def _written_in(datasets: ast.expr) -> list[ast.expr]:
+    """The data sets of a list of them, or the one that is given."""
+    if isinstance(datasets, (ast.List, ast.Tuple)):
+        return datasets.elts
+    return [datasets.elt if isinstance(datasets, (ast.ListComp, ast.GeneratorExp)) else datasets]
+
+
 def _refs_of(dataset: ast.expr, ctx: FileFacts) -> list[Ref]:
     """The classes and functions behind a data set, seen through names and subsets."""
-    return [ref for origin in datasets_of(dataset, ctx) for ref in ctx.refs(origin)]
+    return [ref for origin in datasets_of(dataset, ctx) for ref in _refs_of_one(origin, ctx)]
+
+
+def _refs_of_one(dataset: ast.expr, ctx: FileFacts) -> tuple[Ref, ...]:
+    """What a data set may be: by its kind where that is known, which sees through tuples and containers."""
+    kind = ctx.kind(dataset)
+    if kind.tag is Tag.DATASET and kind.path:
+        return (Ref(INSTANCE, kind.path, kind.qualified),)
+    return ctx.refs(dataset)
 
 
 def _work_of(dataset: ast.expr, ctx: FileFacts) -> Work:
     """What all data sets that it may be have in common; where none of them tells, what its own name is bound to."""
     origins = datasets_of(dataset, ctx)
     found = {_work_of_one(origin, ctx) for origin in origins}
-    if not found or (found == {"unknown"} and not any(ctx.refs(origin) for origin in origins)):
+    if not found or (found == {"unknown"} and not any(_refs_of_one(origin, ctx) for origin in origins)):
         return _work_of_refs(dataset, ctx)
     return found.pop() if len(found) == 1 else "unknown"
 
@@ -86,7 +107,7 @@ def _work_of_one(dataset: ast.expr, ctx: FileFacts) -> Work:
 
 
 def _work_of_refs(dataset: ast.expr, ctx: FileFacts) -> Work:
-    found = {_work_of_ref(ref, _left_out(dataset, ref, ctx), ctx) for ref in ctx.refs(dataset)}
+    found = {_work_of_ref(ref, _left_out(dataset, ref, ctx), ctx) for ref in _refs_of_one(dataset, ctx)}
     return found.pop() if len(found) == 1 else "unknown"
 
 

@@ -286,7 +286,9 @@ class Calls:
             return sequence(join(self.inference.eval(item, frame) for item in yields) if yields else UNKNOWN)
         if isinstance(node, ast.AsyncFunctionDef):
             return UNKNOWN
-        found = join(self._result(item, frame) for item in returns) if returns else NONE
+        results = [self._result(item, frame) for item in returns] if returns else [NONE]
+        found = join(results)
+        found = _if_taken_apart(results) if found is UNKNOWN else found
         return promises.kept(found, self.inference.annotated(node.returns)) if node.returns is not None else found
 
     def _is_left_open(self, function: Ref) -> bool:
@@ -316,6 +318,15 @@ def _listed(made: Kind, batch: Kind) -> Kind:
 
 def _is_plain(kind: Kind | None) -> bool:
     return kind is not None and kind.tag in (Tag.NUMBER, Tag.STRING)
+
+
+def _if_taken_apart(results: list[Kind]) -> Kind:
+    """Something that is a tuple or not: nothing is known of it but what its parts are, for who takes it apart."""
+    tuples = [kind for kind in results if kind.tag is Tag.SEQUENCE and kind.items and not kind.longer]
+    whole = all(kind.known or kind.tag is Tag.NEVER for kind in results)
+    if not whole or len({len(kind.items) for kind in tuples}) != 1:
+        return UNKNOWN
+    return UNKNOWN.but(items=join(tuples).items)
 
 
 def _is_super(node: ast.expr) -> bool:

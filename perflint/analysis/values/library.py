@@ -392,10 +392,16 @@ def _dataset(name: str, arguments: Arguments) -> Kind:
         whole = arguments.exact and all(part.tag is Tag.TENSOR for part in parts)
         element = sequence(items=(part.but(fresh=False) for part in parts)) if whole and parts else None
         return Kind(Tag.DATASET, qualified=name, element=element)
-    inner = arguments.at(0) if name in ("torch.utils.data.Subset", "torch.utils.data.ConcatDataset") else None
+    inner = arguments.at(0, "datasets" if name in _CHAINED else "dataset") if name in loaders.PASSING_ON else None
+    if inner is not None and inner.tag in (Tag.SEQUENCE, Tag.MAPPING) and name in _CHAINED:
+        inner = inner.element
     if inner is not None and inner.tag is Tag.DATASET:
-        return inner
+        return inner.but(fresh=False)
     return Kind(Tag.DATASET, qualified=name)
+
+
+#: Made of a list of data sets.
+_CHAINED = ("torch.utils.data.ConcatDataset", "torch.utils.data.ChainDataset")
 
 
 def transfers_of_loader(kind: Kind, name: str) -> Kind:
