@@ -25,6 +25,7 @@ from perflint.api import (
 from perflint.api.loading import (
     SAMPLERS,
     builds_data_loader,
+    counted,
     hides_options,
     is_hook,
     is_repeated,
@@ -234,8 +235,8 @@ def _are_many(call: ast.Call, ctx: Context) -> bool:
     half a second of each pass, which shows where the data set is of some thousand samples.
     """
     count = option(call, "num_workers", ctx)
-    told = count.value if isinstance(count, ast.Constant) else None
-    return isinstance(told, int) and told >= _MANY and needs_workers(call, ctx)
+    told = counted(count, ctx) if count is not None else set()
+    return bool(told) and all(isinstance(item, int) and item >= _MANY for item in told) and needs_workers(call, ctx)
 
 
 def _serves_both(call: ast.Call, ctx: Context) -> bool:

@@ -17,6 +17,7 @@ from perflint.analysis.evidence import last_name
 from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.finding import Heat
 from perflint.ir.summary import CallFacts, Summary, Value
+from perflint.torch_model import loaders
 
 #: What registers a hook that sees what a module gives.
 _HOOKS = ("register_forward_hook", "register_module_forward_hook")
@@ -115,6 +116,20 @@ class Whole:
         """The classes of the program whose names begin so, each by its file."""
         summaries = self._program.summaries.items()
         return tuple((path, name) for path, summary in summaries for name in summary.classes if name.startswith(prefix))
+
+    @cached_property
+    def data_sets(self) -> tuple[tuple[str, str], ...]:
+        """The classes of data sets that the program has, each by its file, but for tests and what others build upon."""
+        resolver = self._program.resolver
+        found = [
+            Ref(CLASS, path, name)
+            for path, summary in self._program.summaries.items()
+            if not summary.holds_tests
+            for name in summary.classes
+            if any(loaders.is_dataset(base) for base in resolver.base_names(Ref(CLASS, path, name)))
+        ]
+        built_upon = {base for cls in found for base in resolver.mro(cls)[1:]}
+        return tuple((cls.path, cls.name) for cls in found if cls not in built_upon)
 
     @cached_property
     def _bases(self) -> set[str]:

@@ -127,17 +127,21 @@ def workers(call: ast.Call, ctx: FileFacts) -> str:
 
 
 def is_zero(count: ast.expr, ctx: FileFacts) -> bool:
-    """Whether a variable number of workers is 0 by all that can be seen: what it is bound to, or the default of an
-    option of the command line or of a dataclass.
+    """Whether a variable number of workers is 0 by all that can be seen."""
+    return counted(count, ctx) == {0}
+
+
+def counted(count: ast.expr, ctx: FileFacts) -> set[object]:
+    """What a number of workers is by all that can be seen: what is written or bound, or the default of an option of the
+    command line or of a dataclass. None is for what is no literal.
     """
     if isinstance(count, ast.Call) and isinstance(count.func, ast.Name) and count.func.id == "int" and count.args:
         count = count.args[0]
     if isinstance(count, ast.Attribute) and _holds_options(count.value, ctx):
         defaults = set(ctx.program.whole.option_defaults(count.attr, ctx.path))
         if defaults:
-            return defaults == {0}
-    origins = ctx.inference.origins(count)
-    return bool(origins) and all(is_constant(origin, 0) for origin in origins)
+            return defaults
+    return {item.value if isinstance(item, ast.Constant) else None for item in ctx.inference.origins(count)}
 
 
 #: What gives the options of a command line.

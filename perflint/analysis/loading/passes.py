@@ -181,8 +181,9 @@ def _seen(name: str, scope: Scope, ctx: FileFacts, places: list[_LoopPlace], dep
     word = name.rpartition(".")[2]
     for place in places:
         where, index = place
-        if where == scope or (shared and where.path == scope.path and not _is_own(word, program.function(where))):
-            if _mentions(program.function(where).loops[index].text, word):
+        is_inside = where.path == scope.path and (shared or where.function.startswith(f"{scope.function}.<locals>."))
+        if where == scope or (is_inside and not _is_own(word, program.function(where))):
+            if _goes_over(program.function(where), index, word):
                 yield Run(*place, _comes_again(place, ctx))
     yield from _taken_by_next(name, scope, facts, ctx, places)
     for edge in program.graph.outgoing.get(scope, ()):
@@ -191,7 +192,7 @@ def _seen(name: str, scope: Scope, ctx: FileFacts, places: list[_LoopPlace], dep
             if program.argument(edge, param.name.lstrip("=*")) == name:
                 again = program.heat_at(scope, edge.context) >= Heat.EPOCH
                 for place in places:
-                    if place[0] == edge.callee and _mentions(callee.loops[place[1]].text, param.name.lstrip("=*")):
+                    if place[0] == edge.callee and _goes_over(callee, place[1], param.name.lstrip("=*")):
                         yield Run(*place, again or _comes_again(place, ctx, outside=False))
                 yield from _kept(edge.callee, param.name.lstrip("=*"), ctx, places, again=again)
     if depth > 0 and scope.function != "<module>":
@@ -211,8 +212,7 @@ def _kept(
     for place in places:
         where, index = place
         if where.path == made.path and where.function.rpartition(".")[0] == owner:
-            text = ctx.program.function(where).loops[index].text
-            if any(_mentions(text, f"self.{word}") for word in words):
+            if any(_goes_over(ctx.program.function(where), index, word) for word in words):
                 yield Run(*place, again or _comes_again(place, ctx))
 
 
@@ -283,6 +283,21 @@ def _returns(name: str, index: object, facts: FunctionFacts) -> bool:
 def _is_own(name: str, facts: FunctionFacts) -> bool:
     """Whether a function has a parameter or variable of that name, which hides the module's."""
     return name in facts.binds or any(param.name.lstrip("=*") == name for param in facts.params)
+
+
+def _goes_over(facts: FunctionFacts, loop: int, word: str) -> bool:
+    """Whether a loop of a function is over what goes by a name, or over a wrapper of it: `bar = tqdm(self.loader)`."""
+    text = facts.loops[loop].text
+    return _mentions(text, word) or any(
+        _mentions(text, name)
+        for name, values in facts.binds.items()
+        for value in values
+        if isinstance(value, tuple) and value[0] == "call" and _last_names(value[2][:1]) == {word}
+    )
+
+
+def _last_names(values: tuple[object, ...]) -> set[str]:
+    return {value.rpartition(".")[2] for value in values if isinstance(value, str)}
 
 
 def _mentions(text: str, word: str) -> bool:

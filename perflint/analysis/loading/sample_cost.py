@@ -31,6 +31,8 @@ _SELDOM = frozenset({guards.PERIODIC, guards.FIRST, guards.LAZY, guards.RARE, gu
 _DEPTH = 2
 #: A `__getitem__` of no more calls and no loop looks a sample up.
 _FEW_CALLS = 3
+#: So many classes of data sets are looked at, where nothing tells which of them a loader is given.
+_MOST_CLASSES = 32
 
 
 def dataset_work(call: ast.Call, ctx: FileFacts) -> Work:
@@ -94,8 +96,23 @@ def _work_of(dataset: ast.expr, ctx: FileFacts) -> Work:
     origins = datasets_of(dataset, ctx)
     found = {_work_of_one(origin, ctx) for origin in origins}
     if not found or (found == {"unknown"} and not any(_refs_of_one(origin, ctx) for origin in origins)):
-        return _work_of_refs(dataset, ctx)
+        return _work_of_refs(dataset, ctx) if _refs_of_one(dataset, ctx) else _work_of_any(origins, ctx)
     return found.pop() if len(found) == 1 else "unknown"
+
+
+def _work_of_any(origins: list[ast.expr], ctx: FileFacts) -> Work:
+    """What all data sets of the program have in common, for one of them that is chosen by its name, say: nothing tells
+    which.
+    """
+    if not all(isinstance(origin, (ast.Call, ast.Name, ast.Attribute, ast.Subscript)) for origin in origins):
+        return "unknown"
+    if any(ctx.kind(origin).known for origin in origins):
+        return "unknown"
+    all_of_them = ctx.program.whole.data_sets
+    if len(all_of_them) > _MOST_CLASSES:
+        return "unknown"
+    found = {_project_work(Ref(INSTANCE, path, name), frozenset(), ctx) for path, name in all_of_them}
+    return "work" if found == {"work"} else "unknown"
 
 
 def _work_of_one(dataset: ast.expr, ctx: FileFacts) -> Work:

@@ -196,6 +196,7 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "classes_called": (_plain,),
     "derived_from": (_plain, _plain),
     "data_asks": (),
+    "data_sets": (),
     "pins_itself": (),
     "is_method_called_without_grad": (_plain,),
     "is_unknown_called_without_grad": (_plain,),
