@@ -128,8 +128,8 @@ class RespawnedWorkers(Rule):
     def _respawned(self, node: ast.Call, count: ast.expr, ctx: Context) -> Finding:
         literal = isinstance(count, ast.Constant)
         value = "True" if literal else ctx.edit.expression("{count} > 0", count=count)
-        fix = None
-        if literal or isinstance(count, (ast.Name, ast.Attribute)):
+        fix, chosen = None, _is_chosen(node, ctx)
+        if (literal or isinstance(count, (ast.Name, ast.Attribute))) and not chosen:
             fix = Fix(
                 "Keep the workers alive between epochs",
                 Applicability.UNSAFE,
@@ -148,7 +148,9 @@ class RespawnedWorkers(Rule):
                 "The workers of this loader stop after each epoch, and the next epoch waits until they have started "
                 "again."
             ),
-            advice=f"Pass `persistent_workers={' '.join(value.split())}`.",
+            advice=f'Add `"persistent_workers": {value}` to the options.'
+            if chosen
+            else f"Pass `persistent_workers={' '.join(value.split())}`.",
             fix=fix,
             impact=Impact.HIGH if loud else Impact.LOW if quiet else Impact.MEDIUM,
             confidence=Confidence.HIGH if literal else Confidence.MEDIUM,
@@ -277,6 +279,12 @@ def _is_made_each_epoch(call: ast.Call, ctx: Context) -> bool:
         return True
     _, route, _ = ctx.heat_and_route(call)
     return any("epoch" in hop.text.lower() for hop in route)
+
+
+def _is_chosen(call: ast.Call, ctx: Context) -> bool:
+    """Whether a call is given its workers by one of two dicts: without workers the option raises."""
+    spread = (item.value for item in call.keywords if item.arg is None)
+    return any(isinstance(origin, ast.IfExp) for item in spread for origin in ctx.inference.origins(item))
 
 
 def _is_kept(dataset: ast.expr | None) -> bool:

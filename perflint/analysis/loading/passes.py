@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.epochs import LoopHeat
 from perflint.analysis.loading.loaders import purpose
-from perflint.analysis.names.refs import FUNCTION, Scope
+from perflint.analysis.names.refs import FUNCTION, INSTANCE, Scope
 from perflint.finding import Heat
 from perflint.ir.summary import CallFacts, FunctionFacts
 
@@ -162,7 +162,7 @@ def _leaves(name: str, facts: FunctionFacts) -> bool:
     return any(_holds(value, name) for value in (*facts.returns, *held))
 
 
-def _is_made(value: object) -> bool:
+def _is_made(value: object) -> TypeGuard[tuple[str, object, tuple[object, ...], object]]:
     return isinstance(value, tuple) and value[:1] == ("call",)
 
 
@@ -199,9 +199,7 @@ def _seen(name: str, scope: Scope, ctx: FileFacts, places: list[_LoopPlace], dep
         yield from _handed_back(name, scope, facts, ctx, places, depth)
 
 
-def _kept(
-    made: Scope, name: str, ctx: FileFacts, places: list[_LoopPlace], *, again: bool
-) -> Iterator[Run]:
+def _kept(made: Scope, name: str, ctx: FileFacts, places: list[_LoopPlace], *, again: bool) -> Iterator[Run]:
     """The loops of an object over a loader that its constructor `made` is given, and keeps under a name of its own."""
     owner, _, method = made.function.rpartition(".")
     if method != "__init__":
@@ -209,11 +207,30 @@ def _kept(
     facts = ctx.program.summaries[made.path].classes.get(owner)
     kept = facts.attributes.items() if facts is not None else ()
     words = [word for word, values in kept if any(value == name and where == made.function for value, where in values)]
-    for place in places:
+    for place in places if words else ():
         where, index = place
-        if where.path == made.path and where.function.rpartition(".")[0] == owner:
-            if any(_goes_over(ctx.program.function(where), index, word) for word in words):
-                yield Run(*place, again or _comes_again(place, ctx))
+        holder = _holder_of(words, ctx.program.function(where), index)
+        if holder == "self":
+            is_own = where.path == made.path and where.function.rpartition(".")[0] == owner
+        else:
+            refs = ctx.program.refs(holder, where) if holder else ()
+            is_own = any(ref[:3] == (INSTANCE, made.path, owner) for ref in refs)
+        if is_own:
+            yield Run(*place, again or _comes_again(place, ctx))
+
+
+def _holder_of(words: list[str], facts: FunctionFacts, loop: int) -> str:
+    """`session` of a loop over `session.loader`, or over a wrapper of it."""
+    wrapped = (value[2][0] for values in facts.binds.values() for value in values if _is_made(value) and value[2])
+    texts = [facts.loops[loop].text, *(item for item in wrapped if isinstance(item, str) and "." in item)]
+    for word in words:
+        if not _goes_over(facts, loop, word):
+            continue
+        for text in texts:
+            found = re.search(rf"\b(\w+)\.{re.escape(word)}\b", text)
+            if found:
+                return found[1]
+    return ""
 
 
 def _taken_by_next(

@@ -37,8 +37,8 @@ def _held(value: ast.expr, call: ast.Call, ctx: FileFacts, depth: int) -> _Optio
         return _written(value, call, ctx, depth)
     if isinstance(value, ast.IfExp):
         # `{"num_workers": 4, "pin_memory": True} if cuda else {}`: where there are any, it is these.
-        given = [arm for arm in (value.body, value.orelse) if not (isinstance(arm, ast.Dict) and not arm.keys)]
-        return _held(given[0], call, ctx, depth - 1) if len(given) == 1 else None
+        arms = [arm for arm in (value.body, value.orelse) if not (isinstance(arm, ast.Dict) and not arm.keys)]
+        return _held(arms[0], call, ctx, depth - 1) if len(arms) == 1 else None
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitOr):
         left, right = (_held(side, call, ctx, depth - 1) for side in (value.left, value.right))
         return None if left is None or right is None else {**left, **right}

@@ -26,7 +26,9 @@ class Alias(NamedTuple):
 
 def may_be(refs: Refs, scope: Scope, path: str) -> bool:
     """Whether a name that refers to `refs` may be an alias of this file: it names no class that values have."""
-    return scope.path == path and all(ref.kind in (EXTERNAL, EXTERNAL_INSTANCE) and ref.name.startswith(_FORMS) for ref in refs)
+    return scope.path == path and all(
+        ref.kind in (EXTERNAL, EXTERNAL_INSTANCE) and ref.name.startswith(_FORMS) for ref in refs
+    )
 
 
 def find(name: str, inference: Evaluating) -> Alias | None:
