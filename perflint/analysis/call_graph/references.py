@@ -37,14 +37,35 @@ class References:
                 self._defining.setdefault(name, []).append(path)
         self._stem = {path: _stem(path) for path in self.summaries}
         self._imported: dict[str, dict[str, tuple[str, str]]] = {}
+        self._imported_files: dict[str, frozenset[str]] = {}
         self._within: dict[str, frozenset[str]] = {}
+        self._whole_imports: dict[str, frozenset[str]] = {}
+        self._in_folder: dict[str, frozenset[str]] = {}
 
-    def imported_files(self, path: str) -> set[str]:
+    def imported_files(self, path: str) -> frozenset[str]:
         """The files that a file imports, or imports something of, anywhere in it."""
-        found = {file for file, _ in self._imports(path).values() if file}
-        for star in self.summaries[path].stars:
-            found.update(self.files(star, path))
-        return found - {path}
+        known = self._imported_files.get(path)
+        if known is None:
+            found = {file for file, _ in self._imports(path).values() if file}
+            for star in self.summaries[path].stars:
+                found.update(self.files(star, path))
+            known = self._imported_files[path] = frozenset(found - {path})
+        return known
+
+    def all_named(self, path: str, words: frozenset[str]) -> set[tuple[str, str]]:
+        """The definitions that identifiers of a file may be of, when all of them stand together."""
+        found: set[tuple[str, str]] = set()
+        imports = self._imports(path)
+        for word in imports.keys() & words:
+            file, name = imports[word]
+            if name:
+                found.update(self._followed(file, name))
+        whole, stem, defining = self._whole(path), self._stem, self._defining
+        for word in defining.keys() & words:
+            for file in defining[word]:
+                if file == path or stem[file] in words or file in whole:
+                    found.add((file, word))
+        return found
 
     def named(self, path: str, word: str, words: Container[str] = ()) -> Iterator[tuple[str, str]]:
         """The definitions that an identifier of a file may be of: its own, one that it imports, or one of a module
@@ -57,9 +78,12 @@ class References:
             if file == path or self._stem[file] in words or file in self._whole(path):
                 yield file, word
 
-    def anywhere(self, word: str) -> Iterator[tuple[str, str]]:
-        """All definitions of a name."""
-        return ((file, word) for file in self._defining.get(word, ()))
+    def anywhere(self, files: Container[str]) -> dict[str, list[tuple[str, str]]]:
+        """By name, all definitions in some files."""
+        found = {
+            word: [(file, word) for file in defining if file in files] for word, defining in self._defining.items()
+        }
+        return {word: named for word, named in found.items() if named}
 
     def all_of(self, path: str) -> Iterator[tuple[str, str]]:
         """What a file defines, what it imports by name, and what modules define that it imports whole."""
@@ -155,19 +179,39 @@ class References:
                 yield from self._followed(other, name, depth + 1)
 
     def _whole(self, path: str) -> frozenset[str]:
-        """The files whose definitions are attributes of a module that a file imports, or that a star brings in."""
+        """The files whose definitions are attributes of a module that a file imports, or that a star brings in; and
+        those of the modules that such a one has from others in the same way.
+        """
         known = self._within.get(path)
         if known is None:
-            self._within[path] = frozenset()
             found: set[str] = set()
-            starred = [file for star in self.summaries[path].stars for file in self.files(star, path)]
-            for file in [file for file, name in self._imports(path).values() if file and not name] + starred:
-                found.add(file)
-                if file.endswith("__init__.py"):
-                    folder = file.removesuffix("__init__.py")
-                    found.update(other for other in self.summaries if other.startswith(folder))
-                found |= self._whole(file)
+            seen = {path}
+            waiting = [path]
+            while waiting:
+                for file in self._brought(waiting.pop()):
+                    found.add(file)
+                    if file.endswith("__init__.py"):
+                        found |= self._below(file.removesuffix("__init__.py"))
+                    if file not in seen:
+                        seen.add(file)
+                        waiting.append(file)
             known = self._within[path] = frozenset(found - {path})
+        return known
+
+    def _brought(self, path: str) -> frozenset[str]:
+        """The modules that a file imports whole, or by a star."""
+        known = self._whole_imports.get(path)
+        if known is None:
+            starred = [file for star in self.summaries[path].stars for file in self.files(star, path)]
+            whole = [file for file, name in self._imports(path).values() if file and not name]
+            known = self._whole_imports[path] = frozenset([*whole, *starred])
+        return known
+
+    def _below(self, folder: str) -> frozenset[str]:
+        known = self._in_folder.get(folder)
+        if known is None:
+            found = [other for other in self.summaries if other.startswith(folder)]
+            known = self._in_folder[folder] = frozenset(found)
         return known
 
 

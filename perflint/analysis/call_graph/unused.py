@@ -28,38 +28,53 @@ _PLAIN_BASES = frozenset("object ABC Module Generic Protocol NamedTuple TypedDic
 
 
 class _Reached:
-    """What is reached from some nodes, with what refers to each."""
+    """What is reached from some nodes, with what each refers to."""
 
     def __init__(self) -> None:
         self.nodes: set[Node] = set()
-        self.referring: dict[Node, set[Node]] = {}
+        self.references: list[tuple[Node, Iterable[Node]]] = []
         self.running: set[str] = set()
         self.words: set[str] = set()
         #: By name, methods of classes that are reached, while nothing uses the name.
         self.unnamed: dict[str, list[tuple[Node, Node]]] = {}
         self.waiting: list[Node] = []
-        #: The files that are imported by names that are computed: a name may be of any of them.
+        #: The files that are imported by names that are computed: a name may be of any of them. Those that have been
+        #: gone through, with what they define by name.
         self.importable: set[str] = set()
+        self.imported: set[str] = set()
+        self.anywhere: dict[str, list[Node]] = {}
         #: Whether whatever texts name is found, and whether everything is.
         self.by_text = False
         self.everything = False
         self.methods_by_text = False
 
-    def refer(self, node: Node, source: Node) -> None:
-        self.referring.setdefault(node, set()).add(source)
+    def refer(self, nodes: Iterable[Node], source: Node) -> None:
+        self.references.append((source, nodes))
 
-    def add(self, node: Node, source: Node) -> None:
-        self.refer(node, source)
-        if node not in self.nodes:
-            self.nodes.add(node)
-            self.waiting.append(node)
+    def referring(self) -> dict[Node, list[Node]]:
+        """By node, what refers to it."""
+        found: dict[Node, list[Node]] = {}
+        for source, nodes in self.references:
+            for node in nodes:
+                found.setdefault(node, []).append(source)
+        return found
+
+    def begin(self, nodes: Iterable[Node]) -> None:
+        new = frozenset(nodes) - self.nodes
+        self.nodes |= new
+        self.waiting += new
+
+    def add(self, nodes: Iterable[Node], source: Node) -> None:
+        nodes = frozenset(nodes)
+        self.refer(nodes, source)
+        self.begin(nodes)
 
     def use(self, words: Iterable[str]) -> None:
-        for word in words:
-            if word not in self.words:
-                self.words.add(word)
-                for method, cls in self.unnamed.pop(word, ()):
-                    self.add(method, cls)
+        new = set(words) - self.words
+        self.words |= new
+        for word in self.unnamed.keys() & new:
+            for method, cls in self.unnamed.pop(word):
+                self.add((method,), cls)
 
 
 class Unused:
@@ -83,6 +98,10 @@ class Unused:
         self._driving = {node_of(scope) for scope in driving}
         self._called = {node_of(scope) for scope in called}
         self._files: dict[str, Definitions] = {}
+        self._named: dict[Node, frozenset[Node]] = {}
+        self._by_text: dict[str, frozenset[Node]] = {}
+        self._open: dict[Node, bool] = {}
+        self._starting: dict[str, tuple[Node, ...]] = {}
 
     def is_unused(self, scope: Scope) -> bool:
         """Whether nothing that is run refers to a function, or to the class around it."""
@@ -101,7 +120,7 @@ class Unused:
     @cached_property
     def _reached(self) -> _Reached | None:
         """What is reached from all that may be run; None where everything may be used."""
-        starts = [node for path in self._references.summaries for node in self._starts(path)]
+        starts = [node for path in self._references.summaries for node in self._starts_of(path)]
         found = self._from(starts)
         return None if found.everything or not self._trains(found) else found
 
@@ -112,15 +131,15 @@ class Unused:
         if found is None:
             return None
         waiting = [node for node in found.nodes if self._is_training(node, may=True)]
-        seen = set(waiting)
+        seen, referring = set(waiting), found.referring()
         while waiting:
-            for node in found.referring.get(waiting.pop(), ()):
+            for node in referring.get(waiting.pop(), ()):
                 if node not in seen:
                     seen.add(node)
                     waiting.append(node)
         starts: list[Node] = []
         for path in self._references.summaries:
-            own = [node for node in self._starts(path) if node in seen]
+            own = [node for node in self._starts_of(path) if node in seen]
             starts += own if not own or own[0] == (path, "") else [(path, ""), *own]
         return self._from(starts)
 
@@ -156,6 +175,12 @@ class Unused:
             if name == "__init__.py" and around.rpartition("/")[2] == "src" and package:
                 found.setdefault(around, []).append(f"{folder}/")
         return tuple([folders[0] for folders in found.values() if len(folders) == 1])
+
+    def _starts_of(self, path: str) -> tuple[Node, ...]:
+        known = self._starting.get(path)
+        if known is None:
+            known = self._starting[path] = tuple(self._starts(path))
+        return known
 
     def _starts(self, path: str) -> Iterator[Node]:
         """What is run of a file by itself: its statements, where nothing imports it or it says so, and, where it does
@@ -197,21 +222,34 @@ class Unused:
     # What is reached.
 
     def _from(self, starts: Iterable[Node]) -> _Reached:
-        """Gone through anew each time that more files turn out to be imported by computed names."""
-        starts, found = list(starts), _Reached()
+        """Gone on with each time that more files turn out to be imported by computed names."""
+        found = _Reached()
+        found.begin(starts)
         while True:
-            importable, found = found.importable, _Reached()
-            found.importable |= importable
-            for node in starts:
-                found.add(node, node)
-            for path in importable:
-                self._run(path, found)
             while found.waiting and not found.everything:
                 node = found.waiting.pop()
                 self._run(node[0], found)
-                self._follow(node, found, importable)
-            if found.importable == importable or found.everything:
+                self._follow(node, found)
+            files = found.importable - found.imported
+            if not files or found.everything:
                 return found
+            found.imported |= files
+            found.anywhere = self._references.anywhere(found.imported)
+            followed = list(found.nodes)
+            for path in files:
+                self._run(path, found)
+            for node in followed:
+                self._find_anywhere(node, self._words_of(node), found)
+
+    def _words_of(self, node: Node) -> frozenset[str]:
+        path, name = node
+        file = self._file(path)
+        return file.words.get(name, frozenset()) if name else file.statements
+
+    def _find_anywhere(self, node: Node, words: frozenset[str], found: _Reached) -> None:
+        """Reach whatever goes by the words of a definition in files that are imported by computed names."""
+        for word in found.anywhere.keys() & words:
+            found.add(found.anywhere[word], node)
 
     def _run(self, path: str, found: _Reached) -> None:
         """Run the statements of a file, of those that it imports, and of the packages it lies in."""
@@ -221,11 +259,9 @@ class Unused:
             if path in found.running:
                 continue
             found.running.add(path)
-            found.add((path, ""), (path, ""))
             file = self._file(path)
             named = self._references.named_by_text((path, name) for name in file.registered_by_name)
-            for target in (*((path, name) for name in file.registered), *named):
-                found.add(target, (path, ""))
+            found.add([(path, ""), *((path, name) for name in file.registered), *named], (path, ""))
             waiting += self._references.imported_files(path)
             folder = path.rpartition("/")[0]
             while folder:
@@ -234,34 +270,36 @@ class Unused:
                     waiting.append(around)
                 folder = folder.rpartition("/")[0]
 
-    def _follow(self, node: Node, found: _Reached, importable: set[str]) -> None:
+    def _follow(self, node: Node, found: _Reached) -> None:
         path, name = node
         file = self._file(path)
-        words = file.words.get(name, frozenset()) if name else file.statements
+        words = self._words_of(node)
         calls = file.calls.get(name, [])
         found.use(words)
-        for word in words:
-            for target in self._references.named(path, word, words):
-                found.add(target, node)
-            for target in self._references.anywhere(word) if importable else ():
-                if target[0] in importable:
-                    found.add(target, node)
-        for target in self._references.found_by_text(
-            path, words, {call.func for call in calls if type(call.func) is str}
-        ):
-            found.add(target, node)
+        found.add(self._named_by(node, words, calls), node)
+        if found.anywhere:
+            self._find_anywhere(node, words, found)
         self._import_by_text(node, words, calls, found)
         if "getattr" in words and not found.methods_by_text and finds_methods(self._references.summaries[path], name):
             found.methods_by_text = True
             found.use(list(found.unnamed))
         if not name and self._is_public(path):
-            for word in file.imports if path.endswith("__init__.py") else ():
-                for target in self._references.named(path, word):
-                    found.add(target, node)
-            for target in self._exported(path):
-                found.add(target, node)
+            if path.endswith("__init__.py"):
+                found.add([item for word in file.imports for item in self._references.named(path, word)], node)
+            found.add(self._exported(path), node)
         elif name in file.methods:
             self._reach_methods(node, file.methods[name], found)
+
+    def _named_by(self, node: Node, words: frozenset[str], calls: list[CallFacts]) -> frozenset[Node]:
+        """What the identifiers of a definition are of, and what they may find by texts, wherever it is reached from."""
+        known = self._named.get(node)
+        if known is None:
+            path = node[0]
+            called = {call.func for call in calls if type(call.func) is str}
+            found = self._references.all_named(path, words)
+            found.update(self._references.found_by_text(path, words, called))
+            known = self._named[node] = frozenset(found)
+        return known
 
     def _is_public(self, path: str) -> bool:
         """Whether others may import what a file says that it exports. A package inside of one that does not bring it
@@ -306,20 +344,27 @@ class Unused:
         if not told or len(texts) < len(told):
             files = self._references.importable(node[0])
             found.importable |= files
-            for path in files:  # what one of them registers when it is imported is found by whoever imports it
-                found.refer((path, ""), node)
+            # What one of them registers when it is imported is found by whoever imports it.
+            found.refer([(path, "") for path in files], node)
             if "getattr" in words or "__dict__" in words:
                 self._reach_named(files, node, found)
         for text in texts:
             for path in self._references.files(text, node[0]):
                 self._run(path, found)
-                found.refer((path, ""), node)
+                found.refer([(path, "")], node)
 
     def _reach_named(self, files: Iterable[str], node: Node, found: _Reached) -> None:
         """Reach what texts name of some files."""
         for path in files:
-            for target in self._references.named_by_text((path, name) for name in self._references.own[path]):
-                found.add(target, node)
+            found.add(self._own_named(path), node)
+
+    def _own_named(self, path: str) -> frozenset[Node]:
+        """What texts name of a file."""
+        known = self._by_text.get(path)
+        if known is None:
+            own = ((path, name) for name in self._references.own[path])
+            known = self._by_text[path] = frozenset(self._references.named_by_text(own))
+        return known
 
     def _reach_methods(self, cls: Node, names: tuple[str, ...], found: _Reached) -> None:
         path, owner = cls
@@ -328,12 +373,18 @@ class Unused:
             method = path, f"{owner}.{name}"
             used = found.methods_by_text or name in found.words or name.startswith("__")
             if used or is_open or method in self._called:
-                found.add(method, cls)
+                found.add((method,), cls)
             else:
                 found.unnamed.setdefault(name, []).append((method, cls))
 
     def _is_open(self, path: str, owner: str) -> bool:
         """Whether a base that is not known may call any method of a class."""
+        known = self._open.get((path, owner))
+        if known is None:
+            known = self._open[path, owner] = self._may_be_called(path, owner)
+        return known
+
+    def _may_be_called(self, path: str, owner: str) -> bool:
         summary = self._references.summaries[path]
         for name, facts in summary.classes.items():
             if name.partition("~")[0] == owner and (
