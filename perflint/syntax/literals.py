@@ -8,7 +8,8 @@ from perflint.system.patterns import pattern
 
 #: What stands behind a quote, to the brace that an f-string goes on with; and what ends one, behind a brace. Behind
 #: three quotes, a docstring says what it describes.
-_WORD = pattern(r"""(?<!["'])["'][A-Za-z_][\w./:-]*\{?|\}\w+["']""")
+#: It begins with what a search can skip to.
+_WORD = pattern(r"""["'}](?:(?<!["']["'])(?<=["'])[A-Za-z_][\w./:-]*\{?|(?<=\})\w+["'])""")
 
 
 def texts_of(module: ast.Module, lines: list[str]) -> str:
