@@ -60,6 +60,8 @@ class Resolving(Protocol):
 
     def is_loader(self, ref: Ref) -> bool: ...
 
+    def has_loader(self, refs: Refs) -> bool: ...
+
     def cut(self) -> None: ...
 
     def keep(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int) -> None: ...
@@ -141,7 +143,7 @@ class Iteration:
 
     def _batches(self, value: Value, scope: Scope) -> Iterator[Ref]:
         refs = self.resolver.refs(value, scope)
-        if refs and any(self.resolver.is_loader(ref) for ref in refs):
+        if refs and self.resolver.has_loader(refs):
             yield Ref(BATCH, "", "")
 
     def _nested_elements(self, value: Value, scope: Scope, index: object, depth: int) -> Iterator[Ref]:
@@ -192,7 +194,7 @@ class Iteration:
             elif callee.kind == FUNCTION:
                 yield from self._generated(callee, index, value, scope)
                 returned = self.resolver.returned(callee, value, scope) if index is None else ()
-                if any(self.resolver.is_loader(ref) for ref in returned):
+                if self.resolver.has_loader(returned):
                     yield Ref(BATCH, "", "")
             elif callee.kind in (CLASS, EXTERNAL) and self.resolver.is_loader(instance_of(callee)):
                 yield Ref(BATCH, "", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import NamedTuple
 
 from perflint.ir.summary import MODULE, Summary, Value, record
@@ -118,6 +119,15 @@ def few(refs: Iterable[Ref]) -> Refs:
         return found
     left_out = set(foreign[MOST + 1 :])
     return tuple([ref for ref in found if ref not in left_out])
+
+
+def together(answers: list[Refs]) -> Refs:
+    """Several answers as one. Calls of many functions often have the very same one, of hundreds of classes."""
+    if len(answers) > 1:
+        answers = list({id(answer): answer for answer in answers if answer}.values())
+    if len(answers) == 1:
+        return answers[0]
+    return few(chain.from_iterable(answers))
 
 
 def defined(summary: Summary, path: str, qualname: str) -> Refs:

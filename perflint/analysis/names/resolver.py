@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator, Mapping
-from itertools import chain
 from typing import Any
 
 from perflint.analysis.names.containers import Homes
@@ -37,6 +36,7 @@ from perflint.analysis.names.refs import (
     defined,
     few,
     instance_of,
+    together,
     wraps,
 )
 from perflint.analysis.names.written import Written
@@ -47,6 +47,8 @@ from perflint.torch_model.names import canonical
 
 #: Each level takes several frames of the interpreter, which allows a thousand.
 _DEEPEST = 50
+#: Answers of so many parts are not gone through again and again.
+_MANY = 8
 #: Told apart from every answer by what it is, not by what it holds.
 _UNASKED: Refs = (Ref("", "", ""),)
 
@@ -94,6 +96,7 @@ class Resolver:
         self.iteration = Iteration(self, self.hierarchy, self.written)
         self._attributes_of: dict[tuple[Ref, str], Refs] = {}
         self._loaders: dict[Ref, bool] = {}
+        self._with_loader: dict[int, tuple[Refs, bool]] = {}
         self.imports = Imports(self, modules)
 
     def is_loader(self, ref: Ref) -> bool:
@@ -101,6 +104,16 @@ class Resolver:
         if known is None:
             known = self._loaders[ref] = self._is_loader(self, ref)
         return known
+
+    def has_loader(self, refs: Refs) -> bool:
+        """Whether any of several is a loader: of what a factory gives, which may be hundreds of classes."""
+        if len(refs) < _MANY:
+            return any(map(self.is_loader, refs))
+        known = self._with_loader.get(id(refs))
+        if known is None:
+            # Held with the answer, so that nothing else gets its place.
+            known = self._with_loader[id(refs)] = refs, any(map(self.is_loader, refs))
+        return known[1]
 
     def forget(self) -> None:
         """Drop what was concluded before `param_refs` was known."""
@@ -171,7 +184,7 @@ class Resolver:
         """What any of the values written in `scope` may be."""
         if len(values) == 1:
             return self.refs(values[0], scope)
-        return few([ref for value in values for ref in self.refs(value, scope)])
+        return together([self.refs(value, scope) for value in values])
 
     def cut(self) -> None:
         """Note that an answer was refused because it is being worked out: what is concluded now is not final."""
@@ -247,7 +260,7 @@ class Resolver:
     def _attribute_of_any(self, refs: Refs, name: str) -> Refs:
         if len(refs) == 1:
             return self.attribute(refs[0], name)
-        return few(chain.from_iterable([self.attribute(ref, name) for ref in refs]))
+        return together([self.attribute(ref, name) for ref in refs])
 
     def _attribute_of(self, value: Value, scope: Scope) -> Refs:
         base, name = value[1], value[2]
@@ -269,7 +282,7 @@ class Resolver:
         if callees:
             if len(callees) > 1:
                 callees = tuple([one for one in callees if self._may_make(one, value)]) or callees
-            results = few(chain.from_iterable([self._result(callee, value, scope) for callee in callees]))
+            results = together([self._result(callee, value, scope) for callee in callees])
             if not receiver:
                 # What a registry gave is called, in one of its own methods: which instance it is, only callers tell.
                 is_looked_up = any(callee.kind == REGISTERED for callee in callees)
@@ -304,7 +317,7 @@ class Resolver:
             return self.refs(("attr", base, name[2]), scope) if name[1] == "str" else ()
         own = isinstance(base, tuple) and base[:2] == ("item", "sys.modules")
         paths = [scope.path] if own else [ref.path for ref in self.refs(base, scope) if ref.kind == MODULE_REF]
-        return few(chain.from_iterable([self.offered(path) for path in paths]))
+        return together([self.offered(path) for path in paths])
 
     def _result(self, callee: Ref, value: Value, scope: Scope) -> Refs:
         if callee.kind == CLASS:
@@ -359,7 +372,7 @@ class Resolver:
         found: Refs = ()
         if facts.returns:
             placed = [item for value in facts.returns for item in self.placed(value, facts, scope, call, caller)]
-            found = few(chain.from_iterable([self.refs(value, where) for value, where in placed]))
+            found = together([self.refs(value, where) for value, where in placed])
         if not found and facts.returns_annotation:
             found = self.annotated(facts.returns_annotation, scope)
         return found
